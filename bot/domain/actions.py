@@ -1,0 +1,62 @@
+"""What to do: the actions we ask a OneBot server for, and what came of a send."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from bot.domain.events import Conversation, Face, Mention, MentionAll, Quote, Text
+
+MediaKind: TypeAlias = Literal["image", "record", "video", "file"]
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A medium to send. `source` is what goes on the wire: base64://..., file:///..., or an http(s) url."""
+
+    kind: MediaKind
+    source: str
+    name: str = ""
+    type: Literal["attachment"] = "attachment"
+
+
+SendSegment: TypeAlias = Text | Mention | MentionAll | Quote | Face | Attachment
+
+
+@dataclass(frozen=True, slots=True)
+class SendMessage:
+    """Say this there, as one QQ message. A quote, if any, is the first segment."""
+
+    conversation: Conversation
+    segments: tuple[SendSegment, ...]
+    type: Literal["send_message"] = "send_message"
+
+
+# --- what came of a send --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """QQ has it, under this id (empty where the server names none)."""
+
+    message_id: str
+    type: Literal["confirmed"] = "confirmed"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """QQ did not take it, or it never reached the wire; `reason` is for the model and the log."""
+
+    reason: str
+    type: Literal["refused"] = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """It was written but not confirmed: it may have been delivered and must not be repeated blindly."""
+
+    reason: str
+    type: Literal["unknown"] = "unknown"
+
+
+Receipt: TypeAlias = Confirmed | Refused | Unknown

@@ -1,0 +1,133 @@
+"""What is said between us and a model: messages, tool calls, what a request asks and what an answer holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call the model made. `arguments` is its raw text, exactly as it came.
+
+    `extras` are vendor fields to send back unchanged (Gemini's signatures), as JSON text.
+    """
+
+    id: str
+    name: str
+    arguments: str
+    extras: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """What the model thought, and where it came from, so that it goes back only to whom it belongs.
+
+    `field` is the wire name it came under; `details` the vendor's structured form as JSON text.
+    """
+
+    text: str
+    endpoint: str = ""
+    model: str = ""
+    field: str = ""
+    details: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SystemMessage:
+    text: str
+    type: Literal["system"] = "system"
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessage:
+    """What people said, as the model reads it; `images` are data urls."""
+
+    text: str
+    images: tuple[str, ...] = ()
+    type: Literal["user"] = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantMessage:
+    """What the model answered: words, calls, or both."""
+
+    text: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    reasoning: Reasoning | None = None
+    type: Literal["assistant"] = "assistant"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolMessage:
+    """The one result of one call."""
+
+    call_id: str
+    name: str
+    content: str
+    is_error: bool = False
+    type: Literal["tool"] = "tool"
+
+
+Message: TypeAlias = SystemMessage | UserMessage | AssistantMessage | ToolMessage
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as the model sees it: a flat JSON schema (no `$ref`, `anyOf`, type lists)."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any] = field(hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One request. No tools means that no `tools` key is sent."""
+
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+
+
+class FinishReason(StrEnum):
+    """Why the model stopped, in our words. `UNKNOWN` is fine when there is text or a call."""
+
+    STOP = "stop"
+    TOOL_CALLS = "tool_calls"
+    LENGTH = "length"
+    CONTENT_FILTER = "content_filter"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens. `prompt` includes `cached`, `completion` includes `reasoning`; `cost` is the vendor's own figure."""
+
+    prompt: int = 0
+    completion: int = 0
+    cached: int = 0
+    reasoning: int = 0
+    cost: float | None = None
+
+    def __add__(self, other: Usage) -> Usage:
+        known = [cost for cost in (self.cost, other.cost) if cost is not None]
+        return Usage(
+            self.prompt + other.prompt,
+            self.completion + other.completion,
+            self.cached + other.cached,
+            self.reasoning + other.reasoning,
+            sum(known) if known else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A finished answer. `refusal` is the model's own refusal in words; `usage` is None when the vendor did not say."""
+
+    message: AssistantMessage
+    finish: FinishReason
+    usage: Usage | None = None
+    refusal: str = ""
+    model: str = ""
+    response_id: str = ""

@@ -1,0 +1,223 @@
+"""The one exception tree, split by who must act.
+
+BotError
+ +-- ConfigError              the operator, at start: every problem at once, each with its mend
+ +-- ModelError               nobody: the model port failed; `bot/models.py` has one action for each kind
+ |    +-- ModelAuth           the key is wrong or not allowed: no retry, tell the owner
+ |    +-- ModelBilling        no money or quota left: no retry, next endpoint
+ |    +-- ModelRateLimited    too many requests: wait `retry_after`, then again
+ |    +-- ModelOverloaded     the vendor is busy or broken: back off, then again
+ |    +-- ContextOverflow     the prompt is too long (`limit` in tokens when the vendor says it)
+ |    +-- ContentFiltered     the vendor refused the content: no retry
+ |    +-- ToolsUnsupported    this model cannot take tools
+ |    +-- ToolUseFailed       the vendor could not read the model's own tool call: the model may try again
+ |    +-- ImagesUnsupported   this model cannot take (this) picture
+ |    +-- BadHistory          the vendor refused the order or fields of the transcript
+ |    +-- ModelNotFound       no such model at this endpoint: no retry, tell the owner
+ |    +-- ModelRejected       any other refusal of the request as it stands: no retry
+ |    +-- ModelTransport      the connection broke, a deadline passed, the stream was cut or unreadable
+ +-- TransportError           the OneBot side
+ |    +-- NotConnected        never reached the wire: nothing was done
+ |    +-- ActionRefused       the server answered "failed": nothing was done
+ |    +-- ActionUnanswered    written, but no answer: it may have been done; never repeat it blindly
+ +-- MediaError               a path or url that may not, or cannot, be sent (says what to do instead)
+ +-- ToolError                the model: its text is what the model reads (what was wrong, what to do)
+      +-- ToolNotFound
+      +-- InvalidArguments    `fields`: one line per wrong field
+      +-- ToolDenied
+      +-- ToolUnavailable
+      +-- ToolTimeout
+      +-- ToolFailed          the tool's own failure, told in its own words
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+class BotError(Exception):
+    """Anything this project raises on purpose."""
+
+
+# --- the operator ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with the configuration: the name a person typed, what is wrong, how to mend it."""
+
+    name: str
+    what: str
+    mend: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.what}. {self.mend}"
+
+
+class ConfigError(BotError):
+    """The configuration cannot be used; carries every problem found, never only the first."""
+
+    def __init__(self, *problems: Problem) -> None:
+        self.problems = problems
+        super().__init__("\n".join(map(str, problems)))
+
+
+# --- the model port -------------------------------------------------------------------------------
+
+
+class ModelError(BotError):
+    """A model request failed; `kind` is a stable word for logs and metrics, `status` the HTTP status or None.
+
+    The message is at most 500 characters of the vendor's own words with keys masked: for logs and the owner,
+    never for a group.
+    """
+
+    kind: ClassVar[str] = "model"
+
+    def __init__(self, message: str, *, status: int | None = None, code: str = "") -> None:
+        self.status = status
+        self.code = code
+        super().__init__(message)
+
+
+class ModelAuth(ModelError):
+    kind = "auth"
+
+
+class ModelBilling(ModelError):
+    kind = "billing"
+
+
+class _ModelBusy(ModelError):
+    """Comes right by waiting; `retry_after` is what the vendor asked for, in seconds, or None."""
+
+    def __init__(
+        self, message: str, *, status: int | None = None, code: str = "", retry_after: float | None = None
+    ) -> None:
+        self.retry_after = retry_after
+        super().__init__(message, status=status, code=code)
+
+
+class ModelRateLimited(_ModelBusy):
+    kind = "rate_limit"
+
+
+class ModelOverloaded(_ModelBusy):
+    kind = "overloaded"
+
+
+class ContextOverflow(ModelError):
+    """The prompt does not fit; `limit` is the window in tokens if the vendor named it."""
+
+    kind = "context_overflow"
+
+    def __init__(self, message: str, *, status: int | None = None, code: str = "", limit: int | None = None) -> None:
+        self.limit = limit
+        super().__init__(message, status=status, code=code)
+
+
+class ContentFiltered(ModelError):
+    kind = "content_filter"
+
+
+class ToolsUnsupported(ModelError):
+    kind = "tools_unsupported"
+
+
+class ToolUseFailed(ModelError):
+    kind = "tool_use_failed"
+
+
+class ImagesUnsupported(ModelError):
+    kind = "images_unsupported"
+
+
+class BadHistory(ModelError):
+    kind = "bad_history"
+
+
+class ModelNotFound(ModelError):
+    kind = "model_not_found"
+
+
+class ModelRejected(ModelError):
+    kind = "rejected"
+
+
+class ModelTransport(ModelError):
+    kind = "transport"
+
+
+# --- the OneBot side ------------------------------------------------------------------------------
+
+
+class TransportError(BotError):
+    """An action did not come back with "ok"."""
+
+
+class NotConnected(TransportError):
+    """No connection of this account could take the action; it never reached the wire."""
+
+
+class ActionRefused(TransportError):
+    """The OneBot server answered that it did not do it (`retcode`, `wording` as it said them)."""
+
+    def __init__(self, action: str, *, retcode: int, wording: str) -> None:
+        self.action = action
+        self.retcode = retcode
+        self.wording = wording
+        super().__init__(f"{action} refused ({retcode}): {wording or 'no reason given'}")
+
+
+class ActionUnanswered(TransportError):
+    """The action was written but its outcome is unknown: the server may have done it."""
+
+
+# --- media ----------------------------------------------------------------------------------------
+
+
+class MediaError(BotError):
+    """A file or url that may not or cannot be sent; the text says why and what to do instead."""
+
+
+# --- the model must act ---------------------------------------------------------------------------
+
+
+class ToolError(BotError):
+    """A tool call that did not work; the text goes to the model and says what to change.
+
+    `code` is the stable word that ends the error result (seeds/004: argument validation codes).
+    """
+
+    code: ClassVar[str] = "TOOL_EXECUTION_FAILED"
+
+
+class ToolNotFound(ToolError):
+    code = "TOOL_NOT_FOUND"
+
+
+class InvalidArguments(ToolError):
+    """The arguments do not fit the tool; `fields` has one `path: problem` line for each wrong field."""
+
+    code = "TOOL_INVALID_ARGUMENTS"
+
+    def __init__(self, message: str, *, fields: tuple[str, ...] = ()) -> None:
+        self.fields = fields
+        super().__init__(message)
+
+
+class ToolDenied(ToolError):
+    code = "TOOL_DENIED"
+
+
+class ToolUnavailable(ToolError):
+    code = "TOOL_UNAVAILABLE"
+
+
+class ToolTimeout(ToolError):
+    code = "TOOL_TIMEOUT"
+
+
+class ToolFailed(ToolError):
+    """Raised by a tool that could not do its work; the text says what the model should do now."""

@@ -1,0 +1,132 @@
+"""What we need from outside, as protocols: implementations fit, they do not inherit.
+
+Each method says what it raises; anything else that escapes an implementation is a bug in it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from bot.domain.actions import Attachment, MediaKind, Receipt, SendMessage, SendSegment
+from bot.domain.chat import Completion, ModelRequest
+from bot.domain.events import Event, MessageReceived
+from bot.domain.run import RunEvent
+
+
+class Clock(Protocol):
+    """Time. `now` is seconds since 1970, `monotonic` never goes back; every wait of ours goes through `sleep`."""
+
+    def now(self) -> float: ...
+
+    def monotonic(self) -> float: ...
+
+    async def sleep(self, seconds: float) -> None: ...
+
+
+class Ids(Protocol):
+    """What is random: short ids people can type, and jitter (a number in [0, 1))."""
+
+    def trace(self) -> str: ...
+
+    def jitter(self) -> float: ...
+
+
+class ChatModel(Protocol):
+    """A model that answers one request. `name` is for logs."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def complete(self, request: ModelRequest) -> Completion:
+        """Answer, whole and finished. Raises ModelError."""
+        ...
+
+
+class Transport(Protocol):
+    """Carries actions to the OneBot server of the conversation's account, and asks it questions."""
+
+    async def send(self, action: SendMessage) -> str:
+        """Send one message; the message id QQ gave it. Raises NotConnected, ActionRefused, ActionUnanswered."""
+        ...
+
+    async def get_message(self, account: int, message_id: str) -> MessageReceived | None:
+        """Look up a message by id, the bot's own included; None if the server does not know it (any more).
+
+        Raises NotConnected, ActionUnanswered.
+        """
+        ...
+
+    async def get_forward(self, account: int, forward_id: str) -> tuple[MessageReceived, ...]:
+        """The messages inside a merged forward. Raises NotConnected, ActionRefused, ActionUnanswered."""
+        ...
+
+
+class EventSink(Protocol):
+    """Takes what an adapter reads off its connections; never raises."""
+
+    async def handle(self, event: Event) -> None: ...
+
+
+class Speaker(Protocol):
+    """Says something in the middle of a run, on behalf of its asker."""
+
+    async def say(self, segments: tuple[SendSegment, ...], *, session: str = "") -> tuple[Receipt, ...]:
+        """Put the segments on the wire now, in order; one receipt for each QQ message it took.
+
+        `session` is platform_id:message_type:session_id, empty for the conversation of the run. A medium that QQ
+        wants alone becomes a message of its own. Raises ToolDenied (a session the asker may not write to),
+        InvalidArguments (a session that is none).
+        """
+        ...
+
+
+class Media(Protocol):
+    """Turns a path or url a tool names into something that may be sent; the one place where both are checked."""
+
+    async def attach(self, kind: MediaKind, *, path: str = "", url: str = "", name: str = "") -> Attachment:
+        """The path wins when both are given. Raises MediaError (says what to do instead)."""
+        ...
+
+
+class Subagents(Protocol):
+    """Named helpers a run may ask."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+    async def ask(self, name: str, content: str) -> str:
+        """The helper's answer in words. Raises ToolFailed (told for the model), InvalidArguments (no such name)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WebResponse:
+    """An HTTP answer: body as bytes, header names in lower case."""
+
+    status: int
+    body: bytes
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def json(self) -> Any:
+        """The body as JSON. Raises ValueError where it is none; the caller says what that means."""
+        return json.loads(self.body)
+
+
+class Web(Protocol):
+    """Fetches public web resources for tools: bounded size and time, proxies respected, no private addresses."""
+
+    async def get(
+        self, url: str, *, params: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
+    ) -> WebResponse:
+        """GET, following redirects; any status comes back. Raises ToolFailed (unreachable, too slow, too large)."""
+        ...
+
+
+class Observer(Protocol):
+    """Receives run events in order; must not raise and must not block."""
+
+    def notice(self, event: RunEvent) -> None: ...
