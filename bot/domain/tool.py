@@ -47,7 +47,7 @@ class ToolContext:
     def port(self, kind: type[P]) -> P:
         """The capability of this kind. Raises ToolUnavailable where this run has none."""
         try:
-            return cast(P, self.ports[kind])
+            return cast("P", self.ports[kind])
         except KeyError:
             raise ToolUnavailable(f"needs {kind.__name__}, which is not there in this run") from None
 
