@@ -1,0 +1,18 @@
+"""The tools: one module (or package) each, found by being here. A module's `Tool` objects are its tools."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+from bot.domain.tool import Tool
+
+
+def discover() -> tuple[Tool, ...]:
+    """Every tool of every module in this folder, sorted by name."""
+    found: dict[int, Tool] = {}
+    for module in pkgutil.iter_modules(__path__, prefix=f"{__name__}."):
+        for value in vars(importlib.import_module(module.name)).values():
+            if isinstance(value, Tool):
+                found[id(value)] = value
+    return tuple(sorted(found.values(), key=lambda tool: tool.name))

@@ -6,7 +6,7 @@ Each method says what it raises; anything else that escapes an implementation is
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -120,9 +120,20 @@ class Web(Protocol):
     """Fetches public web resources for tools: bounded size and time, proxies respected, no private addresses."""
 
     async def get(
-        self, url: str, *, params: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
+        self,
+        url: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        fresh: float = 0,
+        keep: Callable[[WebResponse], bool] | None = None,
     ) -> WebResponse:
-        """GET, following redirects; any status comes back. Raises ToolFailed (unreachable, too slow, too large)."""
+        """GET, following redirects; any status comes back. Raises ToolFailed (unreachable, too slow, too large).
+
+        `fresh` is for how many seconds an equal earlier answer may be served instead; equal requests in flight are
+        then one request. Kept for that are only answers of status 200 that have a body and that `keep` agrees to
+        (say: one that can be read), so that a vendor's error inside a 200 does not last.
+        """
         ...
 
 

@@ -1,0 +1,106 @@
+"""What a conversation remembers: rounds, what was overheard since the last one, and who said which message.
+
+A round is a rendered user message and all that followed it, and is never changed once stored: the prompt of the
+next run begins with the same bytes, so providers can cache it. When it grows too long, whole rounds are dropped
+from the front down to half, so that the front moves rarely.
+
+In memory for now, and bounded in every direction.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from cachetools import LRUCache
+
+from bot.domain.chat import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
+from bot.domain.events import Conversation, MessageReceived
+
+MAX_CONVERSATIONS = 5000
+MAX_KNOWN = 20_000
+MAX_OVERHEARD = 30  # messages
+MAX_ROUNDS = 40
+MAX_CHARACTERS = 24_000
+
+
+@dataclass(slots=True)
+class _Memory:
+    rounds: list[tuple[Message, ...]] = field(default_factory=list)
+    characters: int = 0
+    overheard: deque[MessageReceived] = field(default_factory=lambda: deque(maxlen=MAX_OVERHEARD))
+
+
+class History:
+    """The memory of all conversations of the process."""
+
+    def __init__(self, *, max_rounds: int = MAX_ROUNDS, max_characters: int = MAX_CHARACTERS) -> None:
+        self._max_rounds = max_rounds
+        self._max_characters = max_characters
+        self._memories: LRUCache[Conversation, _Memory] = LRUCache(MAX_CONVERSATIONS)
+        self._known: LRUCache[tuple[Conversation, str], MessageReceived] = LRUCache(MAX_KNOWN)
+
+    def _memory(self, conversation: Conversation) -> _Memory:
+        memory = self._memories.get(conversation)
+        if memory is None:
+            memory = self._memories[conversation] = _Memory()
+        return memory
+
+    def know(self, message: MessageReceived) -> None:
+        """Keep a message, the bot's own included, so that a later quote of it can be resolved."""
+        self._known[message.conversation, message.message_id] = message
+
+    def known(self, conversation: Conversation, message_id: str) -> MessageReceived | None:
+        return self._known.get((conversation, message_id))
+
+    def overhear(self, message: MessageReceived) -> None:
+        """Keep a message that did not wake the bot, as context for the next run."""
+        self._memory(message.conversation).overheard.append(message)
+
+    def take_overheard(self, conversation: Conversation) -> tuple[MessageReceived, ...]:
+        """What was overheard since the last run, oldest first; it now belongs to that run."""
+        overheard = self._memory(conversation).overheard
+        taken = tuple(overheard)
+        overheard.clear()
+        return taken
+
+    def forget_message(self, conversation: Conversation, message_id: str) -> None:
+        """Drop a recalled message that no run has read yet."""
+        self._known.pop((conversation, message_id), None)
+        memory = self._memory(conversation)
+        kept = [message for message in memory.overheard if message.message_id != message_id]
+        memory.overheard.clear()
+        memory.overheard.extend(kept)
+
+    def messages(self, conversation: Conversation) -> tuple[Message, ...]:
+        """The stored rounds as one transcript, oldest first."""
+        return tuple(message for round_ in self._memory(conversation).rounds for message in round_)
+
+    def add_round(self, conversation: Conversation, user: UserMessage, answer: Sequence[Message]) -> None:
+        """Store a finished round: what the user said, and all that the run added to it."""
+        round_ = (user, *answer)
+        memory = self._memory(conversation)
+        memory.rounds.append(round_)
+        memory.characters += _characters(round_)
+        if len(memory.rounds) > self._max_rounds or memory.characters > self._max_characters:
+            self._shrink(memory)
+
+    def _shrink(self, memory: _Memory) -> None:
+        while len(memory.rounds) > 1 and (
+            len(memory.rounds) > self._max_rounds // 2 or memory.characters > self._max_characters // 2
+        ):
+            memory.characters -= _characters(memory.rounds.pop(0))
+
+
+def _characters(messages: tuple[Message, ...]) -> int:
+    total = 0
+    for message in messages:
+        match message:
+            case SystemMessage(text=text) | UserMessage(text=text):
+                total += len(text)
+            case AssistantMessage(text=text, tool_calls=calls):
+                total += len(text) + sum(len(call.name) + len(call.arguments) for call in calls)
+            case ToolMessage(content=content):
+                total += len(content)
+    return total

@@ -1,0 +1,65 @@
+"""Observers of runs: the log line an operator greps, and a fan-out to several observers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import assert_never
+
+from bot.domain.ports import Observer
+from bot.domain.run import RunEvent, RunFinished, RunStarted, StepFinished, Stop, ToolFinished, ToolStarted
+
+logger = logging.getLogger(__name__)
+
+
+class LogObserver:
+    """One line when a run starts and ends, more at DEBUG; never what people or the model said."""
+
+    def notice(self, event: RunEvent) -> None:
+        match event:
+            case RunStarted():
+                logger.info("run %s started in %s for %d", event.run_id, event.conversation, event.asker.user_id)
+            case StepFinished(completion=completion):
+                calls = ", ".join(call.name for call in completion.message.tool_calls)
+                text = "run %s step %d: %s in %.2f s%s"
+                logger.debug(
+                    text, event.run_id, event.step, completion.finish, event.seconds, f" ({calls})" if calls else ""
+                )
+            case ToolStarted():
+                logger.debug("run %s step %d: %s started", event.run_id, event.step, event.call.name)
+            case ToolFinished():
+                level = logging.WARNING if event.result.is_error else logging.DEBUG
+                text = "run %s step %d: %s ended as %s in %.2f s"
+                logger.log(level, text, event.run_id, event.step, event.call.name, event.code, event.seconds)
+            case RunFinished(outcome=outcome):
+                level = logging.ERROR if outcome.stop is Stop.FAILED else logging.INFO
+                text = "run %s %s in %.2f s: %d steps, %d + %d tokens%s"
+                usage = outcome.usage
+                why = f" ({outcome.error})" if outcome.error else ""
+                logger.log(
+                    level,
+                    text,
+                    event.run_id,
+                    outcome.stop,
+                    event.seconds,
+                    outcome.steps,
+                    usage.prompt,
+                    usage.completion,
+                    why,
+                )
+            case _:
+                assert_never(event)
+
+
+class Observers:
+    """Passes each event on to several observers, in order; one that breaks does not silence the others."""
+
+    def __init__(self, observers: Sequence[Observer]) -> None:
+        self._observers = tuple(observers)
+
+    def notice(self, event: RunEvent) -> None:
+        for observer in self._observers:
+            try:
+                observer.notice(event)
+            except Exception:
+                logger.exception("observer %s broke on %s", type(observer).__name__, event.type)

@@ -1,0 +1,117 @@
+"""Does a message wake the bot? Pure: a message and the operator's rules in, a verdict out."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from bot.domain.events import Mention, MessageReceived, Quote, Text
+
+# QQ's official robots, inclusive (LLOneBot/LuckyLilliaBot src/onebot11/entities.ts): two bots that answer each
+# other never stop.
+OFFICIAL_BOTS = (
+    (3328144510, 3328144510),
+    (2854196301, 2854216399),
+    (66600000, 66600000),
+    (3889000000, 3889999999),
+    (4010000000, 4019999999),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The operator's settings: names people call the bot by, and who and where it listens (empty lists: everybody)."""
+
+    names: tuple[str, ...] = ()
+    owners: frozenset[int] = field(default_factory=frozenset)
+    groups: frozenset[int] = field(default_factory=frozenset)
+    users: frozenset[int] = field(default_factory=frozenset)
+    blocked: frozenset[int] = field(default_factory=frozenset)
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """Answer it; `reason` is private, mention, name or quote."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Observe:
+    """Remember it, do not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ignore:
+    """Not for us at all: neither remembered nor answered."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsQuoted:
+    """It quotes a message: wake if that one is the bot's own (people delete the @ a client puts there)."""
+
+    message_id: str
+
+
+Verdict: TypeAlias = Wake | Observe | Ignore | NeedsQuoted
+
+
+def judge(message: MessageReceived, rules: Rules) -> Verdict:
+    """Answer, remember, look at what it quotes, or ignore."""
+    sender = message.sender.user_id
+    owner = sender in rules.owners
+    if not owner and sender in rules.blocked:
+        return Ignore("the sender is blocked")
+    where = message.conversation
+    if where.is_group and rules.groups and where.session_id not in rules.groups:
+        return Ignore("the group is not on the list")
+    answerable = owner or not rules.users or sender in rules.users
+    if not answerable or is_official_bot(sender):
+        return Observe() if where.is_group else Ignore("the sender is not on the list")
+    if not where.is_group:
+        return Wake("private")
+    if any(isinstance(segment, Mention) and segment.user_id == message.self_id for segment in message.segments):
+        return Wake("mention")
+    if is_called(message, rules.names):
+        return Wake("name")
+    for segment in message.segments:
+        if isinstance(segment, Quote):
+            return NeedsQuoted(segment.message_id)
+    return Observe()
+
+
+def is_official_bot(user_id: int) -> bool:
+    """Whether the number belongs to one of QQ's own robots."""
+    return any(first <= user_id <= last for first, last in OFFICIAL_BOTS)
+
+
+def is_called(message: MessageReceived, names: tuple[str, ...]) -> bool:
+    """Whether the message begins or ends with one of the names, as one calls somebody: "小霜，在吗", "thanks, Frost!".
+
+    A name in the middle of a sentence is talk about the bot, not to it.
+    """
+    text = "".join(segment.text for segment in message.segments if isinstance(segment, Text))
+    heard = _bare(text)
+    return any(_calls(heard, _bare(name)) for name in names)
+
+
+def _calls(text: str, name: str) -> bool:
+    if not name:
+        return False
+    if text.startswith(name) and not _joins(name[-1], text[len(name) : len(name) + 1]):
+        return True
+    return text.endswith(name) and not _joins(name[0], text[: -len(name)][-1:])
+
+
+def _joins(letter: str, neighbour: str) -> bool:
+    """Whether the two letters belong to one word: only scripts with spaces have words here."""
+    return letter.isascii() and neighbour.isascii() and (letter.isalnum() and neighbour.isalnum())
+
+
+def _bare(text: str) -> str:
+    """The text folded, without the marks and blanks around it."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return folded.strip(" \t\r\n@,.!?:;~、，。！？：；…～")

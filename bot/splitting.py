@@ -1,0 +1,103 @@
+"""Long text -> pieces QQ takes: at paragraph ends, else line ends, else sentence ends; code blocks stay whole.
+
+Other bots split between 1000 and 2000 characters; risk control cuts far below QQ's own limit of about 4500
+(`onebot/facts.md` 4.4).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+LIMIT = 1500  # characters
+
+FENCE = re.compile(r"^\s*(```|~~~)")
+ENDS = (
+    re.compile(r"\n"),
+    re.compile(r"[。！？!?；;…][”’」』）)\"']?|\.(?=\s)"),
+    re.compile(r"[，,、：:]|\s"),
+)
+
+
+def split_text(text: str, limit: int = LIMIT) -> tuple[str, ...]:
+    """The text in pieces of at most `limit` characters, none empty, nothing lost but blank space between pieces.
+
+    A code block is only cut when it is longer than `limit` itself; then each piece is fenced again.
+    """
+    if len(text) <= limit:
+        return (text.strip(),) if text.strip() else ()
+    pieces: list[str] = []
+    current = ""
+    for block in _blocks(text.strip()):
+        joined = f"{current}\n\n{block}" if current else block
+        if len(joined) <= limit:
+            current = joined
+            continue
+        if current:
+            pieces.append(current)
+        *whole, current = _cut_code(block, limit) if FENCE.match(block) else _cut_prose(block, limit)
+        pieces.extend(whole)
+    return tuple(piece for piece in (*pieces, current) if piece.strip())
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """Paragraphs and code blocks, in order. An unclosed fence runs to the end."""
+    lines: list[str] = []
+    fence = ""
+    for line in text.split("\n"):
+        mark = FENCE.match(line)
+        if mark and not fence:
+            if lines:
+                yield "\n".join(lines)
+            lines, fence = [line], mark[1]
+        elif fence:
+            lines.append(line)
+            if mark and mark[1] == fence and line.strip() == fence:
+                yield "\n".join(lines)
+                lines, fence = [], ""
+        elif line.strip():
+            lines.append(line)
+        elif lines:
+            yield "\n".join(lines)
+            lines = []
+    if lines:
+        yield "\n".join(lines)
+
+
+def _cut_prose(text: str, limit: int) -> list[str]:
+    pieces = []
+    while len(text) > limit:
+        at = _place(text, limit)
+        pieces.append(text[:at].rstrip())
+        text = text[at:].lstrip()
+    return [*pieces, text]
+
+
+def _place(text: str, limit: int) -> int:
+    """Where to cut: after the last end that leaves a piece of at least a third; else at the limit."""
+    for end in ENDS:
+        places = [match.end() for match in end.finditer(text, 0, limit) if match.end() >= limit // 3]
+        if places:
+            return places[-1]
+    return limit
+
+
+def _cut_code(block: str, limit: int) -> list[str]:
+    lines = block.split("\n")
+    opening = lines[0]
+    closing = opening.strip()[:3]
+    closed = len(lines) > 1 and lines[-1].strip() == closing
+    body = lines[1:-1] if closed else lines[1:]
+    room = max(limit - len(opening) - len(closing) - 2, 1)
+    pieces: list[str] = []
+    current: list[str] = []
+    for line in (part for whole in body for part in _hard(whole, room)):
+        if current and sum(map(len, current)) + len(current) + len(line) > room:
+            pieces.append("\n".join([opening, *current, closing]))
+            current = []
+        current.append(line)
+    return [*pieces, "\n".join([opening, *current, closing])]
+
+
+def _hard(line: str, room: int) -> list[str]:
+    return [line[start : start + room] for start in range(0, len(line), room)] or [""]

@@ -1,0 +1,211 @@
+"""Registry and execution of tools.
+
+Invariant: every `ToolCall` gets exactly one `ToolMessage`, in call order, whatever happens: unknown name, bad
+arguments, missing capability, time-out, crash, cancellation. A failing tool never ends a run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import json
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from bot.domain.chat import ToolCall, ToolMessage, ToolSpec
+from bot.domain.errors import (
+    ConfigError,
+    InvalidArguments,
+    Problem,
+    ToolError,
+    ToolFailed,
+    ToolNotFound,
+    ToolTimeout,
+    ToolUnavailable,
+)
+from bot.domain.ports import Clock
+from bot.domain.tool import Tool, ToolContext
+
+logger = logging.getLogger(__name__)
+
+MAX_RESULT = 8000  # characters of one result that reach the model
+MAYBE_DONE = "It may have been done all the same: do not repeat it."
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """One finished call: its result, its stable code ("ok" or a TOOL_... word), and how long it took in seconds."""
+
+    message: ToolMessage
+    code: str
+    seconds: float
+
+
+class Batch:
+    """The calls of one step and what has come of them so far; complete at any moment, also after a cancellation."""
+
+    def __init__(self, calls: Sequence[ToolCall], toolset: Toolset) -> None:
+        self.calls = tuple(calls)
+        self._toolset = toolset
+        self._done: dict[int, Executed] = {}
+
+    def finish(self, index: int, executed: Executed) -> None:
+        self._done[index] = executed
+
+    def results(self) -> tuple[Executed, ...]:
+        """One result for each call, in call order; calls that never finished are told as cancelled."""
+        return tuple(self._done.get(index) or self._toolset.cancelled(call) for index, call in enumerate(self.calls))
+
+
+class Toolset:
+    """The name-keyed registry of tools, and the one way to run them."""
+
+    def __init__(self, tools: Iterable[Tool] = (), *, clock: Clock, max_result: int = MAX_RESULT) -> None:
+        self._tools: dict[str, Tool] = {}
+        self._clock = clock
+        self._max_result = max_result
+        for tool in tools:
+            self.register(tool)
+
+    def register(self, tool: Tool, *, replace: bool = False) -> None:
+        """Add a tool. Raises ConfigError for a second tool of one name, unless it replaces it on purpose."""
+        if tool.name in self._tools and not replace:
+            raise ConfigError(
+                Problem(f"tool {tool.name}", "is registered twice", "Rename one, or register it with replace=True.")
+            )
+        self._tools[tool.name] = tool
+
+    def get(self, name: str) -> Tool | None:
+        return self._tools.get(name)
+
+    def list(self) -> tuple[Tool, ...]:
+        """All tools, sorted by name."""
+        return tuple(self._tools[name] for name in sorted(self._tools))
+
+    def definitions(self, ports: Mapping[type, object]) -> tuple[ToolSpec, ...]:
+        """What the model is told of: the tools whose needs these ports meet, sorted by name."""
+        return tuple(tool.spec for tool in self.list() if all(need in ports for need in tool.needs))
+
+    def batch(self, calls: Sequence[ToolCall]) -> Batch:
+        return Batch(calls, self)
+
+    async def run_batch(self, batch: Batch, contexts: Sequence[ToolContext]) -> None:
+        """Run the bodies side by side; when this is cancelled, so are they, and `batch` still has every result."""
+
+        async def one(index: int) -> None:
+            batch.finish(index, await self.execute(batch.calls[index], contexts[index]))
+
+        if len(batch.calls) == 1:
+            await one(0)
+            return
+        async with asyncio.TaskGroup() as group:
+            for index in range(len(batch.calls)):
+                group.create_task(one(index))
+
+    async def execute(self, call: ToolCall, context: ToolContext) -> Executed:
+        """Run one call by name; what goes wrong becomes an error result, only a cancellation from outside gets out."""
+        started = self._clock.monotonic()
+        try:
+            content = await self._run(call, context)
+        except ToolError as error:
+            return self._executed(call, started, error)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            return self._executed(call, started, ToolFailed("the tool gave up on itself. Try something else."))
+        except (Exception, SystemExit) as crash:
+            logger.exception("tool %s crashed in run %s", call.name, context.run_id)
+            text = f"the tool broke ({type(crash).__name__}). Do not repeat the call; say that it did not work."
+            return self._executed(call, started, ToolFailed(text))
+        message = ToolMessage(call.id, call.name, shorten(content, self._max_result))
+        return Executed(message, "ok", self._clock.monotonic() - started)
+
+    async def _run(self, call: ToolCall, context: ToolContext) -> str:
+        tool = self._look_up(call.name)
+        for need in tool.needs:
+            if need not in context.ports:
+                raise ToolUnavailable(f"{tool.name} cannot run here: it needs {need.__name__}. Do without it.")
+        arguments = tool.check(parse_arguments(call.arguments))
+        deadline = asyncio.timeout(tool.timeout)
+        try:
+            async with deadline:
+                return render_result(await tool.run(context, arguments))
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            advice = MAYBE_DONE if tool.may_have_happened else "Do not repeat it unchanged."
+            raise ToolTimeout(f"{tool.name} timed out after {tool.timeout:g} s. {advice}") from None
+
+    def _look_up(self, name: str) -> Tool:
+        if tool := self._tools.get(name):
+            return tool
+        near = difflib.get_close_matches(name, self._tools, n=1)
+        hint = f' Did you mean "{near[0]}"?' if near else ""
+        known = ", ".join(sorted(self._tools)) or "none"
+        raise ToolNotFound(f'tool not found: "{name[:64]}".{hint} Available: {known}.')
+
+    def cancelled(self, call: ToolCall) -> Executed:
+        """The result of a call that was cancelled before it could finish."""
+        tool = self._tools.get(call.name)
+        advice = f" {MAYBE_DONE}" if tool is not None and tool.may_have_happened else ""
+        return self._executed(call, self._clock.monotonic(), ToolFailed(f"the call was cancelled.{advice}"))
+
+    def refused(self, call: ToolCall, error: ToolError) -> Executed:
+        """The result of a call that is answered without being run."""
+        return self._executed(call, self._clock.monotonic(), error)
+
+    def _executed(self, call: ToolCall, started: float, error: ToolError) -> Executed:
+        content = shorten(f"error: {error} [{error.code}]", self._max_result)
+        message = ToolMessage(call.id, call.name, content, is_error=True)
+        return Executed(message, error.code, self._clock.monotonic() - started)
+
+
+def parse_arguments(raw: str) -> dict[str, Any]:
+    """A call's raw arguments as an object; nothing at all means no arguments. Raises InvalidArguments.
+
+    Several vendors send "" or null for a call without arguments (`providers/quirks.md` 3.1); anything that does not
+    parse strictly is never run.
+    """
+    text = raw.strip()
+    if text in ("", "null"):
+        return {}
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise InvalidArguments(f"the arguments are not valid JSON ({error}). Send one JSON object.") from None
+    match value:
+        case None:
+            return {}
+        case dict():
+            return value
+        case _:
+            raise InvalidArguments(f"the arguments must be one JSON object, got {type(value).__name__}.")
+
+
+def render_result(value: object) -> str:
+    """What a tool returned, as the text the model reads: text as is, data as JSON, nothing as "(no output)"."""
+    match value:
+        case None | "":
+            return "(no output)"
+        case str():
+            return value
+        case BaseModel():
+            return value.model_dump_json()
+        case dict() | list() | tuple():
+            return json.dumps(value, ensure_ascii=False, default=str)
+        case _:
+            return str(value)
+
+
+def shorten(text: str, limit: int) -> str:
+    """At most about `limit` characters: the head and the tail are kept, and what was cut is said."""
+    if len(text) <= limit:
+        return text
+    tail = limit // 4
+    head = limit - tail
+    return f"{text[:head]}\n[... {len(text) - limit} characters cut ...]\n{text[-tail:]}"

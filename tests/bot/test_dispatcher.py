@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from bot.dispatcher import Dispatcher
+from bot.domain.chat import Completion, ModelRequest, UserMessage
+from bot.domain.events import (
+    AccountChanged,
+    Connected,
+    Event,
+    Heartbeat,
+    MessageRecalled,
+    MessageReceived,
+    MessageSent,
+    Muted,
+    Quote,
+    Text,
+)
+from bot.history import History
+from bot.perception import Perception
+from bot.policy.wake import Rules
+from tests.bot.test_turn import House
+from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, ScriptedModel, Step, said, words
+
+
+class Hall(House):
+    """A house with its dispatcher at work."""
+
+    def __init__(self, model: ScriptedModel, rules: Rules | None = None) -> None:
+        super().__init__(model)
+        self.clock = ManualClock()
+        self.dispatcher = Dispatcher(
+            rules=rules or Rules(names=("小霜",)),
+            turns=self.turns,
+            perception=Perception(transport=self.transport, history=self.history),
+            history=self.history,
+            clock=self.clock,
+        )
+
+    async def take(self, *events: Event) -> None:
+        for event in events:
+            await self.dispatcher.handle(event)
+        await self.dispatcher.lanes.wait_idle()
+
+
+@asynccontextmanager
+async def hall(*steps: Step, rules: Rules | None = None) -> AsyncIterator[Hall]:
+    with ScriptedModel(*steps) as model:
+        house = Hall(model, rules)
+        async with asyncio.timeout(5), house.dispatcher.lanes.open():
+            yield house
+
+
+async def test_an_event_delivered_twice_is_answered_once() -> None:
+    async with hall(words("hello")) as house:
+        message = said("hi")
+        await house.take(message, message)
+        await house.take(message)
+        assert house.transport.texts == ["hello"]
+
+
+async def test_messages_without_a_usable_id_are_all_answered() -> None:
+    async with hall(words("a"), words("b")) as house:
+        await house.take(said("hi", message_id="0"), said("hi", message_id="0"))
+        assert house.transport.texts == ["a", "b"]
+
+
+async def test_the_same_id_in_another_group_or_account_is_another_message() -> None:
+    elsewhere = type(GROUP)(BOT, "group", 4343)
+    async with hall(words("a"), words("b")) as house:
+        await house.take(said("hi", message_id="5"), said("hi", message_id="5", where=elsewhere))
+        assert sorted(house.transport.texts) == ["a", "b"]
+
+
+async def test_an_event_repeated_long_after_the_window_is_new_again() -> None:
+    async with hall(words("a"), words("b")) as house:
+        message = said("hi")
+        await house.take(message)
+        house.clock.time += 601
+        await house.take(message)
+        assert house.transport.texts == ["a", "b"]
+
+
+async def test_own_messages_never_wake() -> None:
+    async with hall() as house:
+        await house.take(said("小霜 hi", user=BOT), said("hi", user=BOT, where=PRIVATE))
+        assert house.transport.sent == []
+
+
+async def test_what_is_not_addressed_is_observed_and_read_with_the_next_question() -> None:
+    async with hall(words("tea")) as house:
+        await house.take(said("I like tea", user=5, name="小红", at=False), said("what does she like?"))
+        user = house.history.messages(GROUP)[0]
+        assert isinstance(user, UserMessage)
+        assert "小红(5): I like tea" in user.text
+
+
+async def test_a_quote_of_the_bot_wakes_without_a_mention_and_a_quote_of_others_does_not() -> None:
+    async with hall(words("first"), words("because")) as house:
+        await house.take(said("hi"))
+        await house.take(said((Quote("9001"), Text("why?")), at=False))
+        await house.take(said("talk", user=5, message_id="77", at=False))
+        await house.take(said((Quote("77"), Text("really?")), at=False))
+        assert house.transport.texts == ["first", "because"]
+        overheard = house.history.take_overheard(GROUP)
+        assert [message.segments[-1] for message in overheard] == [Text("talk"), Text("really?")]
+
+
+async def test_a_message_sent_by_the_account_elsewhere_is_known_when_it_is_quoted() -> None:
+    sent = MessageSent(self_id=BOT, time=0.0, conversation=GROUP, message_id="88", segments=(Text("from my phone"),))
+    async with hall(words("yes")) as house:
+        await house.take(sent, said((Quote("88"), Text("was that you?")), at=False))
+        assert house.transport.texts == ["yes"]
+
+
+async def test_a_recalled_question_is_not_answered() -> None:
+    asked = asyncio.Event()
+
+    async def think(request: ModelRequest) -> Completion:
+        asked.set()
+        await asyncio.Event().wait()
+        return words("never")
+
+    async with hall(think, words("second")) as house:
+        await house.dispatcher.handle(said("first", message_id="61"))
+        await house.dispatcher.handle(said("second", message_id="62"))
+        await asked.wait()
+        await house.take(recalled("61"))
+        assert house.transport.texts == ["second"]
+
+
+async def test_a_recalled_remark_is_not_read() -> None:
+    async with hall(words("ok")) as house:
+        await house.take(said("my password is 1234", message_id="63", at=False), recalled("63"), said("hi"))
+        user = house.history.messages(GROUP)[0]
+        assert isinstance(user, UserMessage)
+        assert "1234" not in user.text
+
+
+def recalled(message_id: str) -> MessageRecalled:
+    return MessageRecalled(
+        self_id=BOT, time=0.0, conversation=GROUP, message_id=message_id, user_id=777, operator_id=777
+    )
+
+
+def muted(seconds: int, user_id: int = BOT) -> Muted:
+    return Muted(self_id=BOT, time=0.0, conversation=GROUP, user_id=user_id, operator_id=1, seconds=seconds)
+
+
+async def test_a_muted_bot_does_not_ask_the_model_until_the_mute_ends() -> None:
+    async with hall(words("a"), words("b"), words("c")) as house:
+        await house.take(muted(60), said("hi"))
+        assert house.transport.sent == []
+        house.clock.time += 61
+        await house.take(said("hi"))
+        await house.take(muted(-1, user_id=0), said("hi"), muted(0, user_id=0), said("hi"))
+        await house.take(muted(60, user_id=5), said("hi"))
+        assert house.transport.texts == ["a", "b", "c"]
+
+
+async def test_rules_decide_who_is_answered() -> None:
+    rules = Rules(groups=frozenset({4242}), blocked=frozenset({666}))
+    elsewhere = type(GROUP)(BOT, "group", 4343)
+    async with hall(words("ok"), rules=rules) as house:
+        await house.take(said("hi", where=elsewhere), said("hi", user=666), said("hi"))
+        assert house.transport.texts == ["ok"]
+        assert house.history.take_overheard(elsewhere) == ()
+
+
+async def test_a_flood_beyond_the_lane_is_observed_not_answered() -> None:
+    gate = asyncio.Event()
+
+    async def think(request: ModelRequest) -> Completion:
+        await gate.wait()
+        return words("ok")
+
+    async with hall(think, *[words("ok")] * 50) as house:
+        await house.dispatcher.handle(said("0"))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        for number in range(60):
+            await house.dispatcher.handle(said(str(number + 1)))
+        gate.set()
+        await house.dispatcher.lanes.wait_idle()
+        assert len(house.transport.sent) == 51
+
+
+async def test_other_events_are_taken_quietly() -> None:
+    async with hall() as house:
+        await house.take(
+            Connected(self_id=BOT, time=0.0),
+            Heartbeat(self_id=BOT, time=0.0, online=True, interval=30.0),
+            AccountChanged(self_id=BOT, time=0.0, online=False, reason="kicked"),
+        )
+        assert house.dispatcher.has_seen(said("x").identity) is False
+
+
+def identity(message: MessageReceived) -> tuple[int, str, int, str]:
+    return message.identity
+
+
+async def test_a_taken_message_is_known_by_its_identity() -> None:
+    async with hall(words("ok")) as house:
+        message = said("hi")
+        await house.take(message)
+        assert house.dispatcher.has_seen(identity(message))
+        assert isinstance(house.history, History)

@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.domain.chat import (
+    AssistantMessage,
+    Completion,
+    FinishReason,
+    Message,
+    ModelRequest,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+)
+from bot.domain.errors import ModelAuth, ModelError
+from bot.domain.run import Asker, RunFinished, Stop
+from bot.domain.tool import Tool, tool
+from bot.engine import EMPTY_ANSWER, LAST_STEP, NO_CONCLUSION, Engine, Run, RunState
+from bot.toolset import Toolset
+from tests.fakes import GROUP, ManualClock, RecordingObserver, ScriptedModel, Step, calls, words
+
+
+@tool
+async def echo(text: str) -> str:
+    """Says it again."""
+    return f"<{text}>"
+
+
+@tool
+async def fail() -> str:
+    """Breaks."""
+    raise RuntimeError
+
+
+QUESTION = (SystemMessage("be nice"), UserMessage("hi"))
+
+
+def engine(model: ScriptedModel, *tools: Tool, observer: RecordingObserver | None = None, **limits: float) -> Engine:
+    return Engine(
+        model=model,
+        toolset=Toolset(tools or (echo, fail), clock=ManualClock()),
+        clock=ManualClock(),
+        observer=observer or RecordingObserver(),
+        max_steps=int(limits.get("max_steps", 4)),
+        deadline=limits.get("deadline", 5.0),
+    )
+
+
+def run(heard: Callable[[], bool] = lambda: False) -> Run:
+    return Run(id="t1", conversation=GROUP, asker=Asker(1), transcript=QUESTION, heard=heard)
+
+
+def assert_valid(messages: tuple[Message, ...] | list[Message]) -> None:
+    """Each call has exactly one result, in call order, right after the message that made it."""
+    rest = list(messages)
+    while rest:
+        message = rest.pop(0)
+        assert not isinstance(message, ToolMessage), "a result without its call"
+        if isinstance(message, AssistantMessage):
+            for call in message.tool_calls:
+                result = rest.pop(0)
+                assert isinstance(result, ToolMessage)
+                assert (result.call_id, result.name) == (call.id, call.name)
+
+
+async def test_words_end_the_run() -> None:
+    with ScriptedModel(words("你好")) as model:
+        outcome = await engine(model).run(run(), RunState())
+    assert (outcome.stop, outcome.text, outcome.steps) == (Stop.ANSWERED, "你好", 1)
+    assert outcome.messages == (AssistantMessage("你好"),)
+    assert model.requests[0].messages == QUESTION
+    assert [spec.name for spec in model.requests[0].tools] == ["echo", "fail"]
+
+
+async def test_tool_results_are_in_the_next_request_in_call_order() -> None:
+    asked = calls(("echo", '{"text": "a"}'), ("fail", ""), ("echo", '{"text": "b"}'))
+    with ScriptedModel(asked, words("done")) as model:
+        outcome = await engine(model).run(run(), RunState())
+    results = [message for message in model.requests[1].messages if isinstance(message, ToolMessage)]
+    assert [result.call_id for result in results] == ["c0", "c1", "c2"]
+    assert [result.content for result in results if not result.is_error] == ["<a>", "<b>"]
+    assert outcome.text == "done"
+    assert outcome.usage.prompt == 20
+    assert_valid(outcome.messages)
+
+
+async def test_at_the_step_limit_one_request_without_tools_asks_for_words() -> None:
+    again = calls(("echo", '{"text": "x"}'))
+    with ScriptedModel(again, again, words("enough")) as model:
+        outcome = await engine(model, max_steps=2).run(run(), RunState())
+    assert model.requests[-1].tools == ()
+    assert model.requests[-1].messages[-1] == UserMessage(LAST_STEP)
+    assert (outcome.stop, outcome.text, outcome.limit) == (Stop.ANSWERED, "enough", True)
+    assert UserMessage(LAST_STEP) not in outcome.messages
+
+
+async def test_a_model_that_never_stops_calling_tools_is_cut_off_with_fixed_words() -> None:
+    again = calls(("echo", '{"text": "x"}'))
+    with ScriptedModel(again, again, again) as model:
+        outcome = await engine(model, max_steps=2).run(run(), RunState())
+    assert (outcome.stop, outcome.text, outcome.limit) == (Stop.ANSWERED, NO_CONCLUSION, True)
+    assert_valid(outcome.messages)
+
+
+async def test_calls_of_a_cut_off_answer_are_not_executed() -> None:
+    cut = calls(("echo", '{"text": "tr'), finish=FinishReason.LENGTH)
+    with ScriptedModel(cut, words("short then")) as model:
+        outcome = await engine(model).run(run(), RunState())
+    result = outcome.messages[1]
+    assert isinstance(result, ToolMessage)
+    assert 'the arguments for "echo" were cut off' in result.content
+    assert_valid(outcome.messages)
+
+
+async def test_words_cut_off_by_the_output_limit_say_so() -> None:
+    with ScriptedModel(words("once upon a", finish=FinishReason.LENGTH)) as model:
+        assert (await engine(model).run(run(), RunState())).text == "once upon a…"
+
+
+async def test_a_filtered_answer_fails_and_executes_nothing() -> None:
+    with ScriptedModel(calls(("echo", "{}"), finish=FinishReason.CONTENT_FILTER)) as model:
+        outcome = await engine(model).run(run(), RunState())
+    assert outcome.stop is Stop.FAILED
+    assert outcome.error.startswith("content_filter: ")
+    assert outcome.messages == ()
+
+
+async def test_a_refusal_is_shown_as_words() -> None:
+    with ScriptedModel(words("", refusal="I cannot help with that.")) as model:
+        assert (await engine(model).run(run(), RunState())).text == "I cannot help with that."
+
+
+async def test_an_empty_answer_is_asked_for_again_then_without_tools_then_fails() -> None:
+    with ScriptedModel(words(""), words(" \n"), words("")) as model:
+        outcome = await engine(model).run(run(), RunState())
+    assert model.requests[1].messages[-1] == UserMessage(EMPTY_ANSWER)
+    assert model.requests[1].tools != ()
+    assert model.requests[2].tools == ()
+    assert outcome.stop is Stop.FAILED
+    assert outcome.error.startswith("empty: ")
+
+
+async def test_an_empty_ending_is_silence_when_the_asker_has_been_answered_already() -> None:
+    with ScriptedModel(words("")) as model:
+        outcome = await engine(model).run(run(heard=lambda: True), RunState())
+    assert (outcome.stop, outcome.text) == (Stop.SILENT, "")
+
+
+async def test_a_model_error_ends_the_run_as_failed_and_keeps_what_was_done() -> None:
+    with ScriptedModel(calls(("echo", '{"text": "a"}')), ModelAuth("bad key")) as model:
+        outcome = await engine(model).run(run(), RunState())
+    assert (outcome.stop, outcome.error) == (Stop.FAILED, "auth: bad key")
+    assert len(outcome.messages) == 2
+
+
+async def test_a_run_that_takes_too_long_is_ended_with_a_valid_transcript() -> None:
+    @tool
+    async def wait() -> str:
+        """For ever."""
+        await asyncio.Event().wait()
+        return "never"
+
+    with ScriptedModel(calls(("wait", ""))) as model:
+        outcome = await engine(model, wait, deadline=0.05).run(run(), RunState())
+    assert outcome.stop is Stop.FAILED
+    assert outcome.error.startswith("deadline: ")
+    assert len(outcome.messages) == 2
+    assert_valid(outcome.messages)
+
+
+async def test_a_cancelled_run_leaves_a_valid_transcript_and_says_that_it_was_stopped() -> None:
+    started = asyncio.Event()
+
+    @tool
+    async def wait() -> str:
+        """For ever."""
+        started.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    state, observer = RunState(), RecordingObserver()
+    with ScriptedModel(calls(("echo", '{"text": "a"}'), ("wait", ""))) as model:
+        async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+            task = group.create_task(engine(model, echo, wait, observer=observer).run(run(), state))
+            await started.wait()
+            task.cancel()
+    assert task.cancelled()
+    assert_valid(state.messages)
+    assert [m.content for m in state.messages if isinstance(m, ToolMessage) and not m.is_error] == ["<a>"]
+    (finished,) = observer.of("run_finished")
+    assert isinstance(finished, RunFinished)
+    assert finished.outcome.stop is Stop.STOPPED
+    assert finished.outcome.messages == tuple(state.messages)
+
+
+async def test_events_tell_the_run_in_order() -> None:
+    observer = RecordingObserver()
+    with ScriptedModel(calls(("echo", '{"text": "a"}')), words("ok")) as model:
+        await engine(model, observer=observer).run(run(), RunState())
+    assert [event.type for event in observer.events] == [
+        "run_started", "step_finished", "tool_started", "tool_finished", "step_finished", "run_finished",
+    ]  # fmt: skip
+
+
+ANY_STEP: st.SearchStrategy[Step] = st.one_of(
+    st.builds(words, st.sampled_from(["", "fine"]), finish=st.sampled_from(FinishReason)),
+    st.builds(
+        lambda asked, finish: calls(*asked, finish=finish),
+        st.lists(
+            st.tuples(st.sampled_from(["echo", "fail", "nobody"]), st.sampled_from(["", '{"text": "x"}', "{"])),
+            min_size=1,
+            max_size=3,
+        ),
+        st.sampled_from(FinishReason),
+    ),
+    st.just(ModelError("broken")),
+)
+
+
+@given(st.lists(ANY_STEP, min_size=8, max_size=8))
+def test_whatever_the_model_does_the_run_ends_with_a_valid_transcript(script: list[Step]) -> None:
+    outcome = asyncio.run(engine(ScriptedModel(*script)).run(run(), RunState()))
+    assert outcome.stop in (Stop.ANSWERED, Stop.FAILED)
+    assert (outcome.stop is Stop.ANSWERED) == bool(outcome.text)
+    assert_valid(outcome.messages)
+
+
+async def test_a_bug_outside_the_error_tree_is_not_swallowed() -> None:
+    async def broken(request: ModelRequest) -> Completion:
+        raise LookupError("a bug")
+
+    step: Callable[[ModelRequest], Awaitable[Completion]] = broken
+    with ScriptedModel(step) as model, pytest.raises(LookupError):
+        await engine(model).run(run(), RunState())

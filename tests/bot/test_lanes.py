@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from bot.domain.events import Conversation
+from bot.lanes import Lanes
+
+A = Conversation(1, "group", 1)
+B = Conversation(1, "group", 2)
+
+
+@asynccontextmanager
+async def running(work: Callable[[str], Awaitable[None]], max_waiting: int = 50) -> AsyncIterator[Lanes[str]]:
+    lanes: Lanes[str] = Lanes(work=work, max_waiting=max_waiting)
+    async with asyncio.timeout(5), lanes.open():
+        yield lanes
+
+
+async def test_a_lane_works_in_order_of_arrival() -> None:
+    done: list[str] = []
+
+    async def work(item: str) -> None:
+        await asyncio.sleep(0)
+        done.append(item)
+
+    async with running(work) as lanes:
+        for item in "abcdef":
+            assert lanes.put(A, item)
+        await lanes.wait_idle()
+    assert done == [*"abcdef"]
+
+
+async def test_lanes_do_not_wait_for_each_other() -> None:
+    gate, done = asyncio.Event(), asyncio.Event()
+
+    async def work(item: str) -> None:
+        if item == "blocked":
+            await gate.wait()
+        if item == "free":
+            done.set()
+
+    async with running(work) as lanes:
+        lanes.put(A, "blocked")
+        lanes.put(B, "free")
+        await done.wait()
+        await asyncio.sleep(0)
+        assert lanes.waiting >= 1
+        gate.set()
+        await lanes.wait_idle()
+
+
+async def test_a_full_lane_takes_no_more() -> None:
+    gate = asyncio.Event()
+
+    async def work(item: str) -> None:
+        await gate.wait()
+
+    async with running(work, max_waiting=2) as lanes:
+        taken = [lanes.put(A, item) for item in "abcd"]  # the worker has not had the time to take one yet
+        assert taken == [True, True, False, False]
+        assert lanes.put(B, "other lanes do")
+        gate.set()
+        await lanes.wait_idle()
+
+
+async def test_a_waiting_item_can_be_taken_back() -> None:
+    gate, done = asyncio.Event(), list[str]()
+
+    async def work(item: str) -> None:
+        if item == "a":
+            await gate.wait()
+        done.append(item)
+
+    async with running(work) as lanes:
+        for item in "abc":
+            lanes.put(A, item)
+        assert lanes.drop(A, lambda item: item == "b") == 1
+        gate.set()
+        await lanes.wait_idle()
+    assert done == ["a", "c"]
+
+
+async def test_the_item_in_progress_is_cancelled_and_the_lane_goes_on() -> None:
+    started, cancelled, done = asyncio.Event(), asyncio.Event(), list[str]()
+
+    async def work(item: str) -> None:
+        if item == "a":
+            started.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cancelled.set()
+        done.append(item)
+
+    async with running(work) as lanes:
+        lanes.put(A, "a")
+        lanes.put(A, "b")
+        await started.wait()
+        assert lanes.drop(A, lambda item: item == "a") == 1
+        await lanes.wait_idle()
+    assert cancelled.is_set()
+    assert done == ["b"]
+
+
+async def test_a_failure_does_not_stop_its_lane() -> None:
+    done: list[str] = []
+
+    async def work(item: str) -> None:
+        if item == "bad":
+            raise ValueError(item)
+        done.append(item)
+
+    async with running(work) as lanes:
+        lanes.put(A, "bad")
+        lanes.put(A, "good")
+        await lanes.wait_idle()
+    assert done == ["good"]
+
+
+async def test_stopping_cancels_what_is_in_progress_and_takes_nothing_more() -> None:
+    started, ended = asyncio.Event(), asyncio.Event()
+
+    async def work(item: str) -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async with running(work) as lanes:
+        lanes.put(A, "endless")
+        await started.wait()
+    assert ended.is_set()
+    assert not lanes.put(A, "late")
+
+
+async def test_dropping_from_a_lane_nobody_uses_drops_nothing() -> None:
+    async def work(item: str) -> None: ...
+
+    async with running(work) as lanes:
+        assert lanes.drop(B, lambda item: True) == 0

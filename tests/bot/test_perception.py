@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import asyncio
+
+from bot.domain.errors import NotConnected
+from bot.domain.events import Forward, MessageReceived, Quote, Text
+from bot.history import History
+from bot.perception import Perception
+from tests.fakes import BOT, RecordingTransport, said
+
+OWN = said("I said that", user=BOT, message_id="100", at=False)
+OTHER = said("somebody else", user=5, message_id="200", at=False)
+
+
+def quoting(message_id: str) -> MessageReceived:
+    return said((Quote(message_id), Text("why?")), at=False)
+
+
+def perception(transport: RecordingTransport, history: History | None = None) -> Perception:
+    return Perception(transport=transport, history=history or History(), patience=0.05)
+
+
+async def test_a_quote_of_the_bots_own_message_is_recognised_by_asking_the_server() -> None:
+    eyes = perception(RecordingTransport([OWN, OTHER]))
+    assert await eyes.quotes_the_bot(quoting("100"), "100")
+    assert not await eyes.quotes_the_bot(quoting("200"), "200")
+    assert not await eyes.quotes_the_bot(quoting("300"), "300")
+
+
+async def test_a_message_we_remember_is_not_asked_for() -> None:
+    transport, history = RecordingTransport(), History()
+    history.know(OWN)
+    assert await perception(transport, history).quotes_the_bot(quoting("100"), "100")
+    assert transport.looked_up == []
+
+
+async def test_a_question_comes_with_what_it_quotes() -> None:
+    message = quoting("200")
+    question = await perception(RecordingTransport([OTHER])).perceive(message)
+    assert question.message is message
+    assert question.quoted == OTHER
+    assert question.forwarded == ()
+
+
+async def test_a_question_comes_with_the_messages_it_forwards() -> None:
+    transport = RecordingTransport()
+    transport.forwards["f1"] = (OTHER,)
+    question = await perception(transport).perceive(said((Forward("f1"), Text("sum it up"))))
+    assert question.forwarded == (OTHER,)
+
+
+async def test_a_quoted_forward_is_opened_too() -> None:
+    transport = RecordingTransport([said((Forward("f1"),), message_id="400", at=False)])
+    transport.forwards["f1"] = (OTHER,)
+    question = await perception(transport).perceive(quoting("400"))
+    assert question.forwarded == (OTHER,)
+
+
+async def test_what_the_server_does_not_know_any_more_is_left_out() -> None:
+    message = said((Forward("gone"), Text("sum it up")))
+    question = await perception(RecordingTransport()).perceive(message)
+    assert question.message is message
+    assert question.forwarded == ()
+
+
+async def test_a_server_that_does_not_answer_does_not_hold_up_the_question() -> None:
+    class Mute(RecordingTransport):
+        async def get_message(self, account: int, message_id: str) -> MessageReceived | None:
+            await asyncio.Event().wait()
+            return None
+
+    message = quoting("1")
+    assert (await perception(Mute()).perceive(message)).quoted is None
+    assert not await perception(Mute()).quotes_the_bot(message, "1")
+
+
+async def test_no_connection_means_no_quote_not_an_error() -> None:
+    class Away(RecordingTransport):
+        async def get_message(self, account: int, message_id: str) -> MessageReceived | None:
+            raise NotConnected("away")
+
+    assert not await perception(Away()).quotes_the_bot(quoting("1"), "1")

@@ -1,0 +1,197 @@
+"""Fakes at the ports; each fails when it is misused or when its script is not used up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from itertools import count
+from typing import Self, TypeAlias
+
+from bot.domain.actions import SendMessage
+from bot.domain.chat import AssistantMessage, Completion, FinishReason, ModelRequest, ToolCall, Usage
+from bot.domain.errors import ActionRefused, BotError
+from bot.domain.events import Conversation, Event, Mention, MessageReceived, Role, Segment, Sender, Text
+from bot.domain.run import Asker, RunEvent
+from bot.domain.tool import ToolContext
+
+BOT = 10001
+GROUP = Conversation(BOT, "group", 4242)
+PRIVATE = Conversation(BOT, "private", 777)
+
+
+class ManualClock:
+    """Time that only passes when somebody waits for it."""
+
+    def __init__(self, now: float = 1_700_000_000.0) -> None:
+        self.time = now
+        self.slept: list[float] = []
+
+    def now(self) -> float:
+        return self.time
+
+    def monotonic(self) -> float:
+        return self.time
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.time += seconds
+        await asyncio.sleep(0)
+
+
+class CountingIds:
+    """Trace ids t1, t2, ...; no jitter."""
+
+    def __init__(self) -> None:
+        self._numbers = count(1)
+
+    def trace(self) -> str:
+        return f"t{next(self._numbers)}"
+
+    def jitter(self) -> float:
+        return 0.5
+
+
+class RecordingObserver:
+    """Keeps every run event."""
+
+    def __init__(self) -> None:
+        self.events: list[RunEvent] = []
+
+    def notice(self, event: RunEvent) -> None:
+        self.events.append(event)
+
+    def of(self, kind: str) -> list[RunEvent]:
+        return [event for event in self.events if event.type == kind]
+
+
+Step: TypeAlias = "Completion | BotError | Callable[[ModelRequest], Awaitable[Completion]]"
+
+
+class ScriptedModel:
+    """Answers with the next step of its script; an unexpected request, or a step left over, fails the test."""
+
+    name = "scripted"
+
+    def __init__(self, *steps: Step) -> None:
+        self._steps = list(steps)
+        self.requests: list[ModelRequest] = []
+
+    async def complete(self, request: ModelRequest) -> Completion:
+        self.requests.append(request)
+        if not self._steps:
+            raise AssertionError(f"an unexpected model request: {request.messages[-1]}")
+        step = self._steps.pop(0)
+        if isinstance(step, BotError):
+            raise step
+        return step if isinstance(step, Completion) else await step(request)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None and self._steps:
+            raise AssertionError(f"{len(self._steps)} scripted model steps were never asked for")
+
+
+def words(text: str, *, finish: FinishReason = FinishReason.STOP, refusal: str = "") -> Completion:
+    """A model's step that answers in words."""
+    return Completion(AssistantMessage(text), finish, Usage(10, 5), refusal=refusal)
+
+
+def calls(*asked: tuple[str, str], text: str = "", finish: FinishReason = FinishReason.TOOL_CALLS) -> Completion:
+    """A model's step that calls tools: (name, raw arguments) pairs; ids are c0, c1, ..."""
+    made = tuple(ToolCall(f"c{index}", name, arguments) for index, (name, arguments) in enumerate(asked))
+    return Completion(AssistantMessage(text, made), finish, Usage(10, 5))
+
+
+class RecordingTransport:
+    """A OneBot server that takes everything and numbers it, unless told to fail; knows the messages it is given."""
+
+    def __init__(self, known: Iterable[MessageReceived] = ()) -> None:
+        self.sent: list[SendMessage] = []
+        self.failures: list[BotError] = []
+        self.known = {message.message_id: message for message in known}
+        self.forwards: dict[str, tuple[MessageReceived, ...]] = {}
+        self.looked_up: list[str] = []
+        self._ids = count(9001)
+
+    async def send(self, action: SendMessage) -> str:
+        await asyncio.sleep(0)
+        if self.failures:
+            raise self.failures.pop(0)
+        self.sent.append(action)
+        return str(next(self._ids))
+
+    async def get_message(self, account: int, message_id: str) -> MessageReceived | None:
+        assert account == BOT
+        self.looked_up.append(message_id)
+        return self.known.get(message_id)
+
+    async def get_forward(self, account: int, forward_id: str) -> tuple[MessageReceived, ...]:
+        assert account == BOT
+        if forward_id not in self.forwards:
+            raise ActionRefused("get_forward_msg", retcode=1200, wording="消息不存在")
+        return self.forwards[forward_id]
+
+    @property
+    def texts(self) -> list[str]:
+        """The words of each message sent."""
+        return ["".join(s.text for s in action.segments if isinstance(s, Text)) for action in self.sent]
+
+
+class RecordingSink:
+    """An event sink that keeps what it is given and lets a test wait for it."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self._news = asyncio.Condition()
+
+    async def handle(self, event: Event) -> None:
+        async with self._news:
+            self.events.append(event)
+            self._news.notify_all()
+
+    async def wait(self, number: int, *, seconds: float = 5) -> list[Event]:
+        async with asyncio.timeout(seconds), self._news:
+            await self._news.wait_for(lambda: len(self.events) >= number)
+        return self.events
+
+
+_message_ids = count(1)
+
+
+def said(
+    text: str | tuple[Segment, ...],
+    *,
+    at: bool = True,
+    user: int = 777,
+    name: str = "小明",
+    where: Conversation = GROUP,
+    message_id: str | None = None,
+    role: Role = "member",
+) -> MessageReceived:
+    """Somebody says something; in a group to the bot, unless `at` is False."""
+    segments = (Text(text),) if isinstance(text, str) else text
+    if where.is_group and at:
+        segments = (Mention(BOT), *segments)
+    return MessageReceived(
+        self_id=BOT,
+        time=1_700_000_000.0,
+        conversation=where,
+        message_id=str(next(_message_ids)) if message_id is None else message_id,
+        sender=Sender(user, name, role=role),
+        segments=segments,
+    )
+
+
+def tool_context(ports: Mapping[type, object] | None = None) -> ToolContext:
+    """A context for a call outside any run."""
+    return ToolContext(
+        run_id="t0",
+        step=1,
+        call_id="c0",
+        conversation=GROUP,
+        asker=Asker(777, "小明"),
+        deadline=0.0,
+        ports=ports or {},
+    )

@@ -1,0 +1,118 @@
+"""`send_message`: says something now, in the middle of a run."""
+
+from __future__ import annotations
+
+from typing import Literal, assert_never
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from bot.domain.actions import Confirmed, Receipt, Refused, SendSegment, Unknown
+from bot.domain.errors import InvalidArguments, MediaError, ToolFailed
+from bot.domain.events import Mention, Quote, Text
+from bot.domain.ports import Media, Speaker
+from bot.domain.tool import ToolContext, tool
+
+MAX_MEDIA = 9  # a person would not send more at once either; each may be tens of megabytes in memory
+
+REQUIRED: dict[str, tuple[str, ...]] = {
+    "plain": ("text",),
+    "image": ("path", "url"),
+    "record": ("path", "url"),
+    "video": ("path", "url"),
+    "file": ("path", "url"),
+    "mention_user": ("mention_user_id",),
+    "quote": ("message_id",),
+}
+
+
+class MessagePart(BaseModel):
+    """One part of a message; which fields it needs depends on its type."""
+
+    model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
+
+    type: Literal["plain", "image", "record", "video", "file", "mention_user", "quote"] = Field(
+        description="plain: text. image, record (voice), video, file: a medium. mention_user: @somebody. "
+        "quote: reply to a message."
+    )
+    text: str = Field("", description="For plain: the text, as people shall read it.")
+    path: str = Field("", description="For media: a file in the media folder. Wins over url.")
+    url: str = Field("", description="For media: a public http(s) address.")
+    mention_user_id: str = Field("", description="For mention_user: the QQ number.")
+    message_id: str = Field("", description="For quote: the id of the message.")
+
+    @model_validator(mode="after")
+    def has_what_its_type_needs(self) -> MessagePart:
+        """Raises ValueError naming the missing field."""
+        needed = REQUIRED[self.type]
+        if not any(getattr(self, name).strip() for name in needed):
+            raise ValueError(f"type {self.type} needs {' or '.join(needed)}")
+        if self.type == "mention_user" and not (self.mention_user_id.isascii() and self.mention_user_id.isdigit()):
+            raise ValueError("mention_user_id must be a QQ number, digits only")
+        return self
+
+
+@tool(needs=(Speaker, Media), timeout=300, may_have_happened=True)
+async def send_message(context: ToolContext, messages: list[MessagePart], session: str = "") -> str:
+    """Say something in the chat right now, before your final answer: text, pictures, voice, video, files, mentions.
+
+    One call is one QQ message with its parts in the given order and a quote first, except that QQ shows record,
+    video and file only as messages of their own. What you say this way is delivered; do not repeat it in your final
+    answer.
+
+    Args:
+        messages: The parts, in order. At least one.
+        session: Leave out to speak in this conversation. Another one, as platform_id:message_type:session_id,
+            only if the bot's owner asks for it.
+    """
+    if not messages:
+        raise InvalidArguments("messages: at least one part is needed", fields=("messages: empty",))
+    if sum(part.type in ("image", "record", "video", "file") for part in messages) > MAX_MEDIA:
+        raise InvalidArguments(f"messages: at most {MAX_MEDIA} media in one call; send the rest in another")
+    media = context.port(Media)
+    segments = tuple([await read_part(part, index, media) for index, part in enumerate(messages)])
+    if all(isinstance(segment, Quote) for segment in segments):
+        raise InvalidArguments("messages: a quote alone says nothing; add a plain part")
+    receipts = await context.port(Speaker).say(segments, session=session)
+    return tell(receipts)
+
+
+async def read_part(part: MessagePart, index: int, media: Media) -> SendSegment:
+    """A part as the segment to send. Raises InvalidArguments for a path or url that may not be sent."""
+    match part.type:
+        case "plain":
+            return Text(part.text)
+        case "mention_user":
+            return Mention(int(part.mention_user_id))
+        case "quote":
+            return Quote(part.message_id.strip())
+        case "image" | "record" | "video" | "file":
+            try:
+                return await media.attach(part.type, path=part.path, url=part.url)
+            except MediaError as error:
+                problem = f"messages.{index}: {error}"
+                raise InvalidArguments(problem, fields=(problem,)) from error
+        case _:
+            assert_never(part.type)
+
+
+def tell(receipts: tuple[Receipt, ...]) -> str:
+    """What became of the message, in words for the model. Raises ToolFailed when QQ refused it."""
+    ids: list[str] = []
+    for number, receipt in enumerate(receipts, 1):
+        match receipt:
+            case Confirmed(message_id=message_id):
+                ids.append(message_id)
+            case Refused(reason=reason):
+                before = f" (the {number - 1} before it arrived)" if number > 1 else ""
+                raise ToolFailed(f"message {number} was not delivered{before}: QQ said {reason!r}.")
+            case Unknown():
+                return (
+                    f"message {number} may have been delivered: QQ did not answer. Do not repeat it, "
+                    "and do not say that it failed."
+                )
+            case _:
+                assert_never(receipt)
+    if not receipts:
+        raise ToolFailed("nothing was sent: the message was blank.")
+    known = ", ".join(filter(None, ids))
+    return f"消息已发送 (message_id: {known})" if known else "消息已发送"
