@@ -12,8 +12,9 @@ from weakref import WeakValueDictionary
 
 from bot.domain.actions import Attachment, Confirmed, Receipt, Refused, SendMessage, SendSegment, Unknown
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
-from bot.domain.events import Conversation, MessageReceived, Quote, Sender, Text
+from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.ports import Clock, Transport
+from bot.domain.segments import Quote, Text
 from bot.history import History
 from bot.splitting import LIMIT, split_text
 

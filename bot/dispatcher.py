@@ -6,9 +6,10 @@ server (a quote nobody remembers) is decided in the lane.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from dataclasses import dataclass
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from cachetools import TTLCache
 
@@ -41,6 +42,8 @@ DEDUPLICATION = 600.0  # seconds an event is remembered: longer than any reconne
 MAX_IDENTITIES = 50_000
 NO_IDENTITY = ("", "0")
 
+Identity: TypeAlias = tuple[int, str, int, str]
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
@@ -67,9 +70,8 @@ class Dispatcher:
         self._perception = perception
         self._history = history
         self._clock = clock
-        self._seen: TTLCache[tuple[int, str, int, str], None] = TTLCache(
-            MAX_IDENTITIES, DEDUPLICATION, timer=clock.monotonic
-        )
+        self._seen: TTLCache[Identity, None] = TTLCache(MAX_IDENTITIES, DEDUPLICATION, timer=clock.monotonic)
+        self._news = asyncio.Event()
         self._muted: dict[Conversation, float] = {}
         self.lanes: Lanes[Task] = Lanes(work=self._do)
 
@@ -94,9 +96,11 @@ class Dispatcher:
             case _:
                 assert_never(event)
 
-    def has_seen(self, message: tuple[int, str, int, str]) -> bool:
-        """Whether an event of this identity has been taken."""
-        return message in self._seen
+    async def wait_settled(self, identity: Identity) -> None:
+        """Return once the message of this identity has been taken and no lane has anything to do."""
+        while identity not in self._seen:
+            await self._news.wait()
+        await self.lanes.wait_idle()
 
     def _message(self, message: MessageReceived) -> None:
         if message.is_own:
@@ -106,6 +110,8 @@ class Dispatcher:
                 logger.debug("message %s in %s came again", message.message_id, message.conversation)
                 return
             self._seen[message.identity] = None
+            self._news.set()
+            self._news.clear()
         verdict = judge(message, self._rules)
         if isinstance(verdict, Wake | NeedsQuoted) and self._is_muted(message.conversation):
             verdict = Observe()

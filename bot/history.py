@@ -49,7 +49,8 @@ class History:
 
     def know(self, message: MessageReceived) -> None:
         """Keep a message, the bot's own included, so that a later quote of it can be resolved."""
-        self._known[message.conversation, message.message_id] = message
+        if message.message_id:  # without an id nothing can quote it
+            self._known[message.conversation, message.message_id] = message
 
     def known(self, conversation: Conversation, message_id: str) -> MessageReceived | None:
         return self._known.get((conversation, message_id))
@@ -99,8 +100,9 @@ def _characters(messages: tuple[Message, ...]) -> int:
         match message:
             case SystemMessage(text=text) | UserMessage(text=text):
                 total += len(text)
-            case AssistantMessage(text=text, tool_calls=calls):
-                total += len(text) + sum(len(call.name) + len(call.arguments) for call in calls)
+            case AssistantMessage(text=text, tool_calls=calls, reasoning=reasoning):
+                total += len(text) + sum(len(call.name) + len(call.arguments) + len(call.extras) for call in calls)
+                total += len(reasoning.text) + len(reasoning.details) if reasoning else 0
             case ToolMessage(content=content):
                 total += len(content)
     return total

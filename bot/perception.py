@@ -9,8 +9,9 @@ import asyncio
 import logging
 
 from bot.domain.errors import TransportError
-from bot.domain.events import Forward, MessageReceived, Quote
+from bot.domain.events import MessageReceived
 from bot.domain.ports import Transport
+from bot.domain.segments import Forward, Quote
 from bot.history import History
 from bot.prompt.compose import Question
 
@@ -39,6 +40,8 @@ class Perception:
 
     async def perceive(self, message: MessageReceived) -> Question:
         """The message with what it quotes and forwards, as far as the server still knows it."""
+        if not any(isinstance(segment, Quote | Forward) for segment in message.segments):
+            return Question(message)
         try:
             async with asyncio.timeout(self._patience):
                 return await self._perceive(message)

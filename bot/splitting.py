@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 LIMIT = 1500  # characters
 
-FENCE = re.compile(r"^\s*(```|~~~)")
+# A line that opens a code block: a mark after it on the same line means inline code (CommonMark 4.5).
+FENCE = re.compile(r"[^\S\n]*(`{3,}|~{3,})[^`~\n]*$", re.MULTILINE)
 ENDS = (
     re.compile(r"\n"),
     re.compile(r"[。！？!?；;…][”’」』）)\"']?|\.(?=\s)"),
@@ -35,7 +36,7 @@ def split_text(text: str, limit: int = LIMIT) -> tuple[str, ...]:
             continue
         if current:
             pieces.append(current)
-        *whole, current = _cut_code(block, limit) if FENCE.match(block) else _cut_prose(block, limit)
+        *whole, current = [block] if len(block) <= limit else _cut(block, limit)
         pieces.extend(whole)
     return tuple(piece for piece in (*pieces, current) if piece.strip())
 
@@ -52,7 +53,7 @@ def _blocks(text: str) -> Iterator[str]:
             lines, fence = [line], mark[1]
         elif fence:
             lines.append(line)
-            if mark and mark[1] == fence and line.strip() == fence:
+            if _closes(line, fence):
                 yield "\n".join(lines)
                 lines, fence = [], ""
         elif line.strip():
@@ -62,6 +63,18 @@ def _blocks(text: str) -> Iterator[str]:
             lines = []
     if lines:
         yield "\n".join(lines)
+
+
+def _closes(line: str, fence: str) -> bool:
+    bare = line.strip()
+    return bare.startswith(fence) and not bare.strip(fence[0])
+
+
+def _cut(block: str, limit: int) -> list[str]:
+    mark = FENCE.match(block)
+    if mark and len(mark[0]) <= limit // 3:
+        return _cut_code(block, limit, opening=mark[0], closing=mark[1])
+    return _cut_prose(block, limit)  # a fence that fills a piece by itself is no fence worth repeating
 
 
 def _cut_prose(text: str, limit: int) -> list[str]:
@@ -82,13 +95,11 @@ def _place(text: str, limit: int) -> int:
     return limit
 
 
-def _cut_code(block: str, limit: int) -> list[str]:
+def _cut_code(block: str, limit: int, *, opening: str, closing: str) -> list[str]:
     lines = block.split("\n")
-    opening = lines[0]
-    closing = opening.strip()[:3]
-    closed = len(lines) > 1 and lines[-1].strip() == closing
+    closed = len(lines) > 1 and _closes(lines[-1], closing)
     body = lines[1:-1] if closed else lines[1:]
-    room = max(limit - len(opening) - len(closing) - 2, 1)
+    room = limit - len(opening) - len(closing) - 2
     pieces: list[str] = []
     current: list[str] = []
     for line in (part for whole in body for part in _hard(whole, room)):

@@ -66,6 +66,7 @@ class Toolset:
 
     def __init__(self, tools: Iterable[Tool] = (), *, clock: Clock, max_result: int = MAX_RESULT) -> None:
         self._tools: dict[str, Tool] = {}
+        self._definitions: dict[frozenset[type], tuple[ToolSpec, ...]] = {}
         self._clock = clock
         self._max_result = max_result
         for tool in tools:
@@ -78,6 +79,7 @@ class Toolset:
                 Problem(f"tool {tool.name}", "is registered twice", "Rename one, or register it with replace=True.")
             )
         self._tools[tool.name] = tool
+        self._definitions.clear()
 
     def get(self, name: str) -> Tool | None:
         return self._tools.get(name)
@@ -87,8 +89,14 @@ class Toolset:
         return tuple(self._tools[name] for name in sorted(self._tools))
 
     def definitions(self, ports: Mapping[type, object]) -> tuple[ToolSpec, ...]:
-        """What the model is told of: the tools whose needs these ports meet, sorted by name."""
-        return tuple(tool.spec for tool in self.list() if all(need in ports for need in tool.needs))
+        """What the model is told of: the tools whose needs these ports meet, sorted by name.
+
+        The same object for the same tools and ports, so that adapters may remember how they wrote it.
+        """
+        there = frozenset(ports)
+        if there not in self._definitions:
+            self._definitions[there] = tuple(tool.spec for tool in self.list() if there.issuperset(tool.needs))
+        return self._definitions[there]
 
     def batch(self, calls: Sequence[ToolCall]) -> Batch:
         return Batch(calls, self)

@@ -10,8 +10,9 @@ from typing import Self, TypeAlias
 from bot.domain.actions import SendMessage
 from bot.domain.chat import AssistantMessage, Completion, FinishReason, ModelRequest, ToolCall, Usage
 from bot.domain.errors import ActionRefused, BotError
-from bot.domain.events import Conversation, Event, Mention, MessageReceived, Role, Segment, Sender, Text
+from bot.domain.events import Conversation, Event, MessageReceived, Role, Sender
 from bot.domain.run import Asker, RunEvent
+from bot.domain.segments import Mention, Segment, Text
 from bot.domain.tool import ToolContext
 
 BOT = 10001

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal, assert_never
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from bot.domain.actions import Confirmed, Receipt, Refused, SendSegment, Unknown
 from bot.domain.errors import InvalidArguments, MediaError, ToolFailed
-from bot.domain.events import Mention, Quote, Text
 from bot.domain.ports import Media, Speaker
+from bot.domain.segments import Mention, Quote, Text
 from bot.domain.tool import ToolContext, tool
 
 MAX_MEDIA = 9  # a person would not send more at once either; each may be tens of megabytes in memory
+
+QQ_NUMBER = re.compile(r"[0-9]{1,20}")
 
 REQUIRED: dict[str, tuple[str, ...]] = {
     "plain": ("text",),
@@ -46,7 +49,7 @@ class MessagePart(BaseModel):
         needed = REQUIRED[self.type]
         if not any(getattr(self, name).strip() for name in needed):
             raise ValueError(f"type {self.type} needs {' or '.join(needed)}")
-        if self.type == "mention_user" and not (self.mention_user_id.isascii() and self.mention_user_id.isdigit()):
+        if self.type == "mention_user" and not QQ_NUMBER.fullmatch(self.mention_user_id):
             raise ValueError("mention_user_id must be a QQ number, digits only")
         return self
 
@@ -104,11 +107,11 @@ def tell(receipts: tuple[Receipt, ...]) -> str:
                 ids.append(message_id)
             case Refused(reason=reason):
                 before = f" (the {number - 1} before it arrived)" if number > 1 else ""
-                raise ToolFailed(f"message {number} was not delivered{before}: QQ said {reason!r}.")
+                raise ToolFailed(f"message {number} and what follows it was not delivered{before}: QQ said {reason!r}.")
             case Unknown():
                 return (
                     f"message {number} may have been delivered: QQ did not answer. Do not repeat it, "
-                    "and do not say that it failed."
+                    "and do not say that it failed. What follows it was not sent."
                 )
             case _:
                 assert_never(receipt)

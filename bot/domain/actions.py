@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from bot.domain.events import Conversation, Face, Mention, MentionAll, Quote, Text
+from bot.domain.events import Conversation
+from bot.domain.segments import Face, Mention, MentionAll, Quote, Text
 
 MediaKind: TypeAlias = Literal["image", "record", "video", "file"]
 

@@ -113,7 +113,10 @@ class WebResponse:
 
     def json(self) -> Any:
         """The body as JSON. Raises ValueError where it is none; the caller says what that means."""
-        return json.loads(self.body)
+        try:
+            return json.loads(self.body)
+        except RecursionError:
+            raise ValueError("the body nests too deeply") from None
 
 
 class Web(Protocol):

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from typing import Any, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
 from bot.domain.errors import InvalidArguments
@@ -22,6 +22,8 @@ KEPT = frozenset({
     "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
     "minLength", "maxLength", "pattern", "minItems", "maxItems",
 })  # fmt: skip
+
+NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
 class UnsuitableType(TypeError):
@@ -50,21 +52,30 @@ def model_of(function: Callable[..., Any], *, skip: type) -> type[BaseModel]:
     hints = get_type_hints(function, include_extras=True)
     _, described = describe_function(function)
     fields: dict[str, Any] = {}
-    for name, parameter in inspect.signature(function).parameters.items():
+    for index, (name, parameter) in enumerate(inspect.signature(function).parameters.items()):
         if hints.get(name) is skip:
+            if index or parameter.kind is parameter.KEYWORD_ONLY:
+                raise UnsuitableType(f"{function.__name__}: {name!r}, a {skip.__name__}, must be the first parameter")
             continue
-        if name not in hints or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        if name not in hints or parameter.kind not in NAMED:
             raise UnsuitableType(f"{function.__name__}: parameter {name!r} needs a type and a fixed name")
         default: Any = ... if parameter.default is parameter.empty else parameter.default
-        info: FieldInfo = Field(default, description=described.get(name))
+        # None would hide a description that stands in the annotation.
+        info: FieldInfo = Field(default, description=described[name]) if name in described else Field(default)
         fields[name] = (hints[name], info)
     config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
-    return create_model(f"{function.__name__}_arguments", __config__=config, **fields)
+    try:
+        return create_model(f"{function.__name__}_arguments", __config__=config, **fields)
+    except PydanticUserError as error:
+        raise UnsuitableType(f"{function.__name__}: {error.message}") from error
 
 
 def flat_schema(model: type[BaseModel]) -> dict[str, Any]:
     """The model's JSON schema with references inlined and only widely read keywords kept. Raises UnsuitableType."""
-    whole = model.model_json_schema()
+    try:
+        whole = model.model_json_schema()
+    except PydanticUserError as error:
+        raise UnsuitableType(f"{model.__name__}: {error.message}") from error
     schema = _flatten(whole, whole.get("$defs", {}), where=model.__name__, inside=())
     schema.setdefault("properties", {})
     return schema
@@ -88,13 +99,16 @@ def _flatten(node: dict[str, Any], defs: dict[str, Any], *, where: str, inside: 
     flat = {key: value for key, value in node.items() if key in KEPT}
     if "const" in node:
         flat["enum"] = [node["const"]]
-    if "type" not in flat:
+    if flat.get("type", "null") == "null":
         raise UnsuitableType(f"{where}: a parameter needs a plain type")
     if "properties" in flat:
         flat["properties"] = {
             name: _flatten(child, defs, where=f"{where}.{name}", inside=inside)
             for name, child in flat["properties"].items()
         }
+    values = node.get("additionalProperties")
+    if isinstance(values, dict) and values.get("type", "object") in ("object", "array"):
+        raise UnsuitableType(f"{where}: a mapping may hold plain values only, its keyword is not sent")
     if flat["type"] == "array":
         if "items" not in flat:
             raise UnsuitableType(f"{where}: a list needs the type of its items")

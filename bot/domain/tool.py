@@ -26,7 +26,7 @@ from bot.domain.events import Conversation
 from bot.domain.run import Asker
 from bot.domain.schema import check_arguments, describe_function, flat_schema, model_of
 
-NAME = re.compile(r"^[a-z][a-z0-9_]{0,63}$")
+NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 DEFAULT_TIMEOUT = 60.0
 
 P = TypeVar("P")
@@ -70,7 +70,7 @@ class Tool:
     may_have_happened: bool = False
 
     def __post_init__(self) -> None:
-        if not NAME.match(self.name):
+        if not NAME.fullmatch(self.name):
             raise ValueError(f"a tool's name must match {NAME.pattern}, not {self.name!r}")
         if not self.description:
             raise ValueError(f"tool {self.name} has no description: the model would not know when to use it")

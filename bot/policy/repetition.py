@@ -7,11 +7,19 @@ from collections.abc import Sequence
 
 
 def already_said(text: str, said: Sequence[str]) -> bool:
-    """Whether the text, apart from blanks, marks and case, is (part of) what was said, or all of it again in order."""
+    """Whether the text, apart from blanks, marks and case, is (a good part of) what was said, or all of it again.
+
+    A short answer that only happens to occur in something longer, as "2026" in "I look up the year 2026", is new; so
+    are marks and emoji that were not said as they are.
+    """
     new = bare(text)
     if not new:
-        return True
-    return any(new in bare(old) for old in said) or new in bare("".join(said))
+        return not text.strip() or any(text.strip() in old for old in said)
+    return any(_is_part(new, bare(old)) for old in (*said, "".join(said)))
+
+
+def _is_part(new: str, old: str) -> bool:
+    return new in old and len(new) * 3 >= len(old)
 
 
 def bare(text: str) -> str:

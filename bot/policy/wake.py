@@ -6,7 +6,8 @@ import unicodedata
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from bot.domain.events import Mention, MessageReceived, Quote, Text
+from bot.domain.events import MessageReceived
+from bot.domain.segments import Mention, Quote, Text
 
 # QQ's official robots, inclusive (LLOneBot/LuckyLilliaBot src/onebot11/entities.ts): two bots that answer each
 # other never stop.
@@ -17,6 +18,10 @@ OFFICIAL_BOTS = (
     (3889000000, 3889999999),
     (4010000000, 4019999999),
 )
+
+MARKS = "@,.!?:;~、。\N{VARIATION SELECTOR-16}"  # after NFKC, which has made ASCII of ，！？：；…～
+AROUND = ("Cc", "Cf", "Cs", "Pd", "Sk", "So", "Zl", "Zp", "Zs")  # dashes, emoji and their joints, blanks; no quotes
+INSIDE_WORDS = ("-", "_", "'", "’")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +96,8 @@ def is_official_bot(user_id: int) -> bool:
 def is_called(message: MessageReceived, names: tuple[str, ...]) -> bool:
     """Whether the message begins or ends with one of the names, as one calls somebody: "小霜，在吗", "thanks, Frost!".
 
-    A name in the middle of a sentence is talk about the bot, not to it.
+    Blanks, marks and emoji around the message do not count. A name in the middle of a sentence, in quotes or as
+    part of a longer word is talk about the bot, not to it.
     """
     text = "".join(segment.text for segment in message.segments if isinstance(segment, Text))
     heard = _bare(text)
@@ -101,17 +107,25 @@ def is_called(message: MessageReceived, names: tuple[str, ...]) -> bool:
 def _calls(text: str, name: str) -> bool:
     if not name:
         return False
-    if text.startswith(name) and not _joins(name[-1], text[len(name) : len(name) + 1]):
+    if text.startswith(name) and not _joins(name[-1], text[len(name) : len(name) + 2]):
         return True
-    return text.endswith(name) and not _joins(name[0], text[: -len(name)][-1:])
+    return text.endswith(name) and not _joins(name[0], text[: -len(name)][-2:][::-1])
 
 
-def _joins(letter: str, neighbour: str) -> bool:
-    """Whether the two letters belong to one word: only scripts with spaces have words here."""
-    return letter.isascii() and neighbour.isascii() and (letter.isalnum() and neighbour.isalnum())
+def _joins(letter: str, neighbours: str) -> bool:
+    """Whether the letter and the two beside it make one word: "frosty", "frost-bite", "frost's".
+
+    Only ASCII has words here: Chinese is written without blanks, and joins any name ("AI画个猫").
+    """
+    word = neighbours[1:] if neighbours[:1] in INSIDE_WORDS else neighbours[:1]
+    return letter.isascii() and letter.isalnum() and word.isascii() and word.isalnum()
 
 
 def _bare(text: str) -> str:
-    """The text folded, without the marks and blanks around it."""
+    """The text folded, without the marks, emoji and blanks around it."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    return folded.strip(" \t\r\n@,.!?:;~、，。！？：；…～")
+    return folded.strip("".join(char for char in set(folded) if _is_around(char)))
+
+
+def _is_around(char: str) -> bool:
+    return char in MARKS or unicodedata.category(char) in AROUND

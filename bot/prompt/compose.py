@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from bot.domain.chat import Message, SystemMessage, UserMessage
 from bot.domain.events import Conversation, MessageReceived
@@ -26,6 +27,7 @@ RECORD = "[群聊记录]"
 QUESTION = "[提问]"
 FORWARDED = "[转发内容]"
 MAX_FORWARDED = 20
+MAX_ASIDE = 800  # characters of one message that is only context: a flood must not fill the model's window
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,7 @@ class Question:
     forwarded: tuple[MessageReceived, ...] = ()
 
 
+@lru_cache(maxsize=4096)
 def system_prompt(persona: str, *, name: str, conversation: Conversation) -> SystemMessage:
     """The persona and the rules of the chat; the same bytes for every run of a conversation."""
     rules = RULES.format(name=name, record=RECORD, question=QUESTION, session=conversation)
@@ -47,10 +50,11 @@ def user_message(question: Question, overheard: Sequence[MessageReceived] = ()) 
     """What was overheard since the last run, then the question. Rendered once and stored as rendered."""
     parts = []
     if overheard:
-        parts += [RECORD, *map(line, overheard)]
+        parts += [RECORD, *(line(message, limit=MAX_ASIDE) for message in overheard)]
     if question.forwarded:
         parts.append(FORWARDED)
-        parts += ["  " + line(part).replace("\n", "\n  ") for part in question.forwarded[:MAX_FORWARDED]]
+        for part in question.forwarded[:MAX_FORWARDED]:
+            parts.append("  " + line(part, limit=MAX_ASIDE).replace("\n", "\n  "))
     number = f" 消息号 {question.message.message_id}" if question.message.message_id else ""
     if parts or question.message.conversation.is_group:
         parts.append(f"{QUESTION}{number}")

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from bot.domain.events import (
+from bot.domain.events import MessageReceived, Sender
+from bot.domain.segments import (
     Card,
     Contact,
     Dice,
@@ -22,13 +23,11 @@ from bot.domain.events import (
     Markdown,
     Mention,
     MentionAll,
-    MessageReceived,
     Poke,
     Quote,
     Record,
     Rps,
     Segment,
-    Sender,
     Sticker,
     Text,
     Transfer,
@@ -39,6 +38,7 @@ from bot.domain.events import (
 MAX_NAME = 24
 MAX_TEXT = 6000  # characters of one message
 FRAME = str.maketrans(dict.fromkeys("()（）:：[]【】\r\n\t", " "))
+INNER_QUOTES = str.maketrans("「」", "『』")
 
 
 def speaker(sender: Sender) -> str:
@@ -47,11 +47,14 @@ def speaker(sender: Sender) -> str:
     return f"{name[:MAX_NAME] or '?'}({sender.user_id})"
 
 
-def line(message: MessageReceived, *, quoted: MessageReceived | None = None) -> str:
-    """One message as its line, with the beginning of what it quotes."""
-    text = plain(message.segments, self_id=message.self_id)
-    about = f"[引用 {speaker(quoted.sender)} 的「{excerpt(quoted)}」] " if quoted else ""
-    return f"{speaker(message.sender)}: {about}{indent(text)}"
+def line(message: MessageReceived, *, quoted: MessageReceived | None = None, limit: int = MAX_TEXT) -> str:
+    """One message as its line, with the beginning of what it quotes.
+
+    What is quoted cannot end its own quotation, and nobody can write a quotation that looks like ours.
+    """
+    text = plain(message.segments, self_id=message.self_id).replace("[引用", "［引用")
+    about = f"[引用 {speaker(quoted.sender)} 的「{excerpt(quoted).translate(INNER_QUOTES)}」] " if quoted else ""
+    return f"{speaker(message.sender)}: {about}{indent(text, limit)}"
 
 
 def excerpt(message: MessageReceived, limit: int = 200) -> str:
@@ -60,9 +63,10 @@ def excerpt(message: MessageReceived, limit: int = 200) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def indent(text: str) -> str:
-    """The text with every line but the first indented, whatever Unicode calls a line."""
-    return "\n  ".join(text[:MAX_TEXT].splitlines()) or "(没有文字)"
+def indent(text: str, limit: int = MAX_TEXT) -> str:
+    """The text with every line but the first indented, whatever Unicode calls a line; cut at `limit` characters."""
+    cut = text if len(text) <= limit else text[: limit - 1] + "…"
+    return "\n  ".join(cut.splitlines()) or "(没有文字)"
 
 
 def plain(segments: tuple[Segment, ...], *, self_id: int) -> str:

@@ -7,7 +7,8 @@ import pytest
 from bot.delivery import Delivery, messages_of
 from bot.domain.actions import Attachment, Confirmed, Refused, SendMessage, SendSegment, Unknown
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
-from bot.domain.events import Conversation, Mention, Quote, Text
+from bot.domain.events import Conversation
+from bot.domain.segments import Mention, Quote, Text
 from bot.history import History
 from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingTransport, said
 

@@ -6,19 +6,8 @@ from contextlib import asynccontextmanager
 
 from bot.dispatcher import Dispatcher
 from bot.domain.chat import Completion, ModelRequest, UserMessage
-from bot.domain.events import (
-    AccountChanged,
-    Connected,
-    Event,
-    Heartbeat,
-    MessageRecalled,
-    MessageReceived,
-    MessageSent,
-    Muted,
-    Quote,
-    Text,
-)
-from bot.history import History
+from bot.domain.events import AccountChanged, Connected, Event, Heartbeat, MessageRecalled, MessageSent, Muted
+from bot.domain.segments import Quote, Text
 from bot.perception import Perception
 from bot.policy.wake import Rules
 from tests.bot.test_turn import House
@@ -194,16 +183,15 @@ async def test_other_events_are_taken_quietly() -> None:
             Heartbeat(self_id=BOT, time=0.0, online=True, interval=30.0),
             AccountChanged(self_id=BOT, time=0.0, online=False, reason="kicked"),
         )
-        assert house.dispatcher.has_seen(said("x").identity) is False
+        assert house.transport.sent == []
 
 
-def identity(message: MessageReceived) -> tuple[int, str, int, str]:
-    return message.identity
-
-
-async def test_a_taken_message_is_known_by_its_identity() -> None:
+async def test_waiting_for_a_message_to_be_settled_waits_for_its_answer() -> None:
     async with hall(words("ok")) as house:
         message = said("hi")
-        await house.take(message)
-        assert house.dispatcher.has_seen(identity(message))
-        assert isinstance(house.history, History)
+        async with asyncio.TaskGroup() as group:
+            settled = group.create_task(house.dispatcher.wait_settled(message.identity))
+            await asyncio.sleep(0)
+            assert not settled.done()
+            await house.dispatcher.handle(message)
+        assert house.transport.texts == ["ok"]

@@ -3,7 +3,8 @@ from __future__ import annotations
 import asyncio
 
 from bot.domain.errors import NotConnected
-from bot.domain.events import Forward, MessageReceived, Quote, Text
+from bot.domain.events import MessageReceived
+from bot.domain.segments import Forward, Quote, Text
 from bot.history import History
 from bot.perception import Perception
 from tests.fakes import BOT, RecordingTransport, said

@@ -9,8 +9,8 @@ from bot.delivery import Delivery
 from bot.domain.actions import Attachment, MediaKind, SendMessage
 from bot.domain.chat import AssistantMessage, Completion, ModelRequest, SystemMessage, ToolMessage, UserMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, ModelBilling
-from bot.domain.events import Quote, Text
 from bot.domain.ports import ChatModel, Media
+from bot.domain.segments import Quote, Text
 from bot.engine import Engine
 from bot.history import History
 from bot.perception import Perception

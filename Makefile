@@ -1,0 +1,90 @@
+# Needs Python 3.11 or newer and nothing else. `make` or `make help` lists what there is.
+#
+# What make and pip say goes to standard error: the standard output of `make run` is the bot's alone.
+
+VENV := .venv
+PY := $(VENV)/bin/python
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help run test check format lint types imports lock clean
+
+# Where the interpreter is gone (an upgraded system), what was installed for it is gone too.
+$(shell [ -x $(PY) ] || rm -f $(VENV)/.run $(VENV)/.dev)
+
+help: ## list what there is
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-15s %s\n", $$1, $$2 }'
+
+run: $(VENV)/.run ## install if need be, and start the bot (ARGS="chat", ARGS="doctor" ... for its other commands)
+	@exec $(PY) -m bot $(ARGS)
+
+test: $(VENV)/.dev ## install what the tests need, and run them (ARGS="-k name" for some)
+	@$(PY) -m pytest $(ARGS)
+
+check: lint types imports test ## everything CI asks for
+
+format: $(VENV)/.dev ## put every file into the common form
+	@$(PY) -m ruff format .
+	@$(PY) -m ruff check --fix .
+
+lint: $(VENV)/.dev ## form and habits
+	@$(PY) -m ruff format --check .
+	@$(PY) -m ruff check .
+
+types: $(VENV)/.dev ## mypy --strict
+	@$(PY) -m mypy
+
+imports: $(VENV)/.dev ## who may import whom
+	@$(VENV)/bin/lint-imports
+
+PIN := CUSTOM_COMPILE_COMMAND="make lock" $(PY) -m piptools compile --quiet --strip-extras \
+	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
+
+lock: $(VENV)/.dev ## pin the versions of everything once more (ARGS=--upgrade for newer ones)
+	@$(PIN) $(ARGS) --output-file requirements.txt pyproject.toml >&2
+	@$(PIN) $(ARGS) --extra dev --constraint requirements.txt --output-file requirements-dev.txt pyproject.toml >&2
+
+clean: ## remove .venv and everything else that can be made again (.env and data stay)
+	@rm -rf $(VENV) build dist ./*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- the virtual environment: filled only when something changed, made anew when it is broken ------
+#
+# A stamp is written at the very end; .unfinished stays behind only when an installation was killed.
+
+$(VENV)/.run: pyproject.toml requirements.txt
+	@$(call install,requirements.txt)
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml requirements.txt requirements-dev.txt
+	@$(call install,requirements-dev.txt)
+	@touch $(VENV)/.run $@
+
+RECENT := import sys; sys.exit(sys.version_info < (3, 11))
+
+define install
+{ [ ! -e $(VENV)/.unfinished ] && $(PY) -c '$(RECENT)' && $(PY) -m pip --version; } </dev/null >/dev/null 2>&1 \
+	|| { $(make_venv); } || exit 1; \
+echo "Installing $(1) into $(VENV); this takes a minute the first time ..." >&2; \
+touch $(VENV)/.unfinished; \
+$(PY) -m pip install -qq --no-input --disable-pip-version-check -r $(1) -e . </dev/null >&2; done=$$?; \
+rm -f $(VENV)/.unfinished; \
+exit $$done
+endef
+
+define make_venv
+recent= python=; \
+for candidate in $(or $(PYTHON),python3.13 python3.12 python3.11 python3 python); do \
+	"$$candidate" -c '$(RECENT)' </dev/null >/dev/null 2>&1 || continue; \
+	recent=$$candidate; \
+	"$$candidate" -c 'import ensurepip, venv' </dev/null >/dev/null 2>&1 && python=$$candidate && break; \
+done; \
+if [ -z "$$recent" ]; then \
+	echo "FrostAgent needs Python 3.11 or newer, and there is none ($(or $(PYTHON),python3): $$($(or $(PYTHON),python3) --version 2>&1 | head -n 1))." >&2; \
+	echo "Install it, or say where it is: make run PYTHON=/path/to/python3.11" >&2; \
+	exit 1; \
+elif [ -z "$$python" ]; then \
+	echo "$$recent has no venv module. On Debian or Ubuntu: apt-get install python3-venv" >&2; \
+	exit 1; \
+fi; \
+rm -rf $(VENV) && mkdir $(VENV) && touch $(VENV)/.unfinished && "$$python" -m venv $(VENV) </dev/null >&2
+endef

@@ -1,0 +1,146 @@
+"""`HttpxWeb`: the `Web` port. One shared client, made when first needed; bounded in time, size and redirects.
+
+Each hop of a redirect is re-based and checked like the first. Whatever goes wrong comes out as `ToolFailed`, in words
+that name the host and never the query, which may hold a key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+
+import httpx
+
+from adapters.fetching.answers import Answers
+from adapters.fetching.transport import CheckedTransport, Resolve, endpoint_of, resolve_name
+from bot.domain.errors import ToolFailed
+from bot.domain.ports import Clock, WebResponse
+
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchLimits:
+    """How much one `get` may cost: seconds for each request and for all of its hops, bytes of decoded body."""
+
+    request_seconds: float = 6.0
+    total_seconds: float = 12.0
+    body_bytes: int = 5 * 2**20
+    redirects: int = 5
+
+
+class HttpxWeb:
+    """Fits `bot.domain.ports.Web`.
+
+    `user_agent` must say who runs this and how to reach them (MET Norway and PaperMC block anything else).
+    `base_urls` maps a public host to the url that stands in for its root, as in
+    {"api.open-meteo.com": "http://127.0.0.1:1234/api.open-meteo.com"}: a mirror, or a test's server. It is the
+    operator's word, so where it points may be private.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        user_agent: str,
+        base_urls: Mapping[str, str] | None = None,
+        limits: FetchLimits | None = None,
+        resolve: Resolve = resolve_name,
+    ) -> None:
+        self._user_agent = user_agent
+        self._base_urls = {host.lower(): httpx.URL(base) for host, base in (base_urls or {}).items()}
+        self._limits = limits or FetchLimits()
+        self._resolve = resolve
+        self._answers = Answers(clock=clock)
+        self._client: httpx.AsyncClient | None = None
+
+    async def get(
+        self,
+        url: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        fresh: float = 0,
+        keep: Callable[[WebResponse], bool] | None = None,
+    ) -> WebResponse:
+        """See `Web.get`. Raises ToolFailed."""
+        try:
+            target = httpx.URL(url)
+            if params:  # merged, because httpx's own `params=` drops the query that a url already has
+                target = target.copy_merge_params(params)
+        except httpx.InvalidURL as error:
+            raise ToolFailed(f"not a url that can be fetched: {error}") from error
+        sent = dict(headers or {})
+        if fresh <= 0:
+            return await self._fetch(target, sent)
+        key = (str(target), frozenset(sent.items()))
+        return await self._answers.get(key, lambda: self._fetch(target, sent), fresh=fresh, keep=keep)
+
+    async def aclose(self) -> None:
+        """Close the connections; the next `get` would open new ones."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    async def _fetch(self, url: httpx.URL, headers: dict[str, str]) -> WebResponse:
+        try:
+            async with asyncio.timeout(self._limits.total_seconds):
+                return await self._follow(url, headers)
+        except TimeoutError as error:
+            raise ToolFailed(f"{url.host} took longer than {self._limits.total_seconds:g} s in all") from error
+        except httpx.InvalidURL as error:
+            raise ToolFailed(f"{url.host} redirects to something that is no url") from error
+
+    async def _follow(self, url: httpx.URL, headers: dict[str, str]) -> WebResponse:
+        origin = endpoint_of(url)
+        for _ in range(self._limits.redirects + 1):
+            target = self._rebase(url)
+            response = await self._request(url, target, headers)
+            location = response.headers.get("location", "")
+            if response.status not in REDIRECTS or not location:
+                return response
+            url = target.join(location)
+            if endpoint_of(url) not in (origin, endpoint_of(target)):
+                headers = {}  # what was meant for one host (a key, say) is not shown to another
+        raise ToolFailed(f"{origin[0]} redirects more than {self._limits.redirects} times")
+
+    async def _request(self, url: httpx.URL, target: httpx.URL, headers: dict[str, str]) -> WebResponse:
+        """One hop; `url` is what was asked for, `target` where it is asked."""
+        seconds = self._limits.request_seconds
+        try:
+            async with (
+                asyncio.timeout(seconds),
+                self._shared_client().stream("GET", target, headers=headers) as response,
+            ):
+                body = b"" if response.has_redirect_location else await self._read(response)
+                return WebResponse(response.status_code, body, str(url), dict(response.headers))
+        except (TimeoutError, httpx.TimeoutException) as error:
+            raise ToolFailed(f"{url.host} did not answer within {seconds:g} s") from error
+        except httpx.HTTPError as error:
+            raise ToolFailed(f"{url.host} could not be reached ({type(error).__name__})") from error
+
+    async def _read(self, response: httpx.Response) -> bytes:
+        body = bytearray()
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if len(body) > self._limits.body_bytes:
+                raise ToolFailed(f"{response.url.host} sent more than {self._limits.body_bytes:,} bytes")
+        return bytes(body)
+
+    def _rebase(self, url: httpx.URL) -> httpx.URL:
+        base = self._base_urls.get(url.host) if url.scheme in ("http", "https") else None
+        return url if base is None else base.copy_with(raw_path=base.raw_path.rstrip(b"/") + url.raw_path)
+
+    def _shared_client(self) -> httpx.AsyncClient:
+        if self._client is None:
+            trusted = frozenset(endpoint_of(base) for base in self._base_urls.values())
+            self._client = httpx.AsyncClient(
+                transport=CheckedTransport(trusted=trusted, resolve=self._resolve),
+                headers={"User-Agent": self._user_agent},
+                timeout=self._limits.request_seconds,
+                follow_redirects=False,
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # tools do not log in anywhere
+            )
+        return self._client

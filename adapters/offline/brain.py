@@ -1,0 +1,150 @@
+"""What the demo model answers: a transcript and the tools offered become words or calls. Pure and deterministic."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from adapters.offline import phrases, samples
+from adapters.offline.intents import Code, GameVersion, Greeting, Help, Other, Send, Thanks, Weather, recognise
+from adapters.offline.phrases import Phrase
+from adapters.offline.question import Json, Language, Question, Result, read_question, read_results, read_text
+
+DEMO_PICTURE = "demo.png"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool the model wants run."""
+
+    name: str
+    arguments: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """One answer of the model: words, or calls."""
+
+    text: str = ""
+    calls: tuple[Call, ...] = ()
+
+
+def think(messages: Sequence[Json], tools: Collection[str]) -> Thought:
+    """Answer a transcript in the wire's form, with the tools of these names at hand."""
+    question = read_question(messages)
+    mind = _Mind(question, read_results(messages), frozenset(tools))
+    if not tools and not mind.results and (words := _as_coder(question, messages)):
+        return Thought(words)
+    return mind.answer()
+
+
+def _as_coder(question: Question, messages: Sequence[Json]) -> str:
+    """The answer of a model that was given no tools and is asked for code; empty where it is not.
+
+    A system prompt that speaks of Coder makes any unknown question a task.
+    """
+    intent = recognise(question.text)
+    system = "".join(read_text(message) for message in messages if message.get("role") == "system")
+    is_coder = "coder" in system.casefold() and isinstance(intent, Other)
+    if not (isinstance(intent, Code) or is_coder):
+        return ""
+    code = samples.find_sample(question.text)
+    if code is None:
+        return phrases.UNKNOWN_TASK.say(question.language)
+    note = phrases.ONLY_PYTHON.say(question.language) if samples.asks_other_language(question.text) else ""
+    return note + phrases.SAMPLE.say(question.language, code=code)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mind:
+    """One question and everything known about it; every method gives the next thing to say or do."""
+
+    question: Question
+    results: list[Result]
+    tools: frozenset[str]
+
+    @property
+    def language(self) -> Language:
+        return self.question.language
+
+    def answer(self) -> Thought:
+        match recognise(self.question.text):
+            case Weather(()):
+                return self.say(phrases.WHICH_CITY)
+            case Weather(cities):
+                calls = tuple(Call("get_weather", {"city": city}) for city in cities)
+                return self.look_up(calls, phrases.THE_WEATHER)
+            case GameVersion(""):
+                return self.say(phrases.WHICH_GAME)
+            case GameVersion(game):
+                return self.look_up((Call("get_game_version", {"game": game}),), phrases.THE_VERSION)
+            case Code(task):
+                return self.ask_coder(task)
+            case Send(picture):
+                return self.send(picture=picture)
+            case Greeting():
+                return self.introduce(phrases.GREETING)
+            case Help():
+                return self.introduce(phrases.HELP)
+            case Thanks():
+                return self.say(phrases.THANKS)
+            case Other():
+                return self.introduce(phrases.OTHER)
+            case unknown:
+                assert_never(unknown)
+
+    def say(self, phrase: Phrase, **fields: str) -> Thought:
+        return Thought(phrase.say(self.language, **fields))
+
+    def introduce(self, phrase: Phrase) -> Thought:
+        return self.say(phrase, skills=phrases.SKILLS.say(self.language))
+
+    def results_of(self, name: str) -> list[Result]:
+        return [result for result in self.results if result.name == name]
+
+    def call(self, *calls: Call) -> Thought:
+        """Run these, all of one tool; where it was not offered, say so."""
+        if calls[0].name not in self.tools:
+            return self.say(phrases.NOT_OFFERED, tool=calls[0].name)
+        return Thought(calls=calls)
+
+    def look_up(self, calls: tuple[Call, ...], what: Phrase) -> Thought:
+        """Ask, all at once; then pass on what was found, a line each."""
+        results = self.results_of(calls[0].name)
+        if not results:
+            return self.call(*calls)
+        found = "\n".join(result.text for result in results if not result.failed)
+        lines = [phrases.FOUND.say(self.language, text=found)] if found else []
+        return Thought("\n".join([*lines, *(self.regret(result, what) for result in results if result.failed)]))
+
+    def regret(self, result: Result, what: Phrase) -> str:
+        name = str(next(iter(result.arguments.values()), "?"))
+        why = phrases.reason(result.code, self.language)
+        return phrases.NOT_FOUND.say(self.language, what=what.say(self.language, name=name), why=why)
+
+    def ask_coder(self, task: str) -> Thought:
+        """Say that Coder is asked, ask, pass on: a step each, so that the words are out before the work starts."""
+        if results := self.results_of("use_subagent"):
+            return self.conclude(results[-1], phrases.CODER_SAID, phrases.CODER_FAILED)
+        if {"send_message", "use_subagent"} <= self.tools and not self.results_of("send_message"):
+            return self.call(self.message({"type": "plain", "text": phrases.ASKING_CODER.say(self.language)}))
+        return self.call(Call("use_subagent", {"subagent_name": "Coder", "content": task}))
+
+    def send(self, *, picture: bool) -> Thought:
+        if results := self.results_of("send_message"):
+            return self.conclude(results[-1], phrases.SENT, phrases.NOT_SENT)
+        words = phrases.PICTURE if picture else phrases.MESSAGE
+        pieces = [{"type": "plain", "text": words.say(self.language)}]
+        if picture:
+            pieces.append({"type": "image", "path": DEMO_PICTURE})
+        return self.call(self.message(*pieces))
+
+    @staticmethod
+    def message(*pieces: Json) -> Call:
+        return Call("send_message", {"messages": list(pieces)})
+
+    def conclude(self, result: Result, done: Phrase, failed: Phrase) -> Thought:
+        if result.failed:
+            return self.say(failed, why=phrases.reason(result.code, self.language))
+        return self.say(done, text=result.text)

@@ -1,0 +1,88 @@
+"""What the demo says, in Chinese and in English, a pair each; and how a tool's failure is told politely."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from adapters.offline.question import Language
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """One sentence in both languages; `{}` fields are filled by name."""
+
+    zh: str
+    en: str
+
+    def say(self, language: Language, **fields: str) -> str:
+        words = self.zh if language == "zh" else self.en
+        return words.format(**fields)
+
+
+SKILLS = Phrase(
+    "查天气（“北京天气”）、查游戏版本（“原神版本”）、发图片（“发张图”）、请 Coder 写代码（“写一个快速排序”）",
+    'look up the weather ("weather in London") and game versions ("minecraft version"), send a picture '
+    '("send me a picture") and ask Coder for code ("write a quicksort")',
+)
+GREETING = Phrase("你好！我是内置的演示模型，会{skills}。", "Hello! I am the built-in demo model. I can {skills}.")
+HELP = Phrase(
+    "我是内置的演示模型，不联网也能用，会{skills}。想要真正的对话，请配置 LLM_BASE_URL、LLM_API_KEY 和 LLM_MODEL。",
+    "I am the built-in demo model and need no key. I can {skills}. "
+    "For real conversation set LLM_BASE_URL, LLM_API_KEY and LLM_MODEL.",
+)
+OTHER = Phrase(
+    "这个我还不会：我只是内置的演示模型，会{skills}。接上真正的模型请配置 LLM_BASE_URL、LLM_API_KEY 和 LLM_MODEL。",
+    "That is beyond me: I am only the built-in demo model. I can {skills}. "
+    "To connect a real model set LLM_BASE_URL, LLM_API_KEY and LLM_MODEL.",
+)
+THANKS = Phrase("不客气！", "You are welcome!")
+
+WHICH_CITY = Phrase("想查哪个城市的天气？比如“北京天气”。", 'Which city? For example "weather in London".')
+WHICH_GAME = Phrase("想查哪个游戏的版本？比如“原神版本”。", 'Which game? For example "minecraft version".')
+NOT_OFFERED = Phrase(
+    "这件事要用到工具 {tool}，但现在没有提供给我。", "That needs the tool {tool}, which I have not been given."
+)
+
+FOUND = Phrase("查到了：{text}", "Here is what I found: {text}")
+NOT_FOUND = Phrase("抱歉，没有查到{what}：{why}。", "Sorry, I could not find {what}: {why}.")
+THE_WEATHER = Phrase("{name}的天气", "the weather in {name}")
+THE_VERSION = Phrase("{name}的版本", "the version of {name}")
+
+ASKING_CODER = Phrase(
+    "好的，我去请 Coder 来写，请稍等。", "All right, I am asking Coder to write it. One moment, please."
+)
+CODER_SAID = Phrase("Coder 说：\n{text}", "Coder says:\n{text}")
+CODER_FAILED = Phrase("抱歉，Coder 没能写出来：{why}。", "Sorry, Coder could not write it: {why}.")
+
+PICTURE = Phrase("给，一片雪花：", "Here is a snowflake:")
+MESSAGE = Phrase("这是用 send_message 发出的一条消息。", "This is a message sent with send_message.")
+SENT = Phrase("已经发出去啦。", "There it is.")
+NOT_SENT = Phrase("抱歉，没能发出去：{why}。", "Sorry, I could not send it: {why}.")
+
+SAMPLE = Phrase("```python\n{code}\n```", "```python\n{code}\n```")
+ONLY_PYTHON = Phrase(
+    "内置演示里的 Coder 只会 Python，先给你 Python 版：\n",
+    "The demo's Coder only knows Python, so here it is in Python:\n",
+)
+UNKNOWN_TASK = Phrase(
+    "内置演示里的 Coder 只背下了几个小程序（快速排序、冒泡排序、斐波那契、阶乘、素数、回文、"
+    "FizzBuzz、反转字符串、Hello World），这个不会。",
+    "The demo's Coder knows only a few small programs by heart (quicksort, bubble sort, Fibonacci, factorial, primes, "
+    "palindrome, FizzBuzz, reversing a string, hello world), and not this one.",
+)
+
+REASONS = {
+    "TOOL_TIMEOUT": Phrase("等了太久没有回应", "it took too long"),
+    "TOOL_DENIED": Phrase("没有权限", "it is not allowed here"),
+    "TOOL_UNAVAILABLE": Phrase("这个工具现在用不了", "the tool is not available now"),
+    "TOOL_INVALID_ARGUMENTS": Phrase("我没弄明白要求", "I did not get the request right"),
+}
+NO_RESULT = Phrase(
+    "工具没能给出结果，请换个说法或稍后再试",
+    "the tool could not do it; use other words, or try again later",
+)
+
+
+def reason(code: str, language: Language) -> str:
+    """Why a tool failed, by the code that ends its error result; its own words are for the model, not for people."""
+    return REASONS.get(code, NO_RESULT).say(language)

@@ -1,0 +1,63 @@
+"""What we have asked and not been told yet, over all connections of the process.
+
+An answer belongs to its call by the echo alone, so it may come out of order, and on a newer connection than the one
+that took the call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Mapping
+
+from adapters.onebot.peers import Peer
+from adapters.onebot.protocol import MAX_FRAME, Reply, write_call
+from bot.domain.errors import ActionRefused, ActionUnanswered
+
+logger = logging.getLogger(__name__)
+
+DEADLINE = 30.0  # seconds; NapCat itself waits 10 s and more for QQ (facts.md 6.15)
+SLOWEST = 128_000  # bytes a second, added to the deadline for large frames
+TOO_LARGE = 413
+
+
+class Calls:
+    """Calls under way. `boot` makes the echoes of this process unlike those of any other."""
+
+    def __init__(self, *, boot: str, deadline: float = DEADLINE) -> None:
+        self._boot = boot
+        self._deadline = deadline
+        self._numbers = itertools.count(1)
+        self._waiting: dict[str, asyncio.Future[Reply]] = {}
+
+    async def make(self, peer: Peer, action: str, params: Mapping[str, object]) -> Reply:
+        """Send a call and wait for its answer, whatever becomes of the connection meanwhile.
+
+        Raises NotConnected (not written), ActionRefused (too large for any server, not written), ActionUnanswered
+        (written, and no answer in 30 s + the time the frame takes at 128 kB/s).
+        """
+        echo = f"{self._boot}-{next(self._numbers)}"
+        frame = write_call(action, params, echo)
+        if len(frame) > MAX_FRAME:
+            # The server would close the connection over it.
+            raise ActionRefused(action, retcode=TOO_LARGE, wording=f"the frame has {len(frame) // 2**20} MiB, over 50")
+        seconds = self._deadline + len(frame) / SLOWEST
+        answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._waiting[echo] = answer
+        try:
+            async with asyncio.timeout(seconds):
+                await peer.send(frame)
+                return await answer
+        except TimeoutError:
+            raise ActionUnanswered(f"{action} was not answered in {seconds:.0f} s") from None
+        finally:
+            del self._waiting[echo]
+
+    def answer(self, reply: Reply) -> None:
+        """Hand a reply to the call that waits for it; late and foreign ones are ignored."""
+        answer = self._waiting.get(reply.echo)
+        if answer is None:
+            logger.debug("an answer nobody waits for (echo %r, retcode %d)", reply.echo, reply.retcode)
+        elif reply.final and not answer.done():
+            answer.set_result(reply)

@@ -1,0 +1,256 @@
+"""Event frames -> events. Pure; never raises, whatever the fields hold.
+
+Sections and field lists: facts.md 3. What has no event of its own becomes `Noticed`, with its wire names.
+"""
+
+from __future__ import annotations
+
+from typing import TypedDict, cast, get_args
+
+from adapters.onebot.fields import Fields, mapping, number, text
+from adapters.onebot.segments import read_message
+from bot.domain.events import (
+    AccountChanged,
+    Connected,
+    Conversation,
+    Event,
+    Heartbeat,
+    MemberChanged,
+    MessageRecalled,
+    MessageReceived,
+    MessageSent,
+    Muted,
+    Noticed,
+    Poked,
+    Requested,
+    Role,
+    Sender,
+)
+
+MILLISECONDS = 1e11  # a time above this is in milliseconds (facts.md 3.1)
+UNKNOWN_GROUP = 284840486  # NapCat's number for a group it does not know; not a group (facts.md 3.1)
+_ROLES = frozenset(get_args(Role))
+
+
+class About(TypedDict):
+    """What every event has."""
+
+    self_id: int
+    time: float
+
+
+def read_event(frame: Fields, *, account: int = 0, now: float = 0.0) -> Event | None:
+    """The event of a frame that has a `post_type`; None for a message from or to nobody.
+
+    `account` and `now` stand in where the frame names no account or time.
+    """
+    about = About(self_id=number(frame.get("self_id")) or account, time=_time(frame) or now)
+    match frame["post_type"]:
+        case "message" | "message_sent":
+            return _read_message_event(frame, about)
+        case "notice":
+            return _read_notice(frame, about)
+        case "request":
+            return _read_request(frame, about)
+        case "meta_event":
+            return _read_meta(frame, about)
+        case unknown:
+            return _noticed(frame, about, text(unknown))
+
+
+def _time(frame: Fields) -> float:
+    seconds = number(frame.get("time"))
+    return seconds / 1000 if seconds > MILLISECONDS else float(seconds)
+
+
+# --- messages -------------------------------------------------------------------------------------
+
+
+def _read_message_event(frame: Fields, about: About) -> Event | None:
+    if frame.get("message_type") not in ("group", "private"):
+        return _noticed(frame, about, "message", sub_type=text(frame.get("message_type")))
+    said = read_said(frame, about)
+    speaker = said.sender.user_id
+    # Lagrange reports the bot's own messages as `message` (facts.md 3.3).
+    if frame["post_type"] == "message_sent" or (speaker and said.is_own):
+        return MessageSent(**about, conversation=said.conversation, message_id=said.message_id, segments=said.segments)
+    return said if speaker and said.conversation.session_id else None
+
+
+def read_said(frame: Fields, about: About) -> MessageReceived:
+    """A message object, of an event or of an answer, the bot's own included; what is missing is empty or 0."""
+    who = mapping(frame.get("sender"))
+    user_id = number(frame.get("user_id")) or number(who.get("user_id"))
+    message_id = text(frame.get("message_id"))
+    role = text(who.get("role"))
+    return MessageReceived(
+        **about,
+        conversation=_conversation(frame, about["self_id"], user_id),
+        message_id=message_id,
+        sender=Sender(
+            user_id,
+            nickname=text(who.get("nickname")),
+            card=text(who.get("card")),
+            role=cast("Role", role) if role in _ROLES else "unknown",
+        ),
+        segments=read_message(_content(frame)),
+        sub_type=text(frame.get("sub_type")),
+        message_seq=_sequence_number(frame, message_id),
+        group_name=text(frame.get("group_name")),
+    )
+
+
+def _content(frame: Fields) -> object:
+    """The message; never raw_message, which is trimmed and lossy, unless it is all there is (facts.md 3.1)."""
+    message = frame.get("message")
+    return frame.get("raw_message") if message in (None, "") else message
+
+
+def _conversation(frame: Fields, self_id: int, user_id: int) -> Conversation:
+    # Decided by message_type alone: private messages may have a group_id too (facts.md 6.7).
+    if frame.get("message_type") == "group":
+        return Conversation(self_id, "group", _group(frame.get("group_id")))
+    other = user_id
+    if user_id == self_id:  # our own words: user_id is the bot; target_id, where known, whom it spoke to
+        target = number(frame.get("target_id"))
+        other = target if target != self_id else 0
+    via = _group_of_temporary_session(frame) if frame.get("sub_type") == "group" else 0
+    return Conversation(self_id, "private", other, via)
+
+
+def _group_of_temporary_session(frame: Fields) -> int:
+    """NapCat names the group outside, older ones in temp_source, LLBot in the sender; Lagrange not at all."""
+    in_sender = mapping(frame.get("sender")).get("group_id")
+    return _group(frame.get("group_id")) or _group(in_sender) or _group(frame.get("temp_source"))
+
+
+def _group(value: object) -> int:
+    group_id = number(value)
+    return 0 if group_id == UNKNOWN_GROUP else group_id
+
+
+def _sequence_number(frame: Fields, message_id: str) -> str:
+    """The true sequence number: NapCat's real_seq; elsewhere message_seq, unless it only repeats the id."""
+    if "real_seq" in frame:
+        sequence = text(frame["real_seq"])
+    else:
+        sequence = text(frame.get("message_seq"))
+        sequence = "" if sequence == message_id else sequence
+    return "" if sequence == "0" else sequence
+
+
+# --- notices --------------------------------------------------------------------------------------
+
+
+def _read_notice(frame: Fields, about: About) -> Event:
+    kind = text(frame.get("notice_type"))
+    match kind, frame.get("sub_type"):
+        case (("group_recall" | "friend_recall"), _):
+            return _read_recall(frame, about, in_group=kind == "group_recall")
+        case "notify", "poke":
+            return _read_poke(frame, about)
+        case "group_ban", _:
+            return _read_ban(frame, about)
+        case (("group_increase" | "group_decrease"), _):
+            return _read_member_change(frame, about, joined=kind == "group_increase")
+        case (("bot_offline" | "bot_online"), _):
+            reason = text(frame.get("message")) or text(frame.get("tag"))
+            return AccountChanged(**about, online=kind == "bot_online", reason=reason)
+        case _:
+            return _noticed(frame, about, kind)
+
+
+def _read_recall(frame: Fields, about: About, *, in_group: bool) -> Event:
+    user_id = number(frame.get("user_id"))
+    place = _in_group(frame, about) if in_group else Conversation(about["self_id"], "private", user_id)
+    return MessageRecalled(
+        **about,
+        conversation=place,
+        message_id=text(frame.get("message_id")),
+        user_id=user_id,
+        operator_id=number(frame.get("operator_id")) or user_id,
+    )
+
+
+def _read_poke(frame: Fields, about: About) -> Event:
+    user_id = number(frame.get("user_id")) or number(frame.get("sender_id"))
+    target_id = number(frame.get("target_id"))
+    other = target_id if user_id == about["self_id"] else user_id
+    private = Conversation(about["self_id"], "private", other)
+    return Poked(
+        **about,
+        conversation=_in_group(frame, about) if number(frame.get("group_id")) else private,
+        user_id=user_id,
+        target_id=target_id,
+    )
+
+
+def _read_ban(frame: Fields, about: About) -> Event:
+    lifted = frame.get("sub_type") == "lift_ban"
+    return Muted(
+        **about,
+        conversation=_in_group(frame, about),
+        user_id=number(frame.get("user_id")),
+        operator_id=number(frame.get("operator_id")),
+        seconds=0 if lifted else number(frame.get("duration")),
+    )
+
+
+def _read_member_change(frame: Fields, about: About, *, joined: bool) -> Event:
+    return MemberChanged(
+        **about,
+        conversation=_in_group(frame, about),
+        user_id=number(frame.get("user_id")),
+        operator_id=number(frame.get("operator_id")),
+        change="joined" if joined else "left",
+        how=text(frame.get("sub_type")),
+    )
+
+
+def _in_group(frame: Fields, about: About) -> Conversation:
+    return Conversation(about["self_id"], "group", number(frame.get("group_id")))
+
+
+def _noticed(frame: Fields, about: About, kind: str, *, sub_type: str = "") -> Noticed:
+    user_id = number(frame.get("user_id"))
+    place = None
+    if number(frame.get("group_id")):
+        place = _in_group(frame, about)
+    elif user_id and user_id != about["self_id"]:
+        place = Conversation(about["self_id"], "private", user_id)
+    sub_type = sub_type or text(frame.get("sub_type"))
+    return Noticed(**about, kind=kind, sub_type=sub_type, conversation=place, user_id=user_id)
+
+
+# --- requests and meta events ---------------------------------------------------------------------
+
+
+def _read_request(frame: Fields, about: About) -> Event:
+    match frame.get("request_type"):
+        case ("friend" | "group") as kind:
+            return Requested(
+                **about,
+                kind=kind,
+                sub_type=text(frame.get("sub_type")),
+                user_id=number(frame.get("user_id")),
+                group_id=number(frame.get("group_id")),
+                comment=text(frame.get("comment")),
+                flag=text(frame.get("flag")),
+            )
+        case unknown:
+            return _noticed(frame, about, text(unknown))
+
+
+def _read_meta(frame: Fields, about: About) -> Event:
+    match frame.get("meta_event_type"):
+        case "lifecycle":
+            return Connected(**about, change=text(frame.get("sub_type")) or "connect")
+        case "heartbeat":
+            online = mapping(frame.get("status")).get("online")  # may be missing just after the start
+            return Heartbeat(
+                **about,
+                online=online if isinstance(online, bool) else None,
+                interval=max(0, number(frame.get("interval"))) / 1000,
+            )
+        case unknown:
+            return _noticed(frame, about, text(unknown))

@@ -1,0 +1,99 @@
+"""Reading JSON nobody promised us anything about: whatever comes, it is read or it is a ValueError.
+
+Numbers come as text, text as numbers, lists as null (facts.md 4.1); text comes with lone surrogates and NUL, which
+neither a log, a database nor an HTTP body takes (facts.md 6.13).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeAlias
+
+import orjson
+
+Fields: TypeAlias = dict[str, Any]
+
+# Every escape in order, so that the second backslash of an escaped backslash never begins one. A surrogate pair
+# is one match and stays; group 1 is half a pair, or NUL.
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u([dD][89a-fA-F][0-9a-fA-F]{2}|0000)|.)",
+    re.DOTALL,
+)
+_DIGITS = re.compile(r"[+-]?[0-9]{1,20}")
+
+
+def load(data: str | bytes) -> Any:
+    """Parse JSON, with NUL left out and everything that is not Unicode replaced by U+FFFD. Raises ValueError."""
+    raw = data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass")
+    if rb"\u0000" in raw:
+        raw = _mend(raw)
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return orjson.loads(_mend(raw))
+
+
+def _mend(raw: bytes) -> bytes:
+    return _ESCAPE.sub(_mend_escape, raw.decode("utf-8", "replace").encode())
+
+
+def _mend_escape(match: re.Match[bytes]) -> bytes:
+    half: bytes | None = match[1]
+    if half is None:
+        return match[0]
+    return b"" if half == b"0000" else rb"\ufffd"
+
+
+def dump(value: object) -> str:
+    """A part of a frame as JSON text; `{}` for what nests too deeply to be written again."""
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        return "{}"
+
+
+def clean(text: str) -> str:
+    """Text of ours as the wire can take it: NUL left out, half surrogates replaced."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text.replace("\0", "")
+
+
+def text(value: object) -> str:
+    """A field as text, whatever its type: null and true and false are empty, lists and objects their JSON."""
+    match value:
+        case str():
+            return value
+        case None | bool():
+            return ""
+        case int() | float():
+            return str(value)
+        case _:
+            return dump(value)
+
+
+def number(value: object) -> int:
+    """A field as a whole number; 0 where it is none."""
+    match value:
+        case bool():
+            return 0
+        case int():
+            return value
+        case str() if _DIGITS.fullmatch(stripped := value.strip()):
+            return int(stripped)
+        case float() if abs(value) < 2**63:
+            return int(value)
+        case _:
+            return 0
+
+
+def mapping(value: object) -> Fields:
+    """A field as an object; empty where it is none."""
+    return value if isinstance(value, dict) else {}
+
+
+def sequence(value: object) -> list[Any]:
+    """A field as a list; empty where it is none."""
+    return value if isinstance(value, list) else []

@@ -1,0 +1,180 @@
+"""The forward websocket: we dial one OneBot server, and again for as long as we live."""
+
+from __future__ import annotations
+
+import logging
+from enum import Enum, auto
+from http import HTTPStatus
+from typing import assert_never
+from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import InvalidStatus, InvalidURI, WebSocketException
+from websockets.frames import CloseCode
+from websockets.uri import parse_uri
+
+from adapters.onebot.calls import Calls
+from adapters.onebot.connection import (
+    CLOSE_WITHIN,
+    INTRODUCED_WITHIN,
+    PING_EVERY,
+    PONG_WITHIN,
+    Connection,
+    socket_logger,
+)
+from adapters.onebot.peers import Peers
+from adapters.onebot.protocol import MAX_FRAME
+from bot.domain.errors import ConfigError, Problem
+from bot.domain.ports import Clock, EventSink, Ids
+
+logger = logging.getLogger(__name__)
+
+OPEN_WITHIN = 10.0  # seconds
+LONGEST_WAIT = 30.0  # seconds between two attempts
+WAIT_FOR_OPERATOR = 60.0  # seconds between two attempts while the token is wrong
+
+
+class Ending(Enum):
+    """How an attempt ended."""
+
+    BAD_TOKEN = auto()
+    NEVER_CAME = auto()  # unreachable, or closed before we knew whose it was
+    LOST = auto()
+
+
+class ForwardClient:
+    """`run()` keeps one connection. The token goes as header and as query: servers differ in which they read.
+
+    Raises ConfigError for an address that is none.
+    """
+
+    def __init__(
+        self,
+        *,
+        url: str,
+        token: str,
+        sink: EventSink,
+        peers: Peers,
+        calls: Calls,
+        clock: Clock,
+        ids: Ids,
+        introduced_within: float = INTRODUCED_WITHIN,
+    ) -> None:
+        _check(url)
+        self._url = _with_token(url, token)
+        self._place = _without_secrets(url)
+        self._token = token
+        self._sink = sink
+        self._peers = peers
+        self._calls = calls
+        self._clock = clock
+        self._ids = ids
+        self._introduced_within = introduced_within
+
+    async def run(self) -> None:
+        """Connect, read until the connection is lost, and connect again, until cancelled. Raises nothing."""
+        failures = 0
+        told = False
+        while True:
+            ending = await self._attempt(level=logging.DEBUG if failures else logging.WARNING)
+            match ending:
+                case Ending.LOST:
+                    failures, told = 1, False
+                case Ending.NEVER_CAME:
+                    failures += 1
+                case Ending.BAD_TOKEN:
+                    self._tell_operator(logging.DEBUG if told else logging.ERROR)
+                    told = True
+                case _:
+                    assert_never(ending)
+            await self._clock.sleep(WAIT_FOR_OPERATOR if ending is Ending.BAD_TOKEN else self._backoff(failures))
+
+    def _backoff(self, failures: int) -> float:
+        """1, 2, 4 ... 30 s; between half and the whole of it, so that many bots do not come back in step."""
+        whole = min(LONGEST_WAIT, 2.0 ** min(failures - 1, 8))
+        return whole * (1 + self._ids.jitter()) / 2
+
+    def _tell_operator(self, level: int) -> None:
+        logger.log(
+            level,
+            "%s does not take our access token: ONEBOT_ACCESS_TOKEN must be the token of its websocket server. "
+            "Trying again every %.0f s.",
+            self._place,
+            WAIT_FOR_OPERATOR,
+        )
+
+    async def _attempt(self, *, level: int) -> Ending:
+        """One connection from dialling to its end; `level` is for failures, of which only the first is news."""
+        try:
+            socket = await self._dial()
+        except InvalidStatus as error:
+            if error.response.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+                return Ending.BAD_TOKEN
+            logger.log(level, "%s is no websocket server: HTTP %d", self._place, error.response.status_code)
+            return Ending.NEVER_CAME
+        except (OSError, WebSocketException) as error:
+            # Only the kind of error: the text of some holds the url, and with it the token.
+            logger.log(level, "%s cannot be reached (%s), trying on", self._place, _kind(error))
+            return Ending.NEVER_CAME
+        connection = Connection(
+            socket,
+            sink=self._sink,
+            peers=self._peers,
+            calls=self._calls,
+            clock=self._clock,
+            introduced_within=self._introduced_within,
+        )
+        try:
+            await connection.run()
+        finally:
+            await connection.close("the bot is shutting down")
+        if connection.bad_token or socket.close_code == CloseCode.POLICY_VIOLATION:
+            return Ending.BAD_TOKEN
+        known = connection.account != 0
+        level = logging.WARNING if known else level
+        logger.log(level, "the connection to %s was lost (%s), connecting again", self._place, socket.close_code)
+        return Ending.LOST if known else Ending.NEVER_CAME
+
+    async def _dial(self) -> ClientConnection:
+        # A header is bytes to us and latin-1 to the library.
+        bearer = f"Bearer {self._token}".encode().decode("latin-1")
+        return await connect(
+            self._url,
+            additional_headers={"Authorization": bearer} if self._token else None,
+            compression=None,
+            max_size=MAX_FRAME,
+            open_timeout=OPEN_WITHIN,
+            close_timeout=CLOSE_WITHIN,
+            ping_interval=PING_EVERY,
+            ping_timeout=PONG_WITHIN,
+            proxy=None,  # a OneBot server lives next door; proxies in the environment are meant for the model
+            user_agent_header=None,
+            logger=socket_logger,
+        )
+
+
+def _check(url: str) -> None:
+    try:
+        parse_uri(url)
+    except (InvalidURI, ValueError):
+        # Without the url and without the cause: either may hold the token.
+        problem = Problem("ONEBOT_URL", "this is no websocket address", "Write it like ws://napcat:3001")
+        raise ConfigError(problem) from None
+
+
+def _with_token(url: str, token: str) -> str:
+    parts = urlsplit(url)
+    if not token or "access_token" in parse_qs(parts.query):
+        return url
+    query = "&".join(filter(None, (parts.query, urlencode({"access_token": token}))))
+    return urlunsplit(parts._replace(query=query))
+
+
+def _without_secrets(url: str) -> str:
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def _kind(error: Exception) -> str:
+    reason = error.strerror if isinstance(error, OSError) else ""
+    return reason or type(error).__name__

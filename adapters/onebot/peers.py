@@ -1,0 +1,102 @@
+"""Who is connected, as what: the one place that knows which connection speaks for which account.
+
+Invariant: one connection for each account and role, the newest (a half-open old one must not lock the bot out,
+facts.md 1.9).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from bot.domain.errors import NotConnected
+
+
+class Role(StrEnum):
+    """What a connection is for; `X-Client-Role` names it in any spelling."""
+
+    API = "api"
+    EVENT = "event"
+    UNIVERSAL = "universal"
+
+    @classmethod
+    def read(cls, name: str) -> Role:
+        """The role of that name; universal where it is missing or unknown."""
+        try:
+            return cls(name.strip().lower())
+        except ValueError:
+            return cls.UNIVERSAL
+
+
+class Peer(Protocol):
+    """A connection, as the rest of the adapter sees it. `account` is 0 until it is known."""
+
+    @property
+    def account(self) -> int: ...
+
+    @property
+    def role(self) -> Role: ...
+
+    @property
+    def is_open(self) -> bool: ...
+
+    async def send(self, frame: bytes) -> None:
+        """Put one text frame on the wire. Raises NotConnected if the connection is closed already."""
+        ...
+
+    async def close(self, reason: str) -> None:
+        """Say goodbye; raises nothing."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A connected account. `online` is what the server last said of it; None if it never said (it need not)."""
+
+    self_id: int
+    online: bool | None = None
+
+
+class Peers:
+    """The connections of this process."""
+
+    def __init__(self) -> None:
+        self._peers: dict[tuple[int, Role], Peer] = {}  # in order of arrival
+        self._online: dict[int, bool] = {}
+
+    def join(self, peer: Peer) -> Peer | None:
+        """Register a connection whose account is known; the older one it replaces, which is to be closed."""
+        key = (peer.account, peer.role)
+        replaced = self._peers.pop(key, None)
+        self._peers[key] = peer
+        return replaced
+
+    def leave(self, peer: Peer) -> None:
+        """Forget a connection; nothing happens if it was never registered, or replaced."""
+        key = (peer.account, peer.role)
+        if self._peers.get(key) is not peer:
+            return
+        del self._peers[key]
+        if not any(account == peer.account for account, _ in self._peers):
+            self._online.pop(peer.account, None)
+
+    def caller(self, account: int) -> Peer:
+        """The newest open connection of the account that takes calls. Raises NotConnected."""
+        for (self_id, role), peer in reversed(self._peers.items()):
+            if self_id == account and role is not Role.EVENT and peer.is_open:
+                return peer
+        raise NotConnected(f"no OneBot connection of account {account} takes calls")
+
+    def hear(self, account: int, *, online: bool) -> bool:
+        """Note what the server says of the account; whether that is news (an account is taken to be online)."""
+        news = self._online.get(account, True) is not online
+        self._online[account] = online
+        return news
+
+    def accounts(self) -> tuple[Account, ...]:
+        """The accounts that can be asked to do something now, in order of arrival."""
+        open_ones = {
+            account: None for (account, role), peer in self._peers.items() if role is not Role.EVENT and peer.is_open
+        }
+        return tuple(Account(account, self._online.get(account)) for account in open_ones)

@@ -1,0 +1,157 @@
+"""The OneBot v11 wire without any I/O: a frame -> an event or a reply, an action -> a frame.
+
+Reading never raises: what is not OneBot is None. A frame is an event if and only if it has a `post_type`; the echo
+of a reply may be absent, null, "" or 0 (facts.md 1.9).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from adapters.onebot.events import About, read_event, read_said
+from adapters.onebot.fields import Fields, load, mapping, number, sequence, text
+from adapters.onebot.segments import write_segments
+from bot.domain.actions import SendMessage
+from bot.domain.events import Event, MessageReceived
+
+MAX_FRAME: Final = 50 * 2**20  # bytes; NapCat's maxPayload (facts.md 1.2)
+
+ACTION_FAILED: Final = 1200
+BAD_TOKEN: Final = 1403
+_MUTED = re.compile(r'"result"\s*:\s*120\b')
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A server's answer to a call. `wording` is its own text, often empty; `data` any JSON.
+
+    `echo` is empty where the server lost it. A stream action answers several times; only the last is `final`.
+    """
+
+    echo: str
+    ok: bool
+    retcode: int
+    data: Any = None
+    wording: str = ""
+    final: bool = True
+
+    @property
+    def is_bad_token(self) -> bool:
+        """A server that refuses our token says so in a frame that answers nothing (facts.md 1.3, 1.6)."""
+        return self.retcode == BAD_TOKEN and not self.echo
+
+    @property
+    def may_have_been_done(self) -> bool:
+        """QQ did not confirm in time; such messages often arrive all the same (facts.md 2). Muted is a refusal."""
+        timed_out = self.retcode == ACTION_FAILED and self.wording.startswith("Timeout:")
+        return timed_out and not _MUTED.search(self.wording)
+
+
+# --- reading frames -------------------------------------------------------------------------------
+
+
+def read_frame(data: str | bytes, *, account: int = 0, now: float = 0.0) -> Event | Reply | None:
+    """One frame; None where it is no JSON, no OneBot, or a message from nobody. Never raises.
+
+    `account` and `now` (seconds since 1970) stand in for an event that names no account or time.
+    """
+    try:
+        frame = load(data)
+    except ValueError:
+        return None
+    match frame:
+        case {"post_type": _}:
+            return read_event(frame, account=account, now=now)
+        case {"status": _} | {"echo": _}:
+            return _read_reply(frame)
+        case _:
+            return None
+
+
+def _read_reply(frame: Fields) -> Reply:
+    echo = frame.get("echo")
+    part_of_stream = frame.get("stream") == "stream-action" and mapping(frame.get("data")).get("type") == "stream"
+    retcode = frame.get("retcode")
+    return Reply(
+        echo=echo if isinstance(echo, str) else "",  # ours are text
+        # Not retcode 200: several servers mean a failure by it (facts.md 2).
+        ok=frame.get("status") == "ok" or (retcode is not None and text(retcode) == "0"),
+        retcode=number(retcode),
+        data=frame.get("data"),
+        wording=text(frame.get("wording")) or text(frame.get("message")) or text(frame.get("msg")),
+        final=not part_of_stream,
+    )
+
+
+# --- reading answers ------------------------------------------------------------------------------
+
+
+def read_account(data: object) -> int:
+    """The bot's number in an answer to get_login_info; 0 where it has none."""
+    return number(mapping(data).get("user_id"))
+
+
+def read_message_id(data: object) -> str:
+    """The id in an answer to a send; empty where the server names none."""
+    return text(mapping(data).get("message_id"))
+
+
+def read_answered_message(data: object, *, account: int) -> MessageReceived | None:
+    """The message in an answer to get_msg; None where there is none, or LLBot says that it was deleted."""
+    message = mapping(data)
+    if not message or message.get("status") == "deleted":
+        return None
+    return _read_answered(message, account)
+
+
+def read_forward(data: object, *, account: int) -> tuple[MessageReceived, ...]:
+    """The messages in an answer to get_forward_msg (or in a received forward's own content), in order.
+
+    NapCat and LLBot: `messages`, with their content under `message` or `content`; go-cqhttp: with CQ strings;
+    Lagrange: `message`, a list of nodes (facts.md 5).
+    """
+    fields = mapping(data)
+    nodes = sequence(data) or sequence(fields.get("messages")) or sequence(fields.get("message"))
+    return tuple(_read_answered(_node(node), account) for node in nodes if isinstance(node, dict))
+
+
+def _node(node: Fields) -> Fields:
+    """A forwarded message in the form of a message event."""
+    if node.get("type") == "node":
+        node = mapping(node.get("data"))
+    content = node.get("message") if "message" in node else node.get("content")
+    user_id = node.get("user_id") or node.get("uin")
+    named = {"user_id": user_id, "nickname": node.get("nickname") or node.get("name")}
+    return {**node, "user_id": user_id, "sender": mapping(node.get("sender")) or named, "message": content}
+
+
+def _read_answered(message: Fields, account: int) -> MessageReceived:
+    kind = "group" if "group_id" in message else "private"
+    about = About(self_id=number(message.get("self_id")) or account, time=float(number(message.get("time"))))
+    return read_said({"message_type": kind, **message}, about)
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+def write_call(action: str, params: Mapping[str, object], echo: str) -> bytes:
+    """A call as the bytes of a text frame."""
+    return orjson.dumps({"action": action, "params": params, "echo": echo})
+
+
+def write_action(action: SendMessage) -> tuple[str, dict[str, object]]:
+    """The action's name on the wire and its parameters.
+
+    A temporary session is answered as private, with the group it came through (facts.md 3.1).
+    """
+    place = action.conversation
+    message = write_segments(action.segments)
+    if place.is_group:
+        return "send_group_msg", {"group_id": place.session_id, "message": message}
+    through = {"group_id": place.via_group} if place.via_group else {}
+    return "send_private_msg", {"user_id": place.session_id, **through, "message": message}

@@ -1,0 +1,302 @@
+"""Messages on the wire <-> segments. Reading takes every form servers use; writing is always a list of segments.
+
+A list, never a string: text in a list is never parsed, so nobody can make the bot say `[CQ:at,qq=all]` (facts.md
+4.2).
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, Final, assert_never
+
+from adapters.onebot.cqcode import split_cq
+from adapters.onebot.fields import Fields, clean, dump, load, mapping, number, sequence, text
+from bot.domain.actions import Attachment, SendSegment
+from bot.domain.segments import (
+    Card,
+    Contact,
+    Dice,
+    Face,
+    File,
+    Forward,
+    Image,
+    Keyboard,
+    Link,
+    Location,
+    Markdown,
+    Mention,
+    MentionAll,
+    Poke,
+    Quote,
+    Record,
+    Rps,
+    Segment,
+    Sticker,
+    Text,
+    Transfer,
+    Unsupported,
+    Video,
+)
+
+STICKER_PICTURE = 1  # an image's sub_type (facts.md 4.3)
+_BRIEF = re.compile(r'\bbrief="([^"]*)"')
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def read_message(value: object) -> tuple[Segment, ...]:
+    """The segments of a message: a list, one object, a CQ string, or JSON inside a string. Never raises.
+
+    What has no content (`{}`, empty text) is left out; a type nobody knows is kept as `Unsupported`.
+    """
+    segments: list[Segment] = []
+    for part in _parts(value):
+        segment = _read_part(part)
+        if segment is not None:
+            segments.append(segment)
+    return tuple(segments)
+
+
+def _parts(value: object) -> Iterable[object]:
+    match value:
+        case list():
+            return value
+        case dict():
+            return (value,)
+        case str():
+            return _list_in_string(value) or split_cq(value)
+        case _:
+            return ()
+
+
+def _list_in_string(message: str) -> list[Fields]:
+    # Only a list: its bracket cannot be typed by a person, who would be escaped, while a brace could.
+    if not message.startswith("[") or message.startswith("[CQ:"):
+        return []
+    try:
+        parts = sequence(load(message))
+    except ValueError:
+        return []
+    return parts if all(isinstance(part, dict) and "type" in part for part in parts) else []
+
+
+def _read_part(part: object) -> Segment | None:
+    if isinstance(part, str):
+        return Text(part) if part else None
+    fields = mapping(part)
+    kind = text(fields.get("type"))
+    if not kind:
+        return None
+    data = mapping(fields.get("data"))
+    reader = _READERS.get(kind)
+    if reader is None:
+        return Unsupported(kind, dump(data))
+    return reader(data)
+
+
+def _read_text(data: Fields) -> Segment | None:
+    said = text(data.get("text"))
+    return Text(said) if said else None
+
+
+def _read_at(data: Fields) -> Segment:
+    who = data.get("qq")
+    if who == "all":
+        return MentionAll()
+    user_id = number(who)
+    if user_id <= 0:
+        return Unsupported("at", dump(data))
+    return Mention(user_id, text(data.get("name")).removeprefix("@"))
+
+
+def _read_reply(data: Fields) -> Segment:
+    message_id = text(data.get("id"))
+    return Quote(message_id) if message_id else Unsupported("reply", dump(data))
+
+
+def _read_face(data: Fields) -> Segment:
+    name = text(mapping(data.get("raw")).get("faceText")) or text(data.get("name"))
+    return Face(text(data.get("id")), name)
+
+
+def _read_image(data: Fields) -> Segment:
+    if data.get("emoji_id"):  # NapCat's market stickers come as images
+        return _read_sticker(data)
+    return Image(
+        file=_first(data, "filename", "name", "file"),  # Lagrange's `file` is the url
+        url=_url(data),
+        summary=text(data.get("summary")),
+        size=_size(data),
+        sticker=number(data.get("sub_type", data.get("subType"))) == STICKER_PICTURE,
+    )
+
+
+def _read_sticker(data: Fields) -> Segment:
+    return Sticker(
+        id=text(data.get("emoji_id")),
+        package_id=text(data.get("emoji_package_id")),
+        key=text(data.get("key")),
+        summary=text(data.get("summary")),
+        url=text(data.get("url")),
+    )
+
+
+def _read_record(data: Fields) -> Segment:
+    return Record(file=_first(data, "file", "name"), url=_url(data), path=text(data.get("path")), size=_size(data))
+
+
+def _read_video(data: Fields) -> Segment:
+    return Video(file=_first(data, "file", "name"), url=_url(data), path=text(data.get("path")), size=_size(data))
+
+
+def _read_file(data: Fields) -> Segment:
+    return File(
+        name=_first(data, "name", "file_name", "file"),
+        id=_first(data, "file_id", "id", "file_hash"),
+        url=_url(data),
+        size=_size(data),
+    )
+
+
+def _read_forward(data: Fields) -> Segment:
+    content = data.get("content")
+    return Forward(text(data.get("id")), dump(content) if isinstance(content, list) else "")
+
+
+def _read_json(data: Fields) -> Segment:
+    card = data.get("data")
+    return Card("json", data=text(card), prompt=_prompt(card))
+
+
+def _prompt(card: object) -> str:
+    """The line QQ shows of a json card: its prompt, else the first title or description inside."""
+    if isinstance(card, str):
+        try:
+            card = load(card)
+        except ValueError:
+            return ""
+    fields = mapping(card)
+    views = [mapping(view) for view in mapping(fields.get("meta")).values()]
+    titles = (_first(view, "title", "desc") for view in views)
+    return text(fields.get("prompt")) or next(filter(None, titles), "") or text(fields.get("desc"))
+
+
+def _read_xml(data: Fields) -> Segment:
+    card = text(data.get("data"))
+    brief = _BRIEF.search(card)
+    return Card("xml", data=card, prompt=html.unescape(brief[1]) if brief else "")
+
+
+def _read_keyboard(data: Fields) -> Segment:
+    rows = data.get("rows") or mapping(data.get("content")).get("rows")
+    buttons = (mapping(button) for row in sequence(rows) for button in sequence(mapping(row).get("buttons")))
+    labels = (text(mapping(button.get("render_data")).get("label")) for button in buttons)
+    return Keyboard(tuple(label for label in labels if label))
+
+
+def _read_location(data: Fields) -> Segment:
+    return Location(
+        title=text(data.get("title")),
+        content=text(data.get("content")),
+        latitude=text(data.get("lat")),
+        longitude=text(data.get("lon")),
+    )
+
+
+def _read_share(data: Fields) -> Segment:
+    return Link("share", text(data.get("title")), text(data.get("url")), text(data.get("content")))
+
+
+def _read_music(data: Fields) -> Segment:
+    # A song is given by its link, or by a platform (`type`: qq, 163, ...) and a number there.
+    by_number = f"{text(data.get('type'))} {text(data.get('id'))}".strip()
+    return Link("music", text(data.get("title")), _first(data, "url", "audio"), text(data.get("content")) or by_number)
+
+
+def _transfer(kind: str) -> Callable[[Fields], Segment]:
+    def read(data: Fields) -> Segment:
+        name = _first(data, "fileName", "file_name", "name", "title", "file")
+        return Transfer(kind, name, _first(data, "fileSetId", "file_set_id", "file_id", "elementId", "msgId", "id"))
+
+    return read
+
+
+def _first(data: Fields, *names: str) -> str:
+    return next((found for name in names if (found := text(data.get(name)))), "")
+
+
+def _url(data: Fields) -> str:
+    """The url, which some servers put into `file`."""
+    file = data.get("file")
+    at_file = file if isinstance(file, str) and file.startswith(("http://", "https://")) else ""
+    return text(data.get("url")) or at_file
+
+
+def _size(data: Fields) -> int:
+    return max(0, number(data.get("file_size", data.get("size"))))
+
+
+_READERS: Final[dict[str, Callable[[Fields], Segment | None]]] = {
+    "text": _read_text,
+    "at": _read_at,
+    "reply": _read_reply,
+    "face": _read_face,
+    "image": _read_image,
+    "mface": _read_sticker,
+    "record": _read_record,
+    "video": _read_video,
+    "file": _read_file,
+    "forward": _read_forward,
+    "json": _read_json,
+    "xml": _read_xml,
+    "miniapp": lambda data: Card("miniapp", data=text(data.get("data")), prompt=_prompt(data.get("data"))),
+    "markdown": lambda data: Markdown(_first(data, "content", "data")),
+    "keyboard": _read_keyboard,
+    "dice": lambda data: Dice(text(data.get("result"))),
+    "rps": lambda data: Rps(text(data.get("result"))),
+    "poke": lambda data: Poke(text(data.get("type")), text(data.get("id"))),
+    "shake": lambda data: Poke("shake", text(data.get("id"))),
+    "contact": lambda data: Contact(text(data.get("type")), text(data.get("id"))),
+    "location": _read_location,
+    "share": _read_share,
+    "music": _read_music,
+    "onlinefile": _transfer("onlinefile"),
+    "flashtransfer": _transfer("flashtransfer"),
+    "flash_file": _transfer("flash_file"),
+}
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+def write_segments(segments: Iterable[SendSegment]) -> list[Fields]:
+    """The wire form, the quote first wherever it stood (servers look for it only there); empty text is left out."""
+    quote_first = sorted(segments, key=lambda segment: not isinstance(segment, Quote))
+    return [part for part in map(_write, quote_first) if part["data"].get("text") != ""]
+
+
+def _write(segment: SendSegment) -> Fields:
+    match segment:
+        case Text():
+            return _part("text", text=clean(segment.text))
+        case Mention():
+            return _part("at", qq=str(segment.user_id))
+        case MentionAll():
+            return _part("at", qq="all")
+        case Quote():
+            return _part("reply", id=clean(segment.message_id))
+        case Face():
+            return _part("face", id=clean(segment.id))
+        case Attachment(kind="file"):
+            return _part("file", file=clean(segment.source), name=clean(segment.name))
+        case Attachment():
+            return _part(segment.kind, file=clean(segment.source))
+        case _:
+            assert_never(segment)
+
+
+def _part(kind: str, **data: Any) -> Fields:
+    return {"type": kind, "data": data}

@@ -1,0 +1,75 @@
+"""The `Transport` port over every connected OneBot account."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from adapters.onebot.calls import Calls
+from adapters.onebot.peers import Account, Peers
+from adapters.onebot.protocol import read_answered_message, read_forward, read_message_id, write_action
+from bot.domain.actions import SendMessage
+from bot.domain.errors import ActionRefused, ActionUnanswered
+from bot.domain.events import MessageReceived
+
+
+class OneBotTransport:
+    """Carries actions over the newest connection of the account they are for."""
+
+    def __init__(self, *, peers: Peers, calls: Calls) -> None:
+        self._peers = peers
+        self._calls = calls
+
+    async def send(self, action: SendMessage) -> str:
+        """Send one message; the message id QQ gave it.
+
+        Raises NotConnected, ActionRefused, ActionUnanswered (also when QQ itself did not confirm in time: such
+        messages often arrive all the same, facts.md 2). A cancelled send may have been written.
+        """
+        name, params = write_action(action)
+        reply = await self._calls.make(self._peers.caller(action.conversation.platform_id), name, params)
+        if reply.ok:
+            return read_message_id(reply.data)
+        if reply.may_have_been_done:
+            raise ActionUnanswered(f"{name}: QQ did not confirm in time ({reply.wording[:200]})")
+        raise ActionRefused(name, retcode=reply.retcode, wording=reply.wording)
+
+    async def get_message(self, account: int, message_id: str) -> MessageReceived | None:
+        """Look up a message by id, the bot's own included; None if the server does not know it (any more).
+
+        Raises NotConnected, ActionUnanswered.
+        """
+        try:
+            data = await self.call(account, "get_msg", {"message_id": _id_on_the_wire(message_id)})
+        except ActionRefused:
+            return None
+        return read_answered_message(data, account=account)
+
+    async def get_forward(self, account: int, forward_id: str) -> tuple[MessageReceived, ...]:
+        """The messages inside a merged forward. Raises NotConnected, ActionRefused, ActionUnanswered."""
+        # NapCat reads either name, everybody else `id`; always text, the numbers exceed 2**53 (facts.md 5, 6.16).
+        data = await self.call(account, "get_forward_msg", {"id": forward_id, "message_id": forward_id})
+        return read_forward(data, account=account)
+
+    async def call(self, account: int, action: str, params: Mapping[str, object]) -> Any:
+        """Any action by its wire name; the `data` of its answer.
+
+        Raises NotConnected, ActionRefused, ActionUnanswered.
+        """
+        reply = await self._calls.make(self._peers.caller(account), action, params)
+        if not reply.ok:
+            raise ActionRefused(action, retcode=reply.retcode, wording=reply.wording)
+        return reply.data
+
+    def accounts(self) -> tuple[Account, ...]:
+        """The accounts that can be asked to do something now, and whether they are online."""
+        return self._peers.accounts()
+
+
+def _id_on_the_wire(message_id: str) -> int | str:
+    # A number, as the standard has it; every server of today takes text as well (facts.md 2).
+    try:
+        number = int(message_id)
+    except ValueError:
+        return message_id
+    return number if abs(number) < 2**53 else message_id

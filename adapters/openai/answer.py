@@ -1,0 +1,284 @@
+"""One raw answer, gathered from deltas or from one whole message; nothing is interpreted here.
+
+Every vendor's way of cutting an answer into deltas ends in the same `Answer`; what it means to us is read in `wire`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+REASONING_FIELDS = ("reasoning_content", "reasoning")  # two names of one text where both are there: read one
+CALL_FIELDS = frozenset({"id", "index", "type", "function", "custom"})
+
+
+@dataclass(frozen=True, slots=True)
+class RawCall:
+    """A tool call as it came: `id` and `name` may be empty, `arguments` is None where the vendor sent none.
+
+    `extras` are the vendor's own fields beside the call, which it may want back (Gemini's signatures).
+    """
+
+    id: str
+    name: str
+    arguments: str | None
+    extras: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A whole answer in the vendor's own terms.
+
+    `done` says whether the stream ended with its marker (None for an answer that was no stream);
+    `reasoning_field` is the wire name the reasoning came under.
+    """
+
+    text: str = ""
+    reasoning: str = ""
+    reasoning_field: str = ""
+    reasoning_details: tuple[dict[str, Any], ...] = ()
+    refusal: str = ""
+    tool_calls: tuple[RawCall, ...] = ()
+    function_call: RawCall | None = None
+    finish_reason: str | None = None
+    native_finish_reason: str | None = None
+    usage: Mapping[str, Any] | None = None
+    model: str = ""
+    id: str = ""
+    done: bool | None = None
+
+
+class _CallDraft:
+    """A call that is still growing. Id and name are set once and never added to (2.8, 2.11)."""
+
+    __slots__ = ("arguments", "extras", "id", "name")
+
+    def __init__(self) -> None:
+        self.id = ""
+        self.name = ""
+        self.arguments: str | None = None
+        self.extras: dict[str, Any] = {}
+
+    def add(self, call: Mapping[str, Any], identity: str, name: str, arguments: object) -> None:
+        self.id = self.id or identity
+        self.name = self.name or name
+        if isinstance(arguments, str):
+            self.arguments = (self.arguments or "") + arguments
+        elif isinstance(arguments, dict | list):  # 3.4
+            self.arguments = to_json(arguments)
+        if not CALL_FIELDS.issuperset(call):
+            self.extras.update({key: value for key, value in call.items() if key not in CALL_FIELDS and value})
+
+    def is_whole(self) -> bool:
+        try:
+            return isinstance(orjson.loads(self.arguments or ""), dict)
+        except orjson.JSONDecodeError:
+            return False
+
+    def freeze(self) -> RawCall:
+        arguments = None if self.arguments is None else mend(self.arguments)
+        return RawCall(self.id, self.name, arguments, self.extras)
+
+
+class _CallDrafts:
+    """Which call a delta belongs to: by id first, then by index, then by order (2.9-2.14).
+
+    Neither is to be trusted alone: ids come empty or twice, indexes come missing, with gaps, or all zero.
+    """
+
+    def __init__(self) -> None:
+        self._calls: list[_CallDraft] = []
+        self._by_id: dict[str, _CallDraft] = {}
+        self._by_index: dict[int, _CallDraft] = {}
+
+    def add(self, call: Mapping[str, Any], *, whole: bool) -> None:
+        """Take one delta of a call, or (`whole`) one call of a whole message, which is nobody else's."""
+        function = call.get("function")
+        if not isinstance(function, dict):
+            function = {}
+        identity, name, index = _word(call.get("id")), _word(function.get("name")), call.get("index")
+        if not isinstance(index, int):
+            index = None
+        arguments = function.get("arguments")
+        draft = None if whole else self._find(identity, index, name, arguments)
+        if draft is None:
+            draft = _CallDraft()
+            self._calls.append(draft)
+        draft.add(call, identity, name, arguments)
+        if draft.id:
+            self._by_id[draft.id] = draft
+        if index is not None:
+            self._by_index[index] = draft
+
+    def freeze(self) -> tuple[RawCall, ...]:
+        return tuple(draft.freeze() for draft in self._calls)
+
+    def _find(self, identity: str, index: int | None, name: str, arguments: object) -> _CallDraft | None:
+        at_index = None if index is None else self._by_index.get(index)
+        if draft := self._by_id.get(identity):
+            return None if _is_another(draft, name, arguments, elsewhere=at_index is not draft) else draft
+        if identity:
+            return at_index if at_index and not at_index.id else None
+        if index is not None:
+            return at_index if at_index and not _is_another(at_index, name, arguments, elsewhere=False) else None
+        if not self._calls or (name and self._calls[-1].name):
+            return None
+        return self._calls[-1]
+
+
+def _is_another(draft: _CallDraft, name: str, arguments: object, *, elsewhere: bool) -> bool:
+    """Whether a delta under a known id or index begins a call of its own all the same.
+
+    It does when it names another function, or names the same one again when that call is already whole: parallel
+    calls that all have one id or all have index 0 (2.13, 2.14). A whole call said twice stays one.
+    """
+    if not name or not draft.name:
+        return False
+    if name != draft.name:
+        return True
+    return bool(arguments or elsewhere) and arguments != draft.arguments and draft.is_whole()
+
+
+class Draft:
+    """The answer so far. Every field of a delta counts, whatever else is in it (2.17)."""
+
+    def __init__(self) -> None:
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._reasoning_field = ""
+        self._details: list[dict[str, Any]] = []
+        self._refusal: list[str] = []
+        self._calls = _CallDrafts()
+        self._function_call = _CallDraft()
+        self.is_empty = True
+
+    def add(self, delta: Mapping[str, Any], *, whole: bool = False) -> None:
+        """Take one delta, or one whole message, which has the same fields."""
+        self.is_empty = False
+        if content := delta.get("content"):
+            if isinstance(content, str):
+                self._text.append(content)
+            else:
+                self._add_content(content)
+        details = delta.get("reasoning_details")
+        for name in REASONING_FIELDS:
+            if (thought := delta.get(name)) and isinstance(thought, str):
+                self._think(thought, name)
+                break
+        else:
+            if details:
+                self._think(_thought(details), "reasoning_details")
+        if details:
+            self._add_details(details, whole=whole)
+        if (refusal := delta.get("refusal")) and isinstance(refusal, str):
+            self._refusal.append(refusal)
+        if isinstance(calls := delta.get("tool_calls"), list):
+            for call in calls:
+                if isinstance(call, dict):
+                    self._calls.add(call, whole=whole)
+        if (call := delta.get("function_call")) and isinstance(call, dict):
+            self._function_call.add({}, "", _word(call.get("name")), call.get("arguments"))
+
+    def freeze(
+        self,
+        *,
+        finish_reason: str | None,
+        native_finish_reason: str | None,
+        usage: Mapping[str, Any] | None,
+        model: str,
+        identity: str,
+        done: bool | None,
+    ) -> Answer:
+        """The answer, with what only the end of it tells."""
+        return Answer(
+            text=mend("".join(self._text)),
+            reasoning=mend("".join(self._reasoning)),
+            reasoning_field=self._reasoning_field,
+            reasoning_details=tuple(self._details),
+            refusal=mend("".join(self._refusal)),
+            tool_calls=self._calls.freeze(),
+            function_call=self._function_call.freeze() if self._function_call.name else None,  # 1.11
+            finish_reason=finish_reason,
+            native_finish_reason=native_finish_reason,
+            usage=usage,
+            model=model,
+            id=identity,
+            done=done,
+        )
+
+    def _think(self, thought: str, name: str) -> None:
+        if thought:
+            self._reasoning.append(thought)
+            self._reasoning_field = self._reasoning_field or name
+
+    def _add_content(self, content: object) -> None:
+        """Content that is no string: parts (1.2), or a JSON object that was asked for (1.3)."""
+        if isinstance(content, dict):
+            self._text.append(to_json(content))
+        elif isinstance(content, list):
+            for part in content:
+                match part:
+                    case str(text) | {"type": "text" | "output_text", "text": str(text)}:
+                        self._text.append(text)
+                    case {"type": "refusal", "refusal": str(text)}:
+                        self._refusal.append(text)
+                    case {"type": "thinking" | "reasoning" as kind}:
+                        self._think(_thought(part.get(kind) or part.get("text")), "content")
+                    case _:
+                        pass  # audio, references: nothing a chat could show
+
+    def _add_details(self, details: object, *, whole: bool) -> None:
+        """Pieces of one detail become one again, so that it goes back as it would have come unstreamed (section 5)."""
+        for detail in details if isinstance(details, list) else ():
+            if not isinstance(detail, dict):
+                continue
+            last = self._details[-1] if self._details and not whole else {}
+            key = next((key for key in ("text", "summary") if isinstance(last.get(key), str)), None)
+            if key and _is_piece(detail, last):
+                grown = last[key] + _word(detail.get(key), strip=False)
+                last.update({name: value for name, value in detail.items() if value})
+                last[key] = grown
+            else:
+                self._details.append(dict(detail))
+
+
+def mend(text: str) -> str:
+    """The text with halves of a character that came in two deltas joined, and lone halves replaced (2.18, 6.18)."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def to_json(value: object) -> str:
+    """JSON of what a vendor sent; where it does not fit the letter of JSON, escaped rather than lost."""
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        return json.dumps(value)
+
+
+def _is_piece(detail: Mapping[str, Any], last: Mapping[str, Any]) -> bool:
+    same = all(detail.get(key) == last.get(key) for key in ("type", "index"))
+    return same and detail.get("id") in {None, last.get("id")}
+
+
+def _word(value: object, *, strip: bool = True) -> str:
+    if not isinstance(value, str):
+        return ""
+    return value.strip() if strip else value
+
+
+def _thought(value: object) -> str:
+    """The words of reasoning that came as a string or as parts."""
+    if isinstance(value, str):
+        return value
+    parts = value if isinstance(value, list) else ()
+    return "".join(
+        _word(part.get("text") or part.get("summary"), strip=False) for part in parts if isinstance(part, dict)
+    )

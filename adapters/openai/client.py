@@ -1,0 +1,202 @@
+"""The one place where we talk HTTP to a model server, and where aiohttp's errors become ours.
+
+One attempt, then a class that says what to do: waiting and trying again is decided in `bot/models.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from io import BytesIO
+
+import aiohttp
+
+from adapters.openai.answer import Answer
+from adapters.openai.dialects import Dialect, choose_dialect
+from adapters.openai.endpoint import find_proxy, join_url
+from adapters.openai.errors import classify, clean
+from adapters.openai.stream import AnswerReader
+from adapters.openai.wire import Origin, read_answer, write_request
+from bot.domain.chat import Completion, ModelRequest
+from bot.domain.errors import ModelError, ModelTransport
+
+MAX_ANSWER = 20 * 2**20  # bytes; more than any model writes
+MAX_REFUSAL = 64 * 2**10  # bytes of an error page that are read
+LARGE_REQUEST = 2**20  # bytes; aiohttp wants larger bodies as a file, to send them in pieces
+SECRET = 8  # characters; shorter keys are words such as EMPTY that local servers are given
+FAREWELL = 0.25  # seconds after [DONE] for the end of the body: with it the connection can be used again
+
+REASONS: tuple[tuple[type[BaseException], str], ...] = (
+    (aiohttp.ClientConnectorDNSError, "its name was not found, check the base URL and the DNS"),
+    (aiohttp.ClientProxyConnectionError, "the proxy is unreachable, check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"),
+    (aiohttp.ClientHttpProxyError, "the proxy refused, check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"),
+    (aiohttp.ClientConnectorCertificateError, "its certificate is not trusted, check the base URL and the clock"),
+    (aiohttp.ClientSSLError, "no TLS with it, check whether the base URL should begin with http or https"),
+    (aiohttp.ConnectionTimeoutError, "it cannot be reached in time, check the base URL, the network and the proxy"),
+    (aiohttp.ClientConnectorError, "it cannot be reached, check the base URL and that the server runs"),
+    (aiohttp.ServerDisconnectedError, "it hung up before it answered"),
+    (aiohttp.ClientPayloadError, "the answer was cut off"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeouts:
+    """Deadlines of one attempt in seconds (quirks.md section 9); a keep-alive comment counts as a sign of life.
+
+    `first_byte` runs from the request to the first byte of the body, `idle` between bytes, `total` over everything;
+    `closing` is how long a finished answer waits for its usage and the end of the stream.
+    """
+
+    connect: float = 10.0
+    first_byte: float = 120.0
+    idle: float = 90.0
+    total: float = 600.0
+    closing: float = 3.0
+
+
+def make_session() -> aiohttp.ClientSession:
+    """A session for all models of this process; the caller closes it. Must be called with a loop running.
+
+    It follows no proxy of its own accord: each model looks its proxy up once, and servers near us need none.
+    """
+    connector = aiohttp.TCPConnector(limit=0, ttl_dns_cache=300, keepalive_timeout=30)
+    return aiohttp.ClientSession(
+        connector=connector, cookie_jar=aiohttp.DummyCookieJar(), headers={"User-Agent": "FrostAgent"}
+    )
+
+
+class OpenAIModel:
+    """A `ChatModel` over any server that speaks `/chat/completions`."""
+
+    def __init__(
+        self,
+        *,
+        session: aiohttp.ClientSession,
+        base_url: str,
+        api_key: str,
+        model: str,
+        timeouts: Timeouts | None = None,
+        dialect: Dialect | None = None,
+        now: Callable[[], float] = time.time,
+        new_id: Callable[[], str] = lambda: f"call_{uuid.uuid4().hex[:24]}",
+    ) -> None:
+        """`base_url` may end in a slash, /v1 or the whole path; `api_key` may be empty, `dialect` is found if None.
+
+        `now` is in seconds since 1970, `new_id` names calls that came without an id. Raises ValueError where the
+        base URL is none.
+        """
+        self._key = "".join(api_key.split())
+        url = join_url(base_url)
+        self._url = url.with_user(None) if self._key else url  # aiohttp takes one authority, not two
+        self._session = session
+        self._timeouts = timeouts or Timeouts()
+        self._origin = Origin(endpoint=self._url.host_port_subcomponent or "", model=model)
+        self._dialect = dialect or choose_dialect(url.host or "", model)
+        self._proxy = find_proxy(url)
+        self._now = now
+        self._new_id = new_id
+        self._stream_options = True
+        self._headers = {"Content-Type": "application/json", "Accept": "text/event-stream, application/json"}
+        if self._key:
+            self._headers["Authorization"] = f"Bearer {self._key}"
+
+    @property
+    def name(self) -> str:
+        """Model and host, for logs."""
+        return f"{self._origin.model}@{self._origin.endpoint}"
+
+    async def complete(self, request: ModelRequest) -> Completion:
+        """Answer, whole and finished, in one attempt. Raises ModelError.
+
+        A server too old for `stream_options` is asked once more without, and never again with (2.19).
+        """
+        counted = self._stream_options  # as it was when we asked: requests run side by side
+        try:
+            answer = await self._ask(request, stream_options=counted)
+        except ModelError as error:
+            if not counted or error.status not in {400, 422} or "stream_options" not in str(error):
+                raise
+            self._stream_options = False
+            answer = await self._ask(request, stream_options=False)
+        return read_answer(answer, origin=self._origin, new_id=self._new_id)
+
+    async def _ask(self, request: ModelRequest, *, stream_options: bool) -> Answer:
+        body = write_request(request, origin=self._origin, dialect=self._dialect, stream_options=stream_options)
+        reader = AnswerReader()
+        deadline = _Deadline(self._timeouts)
+        try:
+            async with deadline.timer:
+                await self._exchange(body, reader, deadline)
+        except (aiohttp.ClientError, OSError) as error:  # OSError holds TimeoutError and ssl.SSLError
+            if not (reader.is_complete or reader.is_done):
+                reason = deadline.explain() if deadline.timer.expired() else _explain(error)
+                raise ModelTransport(clean(f"{self.name}: {reason}")) from error
+        return reader.finish()
+
+    async def _exchange(self, body: bytes, reader: AnswerReader, deadline: _Deadline) -> None:
+        async with self._session.post(
+            self._url,
+            data=body if len(body) < LARGE_REQUEST else BytesIO(body),
+            headers=self._headers,
+            proxy=self._proxy,
+            allow_redirects=False,
+            timeout=aiohttp.ClientTimeout(total=None, connect=self._timeouts.connect),
+        ) as response:
+            if not 200 <= response.status < 300:
+                raise await self._read_refusal(response)
+            size = 0
+            async for chunk in response.content.iter_any():
+                size += len(chunk)
+                if size > MAX_ANSWER:
+                    raise ModelTransport(f"{self.name}: the answer is larger than {MAX_ANSWER >> 20} MiB")
+                reader.feed(chunk)
+                deadline.extend(reader)
+
+    async def _read_refusal(self, response: aiohttp.ClientResponse) -> ModelError:
+        """The error a status and its body are; a body that does not come is none."""
+        body = b""
+        with contextlib.suppress(aiohttp.ClientError, OSError):
+            async with asyncio.timeout(self._timeouts.closing):
+                async for chunk in response.content.iter_any():
+                    body += chunk
+                    if len(body) > MAX_REFUSAL:
+                        break
+        if len(self._key) >= SECRET:
+            body = body.replace(self._key.encode(), b"***")
+        return classify(response.status, body, response.headers, now=self._now())
+
+
+class _Deadline:
+    """Every deadline of one attempt, on one timer."""
+
+    def __init__(self, timeouts: Timeouts) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._timeouts = timeouts
+        self._end = self._loop.time() + timeouts.total
+        self._heard = False
+        self.timer = asyncio.timeout_at(min(self._loop.time() + timeouts.first_byte, self._end))
+
+    def extend(self, reader: AnswerReader) -> None:
+        """Bytes came: wait for more, but not long once the answer is there."""
+        self._heard = True
+        wait = self._timeouts.closing if reader.is_complete else self._timeouts.idle
+        wait = FAREWELL if reader.is_done else wait
+        self.timer.reschedule(min(self._loop.time() + wait, self._end))
+
+    def explain(self) -> str:
+        """Which deadline it was that passed."""
+        if self._loop.time() >= self._end:
+            return f"the answer was not finished after {self._timeouts.total:g} s"
+        if self._heard:
+            return f"the answer stopped for {self._timeouts.idle:g} s"
+        return f"no answer began within {self._timeouts.first_byte:g} s: the model may still be loading"
+
+
+def _explain(error: BaseException) -> str:
+    """What went wrong on the line and what to check, and the library's own words."""
+    reason = next((words for kind, words in REASONS if isinstance(error, kind)), "the connection failed")
+    return f"{reason} ({str(error) or type(error).__name__})"

@@ -1,0 +1,299 @@
+"""Refusals sorted: what a vendor said, in whatever shape, to the one class that says what to do about it (section 7).
+
+The knowledge is in `SIGNS` and `STATUSES`, rows of data tried in order. Words go before statuses, because vendors send
+billing as 429, 400 or 403, and the caller's own mistakes as 500.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import orjson
+
+from bot.domain.errors import (
+    BadHistory,
+    ContentFiltered,
+    ContextOverflow,
+    ImagesUnsupported,
+    ModelAuth,
+    ModelBilling,
+    ModelError,
+    ModelNotFound,
+    ModelOverloaded,
+    ModelRateLimited,
+    ModelRejected,
+    ToolsUnsupported,
+    ToolUseFailed,
+)
+
+MAX_MESSAGE = 500  # characters, what ModelError promises
+MAX_SEARCHED = 4000  # characters of a body that are looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """One row: text like this means that class, unless it also looks like the other thing.
+
+    The text searched is the codes as `<code>` and then the words.
+    """
+
+    error: type[ModelError]
+    pattern: re.Pattern[str]
+    unless: re.Pattern[str] | None = None
+
+    def fits(self, text: str) -> bool:
+        return bool(self.pattern.search(text)) and not (self.unless and self.unless.search(text))
+
+
+def _sign(error: type[ModelError], *alternatives: str, unless: str = "") -> Sign:
+    pattern = re.compile("|".join(alternatives), re.IGNORECASE | re.DOTALL)
+    return Sign(error, pattern, re.compile(unless, re.IGNORECASE) if unless else None)
+
+
+# Four-digit codes are Zhipu's, 20012 is SiliconFlow's; names in capitals are Volcengine's and DashScope's.
+SIGNS = (
+    _sign(ModelRateLimited, r"current quota.*retry in [\d.]+ ?s"),  # Gemini's quota of a minute in billing words
+    _sign(ToolUseFailed, r"<tool_use_failed>", r"tool call validation failed"),
+    _sign(
+        ModelBilling,
+        r"<insufficient_quota>", r"<exceeded_current_quota_error>", r"<Arrearage>", r"<AccountOverdueError>",
+        r"<1113>", r"<1304>", r"<130[89]>", r"<1310>", r"insufficient (account )?(balance|credits?|funds)",
+        r"exceeded (your )?current quota", r"credit balance is too low", r"overdue balance", r"requires more credits",
+        r"out of credits", r"\b[TR]PD\b", r"(tokens|requests) per day",
+        r"余额不足", r"欠费", r"使用上限", r"今日调用次数",
+    ),
+    _sign(
+        ContentFiltered,
+        r"data_?inspection_?failed", r"<1301>", r"<content_filter>", r"<ResponsibleAIPolicyViolation>",
+        r"content[_ ]policy[_ ]violation", r"content management policy", r"Sensitive(Content|Text|Image)Detected",
+        r"inappropriate content", r"content exists risk", r"敏感内容",
+    ),
+    _sign(
+        ToolsUnsupported,
+        r"does not support (tools|function call)", r"requires --enable-auto-tool-choice",
+        r"tools param requires --jinja", r"function calling is not (enabled|supported)",
+        r"endpoints found that support tool use",
+    ),
+    _sign(
+        ImagesUnsupported,
+        # llama.cpp names only the place of a part it cannot take; ours are text and pictures
+        r"unknown variant `image_url`", r"unsupported content\[\]\.type", r"not a VLM", r"mmproj",
+        r"image input is not supported", r"(does not|doesn't) support (image|vision)", r"<invalid_image_\w+>",
+        r"endpoints found that support image", r"unsupported image", r"cannot make GET request", r"invalid image",
+    ),
+    _sign(
+        BadHistory,
+        r"reasoning_content", r"thought_signature", r"insufficient tool messages", r"<1214>",
+        r"must be followed by tool messages", r"must be a response to a prece+ding message with 'tool_calls'",
+        r"roles must alternate", r"duplicate value for 'tool_call_id'",
+    ),
+    _sign(ContextOverflow, r"request too large.*tokens per min"),  # more than a minute's allowance: no use waiting
+    _sign(
+        ContextOverflow,
+        r"maximum context length", r"context[_ ]length[_ ]exceeded", r"exceeds the (available )?context (size|window)",
+        r"exceeded (max )?context length", r"<exceed_context_size_error>", r"prompt is too long",
+        r"exceed context limit", r"range of input length should be", r"must be less than max_seq_len",
+        r"exceeded model token limit", r"model max length exceeded", r"<1261>", r"prompt 超长",
+        r"prompt exceeds max length", r"input token count.*exceeds", r"maximum prompt length is \d",
+        r"reduce the length of the messages", r"total length of all messages is too long", r"too_many_prompt_tokens",
+        r"(tokens|characters)_too_long", r"exceeds the limit of \d", r"context window exceeds limit",
+        r"token limit reached", r"token too long", r"<model_context_window_exceeded>",
+        unless=r"rate.?limit|too many requests|throttl",
+    ),
+    _sign(
+        ModelNotFound,
+        r"<model_?not_?found>", r"<ModelNotOpen>", r"<InvalidEndpointOrModel", r"<1211>", r"<20012>", r"模型不存在",
+        r"\bmodel\b.{0,120}(does not exist|not found)", r"not a valid model", r"supported API model names",
+    ),
+    _sign(ModelOverloaded, r"<1305>", r"<1312>", r"overloaded", r"访问量过大", r"速率限制"),
+    _sign(ModelRateLimited, r"<130[23]>", r"rate.?limit", r"too many requests", r"throttl"),
+    _sign(
+        ModelAuth,
+        r"<100[0-4]>", r"<invalid_api_key>", r"<authentication_?error>", r"(invalid|incorrect) api key",
+        r"api key not valid",
+    ),
+    _sign(ModelRejected, r"cannot use both json_schema and grammar"),  # llama.cpp says 500 to the caller's mistake
+)  # fmt: skip
+
+STATUSES: Mapping[int, type[ModelError]] = {
+    401: ModelAuth,
+    402: ModelBilling,
+    403: ModelAuth,
+    404: ModelNotFound,
+    408: ModelOverloaded,
+    409: ModelOverloaded,
+    413: ContextOverflow,
+    429: ModelRateLimited,
+}
+
+LIMITS = re.compile(
+    r"(?:context length (?:is|of)|prompt length is|max_seq_len \(|max length:|length should be \[\d+,|limit of"
+    r"|token limit:|available context size \(|> )\s*(\d[\d,]{2,})",
+    re.IGNORECASE,
+)
+WAIT = re.compile(
+    r"(?:again|retry)\s+(?:after|in)\s+(?:(\d+)\s*m(?!s)(?:in\w*)?\s*)?(?:(\d+(?:\.\d+)?)\s*(ms|s))?", re.IGNORECASE
+)
+SECRETS = re.compile(
+    r"\b((?:sk|ak|pk|rk|gsk|xai|org|proj|user)[-_])[\w-]{4,}|(Bearer\s+)[^\s\"',]+|\b(AIza)[\w-]{20,}|\b(eyJ)[\w.-]{20,}"
+)
+TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(slots=True)
+class Complaint:
+    """What a body says, out of whatever shape it came in."""
+
+    words: list[str] = field(default_factory=list)
+    codes: list[str] = field(default_factory=list)
+    status: int | None = None
+    limit: int | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        return ("".join(f"<{code}>" for code in self.codes) + " " + " ".join(self.words))[:MAX_SEARCHED]
+
+
+def classify(
+    status: int | None, body: object, headers: Mapping[str, str] | None = None, *, now: float = 0.0
+) -> ModelError:
+    """The error this refusal is. `status` is None for an error inside a 200; `now` is in seconds since 1970."""
+    complaint = read_complaint(body)
+    head = {name.lower(): value for name, value in (headers or {}).items()}
+    if status is None:
+        status = complaint.status
+    if status is not None and 300 <= status < 400:
+        complaint.words.append(f"redirected to {head.get('location', 'nowhere')}: use that as base URL")
+    kind = next((sign.error for sign in SIGNS if sign.fits(complaint.text)), None) or _by_status(status)
+    message = clean(" ".join(complaint.words)) or f"HTTP {status} without a word"
+    code = complaint.codes[0] if complaint.codes else ""
+    if issubclass(kind, ModelRateLimited | ModelOverloaded):
+        wait = read_wait({**complaint.headers, **head}, message, now=now)
+        return kind(message, status=status, code=code, retry_after=wait)
+    if issubclass(kind, ContextOverflow):
+        return kind(message, status=status, code=code, limit=complaint.limit or _read_limit(complaint.text))
+    return kind(message, status=status, code=code)
+
+
+def _by_status(status: int | None) -> type[ModelError]:
+    if status is None or status < 300 or status >= 500:
+        return ModelOverloaded
+    return STATUSES.get(status, ModelRejected)
+
+
+def has_complaint(body: object) -> bool:
+    """Whether a body without choices says what is wrong."""
+    return bool(read_complaint(body).words)
+
+
+def read_complaint(body: object) -> Complaint:
+    """Walk the body: a list's first, `error` | `detail` | `message`, codes, what a gateway quotes. Never raises."""
+    complaint = Complaint()
+    for node in _nodes(_open(body) if isinstance(body, bytes) else body):
+        _collect(node, complaint)
+    return complaint
+
+
+def _nodes(body: object) -> Iterator[dict[str, Any]]:
+    """The objects that may hold words, outermost first; a bare string counts as an object with a message."""
+    match body:
+        case str(text):
+            yield {"message": text}
+        case [first, *_]:
+            yield from _nodes(first)
+        case dict():
+            yield body
+            for key in ("error", "errors", "detail", "innererror", "metadata", "raw", "base_resp"):
+                if (inner := body.get(key)) and isinstance(inner, str | list | dict):
+                    yield from _nodes(_unwrap(inner))
+        case _:
+            pass
+
+
+def _unwrap(inner: object) -> object:
+    """What a gateway quotes may be JSON in a string (OpenRouter's metadata.raw)."""
+    if isinstance(inner, str) and inner.lstrip().startswith("{"):
+        try:
+            return orjson.loads(inner)
+        except orjson.JSONDecodeError:
+            return inner
+    return inner
+
+
+def _collect(node: Mapping[str, Any], complaint: Complaint) -> None:
+    for key in ("message", "msg", "status_msg"):
+        if (words := node.get(key)) and isinstance(words, str) and words not in complaint.words:
+            where = node.get("loc")  # FastAPI's list of wrong fields
+            place = ".".join(map(str, where)) + ": " if isinstance(where, list) else ""
+            complaint.words.append(place + words)
+    for key in ("code", "type", "status", "status_code"):
+        value = node.get(key)
+        if isinstance(value, bool) or not isinstance(value, int | str) or value == "":
+            continue
+        if key != "status_code":
+            complaint.codes.append(str(value))
+        if complaint.status is None and str(value).isdecimal() and 400 <= int(value) < 600:
+            complaint.status = int(value)
+    if isinstance(window := node.get("n_ctx"), int):
+        complaint.limit = window
+    if isinstance(quoted := node.get("headers"), dict):
+        complaint.headers.update({str(name).lower(): str(value) for name, value in quoted.items()})
+
+
+def _open(body: bytes) -> object:
+    """JSON, or the text, or the title of a page."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        text = body.decode("utf-8", "replace")
+    if not text.lstrip().startswith("<"):
+        return text
+    title = TITLE.search(text)
+    return "web page: " + (title[1] if title else re.sub(r"<[^>]*>", " ", text[:MAX_SEARCHED]))
+
+
+def _read_limit(text: str) -> int | None:
+    found = LIMITS.search(text)
+    return int(found[1].replace(",", "")) if found else None
+
+
+def read_wait(headers: Mapping[str, str], message: str, *, now: float) -> float | None:
+    """Seconds the vendor asks us to wait, or None: headers first (names in lower case), then its words."""
+    if (wait := _number(headers.get("retry-after-ms"))) and wait > 0:
+        return wait / 1000
+    after = headers.get("retry-after", "")
+    if (wait := _number(after)) is not None or (wait := _seconds_until(after, now)) is not None:
+        return max(0.0, wait)
+    if (reset := _number(headers.get("x-ratelimit-reset"))) and reset > 1e12:  # OpenRouter: milliseconds since 1970
+        return max(0.0, reset / 1000 - now)
+    if (found := WAIT.search(message)) and (found[1] or found[2]):
+        seconds = float(found[2] or 0) / (1000 if (found[3] or "").lower() == "ms" else 1)
+        return 60.0 * int(found[1] or 0) + seconds
+    return None
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _seconds_until(date: str, now: float) -> float | None:
+    try:
+        return parsedate_to_datetime(date).timestamp() - now
+    except (ValueError, OverflowError):
+        return None
+
+
+def clean(text: str) -> str:
+    """The text on one line, keys masked, cut to what ModelError promises."""
+    text = SECRETS.sub(lambda found: "".join(part or "" for part in found.groups()) + "***", " ".join(text.split()))
+    return text if len(text) <= MAX_MESSAGE else text[: MAX_MESSAGE - 1] + "…"

@@ -1,0 +1,232 @@
+"""Bytes of an HTTP 200 in, one `Answer` or one `ModelError` out: event streams and plain JSON alike.
+
+What a body is shows in its first byte, not in its content type (1.14). Invariant: an answer that did not end is never
+handed on: no finish reason and no usage is a cut stream (2.2), an `error` in any chunk is the error (2.3).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from adapters.openai.answer import Answer, Draft
+from adapters.openai.errors import classify, has_complaint
+from adapters.openai.sse import EventDecoder
+from bot.domain.errors import ModelError, ModelRejected, ModelTransport
+
+BOM = b"\xef\xbb\xbf"
+EXCERPT = 120  # bytes of an unreadable body that go into the error
+
+
+class AnswerReader:
+    """Fed with the body as it comes, in pieces of any size; `finish` when there is no more. Good for one answer."""
+
+    def __init__(self) -> None:
+        self._head = b""
+        self._whole: bytearray | None = None
+        self._events: EventDecoder | None = None
+        self._draft = Draft()
+        self._finish_reason: str | None = None
+        self._native_finish_reason: str | None = None
+        self._usage: Mapping[str, Any] | None = None
+        self._model = ""
+        self._id = ""
+        self._done = False
+        self._counted = False
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the stream's end marker was read."""
+        return self._done
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the stream has said all an answer needs, so that no later mishap can cost it."""
+        return self._finish_reason is not None or (self._done and self._usage is not None)
+
+    def feed(self, chunk: bytes) -> None:
+        """Take some bytes. Raises ModelError for an error inside the stream, ModelTransport for an unreadable chunk."""
+        if self._events is not None:
+            for name, data in self._events.feed(chunk):
+                self._read_event(name, data)
+        elif self._whole is not None:
+            self._whole += chunk
+        else:
+            self._sniff(chunk)
+
+    def finish(self) -> Answer:
+        """The answer. Raises ModelTransport where it was cut short or is none, or the ModelError it holds instead."""
+        if self._events is None:
+            return self._read_whole(bytes(self._whole or b""))
+        for name, data in self._events.finish():
+            self._read_rest(name, data)
+        if not (self.is_complete or self._counted):
+            if self._draft.is_empty:
+                raise _no_answer(self._head)
+            raise ModelTransport("the stream was cut: it ended without a finish reason and without usage")
+        return self._freeze(done=self._done)
+
+    def _sniff(self, chunk: bytes) -> None:
+        """Find out what the body is; keep-alive blanks may come first, kilobytes of them (1.13)."""
+        head = (self._head + chunk).lstrip()
+        if head.startswith(BOM):
+            head = head[len(BOM) :].lstrip()
+        if BOM.startswith(head):
+            self._head = head  # nothing yet, or a piece of the mark
+            return
+        self._head = head[:EXCERPT]
+        if head[:1] in b"{[<":
+            self._whole = bytearray(head)
+        else:
+            self._events = EventDecoder()
+            self.feed(head)
+
+    # --- a stream ---------------------------------------------------------------------------------
+
+    def _read_event(self, name: bytes, data: bytes) -> None:
+        if self._done or not data.strip():
+            return
+        for piece in _pieces(data):
+            if piece.lstrip().startswith(b"[DONE]"):
+                self._done = True
+                return
+            try:
+                chunk = _parse(piece)
+            except ValueError as error:
+                if name == b"error":
+                    raise classify(None, piece) from error
+                raise ModelTransport(f"an unreadable chunk: {_excerpt(piece)}") from error
+            self._read_chunk(name, chunk)
+
+    def _read_rest(self, name: bytes, data: bytes) -> None:
+        """A last event without its blank line: whole, or cut in the middle, which `is_complete` then tells."""
+        try:
+            self._read_event(name, data)
+        except ModelTransport as error:
+            if not isinstance(error.__cause__, ValueError):
+                raise
+
+    def _read_chunk(self, name: bytes, chunk: object) -> None:
+        if not isinstance(chunk, dict):
+            raise ModelTransport(f"a chunk that is no object: {chunk!r:.{EXCERPT}}")
+        if chunk.get("error") or name == b"error":
+            raise classify(None, chunk)
+        choices = chunk.get("choices")
+        self._counted = False
+        if choices and isinstance(choices, list):
+            for choice in choices:
+                if isinstance(choice, dict) and not choice.get("index"):  # other candidates are not ours (2.15)
+                    self._read_choice(choice)
+        elif chunk.get("usage"):
+            self._counted = True  # an end only as the last chunk: some vendors count all the way (2.5)
+        elif choices is None and has_complaint(chunk):
+            raise classify(None, chunk)
+        self._read_frame(chunk)
+
+    def _read_choice(self, choice: dict[str, Any]) -> None:
+        delta = choice.get("delta")
+        if delta and isinstance(delta, dict):
+            self._draft.add(delta)  # a `message` beside it says it all again (2.16)
+        elif delta is None and self._draft.is_empty and isinstance(message := choice.get("message"), dict):
+            self._draft.add(message, whole=True)  # a whole answer dressed as a stream
+        if choice.get("finish_reason"):
+            self._read_end(choice)
+        if (usage := choice.get("usage")) and isinstance(usage, dict):
+            self._usage = usage
+        if choice.get("error"):
+            raise classify(None, choice)
+
+    def _read_end(self, choice: dict[str, Any]) -> None:
+        reason, native = choice.get("finish_reason"), choice.get("native_finish_reason")
+        self._finish_reason = reason if isinstance(reason, str) else None
+        self._native_finish_reason = native if isinstance(native, str) else None
+
+    def _read_frame(self, body: dict[str, Any]) -> None:
+        """What stands around the choices. The last usage wins, they are never added up (2.5)."""
+        usage = body.get("usage")
+        if not usage and isinstance(groq := body.get("x_groq"), dict):
+            usage = groq.get("usage")
+        if usage and isinstance(usage, dict):
+            self._usage = usage
+        if not self._id and isinstance(identity := body.get("id"), str):
+            self._id = identity
+        if not self._model and isinstance(model := body.get("model"), str):
+            self._model = model
+
+    # --- plain JSON -------------------------------------------------------------------------------
+
+    def _read_whole(self, data: bytes) -> Answer:
+        if not data:
+            raise _no_answer(self._head)
+        try:
+            body = _parse(data)
+        except ValueError as error:
+            if data.startswith(b"<"):
+                raise _web_page(data) from error
+            raise ModelTransport(f"the answer was cut or is no JSON: {_excerpt(data)}") from error
+        if isinstance(body, dict) and "choices" not in body and isinstance(inner := body.get("data"), dict):
+            body = inner if "choices" in inner else body  # 1.9
+        if not isinstance(body, dict) or body.get("error"):
+            raise classify(None, body)
+        choices = body.get("choices")
+        ours = [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
+        if not ours:
+            raise classify(None, body) if has_complaint(body) else _no_answer(data)
+        choice = next((choice for choice in ours if not choice.get("index")), ours[0])
+        if isinstance(message := choice.get("message") or choice.get("delta"), dict):
+            self._draft.add(message, whole=True)
+        if choice.get("error"):
+            raise classify(None, choice)
+        self._read_end(choice)
+        self._read_frame(body)
+        return self._freeze(done=None)
+
+    def _freeze(self, *, done: bool | None) -> Answer:
+        return self._draft.freeze(
+            finish_reason=self._finish_reason,
+            native_finish_reason=self._native_finish_reason,
+            usage=self._usage,
+            model=self._model,
+            identity=self._id,
+            done=done,
+        )
+
+
+def _pieces(data: bytes) -> list[bytes]:
+    """The JSON texts in one event's data: one, unless a server leaves the blank lines between its events out."""
+    if b"\n" not in data:
+        return [data]
+    try:
+        _parse(data)
+    except ValueError:
+        return [line for line in data.split(b"\n") if line.strip()]
+    return [data]
+
+
+def _parse(data: bytes) -> Any:
+    """JSON as vendors write it. Raises ValueError."""
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        # Half an emoji as an escape, NaN, raw control characters: not JSON to the letter, but no reason to lose a turn.
+        try:
+            return json.loads(data.decode("utf-8", "replace"), strict=False)
+        except RecursionError as error:
+            raise ValueError("nested too deeply") from error
+
+
+def _excerpt(data: bytes) -> str:
+    return repr(data[:EXCERPT].decode("utf-8", "replace"))
+
+
+def _no_answer(data: bytes) -> ModelTransport:
+    return ModelTransport(f"the answer holds no choices: {_excerpt(data)}" if data else "the answer was empty")
+
+
+def _web_page(data: bytes) -> ModelError:
+    """A page with status 200 is the vendor's site, not its API: asking again would not help."""
+    title = str(classify(None, data))
+    return ModelRejected(f"a web page came instead of an answer ({title}): check the base URL, /v1 may be missing")

@@ -1,0 +1,304 @@
+"""What the bot can ask of the server: one small function for each action, and the answer to a whole frame. No sockets.
+
+Parameters and results are NapCat's (facts.md 2 and 5): ids may be numbers or strings, what is missing or of the
+wrong kind is refused with 1400, what cannot be done with 1200.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TypeAlias
+
+from adapters.simulator import outgoing, wire
+from adapters.simulator.call import Answer, Done, Params, SentMessage
+from adapters.simulator.outgoing import read_segments
+from adapters.simulator.wire import BAD_REQUEST, NO_SUCH_ACTION, NOT_DONE, Json, Refusal
+from adapters.simulator.world import Group, Person, Stored, World
+
+RESULT = {"result": 0, "errMsg": ""}
+VERSION = {"app_name": "NapCat.Onebot", "protocol_version": "v11", "app_version": "4.18.13"}
+
+Action: TypeAlias = Callable[[World, Params], Done]
+
+
+def answer(world: World, text: str | bytes) -> Answer:
+    """Carry out the call in a frame. Never refuses to answer: what is wrong is said in the answer."""
+    try:
+        call = json.loads(text)
+    except ValueError:
+        call = None
+    if not isinstance(call, dict):
+        return Answer(wire.failed(BAD_REQUEST, "json解析失败,请检查数据格式", None))
+    name, params = call.get("action"), call.get("params") or {}
+    action = ACTIONS.get(name) if isinstance(name, str) else None
+    if action is None:
+        return Answer(wire.failed(NO_SUCH_ACTION, f"不支持的Api {name}", call.get("echo")))
+    if not isinstance(params, dict):
+        return Answer(wire.failed(BAD_REQUEST, "参数 params 不正确", call.get("echo")))
+    try:
+        done = action(world, Params(params))
+    except Refusal as refusal:
+        echo = call.get("echo", None if refusal.retcode == BAD_REQUEST else "")
+        return Answer(wire.failed(refusal.retcode, refusal.wording, echo))
+    return Answer(wire.ok(done.data, call.get("echo", "")), done)
+
+
+# --- saying something -----------------------------------------------------------------------------
+
+
+def send_group_msg(world: World, params: Params) -> Done:
+    group_id = params.number("group_id")
+    return _send(world, _message(params, "message"), group_id=group_id)
+
+
+def send_private_msg(world: World, params: Params) -> Done:
+    user_id, via_group = params.number("user_id"), params.number("group_id", 0)
+    return _send(world, _message(params, "message"), user_id=user_id, via_group=via_group)
+
+
+def send_msg(world: World, params: Params) -> Done:
+    """Where both ids are given and no type, the group wins, as in NapCat."""
+    if params.get("message_type") == "private" or not params.has("group_id"):
+        return send_private_msg(world, params)
+    return send_group_msg(world, params)
+
+
+def send_group_forward_msg(world: World, params: Params) -> Done:
+    return _send(world, _message(params, "messages"), group_id=params.number("group_id"))
+
+
+def send_private_forward_msg(world: World, params: Params) -> Done:
+    return _send(world, _message(params, "messages"), user_id=params.number("user_id"))
+
+
+def _message(params: Params, name: str) -> list[Json]:
+    return read_segments(params.get(name), auto_escape=params.flag("auto_escape"))
+
+
+def _send(
+    world: World, segments: list[Json], *, group_id: int | None = None, user_id: int = 0, via_group: int = 0
+) -> Done:
+    if group_id is not None:
+        world.group(group_id)
+    elif world.person(user_id) is None:
+        raise Refusal(NOT_DONE, "无法获取用户信息")
+    told: Json = {}
+    if segments and all(segment["type"] == "node" for segment in segments):
+        forward_id = world.add_forward([_inner(world, node) for node in segments])
+        accepted: list[Json] = [{"type": "forward", "data": {"id": forward_id}}]
+        told = {"res_id": forward_id, "forward_id": forward_id}
+    else:
+        accepted = outgoing.accept(segments, in_group=group_id is not None, is_known=world.knows)
+    if user_id in world.friends:
+        via_group = 0
+    stored = world.post(accepted, author=world.self_id, group_id=group_id, peer_id=user_id, via_group=via_group)
+    sent = SentMessage(stored.message_id, tuple(segments), group_id, None if group_id is not None else user_id)
+    events = (world.event(stored),) if world.reports_self else ()
+    return Done({"message_id": stored.message_id, **told}, events, sent)
+
+
+def _inner(world: World, node: Json) -> Json:
+    """One message of a merged forward, as get_forward_msg shows it: no group of its own, by whoever is named."""
+    data = node["data"]
+    author = Params(data).number("user_id" if "user_id" in data else "uin", world.self_id)
+    name = str(data.get("nickname") or data.get("name") or "")
+    content = outgoing.accept(read_segments(data.get("content")), in_group=True, is_known=world.knows)
+    stored = Stored(0, 0, world.now(), author, tuple(content), peer_id=author)
+    event = world.event(stored) | {"sender": {"user_id": author, "nickname": name, "card": ""}, "post_type": "message"}
+    event.pop("message_sent_type", None)
+    return event
+
+
+# --- what was said --------------------------------------------------------------------------------
+
+
+def get_msg(world: World, params: Params) -> Done:
+    return Done(world.event(world.message(params.number("message_id"))))
+
+
+def delete_msg(world: World, params: Params) -> Done:
+    """Everybody's messages where the account is an administrator, otherwise only its own."""
+    message_id = params.number("message_id")
+    stored = world.message(message_id)
+    if stored.author != world.self_id:
+        role = "member" if stored.group_id is None else world.member(stored.group_id, world.self_id).role
+        if role not in ("owner", "admin"):
+            raise Refusal(NOT_DONE, "撤回失败, 没有权限")
+    return Done(events=(world.recall(message_id, operator_id=world.self_id),))
+
+
+def get_forward_msg(world: World, params: Params) -> Done:
+    """By the id of the forward, or by that of the message it is in."""
+    asked = str(params.get("id") or params.get("message_id") or "")
+    if asked.isdecimal() and world.knows(int(asked)):
+        inside = (
+            segment["data"]["id"] for segment in world.message(int(asked)).segments if segment["type"] == "forward"
+        )
+        asked = str(next(inside, ""))
+    if asked not in world.forwards:
+        raise Refusal(NOT_DONE, "消息已过期或者为内层消息，无法获取转发消息")
+    return Done({"messages": world.forwards[asked]})
+
+
+def get_group_msg_history(world: World, params: Params) -> Done:
+    group = world.group(params.number("group_id"))
+    return _history(world, world.history(group_id=group.group_id), params)
+
+
+def get_friend_msg_history(world: World, params: Params) -> Done:
+    return _history(world, world.history(peer_id=params.number("user_id")), params)
+
+
+def _history(world: World, stored: list[Stored], params: Params) -> Done:
+    """The last `count` up to the message named by `message_seq` (0: the newest), oldest first unless reversed."""
+    last, count = params.number("message_seq", 0), params.number("count", 20)
+    if last:
+        anchor = world.message(last)
+        stored = stored[: stored.index(anchor) + 1] if anchor in stored else []
+    messages = [world.event(one) for one in stored[-count:]] if count > 0 else []
+    return Done({"messages": messages[::-1] if params.flag("reverse_order") else messages})
+
+
+# --- who and where --------------------------------------------------------------------------------
+
+
+def get_login_info(world: World, _: Params) -> Done:
+    return Done({"user_id": world.self_id, "nickname": world.nickname})
+
+
+def get_status(world: World, _: Params) -> Done:
+    return Done({"online": world.online, "good": True, "stat": {}})
+
+
+def get_version_info(_world: World, _: Params) -> Done:
+    return Done(VERSION)
+
+
+def get_group_list(world: World, _: Params) -> Done:
+    return Done([_describe_group(group) for group in world.groups.values()])
+
+
+def get_group_info(world: World, params: Params) -> Done:
+    return Done(_describe_group(world.group(params.number("group_id"))))
+
+
+def _describe_group(group: Group) -> Json:
+    return {
+        "group_all_shut": 0,
+        "group_remark": "",
+        "group_id": group.group_id,
+        "group_name": group.name,
+        "member_count": len(group.members),
+        "max_member_count": 500,
+    }
+
+
+def get_group_member_list(world: World, params: Params) -> Done:
+    group = world.group(params.number("group_id"))
+    return Done([_describe_member(group.group_id, person) for person in group.members.values()])
+
+
+def get_group_member_info(world: World, params: Params) -> Done:
+    group_id = params.number("group_id")
+    return Done(_describe_member(group_id, world.member(group_id, params.number("user_id"))))
+
+
+def _describe_member(group_id: int, person: Person) -> Json:
+    return {
+        "group_id": group_id,
+        "user_id": person.user_id,
+        "nickname": person.nickname,
+        "card": person.card,
+        "sex": "unknown",
+        "age": 0,
+        "area": "",
+        "level": "1",
+        "qq_level": 1,
+        "join_time": 0,
+        "last_sent_time": 0,
+        "title_expire_time": 0,
+        "unfriendly": False,
+        "card_changeable": True,
+        "is_robot": False,
+        "shut_up_timestamp": 0,
+        "role": person.role,
+        "title": "",
+    }
+
+
+def get_friend_list(world: World, _: Params) -> Done:
+    return Done([_describe_person(person) | {"remark": ""} for person in world.friends.values()])
+
+
+def get_stranger_info(world: World, params: Params) -> Done:
+    """Anybody at all: a number nobody here goes by has a nickname that is empty."""
+    user_id = params.number("user_id")
+    return Done(_describe_person(world.person(user_id) or Person(user_id, "")))
+
+
+def _describe_person(person: Person) -> Json:
+    return {"user_id": person.user_id, "nickname": person.nickname, "sex": "unknown", "age": 0}
+
+
+# --- small things ---------------------------------------------------------------------------------
+
+
+def can_send(_world: World, _: Params) -> Done:
+    return Done({"yes": True})
+
+
+def set_msg_emoji_like(world: World, params: Params) -> Done:
+    world.message(params.number("message_id"))
+    if not params.has("emoji_id"):
+        raise Refusal(BAD_REQUEST, "参数 emoji_id 缺失或不正确")
+    return Done(RESULT)
+
+
+def send_poke(world: World, params: Params) -> Done:
+    """The account is told of its own poke like everybody else."""
+    target = params.number("user_id")
+    group_id = world.group(params.number("group_id")).group_id if params.has("group_id") else None
+    return Done(
+        events=(wire.poke(world.self_id, world.now(), user_id=world.self_id, target_id=target, group_id=group_id),)
+    )
+
+
+def mark_msg_as_read(_world: World, _: Params) -> Done:
+    return Done()
+
+
+def set_input_status(_world: World, params: Params) -> Done:
+    params.number("user_id")
+    return Done(RESULT)
+
+
+ACTIONS: dict[str, Action] = {
+    "send_group_msg": send_group_msg,
+    "send_private_msg": send_private_msg,
+    "send_msg": send_msg,
+    "send_group_forward_msg": send_group_forward_msg,
+    "send_private_forward_msg": send_private_forward_msg,
+    "get_msg": get_msg,
+    "delete_msg": delete_msg,
+    "get_forward_msg": get_forward_msg,
+    "get_group_msg_history": get_group_msg_history,
+    "get_friend_msg_history": get_friend_msg_history,
+    "get_login_info": get_login_info,
+    "get_status": get_status,
+    "get_version_info": get_version_info,
+    "get_group_list": get_group_list,
+    "get_group_info": get_group_info,
+    "get_group_member_list": get_group_member_list,
+    "get_group_member_info": get_group_member_info,
+    "get_friend_list": get_friend_list,
+    "get_stranger_info": get_stranger_info,
+    "can_send_image": can_send,
+    "can_send_record": can_send,
+    "set_msg_emoji_like": set_msg_emoji_like,
+    "send_poke": send_poke,
+    "group_poke": send_poke,
+    "friend_poke": send_poke,
+    "mark_msg_as_read": mark_msg_as_read,
+    "set_input_status": set_input_status,
+}

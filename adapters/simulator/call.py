@@ -1,0 +1,67 @@
+"""What a call is made of: the parameters the bot gives, and what comes of them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from adapters.simulator.wire import BAD_REQUEST, Json, Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class SentMessage:
+    """A message the bot sent, its segments exactly as it sent them; one of the two ids says where."""
+
+    message_id: int
+    segments: tuple[Json, ...]
+    group_id: int | None = None
+    user_id: int | None = None
+
+    @property
+    def text(self) -> str:
+        """The words alone."""
+        return "".join(str(segment["data"].get("text", "")) for segment in self.segments if segment["type"] == "text")
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What an action did: what the bot is told, the events it causes, and the message it sent, if any."""
+
+    data: Any = None
+    events: tuple[Json, ...] = ()
+    sent: SentMessage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The frame that answers a call, and what was done (nothing, where it was refused)."""
+
+    frame: Json
+    done: Done = Done()
+
+
+class Params:
+    """The parameters of a call, read as the server reads them; every method raises Refusal for a bad one."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+
+    def get(self, name: str) -> Any:
+        """The value as it came, None where it is absent."""
+        return self._values.get(name)
+
+    def has(self, name: str) -> bool:
+        """Present, and not empty or 0."""
+        return bool(self._values.get(name)) and str(self._values[name]) != "0"
+
+    def flag(self, name: str) -> bool:
+        return self._values.get(name) in (True, "true")
+
+    def number(self, name: str, default: int | None = None) -> int:
+        value = self._values.get(name, default)
+        if isinstance(value, str) and value.lstrip("-").isdecimal():
+            return int(value)
+        if isinstance(value, int | float) and not isinstance(value, bool) and value == int(value):
+            return int(value)
+        raise Refusal(BAD_REQUEST, f"参数 {name} 缺失或不正确")

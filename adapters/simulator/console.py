@@ -1,0 +1,127 @@
+"""The chat on a terminal: a typed line becomes a group message, a message of the bot becomes lines. Pure."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from adapters.simulator.call import SentMessage
+from adapters.simulator.wire import Json, mention, text
+
+SPEAKER = re.compile(r"(?![@/])([^\s:]{1,24}): (.*)", re.DOTALL)
+EVERYBODY = ("all", "全体成员")
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # what could drive a terminal; tabs and line ends stay
+ALIAS = "bot"
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """What a line says, and who says it: a name, empty for the person at the keyboard."""
+
+    speaker: str
+    segments: list[Json]
+
+
+def parse_line(line: str, people: Mapping[str, int], self_id: int) -> Spoken:
+    """Read `@bot hi`, or `name: hi` to speak as that member; no segments for a line that says nothing.
+
+    `people` are the numbers of those present by name. A speaker is a name without spaces, of up to 24 characters,
+    before a colon and a space: a link or a time of day is none, and nobody can speak as the bot.
+    """
+    match = SPEAKER.fullmatch(line.strip("\r\n"))
+    if match and match[1].casefold() != ALIAS and people.get(match[1]) != self_id:
+        return Spoken(match[1], parse_mentions(match[2].strip(), people, self_id))
+    return Spoken("", parse_mentions(line.strip(), people, self_id))
+
+
+def parse_mentions(line: str, people: Mapping[str, int], self_id: int) -> list[Json]:
+    """Turn every `@name` of somebody present into a mention, `@bot` into one of the account; the rest is text."""
+    names = dict.fromkeys(EVERYBODY, "all") | {ALIAS: str(self_id)} | {name: str(who) for name, who in people.items()}
+    longest_first = sorted(names, key=len, reverse=True)
+    segments: list[Json] = []
+    end = 0
+    for match in _at_one_of(longest_first).finditer(line):
+        segments += _text(line[end : match.start()])
+        segments.append(mention(names[longest_first[(match.lastindex or 1) - 1]]))
+        end = match.end()
+    if segments and end == len(line):
+        return [*segments, text(" ")]  # a client puts a blank behind a mention
+    return segments + _text(line[end:])
+
+
+def _at_one_of(names: list[str]) -> re.Pattern[str]:
+    """`@` and a name, one group each; not inside an address (a@bot.net), nor where a word goes on (@bottle)."""
+    ends = (f"({re.escape(name)})" + (r"(?![A-Za-z0-9_])" if name[-1:].isascii() else "") for name in names)
+    return re.compile(f"(?<![A-Za-z0-9_])@(?:{'|'.join(ends)})", re.IGNORECASE)
+
+
+def _text(words: str) -> list[Json]:
+    return [text(words)] if words else []
+
+
+def render(message: SentMessage, people: Mapping[int, str], *, home: int) -> str:
+    """A message of the bot as it is printed: `bot: ...`, further lines indented, other segments in brackets.
+
+    `people` are names by number; a message to anywhere but the group `home` says where it went.
+    """
+    pieces = [_render_segment(segment, people) for segment in message.segments]
+    if message.group_id is None:
+        pieces.insert(0, f"[to {_name(message.user_id, people)}]")
+    elif message.group_id != home:
+        pieces.insert(0, f"[to group {message.group_id}]")
+    said = ""
+    for piece in pieces:
+        apart = said and piece and not said[-1].isspace() and not piece[0].isspace()
+        said += " " + piece if apart and (said[-1] == "]" or piece[0] == "[") else piece
+    first, *further = CONTROL.sub("", said.replace("\r\n", "\n")).strip().split("\n")
+    return "\n".join([f"bot: {first}", *(f"  {line}" for line in further)])
+
+
+def _render_segment(segment: Json, people: Mapping[int, str]) -> str:
+    data = segment["data"]
+    match segment["type"]:
+        case "text":
+            return str(data.get("text", ""))
+        case "at":
+            return f"[@{_name(data.get('qq'), people)}]"
+        case "reply":
+            return f"[reply to {data.get('id')}]"
+        case "face":
+            return f"[face {data.get('id')}]"
+        case "image" | "record" | "video" | "file" as kind:
+            source = str(data.get("url") or data.get("file") or data.get("path") or "")
+            return f"[{' '.join(filter(None, (kind, str(data.get('name') or ''), _describe_source(source))))}]"
+        case kind:
+            return f"[{kind}]"
+
+
+def _name(who: Any, people: Mapping[int, str]) -> str:
+    number = str(who)
+    return people.get(int(number), number) if number.isdecimal() else number
+
+
+def _describe_source(source: str) -> str:
+    """The size of what is sent inside the message, the address or name of what is not."""
+    scheme, _, rest = source.partition(":")
+    match scheme:
+        case "base64":
+            return _size(rest.removeprefix("//"))
+        case "data":
+            return _size(rest.partition(",")[2])
+        case "http" | "https":
+            return source
+        case _:
+            return PurePosixPath(source).name
+
+
+def _size(encoded: str) -> str:
+    try:
+        size = len(base64.b64decode(encoded))
+    except (binascii.Error, ValueError):
+        return ""
+    return f"{size / 1000:.1f} kB" if size >= 1000 else f"{size} bytes"

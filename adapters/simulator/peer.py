@@ -1,0 +1,67 @@
+"""One socket to the bot, whichever side opened it: hello, heartbeats, events out, calls in and their answers out."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any
+
+from websockets.asyncio.connection import Connection
+from websockets.exceptions import ConnectionClosed
+
+from adapters.simulator import wire
+from adapters.simulator.wire import Json
+from adapters.simulator.world import World
+
+UNREAD = 10.0  # seconds we wait for a bot that does not read its socket
+
+
+class Peer:
+    """A connected bot. `heartbeat` is in seconds, 0 for none; a peer that does not hear events gets none of either."""
+
+    def __init__(self, connection: Connection, world: World, *, hears: bool, heartbeat: float) -> None:
+        self.hears = hears
+        self._connection = connection
+        self._world = world
+        self._heartbeat = heartbeat
+
+    async def send(self, frame: Json) -> None:
+        """Write one frame; on a socket that is gone, or is not read, it is lost: NapCat keeps no queue either."""
+        with suppress(ConnectionClosed, TimeoutError):
+            async with asyncio.timeout(UNREAD):
+                await self._connection.send(json.dumps(frame))
+
+    async def greet(self) -> None:
+        """The first frame of all."""
+        if self.hears:
+            await self.send(wire.lifecycle(self._world.self_id, self._world.now()))
+
+    async def run(self, take: Callable[[Peer, str | bytes], Coroutine[Any, Any, None]]) -> None:
+        """Give every frame to `take` until the socket closes; frames are taken concurrently.
+
+        Two calls sent back to back may be answered in either order, as with NapCat.
+        """
+        async with asyncio.TaskGroup() as group:
+            beating = group.create_task(self._beat())
+            try:
+                async for frame in self._connection:
+                    group.create_task(take(self, frame))
+            except ConnectionClosed:
+                pass  # however it ended, the bot is gone
+            finally:
+                beating.cancel()
+
+    async def _beat(self) -> None:
+        world = self._world
+        while self.hears and self._heartbeat:
+            await asyncio.sleep(self._heartbeat)
+            await self.send(wire.heartbeat(world.self_id, world.now(), online=world.online, interval=self._heartbeat))
+
+    async def refuse(self) -> None:
+        """Turn a bot with a wrong token away as NapCat does: one frame, then a close frame without a code."""
+        await self.send(wire.failed(wire.BAD_TOKEN, "token验证失败", None))
+        with suppress(ConnectionClosed):
+            async with self._connection.send_context():
+                self._connection.protocol.send_close()

@@ -1,0 +1,89 @@
+"""What NapCat puts on the wire, as plain dictionaries with its keys in its order (facts.md 2 and 3)."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from bot.domain.errors import BotError
+
+Json: TypeAlias = dict[str, Any]
+
+BAD_REQUEST = 1400  # a frame or a parameter that cannot be read
+NO_SUCH_ACTION = 1404
+BAD_TOKEN = 1403
+NOT_DONE = 1200  # the action ran and threw
+
+
+class Refusal(BotError):
+    """A call the simulated server does not carry out; `retcode` and `wording` are what it answers."""
+
+    def __init__(self, retcode: int, wording: str) -> None:
+        self.retcode = retcode
+        self.wording = wording
+        super().__init__(f"{wording} ({retcode})")
+
+
+def ok(data: Any, echo: Any) -> Json:
+    """The answer to a call that was carried out; `echo` comes back whatever JSON it was."""
+    return _envelope("ok", 0, data, "", echo)
+
+
+def failed(retcode: int, wording: str, echo: Any) -> Json:
+    """The answer to a call that was not carried out; the reason is told twice, as `message` and as `wording`."""
+    return _envelope("failed", retcode, None, wording, echo)
+
+
+def _envelope(status: str, retcode: int, data: Any, wording: str, echo: Any) -> Json:
+    return {
+        "status": status,
+        "retcode": retcode,
+        "data": data,
+        "message": wording,
+        "wording": wording,
+        "echo": echo,
+        "stream": "normal-action",
+    }
+
+
+def lifecycle(self_id: int, now: float) -> Json:
+    """The first frame of every connection that hears events."""
+    return _meta(self_id, now, "lifecycle", sub_type="connect")
+
+
+def heartbeat(self_id: int, now: float, *, online: bool, interval: float) -> Json:
+    """`interval` is given in seconds and said in milliseconds; a kicked account beats on with `online` false."""
+    status = {"online": online, "good": True}
+    return _meta(self_id, now, "heartbeat", status=status, interval=round(interval * 1000))
+
+
+def _meta(self_id: int, now: float, kind: str, **fields: Any) -> Json:
+    return {"time": int(now), "self_id": self_id, "post_type": "meta_event", "meta_event_type": kind, **fields}
+
+
+def notice(self_id: int, now: float, kind: str, **fields: Any) -> Json:
+    """Any notice; fields that are None are left out, as in `group_id` of something between two people."""
+    said = {name: value for name, value in fields.items() if value is not None}
+    return {"time": int(now), "self_id": self_id, "post_type": "notice", "notice_type": kind, **said}
+
+
+def poke(self_id: int, now: float, *, user_id: int, target_id: int, group_id: int | None) -> Json:
+    """`user_id` poked `target_id`; between friends NapCat says `sender_id` instead of a group."""
+    where = {"sender_id": user_id} if group_id is None else {"group_id": group_id}
+    verb = [
+        {"col": "1", "nm": "", "type": "qq", "uid": f"u_{user_id}"},
+        {"txt": "戳了戳", "type": "nor"},
+        {"col": "1", "nm": "", "tp": "0", "type": "qq", "uid": f"u_{target_id}"},
+        {"txt": "", "type": "nor"},
+    ]
+    fields = {"sub_type": "poke", "target_id": target_id, "user_id": user_id, **where, "raw_info": verb}
+    return notice(self_id, now, "notify", **fields)
+
+
+def text(words: str) -> Json:
+    """A text segment."""
+    return {"type": "text", "data": {"text": words}}
+
+
+def mention(user_id: int | str) -> Json:
+    """A mention of a person, or of everybody (`all`)."""
+    return {"type": "at", "data": {"qq": str(user_id)}}

@@ -1,0 +1,269 @@
+"""What a person may set (design: "What users type"), checked once at start and frozen from then on.
+
+A field is called like its variable in small letters: `LLM_BASE_URL` is `settings.llm_base_url`. `Settings(...)`
+reads nothing by itself; `load_settings` reads what it is given and reports every problem at once.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, assert_never
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from bot.domain.errors import ConfigError, Problem
+from config import sources, values
+
+DEFAULT_PERSONA = Path(__file__).parent / "personas" / "default.md"
+WEAK_TOKEN = 8
+
+PLACEHOLDER = re.compile(
+    r"(sk-)?(x{3,}|\.{3,}|…+|your[-_ ].*|change[-_ ]?(me|this)|replace[-_ ]?(me|this|with).*|.*[-_]here|你的.*)|<.*>",
+    re.IGNORECASE,
+)
+"""What examples and guides write where a person should put something of their own."""
+
+EXAMPLE_HOST = re.compile(r"[/.]example(\.(com|org|net))?(?=[:/]|$)", re.IGNORECASE)
+
+SERVICE_FAMILIES = ("LLM_", "ONEBOT_", "UPSTREAM_")
+
+HOW_TO_MAKE_ONE = (
+    "Make one with `openssl rand -hex 16` or `python3 -c 'import secrets; print(secrets.token_hex(16))'`, set it here"
+    " and as the token in your OneBot server (NapCat, LLBot)"
+)
+
+Names = Annotated[tuple[str, ...], BeforeValidator(values.names)]
+QQNumbers = Annotated[frozenset[int], BeforeValidator(values.qq_numbers)]
+Host = Annotated[str, AfterValidator(values.host)]
+BaseUrl = Annotated[str, AfterValidator(values.base_url)]
+Secret = Annotated[SecretStr, AfterValidator(values.secret)]
+FilePath = Annotated[Path, BeforeValidator(values.path)]
+Mode = Literal["reverse", "forward"]
+MediaSend = Literal["base64", "file"]
+LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a model is: base url without a slash at its end, key (may be empty) and model name."""
+
+    base_url: str
+    api_key: SecretStr
+    model: str
+
+
+class Settings(BaseSettings):
+    """Everything a person may set, with its default; `.env.example` explains each."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    llm_base_url: BaseUrl = ""
+    llm_api_key: Secret = SecretStr("")
+    llm_model: str = ""
+
+    onebot_mode: Annotated[Mode, BeforeValidator(values.one_of("reverse", "forward"))] = "reverse"
+    onebot_host: Host = "0.0.0.0"  # noqa: S104  # the OneBot server is usually another container
+    onebot_port: Annotated[int, BeforeValidator(values.whole(0, 65535))] = 6199
+    onebot_url: Annotated[str, AfterValidator(values.socket_url)] = ""
+    onebot_access_token: Secret = SecretStr("")
+
+    bot_name: str = "FrostAgent"
+    bot_aliases: Names = ()
+    bot_owners: QQNumbers = frozenset()
+    bot_persona: FilePath | None = None
+    system_prompt: str = ""
+    bot_groups: QQNumbers = frozenset()
+    bot_users: QQNumbers = frozenset()
+    bot_block: QQNumbers = frozenset()
+    bot_max_steps: Annotated[int, BeforeValidator(values.whole(1, 64))] = 12
+
+    coder_base_url: BaseUrl = ""
+    coder_api_key: Secret = SecretStr("")
+    coder_model: str = ""
+
+    tools_mirrors: Annotated[dict[str, str], BeforeValidator(values.mirrors)] = Field(default_factory=dict)
+
+    media_dir: FilePath = Path("data/media")
+    media_send: Annotated[MediaSend, BeforeValidator(values.one_of("base64", "file"))] = "base64"
+
+    log_level: Annotated[
+        LogLevel, BeforeValidator(values.one_of("DEBUG", "INFO", "WARNING", "ERROR", warn="WARNING"))
+    ] = "INFO"
+
+    @classmethod
+    def settings_customise_sources(cls, *_: Any, **by_name: Any) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Only what is passed in; `load_settings` does the reading, since it names each stranger and each problem."""
+        return (by_name["init_settings"],)
+
+    @property
+    def main_model(self) -> Endpoint:
+        """The model that answers; its base url is empty where none is configured."""
+        return Endpoint(self.llm_base_url, self.llm_api_key, self.llm_model)
+
+    @property
+    def coder_endpoint(self) -> Endpoint:
+        """The Coder's model: the main one where nothing else is set. The main key never goes to another base url."""
+        elsewhere = self.coder_base_url not in {"", self.llm_base_url}
+        key = self.coder_api_key if elsewhere or self.coder_api_key.get_secret_value() else self.llm_api_key
+        return Endpoint(self.coder_base_url or self.llm_base_url, key, self.coder_model or self.llm_model)
+
+
+KNOWN = tuple(field.upper() for field in Settings.model_fields)
+"""Every variable, in the order of the fields."""
+
+
+def load_settings(
+    *, environ: Mapping[str, str], env_file: Path | None, service: bool = True
+) -> tuple[Settings, tuple[Problem, ...]]:
+    """The settings of this environment and `.env` file, with what to warn of. Reads no other source.
+
+    The environment wins over the file. `service=False` (chat) asks neither for a model nor for a token. Raises
+    ConfigError with every problem at once, each under the name that was typed; only a file that cannot be read is
+    told alone, since nothing is known without it.
+    """
+    lines = sources.read_env_file(env_file)
+    given = sources.gather(environ, lines, KNOWN)
+    settings, problems = _validate(given)
+    for problem in _cross_check(settings, given, wrong=frozenset(problems), service=service):
+        problems.setdefault(problem.name, problem)
+    typed = {name: value.name for name, value in given.items()}
+    found = [replace(problems[name], name=typed.get(name, name)) for name in KNOWN if name in problems]
+    found += sources.strange_in_file(lines, KNOWN)
+    strangers = tuple(sources.strange_in_environment(environ, KNOWN))
+    if found:
+        # A stranger that looks like a name we miss is most likely the reason.
+        raise ConfigError(*found, *(hint for hint in strangers if any(name in hint.mend for name in problems)))
+    return settings, (*strangers, *sources.repeated(lines, KNOWN), *_doubts(settings, service=service))
+
+
+def is_configured(environ: Mapping[str, str], env_file: Path | None) -> bool:
+    """Whether anything of a model or a OneBot server is set: then `run` is the service, else chat.
+
+    A `.env` that cannot be read counts as configured, so that starting the service tells what is wrong with it.
+    """
+    try:
+        lines = sources.read_env_file(env_file)
+    except ConfigError:
+        return True
+    pairs = [*environ.items(), *((line.name, line.value) for line in lines)]
+    return any(name.startswith(SERVICE_FAMILIES) and text.strip() for name, text in pairs)
+
+
+def read_persona(settings: Settings) -> str:
+    """Who the bot is: SYSTEM_PROMPT, else the file BOT_PERSONA, else the default. Raises ConfigError for the file."""
+    if settings.system_prompt:
+        return settings.system_prompt
+    file = settings.bot_persona or DEFAULT_PERSONA
+    mend = "Name a text file that says who the bot is, as config/personas/default.md does"
+    try:
+        text = file.read_text("utf-8-sig").strip()
+    except OSError as error:
+        raise ConfigError(Problem("BOT_PERSONA", f"{file} cannot be read ({error.strerror})", mend)) from None
+    except UnicodeDecodeError:
+        raise ConfigError(Problem("BOT_PERSONA", f"{file} is not UTF-8 text", "Save it once more as UTF-8")) from None
+    if not text:
+        raise ConfigError(Problem("BOT_PERSONA", f"{file} is empty", mend))
+    return text
+
+
+def _validate(given: Mapping[str, sources.Given]) -> tuple[Settings, dict[str, Problem]]:
+    """Each value on its own, problems by variable; where one is wrong, the settings have the default in its place."""
+    texts = {name.lower(): value.text for name, value in given.items()}
+    problems = {}
+    try:
+        settings = Settings.model_validate(texts)
+    except ValidationError as error:
+        for detail in error.errors(include_url=False, include_input=False):
+            field = str(detail["loc"][0])
+            wrong = detail.get("ctx", {}).get("error")
+            what, mend = (wrong.what, wrong.mend) if isinstance(wrong, values.Wrong) else (detail["msg"], "Correct it")
+            problems[field.upper()] = Problem(field.upper(), what, mend)
+            texts.pop(field, None)
+        settings = Settings.model_validate(texts)
+    return settings, problems
+
+
+# --- what is wrong only together ------------------------------------------------------------------
+
+
+def _cross_check(
+    settings: Settings, given: Mapping[str, sources.Given], *, wrong: frozenset[str], service: bool
+) -> Iterator[Problem]:
+    yield from _check_placeholders(given)
+    yield from _check_model(settings, service=service)
+    if service and wrong.isdisjoint({"ONEBOT_MODE", "ONEBOT_HOST"}):
+        yield from _check_onebot(settings)
+    yield from _check_persona(settings)
+    yield from _check_media(settings)
+
+
+def _check_placeholders(given: Mapping[str, sources.Given]) -> Iterator[Problem]:
+    for field in ("LLM_API_KEY", "LLM_MODEL", "ONEBOT_ACCESS_TOKEN", "CODER_API_KEY", "CODER_MODEL"):
+        if field in given and PLACEHOLDER.fullmatch(given[field].text):
+            yield Problem(field, "still has the text of an example", "Put your own in its place")
+    for field in ("LLM_BASE_URL", "CODER_BASE_URL"):
+        if field in given and EXAMPLE_HOST.search(given[field].text):
+            yield Problem(
+                field, "still has the host of an example", "Put the base url of your model service in its place"
+            )
+
+
+def _check_model(settings: Settings, *, service: bool) -> Iterator[Problem]:
+    begun = service or settings.llm_model or settings.llm_api_key.get_secret_value()
+    if begun and not settings.llm_base_url:
+        yield Problem(
+            "LLM_BASE_URL", "is not set", "Set the base url of an OpenAI-compatible API, as https://api.deepseek.com/v1"
+        )
+    if (begun or settings.llm_base_url) and not settings.llm_model:
+        yield Problem("LLM_MODEL", "is not set", "Set the name of the model as its service spells it")
+
+
+def _check_onebot(settings: Settings) -> Iterator[Problem]:
+    match settings.onebot_mode:
+        case "forward":
+            if not settings.onebot_url:
+                mend = "Set the address of your OneBot server's websocket, as ws://127.0.0.1:3001"
+                yield Problem("ONEBOT_URL", "is not set, but ONEBOT_MODE=forward needs it", mend)
+        case "reverse":
+            open_to_all = not values.is_loopback(settings.onebot_host)
+            if open_to_all and not settings.onebot_access_token.get_secret_value():
+                what = f"is not set, but others than this machine can reach {settings.onebot_host}"
+                yield Problem("ONEBOT_ACCESS_TOKEN", what, HOW_TO_MAKE_ONE)
+        case _:
+            assert_never(settings.onebot_mode)
+
+
+def _check_persona(settings: Settings) -> Iterator[Problem]:
+    if settings.system_prompt and settings.bot_persona:
+        yield Problem("SYSTEM_PROMPT", "and BOT_PERSONA both say who the bot is", "Keep one of them")
+        return
+    try:
+        read_persona(settings)
+    except ConfigError as error:
+        yield from error.problems
+
+
+def _check_media(settings: Settings) -> Iterator[Problem]:
+    folder = settings.media_dir.absolute()
+    while not os.access(folder, os.F_OK) and folder != folder.parent:
+        folder = folder.parent
+    mend = "Name a folder that the bot may read and write, or may make"
+    if not folder.is_dir():
+        yield Problem("MEDIA_DIR", f"{folder} is a file", mend)
+    elif not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        yield Problem("MEDIA_DIR", f"{folder} may not be read and written by this account", mend)
+
+
+def _doubts(settings: Settings, *, service: bool) -> Iterator[Problem]:
+    """What works, but is probably not meant."""
+    token = settings.onebot_access_token.get_secret_value()
+    reverse = settings.onebot_mode == "reverse"
+    if service and reverse and not values.is_loopback(settings.onebot_host) and len(token) < WEAK_TOKEN:
+        yield Problem("ONEBOT_ACCESS_TOKEN", f"is shorter than {WEAK_TOKEN} characters: easy to guess", HOW_TO_MAKE_ONE)
+    if reverse and settings.onebot_url:
+        yield Problem("ONEBOT_URL", "is set but not used", "Set ONEBOT_MODE=forward to connect to it, or remove it")

@@ -1,0 +1,126 @@
+"""Where settings come from: the environment and the lines of a `.env` file, read into one table of texts."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from dotenv.parser import parse_stream
+
+from bot.domain.errors import ConfigError, Problem
+
+FAMILIES = ("BOT_", "LLM_", "ONEBOT_", "TOOLS_", "STORE_", "WEB_", "CODER_", "MEDIA_", "LOG_")
+
+ALIASES = {"UPSTREAM_ENDPOINT": "LLM_BASE_URL", "UPSTREAM_API_KEY": "LLM_API_KEY", "MODEL_NAME": "LLM_MODEL"}
+"""The names of the Go FrostAgent that are still understood; ours wins where both are given."""
+
+GONE = {"ONEBOT_WS_PATH": "any path is accepted now"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One `NAME=value` of a `.env` file; `number` counts from 1."""
+
+    name: str
+    value: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A value somebody set: under which name they typed it, and its text."""
+
+    name: str
+    text: str
+
+
+def read_env_file(path: Path | None) -> tuple[Line, ...]:
+    """The lines of a `.env` file, none if there is no file; `$` stands for itself.
+
+    Raises ConfigError for a file that cannot be read, with one problem for each line that is not NAME=value.
+    """
+    if path is None or not (path.exists() or path.is_symlink()):
+        return ()
+    if path.is_dir():
+        # Docker makes an empty folder where a file to mount is missing.
+        raise ConfigError(Problem(path.name, "is a folder", "Remove it and copy .env.example to .env"))
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        mend = "Let the account that runs the bot read it, or remove it"
+        raise ConfigError(Problem(path.name, f"cannot be read ({error.strerror})", mend)) from None
+    except UnicodeDecodeError:
+        raise ConfigError(Problem(path.name, "is not UTF-8 text", "Save it once more as UTF-8")) from None
+    return tuple(_lines(text, path.name))
+
+
+def _lines(text: str, file: str) -> Iterator[Line]:
+    problems = []
+    for binding in parse_stream(io.StringIO(text)):
+        if binding.error:
+            # The text of the line stays out of the message: it may hold half a secret.
+            what = "is not NAME=value, or a quote is not closed"
+            problems.append(Problem(f"{file} line {binding.original.line}", what, "Correct it, or put # in front"))
+        elif binding.key is not None:
+            yield Line(binding.key, binding.value or "", binding.original.line)
+    if problems:
+        raise ConfigError(*problems)
+
+
+def gather(environ: Mapping[str, str], lines: Iterable[Line], known: Collection[str]) -> dict[str, Given]:
+    """The known names that are set, each with its text: the environment wins over the file, our name over an alias.
+
+    An empty text is as good as none.
+    """
+    texts = {line.name: line.value.strip() for line in lines if line.value.strip()}
+    texts |= {name: text for name, raw in environ.items() if (text := _unquoted(raw.strip()))}
+    given = {ours: Given(alias, texts[alias]) for alias, ours in ALIASES.items() if alias in texts}
+    return given | {name: Given(name, texts[name]) for name in known if name in texts}
+
+
+def _unquoted(text: str) -> str:
+    """`docker run --env-file` keeps the quotes that a shell or a .env reader takes off."""
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'" and text[0] not in text[1:-1]:
+        return text[1:-1].strip()
+    return text
+
+
+def strange_in_file(lines: Iterable[Line], known: Collection[str]) -> Iterator[Problem]:
+    """One problem for each name of ours in the file that is no variable: somebody meant something by it."""
+    for line in lines:
+        if _is_strange(line.name, known):
+            what = f"line {line.number} of .env sets it, but there is no such variable"
+            yield Problem(line.name, what, _mend(line.name, known))
+
+
+def strange_in_environment(environ: Iterable[str], known: Collection[str]) -> Iterator[Problem]:
+    """The same of the environment, where others (Kubernetes, a shell) may have put it."""
+    for name in sorted(environ):
+        if _is_strange(name, known):
+            yield Problem(name, "is set, but there is no such variable: ignored", _mend(name, known))
+
+
+def repeated(lines: Iterable[Line], known: Collection[str]) -> Iterator[Problem]:
+    """One problem for each variable that the file gives more than once."""
+    first: dict[str, int] = {}
+    for line in lines:
+        before = first.setdefault(line.name, line.number)
+        if before != line.number and (line.name in known or line.name in ALIASES):
+            what = f"is in .env twice, in lines {before} and {line.number}: the last one counts"
+            yield Problem(line.name, what, "Remove the other")
+
+
+def _is_strange(name: str, known: Collection[str]) -> bool:
+    return name.upper().startswith(FAMILIES) and name not in known
+
+
+def _mend(name: str, known: Collection[str]) -> str:
+    if name in GONE:
+        return f"Remove it: {GONE[name]}"
+    words = set(name.upper().split("_"))
+    # LLM_KEY means LLM_API_KEY, though LLM_MODEL has more letters in common.
+    near = [other for other in known if words <= set(other.split("_"))] or get_close_matches(name.upper(), known, n=1)
+    return f"Did you mean {near[0]}?" if near else "Remove it; .env.example lists them all"

@@ -1,0 +1,195 @@
+"""What people type -> values: each function takes a text (or a value that is one already) and says what is wrong.
+
+All raise `Wrong`. None repeats a url or a secret in its words: people paste keys into the wrong line.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
+
+from pydantic import SecretStr
+
+SEPARATORS = re.compile(r"[\s,，、;；]+")
+HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?")
+CHAT_PATH = "/chat/completions"
+
+
+class Wrong(ValueError):
+    """A value that cannot be used: `what` is wrong with it, and how to `mend` it."""
+
+    def __init__(self, what: str, mend: str) -> None:
+        self.what = what
+        self.mend = mend
+        super().__init__(f"{what}. {mend}")
+
+
+def shown(value: object) -> str:
+    """A value as a message quotes it: at most 40 characters."""
+    text = str(value)
+    return f"“{text if len(text) <= 40 else text[:39] + '…'}”"
+
+
+# --- lists ----------------------------------------------------------------------------------------
+
+
+def names(value: object) -> tuple[str, ...]:
+    """A comma- or space-separated list (Chinese commas too) or a JSON list -> its items, in order, each once."""
+    return tuple(dict.fromkeys(text for item in _items(value) if (text := str(item).strip())))
+
+
+def qq_numbers(value: object) -> frozenset[int]:
+    """A list of QQ or group numbers."""
+    texts = names(value)
+    for text in texts:
+        if not (text.isascii() and text.isdigit() and int(text) > 0):
+            raise Wrong(f"{shown(text)} is not a QQ number", "Write the numbers only, as in 10001,10002")
+    return frozenset(map(int, texts))
+
+
+def _items(value: object) -> Iterable[object]:
+    if not isinstance(value, str):
+        return value if isinstance(value, Iterable) else (value,)
+    if not value.lstrip().startswith("["):
+        return SEPARATORS.split(value)
+    items = _json(value, 'Write it as a, b or as ["a", "b"]')
+    if not all(isinstance(item, str | int) and not isinstance(item, bool) for item in items):
+        raise Wrong("has an item that is neither a text nor a number", 'Write it as a, b or as ["a", "b"]')
+    return list(items)
+
+
+def _json(text: str, mend: str) -> list[object] | dict[str, object]:
+    try:
+        found: list[object] | dict[str, object] = json.loads(text)
+    except ValueError as error:
+        raise Wrong(f"is not good JSON ({error})", mend) from None
+    return found
+
+
+# --- addresses ------------------------------------------------------------------------------------
+
+
+def base_url(value: str) -> str:
+    """The base of an OpenAI-compatible API, without a slash at its end; a full chat/completions url is cut back."""
+    mend = "Write it as https://api.example.com/v1"
+    text = value.rstrip("/").removesuffix(CHAT_PATH).rstrip("/")
+    if text:
+        _url(text, schemes=("https", "http"), mend=mend)
+        if "?" in text or "#" in text:
+            raise Wrong("has a ? or # in it", mend)
+    return text
+
+
+def socket_url(value: str) -> str:
+    """The address of a OneBot websocket server."""
+    mend = "Write it as ws://127.0.0.1:3001"
+    if value:
+        url = _url(value, schemes=("ws", "wss"), mend=mend)
+        if "access_token=" in url.query:
+            raise Wrong("has an access token in it", "Put the token in ONEBOT_ACCESS_TOKEN, where it is kept secret")
+    return value
+
+
+def mirrors(value: object) -> dict[str, str]:
+    """A JSON object of host -> base url, as in {"api.example.com": "https://mirror.example.net/api"}."""
+    mend = 'Write it as {"api.example.com": "https://mirror.example.net"}'
+    found = _json(value, mend) if isinstance(value, str) else value
+    if not isinstance(found, Mapping):
+        raise Wrong("is not a JSON object", mend)
+    for host, url in found.items():
+        if not (isinstance(host, str) and HOST.fullmatch(host)):
+            raise Wrong(f"{shown(host)} is not a host", mend)
+        if not (isinstance(url, str) and url):
+            raise Wrong(f"{host} has no url as text", mend)
+        _url(url, schemes=("https", "http"), mend=mend)
+    return {host.lower(): url.rstrip("/") for host, url in found.items()}
+
+
+def host(value: str) -> str:
+    """A name or an address to listen on, without scheme and port; the brackets of an IPv6 address are taken off."""
+    text = value.removeprefix("[").removesuffix("]")
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        if not HOST.fullmatch(text):
+            mend = "Write an address only, as 0.0.0.0 or 127.0.0.1; the port has a variable of its own"
+            raise Wrong(f"{shown(value)} is not an address to listen on", mend) from None
+    return text
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach that address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def _url(text: str, *, schemes: tuple[str, ...], mend: str) -> SplitResult:
+    if not text.isascii() or not text.isprintable() or " " in text:
+        raise Wrong("has a space or a character that no url can have (a Chinese colon or full stop?)", mend)
+    try:
+        url = urlsplit(text)
+        _ = url.port  # reading it is the check: it raises for a port that is no number or out of range
+    except ValueError:
+        raise Wrong("has an address or port that cannot be", mend) from None
+    if url.scheme not in schemes:
+        raise Wrong(f"does not begin with {' or '.join(f'{scheme}://' for scheme in schemes)}", mend)
+    if not url.hostname:
+        raise Wrong("has no host", mend)
+    if url.username is not None:
+        raise Wrong("has a name or password before the host", "Put keys and tokens in the variables made for them")
+    return url
+
+
+# --- everything else ------------------------------------------------------------------------------
+
+
+def secret(value: SecretStr) -> SecretStr:
+    """A key or token; it goes into an HTTP header, so it is one word of ASCII."""
+    text = value.get_secret_value()
+    if not (text.isascii() and text.isprintable()) or " " in text:
+        raise Wrong("has a space, a line break or a character that is not ASCII", "Copy it once more, without “Bearer”")
+    return value
+
+
+def whole(low: int, high: int) -> Callable[[object], int]:
+    """A whole number in [low, high]."""
+
+    def read(value: object) -> int:
+        text = str(value)
+        mend = f"Write a number from {low} to {high}"
+        if "://" in text:  # Kubernetes sets NAME_PORT=tcp://... for a service called NAME
+            raise Wrong("is a url, not a number", f"{mend}; in Kubernetes set enableServiceLinks: false for the pod")
+        if not re.fullmatch(r"-?[0-9]{1,18}", text):
+            raise Wrong(f"{shown(text)} is not a whole number", mend)
+        if not low <= int(text) <= high:
+            raise Wrong(f"{text} is out of range", mend)
+        return int(text)
+
+    return read
+
+
+def one_of(*choices: str, **spellings: str) -> Callable[[object], str]:
+    """One of these words, in any case; `spellings` are other ways to say one of them."""
+
+    def read(value: object) -> str:
+        folded = str(value).casefold()
+        for choice in choices:
+            if choice.casefold() in {folded, spellings.get(folded, "").casefold()}:
+                return choice
+        raise Wrong(f"{shown(value)} is none of its choices", f"Write one of: {', '.join(choices)}")
+
+    return read
+
+
+def path(value: object) -> Path:
+    """A file or folder; `~` is the home folder."""
+    try:
+        return Path(str(value)).expanduser()
+    except RuntimeError:
+        raise Wrong("begins with ~, but there is no home folder", "Write the whole path") from None

@@ -1,0 +1,1 @@
+"""The edges, tested over real sockets on the loopback address."""

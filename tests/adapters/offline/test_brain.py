@@ -1,0 +1,214 @@
+"""What the demo model does with a transcript: a table for each thing it can do."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from adapters.offline.brain import Call, Thought, think
+
+TOOLS = ("send_message", "use_subagent", "get_weather", "get_game_version")
+PERSONA = {"role": "system", "content": "You are FrostAgent."}
+CODER = {"role": "system", "content": "You are Coder, you write code."}
+
+
+class Talk:
+    """A conversation with the model, one question long: what it calls is answered by `results`, in order."""
+
+    def __init__(self, question: str, *, tools: tuple[str, ...] = TOOLS, system: dict[str, Any] = PERSONA) -> None:
+        self.tools = tools
+        self.messages: list[dict[str, Any]] = [system, {"role": "user", "content": f"user1(20001): @bot {question}"}]
+
+    def think(self) -> Thought:
+        return think(self.messages, self.tools)
+
+    def call(self) -> Call:
+        (call,) = self.think().calls
+        return call
+
+    def text(self) -> str:
+        thought = self.think()
+        assert thought.calls == ()
+        return thought.text
+
+    def answer(self, *results: str) -> Talk:
+        """Let the tools it just called answer."""
+        calls = [
+            {"id": f"{len(self.messages)}-{number}", "type": "function",
+             "function": {"name": call.name, "arguments": json.dumps(call.arguments)}}
+            for number, call in enumerate(self.think().calls)
+        ]  # fmt: skip
+        self.messages.append({"role": "assistant", "content": None, "tool_calls": calls})
+        for call, result in zip(calls, results, strict=True):
+            self.messages.append({"role": "tool", "tool_call_id": call["id"], "content": result})
+        return self
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "part"),
+    [
+        ("", "demo model"),
+        ("hello", "demo model"),
+        ("你好", "演示模型"),
+        ("help", "LLM_BASE_URL"),
+        ("你能做什么", "LLM_BASE_URL"),
+        ("thanks", "welcome"),
+        ("谢谢", "不客气"),
+        ("weather?", "Which city"),
+        ("天气怎么样", "哪个城市"),
+        ("which version?", "Which game"),
+        ("版本是多少", "哪个游戏"),
+    ],
+)
+def test_some_questions_need_only_words(question: str, part: str) -> None:
+    assert part in Talk(question).text()
+
+
+@pytest.mark.parametrize("question", ["tell me a joke", "讲个笑话"])
+def test_what_it_cannot_do_it_says_and_how_to_connect_a_real_model(question: str) -> None:
+    words = Talk(question).text()
+    assert all(name in words for name in ("LLM_BASE_URL", "LLM_API_KEY", "LLM_MODEL"))
+
+
+def test_the_same_request_gets_the_same_answer() -> None:
+    assert Talk("北京天气").think() == Talk("北京天气").think()
+
+
+# --- looking things up ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "name", "arguments", "result", "answer"),
+    [
+        ("北京天气", "get_weather", {"city": "北京"}, "北京 晴 20°C", "查到了：北京 晴 20°C"),
+        ("weather in London", "get_weather", {"city": "London"}, "rain", "Here is what I found: rain"),
+        ("原神版本", "get_game_version", {"game": "原神"}, "5.0", "查到了：5.0"),
+        ("minecraft version", "get_game_version", {"game": "minecraft"}, "1.21", "Here is what I found: 1.21"),
+    ],
+)
+def test_a_look_up_calls_its_tool_and_passes_on_the_result(
+    question: str, name: str, arguments: dict[str, str], result: str, answer: str
+) -> None:
+    talk = Talk(question)
+    assert talk.call() == Call(name, arguments)
+    assert talk.answer(result).text() == answer
+
+
+def test_several_cities_are_asked_for_at_once() -> None:
+    talk = Talk("北京和上海的天气")
+    assert talk.think().calls == (Call("get_weather", {"city": "北京"}), Call("get_weather", {"city": "上海"}))
+    words = talk.answer("晴", "error: took too long [TOOL_TIMEOUT]").text()
+    assert words == "查到了：晴\n抱歉，没有查到上海的天气：等了太久没有回应。"
+
+
+@pytest.mark.parametrize(
+    ("result", "answer"),
+    [
+        ("error: boom [TOOL_EXECUTION_FAILED]", "the tool could not do it; use other words, or try again later"),
+        ("error: no [TOOL_DENIED]", "it is not allowed here"),
+        ("error: no [TOOL_UNAVAILABLE]", "the tool is not available now"),
+        ("error: city: required [TOOL_INVALID_ARGUMENTS]", "I did not get the request right"),
+        ("error", "the tool could not do it; use other words, or try again later"),
+    ],
+)
+def test_a_failure_becomes_a_polite_sentence(result: str, answer: str) -> None:
+    words = Talk("weather in Rome").answer(result).text()
+    assert words == f"Sorry, I could not find the weather in Rome: {answer}."
+
+
+@pytest.mark.parametrize(
+    ("question", "tool"),
+    [
+        ("北京天气", "get_weather"),
+        ("minecraft version", "get_game_version"),
+        ("发张图", "send_message"),
+        ("写个快排", "use_subagent"),
+    ],
+)
+def test_a_tool_that_is_not_there_is_named(question: str, tool: str) -> None:
+    tools = tuple(name for name in TOOLS if name != tool)
+    assert tool in Talk(question, tools=tools).text()
+
+
+def test_results_are_told_even_when_no_tool_may_be_called_any_more() -> None:
+    talk = Talk("北京天气").answer("晴")
+    talk.tools = ()
+    assert talk.text() == "查到了：晴"
+
+
+# --- sending --------------------------------------------------------------------------------------
+
+
+def test_a_picture_is_sent_with_words_and_then_confirmed() -> None:
+    talk = Talk("send me a message with a picture")
+    pieces = [{"type": "plain", "text": "Here is a snowflake:"}, {"type": "image", "path": "demo.png"}]
+    assert talk.call() == Call("send_message", {"messages": pieces})
+    assert talk.answer("sent").text() == "There it is."
+
+
+def test_a_message_is_sent_without_a_picture() -> None:
+    (piece,) = Talk("发条消息").call().arguments["messages"]
+    assert piece["type"] == "plain"
+
+
+def test_a_message_that_did_not_go_out_is_regretted() -> None:
+    assert Talk("发张图").answer("error: muted [TOOL_DENIED]").text() == "抱歉，没能发出去：没有权限。"
+
+
+# --- code -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "done"),
+    [("写一个快速排序", "Coder 说：\ncode"), ("quicksort in python", "Coder says:\ncode")],
+)
+def test_coder_is_announced_then_asked_then_passed_on(question: str, done: str) -> None:
+    talk = Talk(question)
+    announced = talk.call()
+    assert announced.name == "send_message"
+    assert "Coder" in announced.arguments["messages"][0]["text"]
+    assert talk.answer("sent").call() == Call("use_subagent", {"subagent_name": "Coder", "content": question})
+    assert talk.answer("code").text() == done
+
+
+def test_coder_is_asked_even_when_nothing_could_be_said_before() -> None:
+    assert Talk("写一个快速排序").answer("error: muted [TOOL_DENIED]").call().name == "use_subagent"
+    assert Talk("写一个快速排序", tools=("use_subagent",)).call().name == "use_subagent"
+
+
+def test_a_coder_that_fails_is_excused() -> None:
+    talk = Talk("写一个快速排序").answer("sent").answer("error: slow [TOOL_TIMEOUT]")
+    assert talk.text() == "抱歉，Coder 没能写出来：等了太久没有回应。"
+
+
+@pytest.mark.parametrize(
+    ("task", "part"),
+    [
+        ("写一个快速排序", "```python\ndef quicksort"),
+        ("fibonacci", "```python\ndef fibonacci"),
+        ("hello world in Java", "only knows Python"),
+        ("写一个操作系统程序", "只背下了几个小程序"),
+        ("a compiler", "only a few small programs"),
+    ],
+)
+def test_coder_writes_what_it_knows_and_says_what_it_does_not(task: str, part: str) -> None:
+    messages = [CODER, {"role": "user", "content": task}]
+    assert part in think(messages, ()).text
+
+
+def test_a_greeting_is_no_task_even_for_coder() -> None:
+    assert "demo model" in think([CODER, {"role": "user", "content": "hello"}], ()).text
+
+
+def test_without_any_tool_it_writes_the_code_itself() -> None:
+    assert "def quicksort" in Talk("写一个快速排序", tools=()).text()
+
+
+def test_without_any_tool_the_rest_is_as_honest_as_ever() -> None:
+    assert "get_weather" in Talk("北京天气", tools=()).text()
+    assert "LLM_BASE_URL" in Talk("tell me a joke", tools=()).text()

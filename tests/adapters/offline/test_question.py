@@ -1,0 +1,96 @@
+"""Finding the question and the results in a transcript."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from adapters.offline.question import Question, Result, read_question, read_results
+
+
+def user(content: Any) -> dict[str, Any]:
+    return {"role": "user", "content": content}
+
+
+def call(call_id: str, name: str, arguments: str) -> dict[str, Any]:
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+@pytest.mark.parametrize(
+    ("content", "question"),
+    [
+        ("北京天气", "北京天气"),
+        ("two\nlines", "two\nlines"),
+        ("小明(1001): 北京天气", "北京天气"),
+        ("小明(1001): 早\nuser2(2): 晚\nuser1(3): weather in Rome", "weather in Rome"),
+        ("user1(3): write a function\n  that\n    reverses", "write a function\nthat\n  reverses"),
+        ("小明(群主)(1001): hi", "hi"),
+        ("user1(3): a(4): b", "a(4): b"),
+        ("user1(3): @bot hi", "hi"),
+        ("user1(3): @bot(10001) hi", "hi"),
+        ("user1(3): @小助手(10001) 北京天气", "北京天气"),
+        ("user1(3): @小助手 北京天气", "北京天气"),
+        ("@bot北京天气", "北京天气"),
+        ("user1(3): @bot", ""),
+        ("user1(3):", ""),
+        ("user1(3): ", ""),
+        ("[群聊记录]\n小明(1): 早\n[提问] 消息号 5\nuser1(3): (没有文字)", ""),
+        ("[提问]\nuser1(3): [引用 bot(10001) 的「北京天气: 晴」] 谢谢", "谢谢"),
+        ("[转发内容]\n  小明(1): 早\nuser1(3): hi", "hi"),
+        ([{"type": "text", "text": "user1(3): hi"}, {"type": "image_url", "image_url": {}}], "hi"),
+        (None, ""),
+    ],
+)
+def test_the_last_one_to_speak_asks(content: Any, question: str) -> None:
+    assert read_question([user("before"), user(content)]).text == question
+
+
+def test_nobody_asks_nothing() -> None:
+    assert read_question([]) == Question("", "en")
+
+
+@pytest.mark.parametrize(
+    ("system", "content", "language"),
+    [
+        ("你是机器人", "user1(3): hello", "en"),
+        ("You are a bot", "小明(3): hello", "en"),
+        ("You are a bot", "user1(3): 你好", "zh"),
+        ("你是机器人", "user1(3): @bot", "zh"),
+        ("You are a bot", "user1(3): @bot", "en"),
+    ],
+)
+def test_the_answer_follows_the_language_of_the_question(system: str, content: str, language: str) -> None:
+    assert read_question([{"role": "system", "content": system}, user(content)]).language == language
+
+
+def test_only_what_came_after_the_question_counts() -> None:
+    old = [user("old"), {"role": "assistant", "content": None, "tool_calls": [call("1", "get_weather", "{}")]},
+           {"role": "tool", "tool_call_id": "1", "content": "old"}]  # fmt: skip
+    assert read_results([*old, user("new")]) == []
+    assert read_results(old) == [Result("get_weather", {}, "old")]
+
+
+def test_results_are_told_apart_from_errors() -> None:
+    messages = [
+        user("?"),
+        {"role": "assistant", "tool_calls": [call("1", "a", '{"x": 1}'), call("2", "b", "[]"), call("3", "c", "{")]},
+        {"role": "tool", "tool_call_id": "1", "content": "fine"},
+        {"role": "tool", "tool_call_id": "2", "content": "error: too slow [TOOL_TIMEOUT]"},
+        {"role": "tool", "tool_call_id": "3", "content": "Error: no idea"},
+        {"role": "tool", "tool_call_id": "4", "content": "whose is this"},
+    ]
+    assert read_results(messages) == [
+        Result("a", {"x": 1}, "fine"),
+        Result("b", {}, "error: too slow [TOOL_TIMEOUT]", failed=True, code="TOOL_TIMEOUT"),
+        Result("c", {}, "Error: no idea", failed=True),
+        Result("", {}, "whose is this"),
+    ]
+
+
+def test_calls_that_cannot_be_read_are_nobodys() -> None:
+    messages: list[dict[str, Any]] = [
+        {"role": "assistant", "tool_calls": [{"id": 1}, None]},
+        {"role": "tool", "tool_call_id": "1", "content": "x"},
+    ]
+    assert read_results(messages) == [Result("", {}, "x")]

@@ -1,0 +1,250 @@
+"""A house for the adapter to live in: a sink that records, a clock that stands still, and OneBot servers to play."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import orjson
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+
+from adapters.onebot.calls import Calls
+from adapters.onebot.peers import Peers
+from adapters.onebot.reverse_ws import ReverseServer
+from adapters.onebot.transport import OneBotTransport
+from bot.domain.events import Event
+
+CORPUS = Path(__file__).parents[4] / "shared" / "onebot" / "events"
+PATIENCE = 5.0  # seconds any test waits for what must happen
+TOKEN = "s3cret+token/="
+ACCOUNT = 10001
+
+Frame: TypeAlias = dict[str, Any]
+
+
+class RecordingSink:
+    """Keeps events; raises the errors it was given, one for each event, before it keeps anything."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.errors: list[Exception] = []
+        self._came = asyncio.Event()
+
+    async def handle(self, event: Event) -> None:
+        if self.errors:
+            raise self.errors.pop()
+        self.events.append(event)
+        self._came.set()
+
+    async def until(self, count: int) -> list[Event]:
+        """The events so far, once there are that many."""
+        async with asyncio.timeout(PATIENCE):
+            while len(self.events) < count:
+                self._came.clear()
+                await self._came.wait()
+        return self.events
+
+
+class StandingClock:
+    """A clock that does not move; who sleeps is woken by the test."""
+
+    def __init__(self) -> None:
+        self.sleeps: list[float] = []
+        self._sleepers: list[asyncio.Future[None]] = []
+        self._slept = asyncio.Event()
+
+    def now(self) -> float:
+        return 1_700_000_000.0
+
+    def monotonic(self) -> float:
+        return 0.0
+
+    async def sleep(self, seconds: float) -> None:
+        self.sleeps.append(seconds)
+        sleeper: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._sleepers.append(sleeper)
+        self._slept.set()
+        await sleeper
+
+    async def until(self, count: int) -> list[float]:
+        """The sleeps so far, once there are that many."""
+        async with asyncio.timeout(PATIENCE):
+            while len(self.sleeps) < count:
+                self._slept.clear()
+                await self._slept.wait()
+        return self.sleeps
+
+    def wake(self) -> None:
+        """Everybody has slept long enough."""
+        for sleeper in self._sleepers:
+            if not sleeper.done():
+                sleeper.set_result(None)
+        self._sleepers.clear()
+
+
+class FixedIds:
+    def trace(self) -> str:
+        return "t1"
+
+    def jitter(self) -> float:
+        return 1.0
+
+
+@dataclass
+class House:
+    """What the lead wires once in the composition root."""
+
+    sink: RecordingSink = field(default_factory=RecordingSink)
+    clock: StandingClock = field(default_factory=StandingClock)
+    ids: FixedIds = field(default_factory=FixedIds)
+    peers: Peers = field(default_factory=Peers)
+    calls: Calls = field(default_factory=lambda: Calls(boot="boot"))
+
+    @property
+    def transport(self) -> OneBotTransport:
+        return OneBotTransport(peers=self.peers, calls=self.calls)
+
+    def server(self, *, token: str = TOKEN, port: int = 0, introduced_within: float = 5.0) -> ReverseServer:
+        return ReverseServer(
+            host="127.0.0.1",
+            port=port,
+            token=token,
+            sink=self.sink,
+            peers=self.peers,
+            calls=self.calls,
+            clock=self.clock,
+            introduced_within=introduced_within,
+        )
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        """Wait until the condition holds; it is tried at every turn of the loop."""
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(PATIENCE):
+            while not condition():
+                turn: asyncio.Future[None] = loop.create_future()
+                loop.call_soon(turn.set_result, None)
+                await turn
+
+
+@pytest.fixture
+def deadline() -> float:
+    """Seconds a call waits; a test that wants the end of it parametrizes this."""
+    return 30.0
+
+
+@pytest.fixture
+def introduced_within() -> float:
+    """Seconds a connection has to say whose it is."""
+    return 5.0
+
+
+@pytest.fixture
+async def house(deadline: float) -> House:
+    return House(calls=Calls(boot="boot", deadline=deadline))
+
+
+@pytest.fixture
+async def server(house: House, introduced_within: float) -> AsyncIterator[ReverseServer]:
+    async with house.server(introduced_within=introduced_within) as server:
+        yield server
+
+
+class NapCat:
+    """Plays the OneBot side on one socket."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self.socket = socket
+
+    async def send(self, *frames: Frame) -> None:
+        for frame in frames:
+            await self.socket.send(orjson.dumps(frame), text=True)
+
+    async def receive(self) -> Frame:
+        async with asyncio.timeout(PATIENCE):
+            frame: Frame = json.loads(await self.socket.recv())
+        return frame
+
+    async def answer(self, call: Frame, data: object = None, **fields: object) -> None:
+        await self.send({"status": "ok", "retcode": 0, "data": data, "echo": call["echo"], **fields})
+
+    async def closed(self) -> int | None:
+        async with asyncio.timeout(PATIENCE):
+            await self.socket.wait_closed()
+        return self.socket.close_code
+
+
+Dial: TypeAlias = Callable[..., AbstractAsyncContextManager[NapCat]]
+
+
+@pytest.fixture
+def dial(server: ReverseServer, house: House) -> Dial:
+    """Dial the server as a OneBot server does; with `account`, wait until it is registered."""
+
+    @asynccontextmanager
+    async def connection(
+        account: int | None = ACCOUNT, *, path: str = "/onebot/v11/ws", role: str = "Universal", token: str = TOKEN
+    ) -> AsyncIterator[NapCat]:
+        headers = {"Authorization": f"Bearer {token}", "x-client-role": role}
+        if account is not None:
+            headers["X-Self-ID"] = str(account)
+        url = f"ws://127.0.0.1:{server.port}{path}"
+        async with connect(url, additional_headers=headers, proxy=None, compression=None, max_size=None) as socket:
+            yield NapCat(socket)
+
+    return connection
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Path:
+    """The folder of captured frames; a test that wants it is skipped where it is absent."""
+    if not CORPUS.is_dir():
+        pytest.skip("the corpus of OneBot events is not beside this repository")
+    return CORPUS
+
+
+# --- frames ---------------------------------------------------------------------------------------
+
+
+def message(text: str = "hi", *, message_id: int = 1, account: int = ACCOUNT, **fields: object) -> Frame:
+    """A group message as NapCat reports it."""
+    return {
+        "self_id": account,
+        "user_id": 20002,
+        "time": 1_776_056_153,
+        "message_id": message_id,
+        "message_type": "group",
+        "sub_type": "normal",
+        "sender": {"user_id": 20002, "nickname": "小明", "card": "", "role": "member"},
+        "message": [{"type": "text", "data": {"text": text}}],
+        "post_type": "message",
+        "group_id": 4242,
+        **fields,
+    }
+
+
+def lifecycle(account: int = ACCOUNT) -> Frame:
+    return {
+        "time": 1_764_033_403,
+        "self_id": account,
+        "post_type": "meta_event",
+        "meta_event_type": "lifecycle",
+        "sub_type": "connect",
+    }
+
+
+def heartbeat(*, online: bool | None = True, interval: int = 30_000, account: int = ACCOUNT) -> Frame:
+    status = {} if online is None else {"online": online, "good": True}
+    return {
+        "time": 1_764_033_440,
+        "self_id": account,
+        "post_type": "meta_event",
+        "meta_event_type": "heartbeat",
+        "status": status,
+        "interval": interval,
+    }

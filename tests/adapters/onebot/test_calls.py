@@ -1,0 +1,106 @@
+"""Calls and their answers."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import orjson
+import pytest
+
+from adapters.onebot.calls import Calls
+from adapters.onebot.peers import Role
+from adapters.onebot.protocol import MAX_FRAME, Reply
+from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
+from tests.adapters.onebot.conftest import PATIENCE
+
+
+class Line:
+    """A connection that keeps what is sent."""
+
+    account = 1
+    role = Role.UNIVERSAL
+    is_open = True
+
+    def __init__(self, *, refuses: bool = False) -> None:
+        self.sent: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._refuses = refuses
+
+    async def send(self, frame: bytes) -> None:
+        if self._refuses:
+            raise NotConnected("closed")
+        self.sent.put_nowait(orjson.loads(frame))
+
+    async def close(self, reason: str) -> None: ...
+
+    async def echo(self) -> str:
+        async with asyncio.timeout(PATIENCE):
+            echo: str = (await self.sent.get())["echo"]
+        return echo
+
+
+def ok(echo: str, data: object = None, *, final: bool = True) -> Reply:
+    return Reply(echo=echo, ok=True, retcode=0, data=data, final=final)
+
+
+async def test_answers_may_come_out_of_order() -> None:
+    calls, line = Calls(boot="b"), Line()
+    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
+        first = group.create_task(calls.make(line, "a", {}))
+        second = group.create_task(calls.make(line, "b", {}))
+        echoes = [await line.echo(), await line.echo()]
+        calls.answer(ok(echoes[1], "second"))
+        calls.answer(ok(echoes[0], "first"))
+    assert (first.result().data, second.result().data) == ("first", "second")
+
+
+async def test_echoes_differ_between_calls_and_between_processes() -> None:
+    line = Line()
+    for boot in ("one", "two"):
+        calls = Calls(boot=boot, deadline=0.0)
+        for _ in range(2):
+            with pytest.raises(ActionUnanswered):
+                await calls.make(line, "a", {})
+    echoes = [await line.echo() for _ in range(4)]
+    assert len(set(echoes)) == 4
+
+
+async def test_a_call_without_an_answer_has_an_unknown_outcome() -> None:
+    with pytest.raises(ActionUnanswered, match="get_msg"):
+        await Calls(boot="b", deadline=0.01).make(Line(), "get_msg", {})
+
+
+async def test_a_call_that_never_reached_the_wire_is_not_connected() -> None:
+    with pytest.raises(NotConnected):
+        await Calls(boot="b").make(Line(refuses=True), "get_msg", {})
+
+
+async def test_a_frame_no_server_would_take_is_refused_before_the_wire() -> None:
+    line = Line()
+    with pytest.raises(ActionRefused) as refused:
+        await Calls(boot="b").make(line, "send_msg", {"message": "x" * MAX_FRAME})
+    assert refused.value.retcode == 413
+    assert line.sent.empty()
+
+
+async def test_only_the_last_answer_of_a_stream_counts_and_a_second_one_is_ignored() -> None:
+    calls, line = Calls(boot="b"), Line()
+    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
+        call = group.create_task(calls.make(line, "download_file_stream", {}))
+        echo = await line.echo()
+        calls.answer(ok(echo, "chunk", final=False))
+        calls.answer(ok(echo, "whole"))
+        calls.answer(ok(echo, "again"))
+    assert call.result().data == "whole"
+    calls.answer(ok(echo, "late"))
+
+
+async def test_an_answer_to_a_cancelled_call_is_ignored() -> None:
+    calls, line = Calls(boot="b"), Line()
+    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
+        call = group.create_task(calls.make(line, "a", {}))
+        echo = await line.echo()
+        call.cancel()
+        calls.answer(ok(echo))
+    assert call.cancelled()
+    calls.answer(ok(echo))

@@ -1,0 +1,197 @@
+"""One socket: whatever comes, the next frame is read."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import orjson
+import pytest
+
+from adapters.onebot.peers import Account, Role
+from bot.domain.errors import NotConnected
+from bot.domain.events import MessageReceived, Noticed, Requested
+from tests.adapters.onebot.conftest import ACCOUNT, Dial, Frame, House, heartbeat, lifecycle, message
+from tests.adapters.onebot.test_protocol import frames_of
+
+MALFORMED: list[str | bytes] = [
+    "",
+    "ping",
+    "null",
+    "[]",
+    "{not-json",
+    '{"post_type":"message","message_type":"group","message":[{"type":"text"',
+    '{"post_type":["message"],"message":{}}',
+    '{"post_type":"message","message_type":"group","group_id":"x","user_id":[],"message":7}',
+    '{"status":"ok"}',
+    '{"status":"failed","retcode":1400,"echo":null,"wording":"JSON 解析失败"}',
+    '{"status":"failed","retcode":1403,"echo":null}',
+    b"\x00\xff\xfe",
+    b'{"a":"\xff"}',
+    "[" * 100_000,
+]
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+async def test_no_malformed_frame_ends_the_connection(house: House, dial: Dial) -> None:
+    async with dial() as napcat:
+        for frame in MALFORMED:
+            await napcat.socket.send(frame)
+        for broken in (b'{"self_id":\xff', b"\xed\xa0\x80"):
+            await napcat.socket.send(broken, text=True)  # a text frame that is not UTF-8
+        await napcat.send(message())
+        odd, event = await house.sink.until(2)
+        assert napcat.socket.close_code is None
+    assert isinstance(odd, Noticed)  # it has a post_type, if an odd one
+    assert isinstance(event, MessageReceived)
+
+
+async def test_events_in_binary_frames_are_read_too(house: House, dial: Dial) -> None:
+    async with dial() as napcat:
+        await napcat.socket.send(orjson.dumps(message()))
+        [event] = await house.sink.until(1)
+    assert isinstance(event, MessageReceived)
+
+
+@pytest.fixture
+def captured(corpus: Path) -> list[str]:
+    return [frame for file in sorted(corpus.glob("*.json")) for frame in frames_of(file)]
+
+
+async def test_every_captured_frame_passes_through_one_connection(
+    house: House, dial: Dial, captured: list[str]
+) -> None:
+    async with dial() as napcat:
+        for frame in captured:
+            await napcat.socket.send(frame)
+        await napcat.send(message("the last"))
+        await house.until(lambda: any("the last" in str(event) for event in house.sink.events))
+
+
+async def test_a_sink_that_raises_is_logged_and_the_next_event_is_delivered(
+    house: House, dial: Dial, caplog: pytest.LogCaptureFixture
+) -> None:
+    house.sink.errors.append(RuntimeError("a bug"))
+    async with dial() as napcat:
+        await napcat.send(message(message_id=1), message(message_id=2))
+        [event] = await house.sink.until(1)
+    assert isinstance(event, MessageReceived)
+    assert event.message_id == "2"
+    [record] = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert record.exc_info is not None
+
+
+async def test_an_event_without_an_account_belongs_to_the_connections(house: House, dial: Dial) -> None:
+    async with dial() as napcat:
+        await napcat.send({"post_type": "request", "request_type": "friend", "flag": "f", "user_id": "5"})
+        [event] = await house.sink.until(1)
+    assert isinstance(event, Requested)
+    assert (event.self_id, event.time) == (ACCOUNT, house.clock.now())
+
+
+async def test_events_of_another_account_are_delivered_and_warned_of_once(
+    house: House, dial: Dial, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with dial() as napcat:
+        await napcat.send(message(account=20002), heartbeat(account=20002, online=False), message(account=20002))
+        await house.sink.until(3)
+        assert house.transport.accounts() == (Account(ACCOUNT),)
+    assert len([text for text in warnings(caplog) if "20002" in text]) == 1
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        [heartbeat(online=False)],
+        [heartbeat(online=True), heartbeat(online=False), heartbeat(online=False), heartbeat(online=None)],
+        [{"post_type": "notice", "notice_type": "bot_offline", "self_id": ACCOUNT, "message": "被迫下线"}],
+    ],
+)
+async def test_an_account_that_goes_offline_is_told_once_and_loudly(
+    house: House, dial: Dial, caplog: pytest.LogCaptureFixture, frames: list[Frame]
+) -> None:
+    async with dial() as napcat:
+        await napcat.send(*frames)
+        await house.sink.until(len(frames))
+        assert house.transport.accounts() == (Account(ACCOUNT, online=False),)
+        assert len([text for text in warnings(caplog) if "offline" in text]) == 1
+        await napcat.send(heartbeat(online=True))
+        await house.sink.until(len(frames) + 1)
+        assert house.transport.accounts() == (Account(ACCOUNT, online=True),)
+
+
+async def test_three_missing_heartbeats_are_warned_of_and_the_connection_lives_on(
+    house: House, dial: Dial, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with dial() as napcat:
+        await napcat.send(heartbeat(interval=5000))
+        assert await house.clock.until(1) == [15.0]
+        await napcat.send(heartbeat(interval=5000))
+        await house.sink.until(2)
+        house.clock.wake()
+        assert await house.clock.until(2) == [15.0, 15.0]  # one came: all is well
+        assert not [text for text in warnings(caplog) if "heartbeat" in text]
+        house.clock.wake()
+        await house.until(lambda: [text for text in warnings(caplog) if "heartbeat" in text])
+        await napcat.send(message())
+        await house.sink.until(3)
+
+
+async def test_a_server_without_heartbeats_is_not_suspected(house: House, dial: Dial) -> None:
+    async with dial() as napcat:
+        await napcat.send(lifecycle(), heartbeat(interval=0), message())
+        await house.sink.until(3)
+        assert house.clock.sleeps == []
+
+
+@pytest.mark.parametrize("introduced_within", [0.0])
+async def test_a_quiet_server_is_asked_whose_it_is(house: House, dial: Dial) -> None:
+    async with dial(None, role="Api") as napcat:
+        call = await napcat.receive()
+        assert call["action"] == "get_login_info"
+        await napcat.answer(call, {"user_id": ACCOUNT, "nickname": "小助手"})
+        await house.until(lambda: house.transport.accounts() == (Account(ACCOUNT),))
+
+
+@pytest.mark.parametrize("introduced_within", [0.0])
+@pytest.mark.parametrize("fields", [{"status": "failed", "retcode": 1404}, {"data": None}])
+async def test_a_server_that_will_not_say_whose_it_is_may_still_show_it(
+    house: House, dial: Dial, fields: Frame
+) -> None:
+    async with dial(None) as napcat:
+        await napcat.answer(await napcat.receive(), **fields)
+        await napcat.send(message())
+        await house.sink.until(1)
+        assert house.transport.accounts() == (Account(ACCOUNT),)
+
+
+@pytest.mark.parametrize(("introduced_within", "deadline"), [(0.0, 0.01)])
+async def test_a_server_that_does_not_answer_at_all_is_warned_of(
+    house: House, dial: Dial, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with dial(None):
+        await house.until(lambda: [text for text in warnings(caplog) if "whose" in text])
+
+
+async def test_a_closed_connection_takes_nothing(house: House, dial: Dial) -> None:
+    async with dial():
+        peer = house.peers.caller(ACCOUNT)
+    await house.until(lambda: not peer.is_open)
+    with pytest.raises(NotConnected):
+        await peer.send(b"{}")
+    assert (peer.account, peer.role) == (ACCOUNT, Role.UNIVERSAL)
+
+
+async def test_heartbeats_are_never_logged_above_debug_and_text_never_at_all(
+    house: House, dial: Dial, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, logger="adapters")
+    async with dial() as napcat:
+        await napcat.send(heartbeat(), message("机密的话"))
+        await house.sink.until(2)
+    records = [record for record in caplog.records if record.name.startswith("adapters")]
+    assert [record.levelname for record in records if "heartbeat" in record.getMessage()] == ["DEBUG"]
+    assert not [record for record in records if "机密的话" in record.getMessage()]

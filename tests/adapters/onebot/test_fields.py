@@ -1,0 +1,89 @@
+"""Untrusted JSON, field by field."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.onebot.fields import clean, dump, load, mapping, number, sequence, text
+
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (r'"a\ud800b"', "a�b"),
+        (r'"a\udc00\ud83d\ude00"', "a�😀"),
+        (r'"\ud83d\ud83d\ude00"', "�😀"),
+        (r'"a\u0000b"', "ab"),
+        (r'"a\\u0000b\\ud800"', r"a\u0000b\ud800"),
+        (r'"\\\u0000"', "\\"),
+        (b'"a\xffb"', "a�b"),
+        (b'"\xed\xa0\x80"', "���"),
+        ('"a\ud800b"', "a���b"),
+        (b'"plain"', "plain"),
+    ],
+)
+def test_what_is_not_unicode_is_replaced_and_nul_is_left_out(raw: str | bytes, expected: str) -> None:
+    assert load(raw) == expected
+
+
+@pytest.mark.parametrize("raw", [b"", b"{not-json", "ping", '{"a":', b"\x00\x01", b'{"a":NaN}', b"[" * 5000])
+def test_what_is_no_json_is_a_value_error(raw: str | bytes) -> None:
+    with pytest.raises(json.JSONDecodeError):
+        load(raw)
+
+
+@given(st.text(st.characters(exclude_characters="\0")))
+def test_what_json_writes_is_read_as_it_was_with_half_surrogates_replaced(said: str) -> None:
+    assert load(json.dumps(said)) == said.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+@given(st.text())
+def test_cleaned_text_can_go_anywhere(said: str) -> None:
+    cleaned = clean(said)
+    assert "\0" not in cleaned
+    assert cleaned.encode().decode() == cleaned
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")))
+def test_clean_text_stays_as_it_is(said: str) -> None:
+    assert clean(said) is said or clean(said) == said
+
+
+@given(ANY_JSON)
+def test_every_field_can_be_read_as_anything(value: object) -> None:
+    assert isinstance(text(value), str)
+    assert isinstance(number(value), int)
+    assert isinstance(mapping(value), dict)
+    assert isinstance(sequence(value), list)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("12", 12), (" -7 ", -7), (12, 12), (12.9, 12), (True, 0), ("twelve", 0), ("١٢", 0), ("", 0), (None, 0), ([], 0)],
+)
+def test_numbers_come_as_numbers_or_as_text(value: object, expected: int) -> None:
+    assert number(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(12345, "12345"), (None, ""), (False, ""), ("x", "x"), ({"a": [1]}, '{"a":[1]}')]
+)
+def test_text_comes_as_anything(value: object, expected: str) -> None:
+    assert text(value) == expected
+
+
+def test_what_nests_too_deeply_is_not_kept() -> None:
+    deep: list[object] = []
+    for _ in range(500):
+        deep = [deep]
+    assert dump(deep) == "{}"

@@ -1,0 +1,105 @@
+"""Who is connected, as what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from adapters.onebot.peers import Account, Peers, Role
+from bot.domain.errors import NotConnected
+
+
+@dataclass(eq=False)
+class Line:
+    """A connection without a socket."""
+
+    account: int = 1
+    role: Role = Role.UNIVERSAL
+    is_open: bool = True
+
+    async def send(self, frame: bytes) -> None: ...
+
+    async def close(self, reason: str) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("name", "role"),
+    [
+        ("Api", Role.API),
+        ("EVENT", Role.EVENT),
+        (" universal ", Role.UNIVERSAL),
+        ("", Role.UNIVERSAL),
+        ("x", Role.UNIVERSAL),
+    ],
+)
+def test_a_role_is_read_in_any_spelling(name: str, role: Role) -> None:
+    assert Role.read(name) is role
+
+
+def test_the_newest_connection_of_an_account_wins() -> None:
+    peers, old, new = Peers(), Line(), Line()
+    assert peers.join(old) is None
+    assert peers.join(new) is old
+    assert peers.caller(1) is new
+
+
+def test_a_replaced_connection_that_leaves_takes_nothing_with_it() -> None:
+    peers, old, new = Peers(), Line(), Line()
+    peers.join(old)
+    peers.join(new)
+    peers.leave(old)
+    assert peers.caller(1) is new
+
+
+def test_calls_never_go_to_an_event_connection() -> None:
+    peers, api = Peers(), Line(role=Role.API)
+    peers.join(api)
+    peers.join(Line(role=Role.EVENT))
+    assert peers.caller(1) is api
+
+
+def test_calls_go_to_the_newest_of_the_open_connections() -> None:
+    peers, api, universal = Peers(), Line(role=Role.API), Line()
+    peers.join(api)
+    peers.join(universal)
+    assert peers.caller(1) is universal
+    universal.is_open = False
+    assert peers.caller(1) is api
+
+
+@pytest.mark.parametrize("line", [None, Line(account=2), Line(role=Role.EVENT), Line(is_open=False)])
+def test_an_account_without_an_open_connection_for_calls_is_not_connected(line: Line | None) -> None:
+    peers = Peers()
+    if line is not None:
+        peers.join(line)
+    with pytest.raises(NotConnected):
+        peers.caller(1)
+
+
+def test_accounts_are_those_that_can_be_asked_with_what_was_last_said_of_them() -> None:
+    peers = Peers()
+    for line in (Line(), Line(account=2), Line(account=2, role=Role.API), Line(account=3, role=Role.EVENT)):
+        peers.join(line)
+    peers.hear(2, online=False)
+    assert peers.accounts() == (Account(1, None), Account(2, online=False))
+
+
+def test_only_a_change_is_news() -> None:
+    peers = Peers()
+    heard = [peers.hear(1, online=online) for online in (True, False, False, True)]
+    assert heard == [False, True, False, True]
+
+
+def test_what_was_said_of_an_account_is_forgotten_with_its_last_connection() -> None:
+    peers, api, events = Peers(), Line(role=Role.API), Line(role=Role.EVENT)
+    peers.join(api)
+    peers.join(events)
+    peers.hear(1, online=False)
+    peers.leave(api)
+    peers.join(api)
+    assert peers.accounts() == (Account(1, online=False),)
+    peers.leave(api)
+    peers.leave(events)
+    peers.join(api)
+    assert peers.accounts() == (Account(1, None),)

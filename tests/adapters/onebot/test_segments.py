@@ -1,0 +1,185 @@
+"""Messages on the wire and off it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.onebot.segments import read_message, write_segments
+from bot.domain.actions import Attachment, MediaKind, SendSegment
+from bot.domain.segments import (
+    Card,
+    Contact,
+    Dice,
+    Face,
+    File,
+    Forward,
+    Image,
+    Keyboard,
+    Link,
+    Location,
+    Markdown,
+    Mention,
+    MentionAll,
+    Poke,
+    Quote,
+    Record,
+    Rps,
+    Segment,
+    Sticker,
+    Text,
+    Transfer,
+    Unsupported,
+    Video,
+)
+from tests.adapters.onebot.test_fields import ANY_JSON
+
+CLEAN = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1)
+QQ = st.integers(1, 2**53)
+SAID = st.one_of(
+    st.builds(Text, CLEAN), st.builds(Mention, QQ), st.just(MentionAll()), st.builds(Face, st.integers(0, 500).map(str))
+)
+
+
+@given(st.lists(SAID), st.none() | st.builds(Quote, st.integers().map(str)))
+def test_what_is_written_is_read_as_it_was(said: list[SendSegment], quote: Quote | None) -> None:
+    whole = (quote, *said) if quote else tuple(said)
+    assert read_message(write_segments(whole)) == whole
+    assert read_message(json.dumps(write_segments(whole))) == whole or not whole
+
+
+@given(ANY_JSON | st.lists(st.fixed_dictionaries({"type": st.sampled_from(["text", "at", "json"]), "data": ANY_JSON})))
+def test_nothing_makes_reading_raise(message: object) -> None:
+    assert isinstance(read_message(message), tuple)
+
+
+def test_a_quote_is_written_first_wherever_it_stood() -> None:
+    assert write_segments((Text("好的"), Quote("-5"))) == [
+        {"type": "reply", "data": {"id": "-5"}},
+        {"type": "text", "data": {"text": "好的"}},
+    ]
+
+
+def test_text_is_never_written_as_code() -> None:
+    said = "[CQ:at,qq=all][CQ:image,file=file:///etc/passwd]"
+    assert write_segments((Text(said),)) == [{"type": "text", "data": {"text": said}}]
+
+
+def test_empty_and_impossible_text_does_not_reach_the_wire() -> None:
+    assert write_segments((Text(""), Text("\0"), Text("a\ud800"))) == [{"type": "text", "data": {"text": "a�"}}]
+
+
+@pytest.mark.parametrize("kind", ["image", "record", "video"])
+def test_a_medium_is_written_with_its_source(kind: MediaKind) -> None:
+    assert write_segments((Attachment(kind, "base64://aGk=", "x.png"),)) == [
+        {"type": kind, "data": {"file": "base64://aGk="}}
+    ]
+
+
+def test_a_file_is_written_with_its_name() -> None:
+    written = write_segments((Attachment("file", "file:///shared/report.pdf", "报告.pdf"), MentionAll(), Mention(123)))
+    assert written == [
+        {"type": "file", "data": {"file": "file:///shared/report.pdf", "name": "报告.pdf"}},
+        {"type": "at", "data": {"qq": "all"}},
+        {"type": "at", "data": {"qq": "123"}},
+    ]
+
+
+PROMPT = json.dumps({"app": "x", "prompt": "[分享]晴天", "meta": {"music": {"title": "晴天", "desc": "歌手"}}})
+TITLE = json.dumps({"app": "x", "meta": {"a": None, "detail_1": {"title": "", "desc": "一个视频"}}})
+
+RECEIVED: list[tuple[str, dict[str, Any] | None, Segment | None]] = [
+    ("text", {"text": "hi"}, Text("hi")),
+    ("text", {"text": 12345}, Text("12345")),
+    ("text", {"text": ""}, None),
+    ("text", None, None),
+    ("at", {"qq": "123", "name": "@小明"}, Mention(123, "小明")),
+    ("at", {"qq": 123}, Mention(123)),
+    ("at", {"qq": "all"}, MentionAll()),
+    ("at", {"qq": None}, Unsupported("at", '{"qq":null}')),
+    ("reply", {"id": -5}, Quote("-5")),
+    ("reply", {}, Unsupported("reply", "{}")),
+    ("face", {"id": "311", "raw": {"faceText": "[打call]"}, "chainCount": None}, Face("311", "[打call]")),
+    ("face", {"id": 14, "large": False}, Face("14")),
+    (
+        "image",
+        {"summary": "[动画表情]", "file": "A.jpg", "sub_type": 1, "url": "https://x/1", "file_size": "466"},
+        Image("A.jpg", "https://x/1", "[动画表情]", 466, sticker=True),
+    ),
+    ("image", {"file": "A.png", "subType": 0, "url": ""}, Image("A.png")),
+    ("image", {"file": "https://x/1", "filename": "A.jpg", "subType": 1}, Image("A.jpg", "https://x/1", sticker=True)),
+    (
+        "image",
+        {"emoji_id": "3a", "emoji_package_id": 24, "key": "k", "summary": "[摸头]", "url": "https://x/2", "file": "3a"},
+        Sticker("3a", "24", "k", "[摸头]", "https://x/2"),
+    ),
+    ("mface", {"emoji_id": "3a", "emoji_package_id": "24", "key": "k"}, Sticker("3a", "24", "k")),
+    ("record", {"file": "v.amr", "path": "/q/v.amr", "url": "", "file_size": "9"}, Record("v.amr", "", "/q/v.amr", 9)),
+    ("record", {"file": "https://x/v.silk"}, Record("https://x/v.silk", "https://x/v.silk")),
+    ("video", {"file": "v.mp4", "url": "https://x/v", "file_size": -1}, Video("v.mp4", "https://x/v")),
+    ("file", {"file": "a.txt", "file_id": "/b", "file_size": "3"}, File("a.txt", "/b", "", 3)),
+    ("file", {"name": "r.pdf", "url": "https://x/r"}, File("r.pdf", "", "https://x/r")),
+    ("file", {"file_name": "r", "file_hash": "h"}, File("r", "h")),
+    ("forward", {"id": "7436377759204399490"}, Forward("7436377759204399490")),
+    ("forward", {"id": "1", "content": [{"a": 1}]}, Forward("1", '[{"a":1}]')),
+    ("forward", {"id": "1", "content": "[object Object]"}, Forward("1")),
+    ("json", {"data": PROMPT}, Card("json", PROMPT, "[分享]晴天")),
+    ("json", {"data": TITLE}, Card("json", TITLE, "一个视频")),
+    ("json", {"data": {"desc": "音乐"}}, Card("json", '{"desc":"音乐"}', "音乐")),
+    ("json", {"data": ""}, Card("json")),
+    ("json", {"data": "{"}, Card("json", "{")),
+    ("xml", {"data": '<msg brief="[a &amp; b]"/>'}, Card("xml", '<msg brief="[a &amp; b]"/>', "[a & b]")),
+    ("xml", {"data": "<msg/>"}, Card("xml", "<msg/>")),
+    ("miniapp", {"data": PROMPT}, Card("miniapp", PROMPT, "[分享]晴天")),
+    ("markdown", {"content": "# 标题"}, Markdown("# 标题")),
+    (
+        "keyboard",
+        {"rows": [{"buttons": [{"render_data": {"label": "今日"}}, {}, None]}, None, {"buttons": 1}]},
+        Keyboard(("今日",)),
+    ),
+    ("dice", {"result": 3}, Dice("3")),
+    ("rps", {}, Rps()),
+    ("poke", {"type": "1", "id": "-1"}, Poke("1", "-1")),
+    ("shake", None, Poke("shake")),
+    ("contact", {"type": "group", "id": 4242}, Contact("group", "4242")),
+    ("location", {"lat": 39.9, "lon": "116.4", "title": "t"}, Location("t", "", "39.9", "116.4")),
+    ("share", {"url": "https://x", "title": "t"}, Link("share", "t", "https://x")),
+    ("music", {"type": "163", "id": 28949129}, Link("music", content="163 28949129")),
+    ("onlinefile", {"msgId": "1", "fileName": "a"}, Transfer("onlinefile", "a", "1")),
+    ("flashtransfer", {"fileSetId": "d3"}, Transfer("flashtransfer", "", "d3")),
+    ("flash_file", {"title": "t", "file_set_id": "d4"}, Transfer("flash_file", "t", "d4")),
+    ("future_segment", {"k": {"n": [1, None]}}, Unsupported("future_segment", '{"k":{"n":[1,null]}}')),
+]
+
+
+@pytest.mark.parametrize(("kind", "data", "expected"), RECEIVED)
+def test_every_kind_of_segment_is_read(kind: str, data: object, expected: Segment | None) -> None:
+    assert read_message([{"type": kind, "data": data}]) == (() if expected is None else (expected,))
+
+
+LIST = [{"type": "at", "data": {"qq": "1"}}, {"type": "text", "data": {"text": " hi"}}]
+
+
+@pytest.mark.parametrize(
+    "message", [LIST, json.dumps(LIST), "[CQ:at,qq=1] hi", [LIST[0], " hi"], [{}, None, 5, *LIST, {"data": {}}]]
+)
+def test_every_form_of_a_message_is_read(message: object) -> None:
+    assert read_message(message) == (Mention(1), Text(" hi"))
+
+
+def test_one_object_is_a_message_too() -> None:
+    assert read_message(LIST[1]) == (Text(" hi"),)
+
+
+@pytest.mark.parametrize("message", [None, "", [], {}, 5, True])
+def test_what_is_no_message_is_empty(message: object) -> None:
+    assert read_message(message) == ()
+
+
+@pytest.mark.parametrize("said", ['{"type":"at","data":{"qq":"all"}}', "[1, 2]", '["a"]', "[]", "[not json", "[{}]"])
+def test_what_a_person_typed_is_never_taken_for_segments(said: str) -> None:
+    assert read_message(said) == (Text(said),)

@@ -1,0 +1,161 @@
+"""The port over real sockets: what is sent, what is asked, and what comes of it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from bot.domain.actions import Attachment, SendMessage
+from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected, TransportError
+from bot.domain.events import Conversation
+from bot.domain.segments import Text
+from tests.adapters.onebot.conftest import ACCOUNT, PATIENCE, Dial, Frame, House, NapCat, message
+
+GROUP = Conversation(ACCOUNT, "group", 4242)
+HELLO = SendMessage(GROUP, (Text("hello"),))
+TIMED_OUT = 'Timeout: NTEvent serviceAndMethod:NodeIKernelMsgService/sendMsg EventRet:\n{"result":%d}'
+
+
+async def answered(napcat: NapCat, data: object = None, **fields: object) -> Frame:
+    """Answer the next call; the call."""
+    call = await napcat.receive()
+    await napcat.answer(call, data, **fields)
+    return call
+
+
+async def test_a_message_is_sent_and_its_id_comes_back(house: House, dial: Dial) -> None:
+    async with dial() as napcat, asyncio.TaskGroup() as group:
+        sending = group.create_task(house.transport.send(HELLO))
+        call = await answered(napcat, {"message_id": -1541043078})
+    assert sending.result() == "-1541043078"
+    assert call["action"] == "send_group_msg"
+    assert call["params"] == {"group_id": 4242, "message": [{"type": "text", "data": {"text": "hello"}}]}
+
+
+async def test_two_sends_answered_in_the_wrong_order_get_their_own_ids(house: House, dial: Dial) -> None:
+    async with dial() as napcat, asyncio.TaskGroup() as group:
+        first = group.create_task(house.transport.send(HELLO))
+        one = await napcat.receive()
+        second = group.create_task(house.transport.send(HELLO))
+        two = await napcat.receive()
+        await napcat.answer(two, {"message_id": 2})
+        await napcat.answer(one, {"message_id": 1})
+    assert (first.result(), second.result()) == ("1", "2")
+
+
+async def test_an_answer_may_come_over_the_next_connection(house: House, dial: Dial) -> None:
+    async with asyncio.TaskGroup() as group:
+        async with dial() as napcat:
+            sending = group.create_task(house.transport.send(HELLO))
+            call = await napcat.receive()
+        await house.until(lambda: not house.transport.accounts())
+        async with dial() as napcat:
+            await napcat.answer(call, {"message_id": 7})
+            async with asyncio.timeout(PATIENCE):
+                assert await sending == "7"
+
+
+@pytest.mark.parametrize("deadline", [0.05])
+async def test_a_send_without_an_answer_in_time_may_have_been_done(house: House, dial: Dial) -> None:
+    async with dial() as napcat:
+        with pytest.raises(ActionUnanswered):
+            await house.transport.send(HELLO)
+        await napcat.answer(await napcat.receive(), {"message_id": 1})  # too late, and nobody minds
+
+
+@pytest.mark.parametrize("deadline", [0.2])
+async def test_a_send_whose_connection_dies_is_unanswered_at_its_deadline(house: House, dial: Dial) -> None:
+    async with asyncio.TaskGroup() as group, dial() as napcat:
+        sending = group.create_task(outcome(house))
+        await napcat.receive()
+    assert isinstance(sending.result(), ActionUnanswered)
+
+
+async def outcome(house: House) -> TransportError | str:
+    try:
+        return await house.transport.send(HELLO)
+    except TransportError as error:
+        return error
+
+
+async def test_without_a_connection_nothing_is_written(house: House, dial: Dial) -> None:
+    with pytest.raises(NotConnected, match=str(ACCOUNT)):
+        await house.transport.send(HELLO)
+    async with dial(20002), dial(role="Event"):
+        with pytest.raises(NotConnected):
+            await house.transport.send(HELLO)
+
+
+@pytest.mark.parametrize(
+    ("retcode", "wording", "kind"),
+    [
+        (1200, "消息体无法解析", ActionRefused),
+        (1200, TIMED_OUT % 0, ActionUnanswered),
+        (1200, TIMED_OUT % 120, ActionRefused),
+        (120, "", ActionRefused),
+        (200, "", ActionRefused),
+    ],
+)
+async def test_a_refused_send_says_why(
+    house: House, dial: Dial, retcode: int, wording: str, kind: type[Exception]
+) -> None:
+    async with dial() as napcat, asyncio.TaskGroup() as group:
+        sending = group.create_task(outcome(house))
+        await answered(napcat, None, status="failed", retcode=retcode, message=wording)
+    error = sending.result()
+    assert type(error) is kind
+    if isinstance(error, ActionRefused):
+        assert (error.action, error.retcode, error.wording) == ("send_group_msg", retcode, wording)
+
+
+async def test_a_message_is_looked_up_by_its_id(house: House, dial: Dial) -> None:
+    async with dial() as napcat, asyncio.TaskGroup() as group:
+        looking = group.create_task(house.transport.get_message(ACCOUNT, "-77"))
+        call = await answered(napcat, message("hi", message_id=-77, post_type="message_sent", user_id=ACCOUNT))
+    assert call["params"] == {"message_id": -77}
+    found = looking.result()
+    assert found is not None
+    assert (found.message_id, found.is_own, found.segments) == ("-77", True, (Text("hi"),))
+
+
+@pytest.mark.parametrize("message_id", ["abc", "99999999999999999999"])
+async def test_an_unknown_message_is_none(house: House, dial: Dial, message_id: str) -> None:
+    async with dial() as napcat, asyncio.TaskGroup() as group:
+        looking = group.create_task(house.transport.get_message(ACCOUNT, message_id))
+        call = await answered(napcat, None, status="failed", retcode=1200, message="消息不存在")
+    assert looking.result() is None
+    assert call["params"] == {"message_id": message_id}
+
+
+async def test_a_forward_is_opened(house: House, dial: Dial) -> None:
+    async with dial() as napcat, asyncio.TaskGroup() as group:
+        opening = group.create_task(house.transport.get_forward(ACCOUNT, "7436377759204399490"))
+        call = await answered(napcat, {"messages": [message("一"), message("二")]})
+    assert call["params"] == {"id": "7436377759204399490", "message_id": "7436377759204399490"}
+    assert [node.segments for node in opening.result()] == [(Text("一"),), (Text("二"),)]
+
+
+async def test_any_action_can_be_called_and_its_refusal_is_typed(house: House, dial: Dial) -> None:
+    async with dial() as napcat, asyncio.TaskGroup() as group:
+        calling = group.create_task(house.transport.call(ACCOUNT, "get_status", {}))
+        await answered(napcat, {"online": True})
+        assert await calling == {"online": True}
+        refused = group.create_task(refusal(house))
+        await answered(napcat, None, status="failed", retcode=404)
+    assert refused.result().retcode == 404
+
+
+async def refusal(house: House) -> ActionRefused:
+    with pytest.raises(ActionRefused) as refused:
+        await house.transport.call(ACCOUNT, "no_such_action", {})
+    return refused.value
+
+
+async def test_ten_mebibytes_go_out_in_one_frame(house: House, dial: Dial) -> None:
+    source = "base64://" + "A" * (10 * 2**20)
+    async with dial() as napcat, asyncio.TaskGroup() as group:
+        sending = group.create_task(house.transport.send(SendMessage(GROUP, (Attachment("image", source),))))
+        call = await answered(napcat, {"message_id": 1})
+    assert sending.result() == "1"
+    assert call["params"]["message"][0]["data"]["file"] == source

@@ -1,0 +1,144 @@
+"""What the tests of the model client share: the recorded exchanges, and a model server that plays what it is told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from adapters.openai.client import make_session
+
+PROVIDERS = Path(__file__).parents[4] / "shared" / "providers"
+
+Play = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One recorded answer and what must be read from it."""
+
+    name: str
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    expect: Mapping[str, Any]
+
+
+@pytest.fixture(scope="session")
+def recorded() -> tuple[Exchange, ...]:
+    """All recorded exchanges with real vendors."""
+    files = sorted((PROVIDERS / "recorded").glob("*.json"))
+    if not files:
+        pytest.skip("the recorded exchanges (shared/providers) are not here")
+    exchanges = []
+    for file in files:
+        data = json.loads(file.read_text())
+        response = data["response"]
+        exchange = Exchange(
+            file.stem, response["status"], response["headers"], response["body"].encode(), data["expect"]
+        )
+        exchanges.append(exchange)
+    return tuple(exchanges)
+
+
+@pytest.fixture(scope="session")
+def quoted_errors() -> tuple[Mapping[str, Any], ...]:
+    """Error bodies that people quoted, each with the kind it is."""
+    file = PROVIDERS / "quoted_errors.json"
+    if not file.exists():
+        pytest.skip("the quoted errors (shared/providers) are not here")
+    return tuple(json.loads(file.read_text()))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request as the server got it."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Vendor:
+    """A real HTTP server on the loopback; `plays` are its answers in order, the last one for ever."""
+
+    url: str = ""
+    plays: list[Play] = field(default_factory=list)
+    asked: list[Asked] = field(default_factory=list)
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        self.asked.append(Asked(request.path_qs, dict(request.headers), await request.json()))
+        play = self.plays.pop(0) if len(self.plays) > 1 else self.plays[0]
+        return await play(request)
+
+    def say(self, *pieces: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
+        """Answer with these pieces and an orderly end."""
+
+        async def play(request: web.Request) -> web.StreamResponse:
+            response = web.StreamResponse(status=status, headers=headers or {"Content-Type": "text/event-stream"})
+            await response.prepare(request)
+            for piece in pieces:
+                await response.write(piece)
+            return response
+
+        self.plays.append(play)
+
+    def stall(self, *pieces: bytes) -> None:
+        """Answer with these pieces and then neither more nor an end."""
+
+        async def play(request: web.Request) -> web.StreamResponse:
+            response = web.StreamResponse()
+            await response.prepare(request)
+            for piece in pieces:
+                await response.write(piece)
+            await self.over.wait()
+            return response
+
+        self.plays.append(play)
+
+    def cut(self, *pieces: bytes) -> None:
+        """Answer with these pieces and then break the connection."""
+
+        async def play(request: web.Request) -> web.StreamResponse:
+            response = web.StreamResponse()
+            await response.prepare(request)
+            for piece in pieces:
+                await response.write(piece)
+            assert request.transport is not None
+            request.transport.close()
+            return response
+
+        self.plays.append(play)
+
+
+@pytest.fixture
+async def vendor() -> AsyncIterator[Vendor]:
+    """A model server that answers nothing yet."""
+    vendor = Vendor()
+    application = web.Application(client_max_size=2**26)
+    application.router.add_post("/{path:.*}", vendor.handle)
+    runner = web.AppRunner(application, shutdown_timeout=1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    host, port = runner.addresses[0][:2]
+    vendor.url = f"http://{host}:{port}/v1"
+    yield vendor
+    vendor.over.set()
+    await runner.cleanup()
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    """The session the models of a test share."""
+    async with make_session() as session:
+        yield session

@@ -1,0 +1,393 @@
+"""One attempt against a real server: what is sent, what is read, and what each way of failing is called."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from adapters.openai.client import MAX_ANSWER, OpenAIModel, Timeouts
+from bot.domain.chat import FinishReason, ModelRequest, ToolSpec, Usage, UserMessage
+from bot.domain.errors import (
+    ContextOverflow,
+    ModelAuth,
+    ModelBilling,
+    ModelError,
+    ModelNotFound,
+    ModelOverloaded,
+    ModelRateLimited,
+    ModelRejected,
+    ModelTransport,
+)
+from bot.domain.ports import ChatModel
+from tests.adapters.openai.conftest import Vendor
+
+KEY = "sk-secret-0123456789"
+QUESTION = ModelRequest((UserMessage("hi"),))
+
+
+def event(text: str, finish: str = "null") -> bytes:
+    return b'data: {"id":"r","choices":[{"index":0,"delta":{"content":"%b"},"finish_reason":%b}]}\n\n' % (
+        text.encode(),
+        finish.encode(),
+    )
+
+
+USAGE = b'data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":1}}\n\n'
+DONE = b"data: [DONE]\n\n"
+STREAM = (event("hel"), event("lo", '"stop"'), USAGE, DONE)
+WHOLE = b'{"choices":[{"message":{"content":"hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3}}'
+
+Make = Callable[..., OpenAIModel]
+
+
+@pytest.fixture
+def make(vendor: Vendor, session: aiohttp.ClientSession) -> Make:
+    """A model at the vendor, unless told otherwise."""
+
+    def make(
+        *,
+        base_url: str = "",
+        api_key: str = KEY,
+        timeouts: Timeouts | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> OpenAIModel:
+        return OpenAIModel(
+            session=session, base_url=base_url or vendor.url, api_key=api_key, model="m", timeouts=timeouts, now=now
+        )
+
+    return make
+
+
+async def fail(model: ChatModel) -> ModelError:
+    """The error the model answers with."""
+    with pytest.raises(ModelError) as caught:
+        async with asyncio.timeout(10):
+            await model.complete(QUESTION)
+    assert KEY not in str(caught.value)
+    return caught.value
+
+
+# --- what is sent ---------------------------------------------------------------------------------
+
+
+async def test_the_request_is_what_was_agreed_to_the_letter(vendor: Vendor, make: Make) -> None:
+    vendor.say(*STREAM)
+    await make().complete(QUESTION)
+    [asked] = vendor.asked
+    assert asked.path == "/v1/chat/completions"
+    assert asked.body == {
+        "model": "m",
+        "messages": [{"role": "user", "content": "hi"}],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    assert asked.headers["Authorization"] == f"Bearer {KEY}"
+    assert asked.headers["Content-Type"] == "application/json"
+
+
+async def test_an_empty_key_sends_no_authorization_and_a_pasted_key_loses_its_blanks(
+    vendor: Vendor, make: Make
+) -> None:
+    vendor.say(*STREAM)
+    await make(api_key="").complete(QUESTION)
+    await make(api_key=" sk-a\n").complete(QUESTION)
+    assert "Authorization" not in vendor.asked[0].headers
+    assert vendor.asked[1].headers["Authorization"] == "Bearer sk-a"
+
+
+async def test_tools_are_sent_when_there_are_any(vendor: Vendor, make: Make) -> None:
+    vendor.say(*STREAM)
+    tool = ToolSpec("f", "Does it.", {"type": "object", "properties": {}})
+    await make().complete(ModelRequest(QUESTION.messages, (tool,)))
+    assert [item["function"]["name"] for item in vendor.asked[0].body["tools"]] == ["f"]
+
+
+async def test_a_request_with_large_pictures_is_sent_whole(vendor: Vendor, make: Make) -> None:
+    vendor.say(*STREAM)
+    picture = "data:image/png;base64," + "A" * 3_000_000
+    await make().complete(ModelRequest((UserMessage("", images=(picture,)),)))
+    assert vendor.asked[0].body["messages"][0]["content"][0]["image_url"]["url"] == picture
+
+
+async def test_6_19_a_far_host_is_asked_through_the_proxy(
+    vendor: Vendor, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", vendor.url.removesuffix("/v1"))
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    vendor.say(*STREAM)
+    await make(base_url="http://model.example/v1").complete(QUESTION)
+    assert vendor.asked[0].headers["Host"] == "model.example"
+
+
+# --- what is read ---------------------------------------------------------------------------------
+
+
+async def test_a_stream_is_read(vendor: Vendor, make: Make) -> None:
+    vendor.say(*STREAM)
+    completion = await make().complete(QUESTION)
+    assert completion.message.text == "hello"
+    assert (completion.finish, completion.usage) == (FinishReason.STOP, Usage(prompt=3, completion=1))
+
+
+async def test_plain_json_is_read_though_a_stream_was_asked_for(vendor: Vendor, make: Make) -> None:
+    vendor.say(WHOLE[:20], WHOLE[20:], headers={"Content-Type": "application/json"})
+    assert (await make().complete(QUESTION)).message.text == "hello"
+
+
+@pytest.mark.parametrize("kind", ["application/octet-stream", "application/json", "text/html"])
+async def test_1_14_a_wrong_content_type_changes_nothing(vendor: Vendor, make: Make, kind: str) -> None:
+    vendor.say(*STREAM, headers={"Content-Type": kind})
+    vendor.say(WHOLE, headers={"Content-Type": kind})
+    model = make()
+    assert (await model.complete(QUESTION)).message.text == "hello"
+    assert (await model.complete(QUESTION)).message.text == "hello"
+
+
+async def test_1_13_keep_alive_blanks_before_an_answer_are_signs_of_life(vendor: Vendor, make: Make) -> None:
+    vendor.say(*[b"\n         \n"] * 50, WHOLE)
+    vendor.say(*[b": keep-alive\n\n"] * 50, *STREAM)
+    model = make()
+    assert (await model.complete(QUESTION)).message.text == "hello"
+    assert (await model.complete(QUESTION)).message.text == "hello"
+
+
+async def test_a_compressed_stream_is_read(vendor: Vendor, make: Make) -> None:
+    async def play(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        response.enable_compression(web.ContentCoding.gzip)
+        await response.prepare(request)
+        for piece in STREAM:
+            await response.write(piece)
+        return response
+
+    vendor.plays.append(play)
+    assert (await make().complete(QUESTION)).message.text == "hello"
+
+
+async def test_one_connection_serves_several_requests(vendor: Vendor, make: Make) -> None:
+    ports: list[int] = []
+
+    async def play(request: web.Request) -> web.StreamResponse:
+        assert request.transport is not None
+        ports.append(request.transport.get_extra_info("peername")[1])
+        return web.Response(body=b"".join(STREAM))
+
+    vendor.plays.append(play)
+    model = make()
+    for _ in range(3):
+        await model.complete(QUESTION)
+    assert len(set(ports)) == 1
+
+
+@pytest.mark.parametrize("pieces", [STREAM, STREAM[:2], STREAM[:3]])
+@pytest.mark.parametrize("end", [Vendor.cut, Vendor.stall])
+async def test_2_2_a_finished_answer_needs_no_orderly_end(
+    vendor: Vendor, make: Make, pieces: tuple[bytes, ...], end: Callable[..., None]
+) -> None:
+    end(vendor, *pieces)
+    async with asyncio.timeout(5):
+        assert (await make(timeouts=Timeouts(closing=0.05)).complete(QUESTION)).message.text == "hello"
+
+
+async def test_requests_run_side_by_side(vendor: Vendor, make: Make) -> None:
+    """No connection limit: a long answer never makes another lane wait."""
+    arrived = asyncio.Semaphore(0)
+
+    async def play(request: web.Request) -> web.StreamResponse:
+        arrived.release()
+        await vendor.over.wait()
+        return web.Response(body=WHOLE)
+
+    vendor.plays.append(play)
+    model = make()
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        for _ in range(120):
+            group.create_task(model.complete(QUESTION))
+        for _ in range(120):
+            await arrived.acquire()
+        vendor.over.set()
+
+
+# --- what goes wrong ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind"),
+    [
+        (401, b'{"detail":"Invalid API Key"}', ModelAuth),
+        (404, b"404 page not found", ModelNotFound),
+        (400, b'{"error":{"message":"maximum context length is 4096 tokens"}}', ContextOverflow),
+        (502, b"<html><title>502 Bad Gateway</title>", ModelOverloaded),
+        (503, b"", ModelOverloaded),
+        (307, b"", ModelRejected),
+    ],
+)
+async def test_a_refusal_is_classified(
+    vendor: Vendor, make: Make, status: int, body: bytes, kind: type[ModelError]
+) -> None:
+    vendor.say(body, status=status, headers={"Location": "/elsewhere"})
+    error = await fail(make())
+    assert (type(error), error.status, len(vendor.asked)) == (kind, status, 1)
+
+
+async def test_the_wait_a_vendor_asks_for_is_kept(vendor: Vendor, make: Make) -> None:
+    vendor.say(b"{}", status=429, headers={"Retry-After": "Thu, 01 Jan 1970 00:16:50 GMT"})
+    error = await fail(make(now=lambda: 1000.0))
+    assert isinstance(error, ModelRateLimited)
+    assert error.retry_after == 10.0
+
+
+async def test_a_key_that_the_vendor_repeats_is_not_passed_on(vendor: Vendor, make: Make) -> None:
+    vendor.say(b'{"error":{"message":"Incorrect API key provided: strange/key+1."}}', status=401)
+    assert str(await fail(make(api_key="strange/key+1"))) == "Incorrect API key provided: ***."
+
+
+async def test_a_key_that_is_a_plain_word_masks_nothing(vendor: Vendor, make: Make) -> None:
+    vendor.say(b'{"error":{"code":"1113","message":"no"}}', status=429)
+    assert isinstance(await fail(make(api_key="1")), ModelBilling)
+
+
+async def test_2_19_stream_options_are_dropped_for_good_where_they_are_refused(vendor: Vendor, make: Make) -> None:
+    vendor.say(b'{"error":{"message":"Unrecognized request argument: stream_options"}}', status=400)
+    vendor.say(*STREAM)
+    model = make()
+    assert (await model.complete(QUESTION)).message.text == "hello"
+    await model.complete(QUESTION)
+    assert ["stream_options" in asked.body for asked in vendor.asked] == [True, False, False]
+
+
+async def test_2_19_requests_side_by_side_all_recover_from_that_refusal(vendor: Vendor, make: Make) -> None:
+    both_are_here = asyncio.Barrier(2)
+
+    async def play(request: web.Request) -> web.StreamResponse:
+        if "stream_options" in await request.json():
+            await both_are_here.wait()
+            return web.json_response({"error": "stream_options: unknown field"}, status=400)
+        return web.Response(body=WHOLE)
+
+    vendor.plays.append(play)
+    model = make()
+    async with asyncio.timeout(5):
+        answers = await asyncio.gather(model.complete(QUESTION), model.complete(QUESTION))
+    assert [answer.message.text for answer in answers] == ["hello", "hello"]
+
+
+async def test_a_second_refusal_of_stream_options_is_final(vendor: Vendor, make: Make) -> None:
+    vendor.say(b'{"detail":[{"loc":["body","stream_options"],"msg":"extra fields not permitted"}]}', status=422)
+    assert isinstance(await fail(make()), ModelRejected)
+    assert len(vendor.asked) == 2
+
+
+async def test_an_error_inside_a_stream_is_raised(vendor: Vendor, make: Make) -> None:
+    vendor.say(event("half"), b'data: {"error":{"message":"Provider is overloaded","code":502}}\n\n', DONE)
+    assert isinstance(await fail(make()), ModelOverloaded)
+
+
+@pytest.mark.parametrize("pieces", [(), (event("hel"),), (b": keep-alive\n\n",), (WHOLE[:30],)])
+@pytest.mark.parametrize("end", [Vendor.cut, Vendor.say])
+async def test_a_cut_answer_is_never_delivered(
+    vendor: Vendor, make: Make, pieces: tuple[bytes, ...], end: Callable[..., None]
+) -> None:
+    end(vendor, *pieces)
+    assert isinstance(await fail(make()), ModelTransport)
+
+
+async def test_a_server_that_says_nothing_meets_the_first_deadline(vendor: Vendor, make: Make) -> None:
+    vendor.stall()
+    error = await fail(make(timeouts=Timeouts(first_byte=0.1)))
+    assert isinstance(error, ModelTransport)
+    assert "no answer began within 0.1 s" in str(error)
+
+
+async def test_a_server_that_stops_talking_meets_the_idle_deadline(vendor: Vendor, make: Make) -> None:
+    vendor.stall(event("hel"))
+    error = await fail(make(timeouts=Timeouts(idle=0.1)))
+    assert isinstance(error, ModelTransport)
+    assert "stopped for 0.1 s" in str(error)
+
+
+async def test_a_server_that_only_keeps_alive_meets_the_last_deadline(vendor: Vendor, make: Make) -> None:
+    async def play(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        while not vendor.over.is_set():
+            await response.write(b": keep-alive\n\n")
+        return response
+
+    vendor.plays.append(play)
+    error = await fail(make(timeouts=Timeouts(total=0.2)))
+    vendor.over.set()
+    assert isinstance(error, ModelTransport)
+    assert "not finished after 0.2 s" in str(error)
+
+
+async def test_a_refusal_whose_body_never_comes_is_a_refusal_all_the_same(vendor: Vendor, make: Make) -> None:
+    async def play(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(status=503)
+        await response.prepare(request)
+        await vendor.over.wait()
+        return response
+
+    vendor.plays.append(play)
+    assert isinstance(await fail(make(timeouts=Timeouts(closing=0.05))), ModelOverloaded)
+
+
+async def test_an_endless_answer_is_given_up(vendor: Vendor, make: Make) -> None:
+    vendor.say(*[b": " + b"x" * 2**20 + b"\n"] * (MAX_ANSWER // 2**20 + 1))
+    error = await fail(make())
+    assert isinstance(error, ModelTransport)
+    assert "20 MiB" in str(error)
+
+
+async def test_a_port_nobody_listens_on_says_what_to_check(make: Make) -> None:
+    server = await asyncio.start_server(lambda _reader, _writer: None, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    server.close()
+    await server.wait_closed()
+    error = await fail(make(base_url=f"http://127.0.0.1:{port}/v1"))
+    assert isinstance(error, ModelTransport)
+    assert f"m@127.0.0.1:{port}: it cannot be reached, check the base URL" in str(error)
+
+
+async def test_a_server_without_tls_says_to_check_the_scheme(vendor: Vendor, make: Make) -> None:
+    error = await fail(make(base_url=vendor.url.replace("http:", "https:")))
+    assert isinstance(error, ModelTransport)
+    assert "http or https" in str(error)
+
+
+async def test_a_server_that_never_shakes_hands_meets_the_connect_deadline(make: Make) -> None:
+    async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(hold, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        error = await fail(make(base_url=f"https://127.0.0.1:{port}/v1", timeouts=Timeouts(connect=0.1)))
+    assert isinstance(error, ModelTransport)
+    assert "in time" in str(error)
+
+
+async def test_a_cancelled_request_ends_at_once_and_leaves_nothing_open(vendor: Vendor, make: Make) -> None:
+    arrived = asyncio.Event()
+
+    async def play(request: web.Request) -> web.StreamResponse:
+        arrived.set()
+        await vendor.over.wait()
+        return web.Response()
+
+    vendor.plays.append(play)
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        task = group.create_task(make().complete(QUESTION))
+        await arrived.wait()
+        task.cancel()
+    assert task.cancelled()
+
+
+async def test_the_name_is_for_logs_and_holds_no_secret(make: Make) -> None:
+    assert make(base_url="https://user:password@a.example/v1").name == "m@a.example"

@@ -1,0 +1,44 @@
+"""The parameters of a call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from adapters.simulator.call import Params, SentMessage
+from adapters.simulator.wire import Refusal, mention, text
+
+
+@pytest.mark.parametrize(("value", "number"), [(5, 5), ("5", 5), ("-5", -5), (5.0, 5)])
+def test_ids_are_numbers_or_strings(value: Any, number: int) -> None:
+    assert Params({"id": value}).number("id") == number
+
+
+@pytest.mark.parametrize("value", [None, "", "x", True, [], 5.5, "5.5"])
+def test_anything_else_is_a_bad_parameter(value: Any) -> None:
+    with pytest.raises(Refusal) as caught:
+        Params({"id": value}).number("id")
+    assert (caught.value.retcode, caught.value.wording) == (1400, "参数 id 缺失或不正确")
+
+
+def test_a_missing_number_may_have_a_default() -> None:
+    assert Params({}).number("count", 20) == 20
+
+
+@pytest.mark.parametrize(
+    ("value", "there"), [(5, True), ("5", True), (0, False), ("0", False), ("", False), (None, False)]
+)
+def test_nothing_and_zero_are_not_there(value: Any, there: bool) -> None:
+    assert Params({"id": value}).has("id") is there
+
+
+@pytest.mark.parametrize(
+    ("value", "flag"), [(True, True), ("true", True), (False, False), ("false", False), (None, False)]
+)
+def test_flags_may_be_words(value: Any, flag: bool) -> None:
+    assert Params({"x": value}).flag("x") is flag
+
+
+def test_the_words_of_a_sent_message_leave_out_the_rest() -> None:
+    assert SentMessage(1, (mention(2), text(" a"), text("b"))).text == " ab"

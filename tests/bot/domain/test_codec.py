@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.domain.actions import Receipt, SendMessage, SendSegment
+from bot.domain.chat import Message, ToolSpec
+from bot.domain.codec import Unreadable, read, write
+from bot.domain.events import Event
+from bot.domain.run import Outcome
+from bot.domain.segments import Segment, Text
+
+st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
+
+KINDS: list[Any] = [Segment, tuple[Segment, ...], Event, SendSegment, SendMessage, Receipt, Message, Outcome]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind).split(" | ", maxsplit=1)[0][-30:])
+@given(data=st.data())
+def test_whatever_is_written_is_read_back_the_same(kind: Any, data: st.DataObject) -> None:
+    value = data.draw(st.from_type(kind))
+    text = write(kind, value)
+    assert read(kind, text) == value
+    assert write(kind, read(kind, text)) == text
+
+
+def test_letters_stay_letters_and_the_type_is_the_tag() -> None:
+    assert write(Segment, Text("你好")) == '{"text":"你好","type":"text"}'
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"type":"nobody"}', '{"type":"text"}', "null"])
+def test_text_that_is_none_of_it_is_told_apart(text: str) -> None:
+    with pytest.raises(Unreadable):
+        read(Segment, text)
+
+
+def test_a_field_that_is_missing_takes_its_default() -> None:
+    assert read(Segment, '{"type":"image"}') == read(Segment, '{"type":"image","file":"","size":0}')
+
+
+def test_a_tool_with_its_schema_can_be_written() -> None:
+    spec = ToolSpec("a", "b", {"type": "object", "properties": {"x": {"type": "string"}}})
+    assert read(ToolSpec, write(ToolSpec, spec)) == spec

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import dataclasses
+from contextlib import suppress
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.domain.events import Conversation, Event, Muted, NotAConversation, Sender
+from bot.domain.segments import Segment
+from tests.fakes import BOT, GROUP, PRIVATE, said
+
+NUMBERS = st.integers(0, 10**12)
+CONVERSATIONS = st.builds(Conversation, NUMBERS, st.sampled_from(["group", "private"]), NUMBERS, NUMBERS)
+
+
+@given(CONVERSATIONS)
+def test_a_conversation_is_read_back_from_its_text(conversation: Conversation) -> None:
+    assert Conversation.parse(str(conversation)) == conversation
+
+
+@given(CONVERSATIONS, NUMBERS)
+def test_the_group_a_private_session_came_through_is_no_part_of_its_identity(
+    conversation: Conversation, group: int
+) -> None:
+    other = dataclasses.replace(conversation, via_group=group)
+    assert other == conversation
+    assert hash(other) == hash(conversation)
+    assert str(other) == str(conversation)
+
+
+def test_blank_space_around_a_conversation_is_forgiven() -> None:
+    assert Conversation.parse(" 10001:group:4242\n") == GROUP
+
+
+def test_a_group_is_a_group_and_a_person_is_none() -> None:
+    assert (GROUP.is_group, PRIVATE.is_group) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "10001", "10001:group", "10001:group:", ":group:1", "10001:group:4242:5", "a:group:1", "1:group:b",
+        "-1:group:1", "1:group:-1", "1:group:1.5", "1:group:1e3", "1:group:1_000", "1:group: 1", "+1:group:1",
+        "1:Group:1", "1:channel:1", "1::1", "1:group:４２", "①:group:1", "1 group 1", "1：group：1",
+        "9" * 5000 + ":group:1", "1:group:" + "9" * 21,
+    ],
+)  # fmt: skip
+def test_anything_else_is_not_a_conversation(text: str) -> None:
+    with pytest.raises(NotAConversation) as caught:
+        Conversation.parse(text)
+    assert len(str(caught.value)) < 300
+
+
+@given(st.text())
+def test_reading_a_conversation_raises_nothing_else(text: str) -> None:
+    with suppress(NotAConversation):
+        Conversation.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("sender", "name"),
+    [
+        (Sender(5, "nick", "card"), "card"),
+        (Sender(5, "nick"), "nick"),
+        (Sender(5), "5"),
+    ],
+)
+def test_people_see_the_card_then_the_nickname_then_the_number(sender: Sender, name: str) -> None:
+    assert sender.name == name
+
+
+def test_the_same_message_has_the_same_identity_when_it_comes_again() -> None:
+    first = said("hi", message_id="7")
+    again = dataclasses.replace(first, time=first.time + 60, group_name="renamed", sender=Sender(777, "新名字"))
+    assert again.identity == first.identity
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        said("hi", message_id="8"),
+        said("hi", message_id="7", where=PRIVATE),
+        said("hi", message_id="7", where=Conversation(BOT, "group", 4243)),
+        said("hi", message_id="7", where=Conversation(BOT, "private", 4242)),
+        dataclasses.replace(said("hi", message_id="7"), self_id=20002),
+    ],
+)
+def test_an_id_is_only_an_identity_in_its_own_conversation_and_account(other: object) -> None:
+    assert getattr(other, "identity", None) != said("hi", message_id="7").identity
+
+
+def test_a_message_of_the_bots_own_account_is_its_own() -> None:
+    assert said("hi", user=BOT).is_own
+    assert not said("hi", user=777).is_own
+
+
+@pytest.mark.parametrize(("user", "mutes"), [(0, True), (BOT, True), (777, False)])
+def test_the_bot_is_muted_by_its_number_or_with_the_whole_group(user: int, mutes: bool) -> None:
+    muted = Muted(self_id=BOT, time=0.0, conversation=GROUP, user_id=user, operator_id=1, seconds=60)
+    assert muted.mutes_the_bot is mutes
+
+
+@pytest.mark.parametrize("union", [Segment, Event])
+def test_every_member_of_a_union_is_frozen_and_has_a_tag_of_its_own(union: object) -> None:
+    members = get_args(union)
+    tags = [member.__dataclass_fields__["type"].default for member in members]
+    assert len(set(tags)) == len(members)
+    assert all(isinstance(tag, str) and tag for tag in tags)
+    assert all(member.__dataclass_params__.frozen for member in members)

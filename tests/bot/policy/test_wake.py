@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.domain.events import MessageReceived
+from bot.domain.segments import Face, Image, Mention, MentionAll, Quote, Segment, Text
+from bot.policy.wake import (
+    OFFICIAL_BOTS,
+    Ignore,
+    NeedsQuoted,
+    Observe,
+    Rules,
+    Verdict,
+    Wake,
+    is_called,
+    is_official_bot,
+    judge,
+)
+from tests.fakes import BOT, GROUP, PRIVATE, said
+
+RULES = Rules(names=("Frost", "小霜"), owners=frozenset({999}))
+
+
+def heard(*segments: Segment | str, user: int = 777) -> MessageReceived:
+    """Something said in the group, not to anybody."""
+    parts = tuple(Text(part) if isinstance(part, str) else part for part in segments)
+    return said(parts, at=False, user=user)
+
+
+def called(text: str, *names: str) -> bool:
+    return is_called(heard(text), names or RULES.names)
+
+
+# --- who and where --------------------------------------------------------------------------------
+
+
+def test_a_private_message_wakes() -> None:
+    assert judge(said("hi", where=PRIVATE), RULES) == Wake("private")
+
+
+@pytest.mark.parametrize(
+    "segments",
+    [
+        (Mention(BOT), Text(" hi")),
+        (Text("hi "), Mention(BOT)),
+        (Mention(BOT),),
+        (Mention(5), Mention(BOT)),
+        (Quote("7"), Mention(BOT), Text(" why?")),
+        (Image(), Mention(BOT)),
+    ],
+)
+def test_a_mention_wakes_wherever_it_stands(segments: tuple[Segment, ...]) -> None:
+    assert judge(heard(*segments), RULES) == Wake("mention")
+
+
+@pytest.mark.parametrize(
+    "segments", [(Mention(5), Text("hi")), (MentionAll(), Text("开会了")), (Text(f"@{BOT} hi"),), (Image(),), ()]
+)
+def test_what_is_said_to_others_or_to_nobody_is_observed(segments: tuple[Segment, ...]) -> None:
+    assert judge(heard(*segments), RULES) == Observe()
+
+
+def test_a_name_wakes() -> None:
+    assert judge(heard("小霜，在吗"), RULES) == Wake("name")
+
+
+def test_a_quote_wakes_only_if_it_quotes_the_bot_which_somebody_must_look_up() -> None:
+    assert judge(heard(Quote("7"), "why?"), RULES) == NeedsQuoted("7")
+    assert judge(heard(Quote("7"), "Frost, why?"), RULES) == Wake("name")
+
+
+@pytest.mark.parametrize(
+    ("message", "rules", "verdict"),
+    [
+        (said("hi", user=5), Rules(blocked=frozenset({5})), Ignore("the sender is blocked")),
+        (said("hi", user=5, where=PRIVATE), Rules(blocked=frozenset({5})), Ignore("the sender is blocked")),
+        (said("hi"), Rules(groups=frozenset({1})), Ignore("the group is not on the list")),
+        (said("hi"), Rules(groups=frozenset({4242})), Wake("mention")),
+        (said("hi", where=PRIVATE), Rules(groups=frozenset({1})), Wake("private")),
+        (said("hi", user=5), Rules(users=frozenset({6})), Observe()),
+        (said("hi", user=5, where=PRIVATE), Rules(users=frozenset({6})), Ignore("the sender is not on the list")),
+        (said("hi", user=5), Rules(users=frozenset({5})), Wake("mention")),
+        (said("hi", user=2854196301), Rules(), Observe()),
+        (said("hi", user=2854196301), Rules(users=frozenset({2854196301})), Observe()),
+    ],
+)
+def test_the_lists_decide_who_is_answered_and_who_is_heard(
+    message: MessageReceived, rules: Rules, verdict: Verdict
+) -> None:
+    assert judge(message, rules) == verdict
+
+
+def test_an_owner_is_answered_whatever_the_lists_of_people_say() -> None:
+    rules = Rules(owners=frozenset({999}), users=frozenset({1}), blocked=frozenset({999}))
+    assert judge(said("hi", user=999, where=PRIVATE), rules) == Wake("private")
+    assert judge(said("hi", user=999), rules) == Wake("mention")
+
+
+def test_not_even_an_owner_is_heard_in_a_group_that_is_not_on_the_list() -> None:
+    rules = Rules(owners=frozenset({999}), groups=frozenset({1}))
+    assert judge(said("hi", user=999), rules) == Ignore("the group is not on the list")
+
+
+@pytest.mark.parametrize(("first", "last"), OFFICIAL_BOTS)
+def test_official_bots_are_known_from_the_first_number_to_the_last(first: int, last: int) -> None:
+    assert is_official_bot(first)
+    assert is_official_bot(last)
+    assert not is_official_bot(first - 1)
+    assert not is_official_bot(last + 1)
+
+
+@given(st.integers(1, 10**10), st.booleans(), st.booleans(), st.booleans())
+def test_a_blocked_person_who_is_no_owner_never_wakes(user: int, private: bool, listed: bool, at: bool) -> None:
+    rules = Rules(blocked=frozenset({user}), users=frozenset({user} if listed else ()))
+    assert isinstance(judge(said("hi", user=user, at=at, where=PRIVATE if private else GROUP), rules), Ignore)
+
+
+# --- called by name -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "小霜", "小霜在吗", "小霜，在吗", "小霜：在吗", " 小霜 在吗", "@小霜 在吗", "\n小霜\n在吗", "小霜……", "小霜~~~",
+        "小霜～", "小霜😊在吗", "😊小霜在吗", "\u200b小霜在吗", "　小霜　在吗", "——小霜", "小霜❤️", "在吗小霜",
+        "在吗，小霜？", "谢谢小霜！！！", "晚安小霜😊", "晚安小霜❤️", "晚安小霜👍🏻", "晚安，小霜～～", "晚安小霜——",
+        "晚安小霜 \u200d",
+        "frost", "Frost", "FROST!", "Frost, are you there?", "frost are you there", "frost: hi", "frost... hi",
+        "frost - hi", "frost—hi", "thanks, Frost!", "thanks frost", "are you there, Frost :", "Ｆｒｏｓｔ，在吗",
+        "frost在吗", "谢谢frost", "Frost-你好", "frost's\nfrost",
+    ],
+)  # fmt: skip
+def test_a_name_at_the_beginning_or_the_end_calls(text: str) -> None:
+    assert called(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", " ", "！？", "😊", "我觉得小霜挺好的", "今天小霜没来", "大霜，在吗", "小 霜在吗", "“小霜”是谁",
+        "「小霜」好看吗", "《小霜》",
+        "I like frost in winter", "defrost", "please defrost", "permafrost!", "frosty weather", "Frosties", "frost2",
+        "2frost", "frost-bitten toes", "frost_bite", "frost's bug", "frost’s bug", "hoar-frost", "no_frost", "fros",
+        "rost", "f r o s t",
+    ],
+)  # fmt: skip
+def test_talk_about_the_bot_or_of_other_words_does_not(text: str) -> None:
+    assert not called(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("AI画个猫", "AI"),
+        ("ai 你好", "AI"),
+        ("bot2 hi", "bot2"),
+        ("霜降", "霜"),
+        ("C++好学吗", "C++"),
+        ("straße, hi", "STRASSE"),
+    ],
+)
+def test_any_name_an_operator_gives_is_heard(text: str, name: str) -> None:
+    assert called(text, name)
+
+
+@pytest.mark.parametrize(("text", "name"), [("C 语言好学吗", "C++"), ("aim high", "AI"), ("bot22 hi", "bot2")])
+def test_a_part_of_another_name_is_not_the_name(text: str, name: str) -> None:
+    assert not called(text, name)
+
+
+@pytest.mark.parametrize("names", [(), ("",), ("  ",), ("！？",)])
+def test_a_bot_without_a_name_cannot_be_called(names: tuple[str, ...]) -> None:
+    assert not is_called(heard("hi"), names)
+    assert not is_called(heard(""), names)
+
+
+def test_only_words_are_listened_to() -> None:
+    assert is_called(heard(Face("1"), "小霜", Image(), "在吗"), RULES.names)
+    assert not is_called(heard(Mention(5, "小霜"), "在吗"), RULES.names)
+
+
+@given(st.text(max_size=20), st.sampled_from(["小霜", "Frost"]))
+def test_whoever_says_the_name_and_a_comma_calls(text: str, name: str) -> None:
+    assert called(f"{name}，{text}")
+    assert called(f"{text}，{name}")
+
+
+@given(st.text(), st.text(max_size=5))
+def test_no_text_and_no_name_breaks_it(text: str, name: str) -> None:
+    assert isinstance(called(text, name), bool)

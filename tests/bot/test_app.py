@@ -1,0 +1,153 @@
+"""The whole service over real sockets: a simulated OneBot server on one side, a real HTTP model on the other."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.offline.server import MEDIA_FOLDER, OfflineModel
+from adapters.simulator.server import Simulator
+from adapters.simulator.world import World, demo_world
+from bot.app import Service, open_service, version
+from bot.domain.errors import ConfigError
+from config.settings import Settings
+
+TOKEN = "correct-horse"
+
+
+def settings(model: str, **more: Any) -> Settings:
+    defaults: dict[str, Any] = {
+        "llm_base_url": model,
+        "llm_model": "demo",
+        "media_dir": MEDIA_FOLDER,
+        "onebot_host": "127.0.0.1",
+        "onebot_port": 0,
+        "onebot_access_token": TOKEN,
+    }
+    return Settings(**{**defaults, **more})
+
+
+@asynccontextmanager
+async def reverse(world: World | None = None, **more: Any) -> AsyncIterator[tuple[Service, Simulator, OfflineModel]]:
+    """A service that listens, and one OneBot server that dials it."""
+    async with (
+        OfflineModel() as model,
+        open_service(settings(model.base_url, **more)) as service,
+        Simulator(world or demo_world(), reconnect=0.05) as simulator,
+    ):
+        simulator.dial(f"ws://127.0.0.1:{service.port}/any/path", token=TOKEN)
+        await simulator.wait_connected()
+        yield service, simulator, model
+
+
+async def test_a_question_in_a_group_is_answered_with_a_quote() -> None:
+    async with reverse() as (_, simulator, model):
+        asked = await simulator.say("@bot hello")
+        (answer,) = await simulator.wait_sent(1)
+        assert answer.group_id == 4242
+        assert answer.segments[0] == {"type": "reply", "data": {"id": str(asked)}}
+        assert answer.text
+        (request,) = model.requests
+        assert request["stream"] is True
+        names = [tool["function"]["name"] for tool in request["tools"]]
+        assert names == ["get_game_version", "get_weather", "send_message", "use_subagent"]
+
+
+async def test_a_private_message_is_answered_in_private() -> None:
+    async with reverse() as (_, simulator, _model):
+        await simulator.say_private("hello", user_id=20001)
+        (answer,) = await simulator.wait_sent(1)
+        assert (answer.group_id, answer.user_id) == (None, 20001)
+        assert answer.segments[0]["type"] == "text"
+
+
+async def test_a_picture_is_sent_by_the_tool_in_the_middle_of_the_run() -> None:
+    async with reverse() as (_, simulator, model):
+        await simulator.say("@bot send me a message with a picture")
+        picture, closing = await simulator.wait_sent(2)
+        assert [segment["type"] for segment in picture.segments] == ["text", "image"]
+        assert picture.segments[1]["data"]["file"].startswith("base64://")
+        assert closing.text
+        result = model.requests[-1]["messages"][-1]
+        assert result["role"] == "tool"
+        assert result["content"] == f"消息已发送 (message_id: {picture.message_id})"
+
+
+async def test_coder_is_asked_and_its_answer_passed_on() -> None:
+    async with reverse() as (_, simulator, _model):
+        await simulator.say("@bot write a quicksort in python")
+        notice, answer = await simulator.wait_sent(2)
+        assert "Coder" in notice.text
+        assert "def " in answer.text
+
+
+async def test_nothing_is_said_to_those_who_did_not_ask() -> None:
+    async with reverse() as (service, simulator, model):
+        asked = await simulator.say("nice weather today")
+        await service.dispatcher.wait_settled((10001, "group", 4242, str(asked)))
+        assert simulator.sent == []
+        assert not model.requests
+
+
+async def test_the_forward_mode_dials_and_answers() -> None:
+    async with OfflineModel() as model, Simulator(demo_world(), token=TOKEN) as simulator:
+        url = await simulator.serve()
+        async with open_service(settings(model.base_url, onebot_mode="forward", onebot_url=url)) as service:
+            await simulator.wait_connected()
+            assert service.port == 0
+            await simulator.say("@bot hello")
+            assert (await simulator.wait_sent(1))[0].text
+
+
+async def test_two_accounts_at_once_each_answer_in_their_own_name() -> None:
+    other = World(self_id=20002, nickname="bot")
+    other.add_group(4242, "same group number", [])
+    async with reverse() as (service, first, _model), Simulator(other, reconnect=0.05) as second:
+        second.dial(f"ws://127.0.0.1:{service.port}/", token=TOKEN)
+        await second.wait_connected()
+        await first.say("@bot hello")
+        await second.say("@bot hello", user_id=555)
+        assert (await first.wait_sent(1))[0].text
+        assert (await second.wait_sent(1))[0].text
+        assert (len(first.sent), len(second.sent)) == (1, 1)
+
+
+async def test_a_wrong_token_is_refused_before_the_upgrade() -> None:
+    async with reverse() as (service, _, _model), Simulator(demo_world(), reconnect=0.05) as stranger:
+        stranger.dial(f"ws://127.0.0.1:{service.port}/", token="wrong")
+        await stranger.wait_until(lambda: bool(stranger.refused))
+        assert "403" in stranger.refused[0]
+        assert stranger.connected == 0
+
+
+async def test_a_model_that_cannot_be_reached_gives_one_polite_line() -> None:
+    async with open_service(settings("http://127.0.0.1:9/v1")) as service, Simulator(demo_world()) as simulator:
+        simulator.dial(f"ws://127.0.0.1:{service.port}/", token=TOKEN)
+        await simulator.wait_connected()
+        await simulator.say("@bot hello")
+        (answer,) = await simulator.wait_sent(1, timeout=30)
+        assert answer.text.startswith("抱歉，这次没能回答上来")
+
+
+async def test_a_port_that_is_taken_is_a_problem_for_the_operator() -> None:
+    async with reverse() as (service, _, model):
+        with pytest.RaisesGroup(pytest.RaisesExc(ConfigError, match="ONEBOT_PORT"), flatten_subgroups=True):
+            async with open_service(settings(model.base_url, onebot_port=service.port)):
+                pass
+
+
+async def test_files_outside_the_media_folder_are_never_sent(tmp_path: Path) -> None:
+    async with reverse(media_dir=tmp_path) as (_, simulator, model):
+        await simulator.say("@bot send me a message with a picture")
+        await simulator.wait_sent(1)
+        result = model.requests[-1]["messages"][-1]
+        assert "there is no file demo.png in the media folder" in result["content"]
+        assert all(segment["type"] != "image" for message in simulator.sent for segment in message.segments)
+
+
+def test_the_version_is_a_word() -> None:
+    assert version()

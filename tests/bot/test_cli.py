@@ -1,0 +1,121 @@
+"""The commands as a person types them: real processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CLEAN = {
+    name: value
+    for name, value in os.environ.items()
+    if not name.startswith(("BOT_", "LLM_", "ONEBOT_", "TOOLS_", "CODER_", "MEDIA_", "LOG_", "UPSTREAM_", "SYSTEM_"))
+}
+
+
+def command(folder: Path, *words: str, **environment: str) -> tuple[list[str], dict[str, str], Path]:
+    return (
+        [sys.executable, "-m", "bot", *words],
+        CLEAN | {"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"} | environment,
+        folder,
+    )
+
+
+def run(folder: Path, *words: str, typed: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    arguments, env, cwd = command(folder, *words, **environment)
+    return subprocess.run(
+        arguments,
+        env=env,
+        cwd=cwd,
+        input=typed,
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+        encoding="utf-8",
+    )
+
+
+def test_with_nothing_configured_it_is_a_chat_that_ends_with_its_input(tmp_path: Path) -> None:
+    typed = "@bot hello\nuser2: @bot 北京天气\n@bot send me a message with a picture\nuser3: nothing for you\n"
+    mirrors = '{"geocoding-api.open-meteo.com": "http://127.0.0.1:9", "api.open-meteo.com": "http://127.0.0.1:9"}'
+    done = run(tmp_path, typed=typed, TOOLS_MIRRORS=mirrors)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert sum(line.startswith("bot: ") for line in lines) >= 3
+    assert all(line.startswith(("bot: ", "  ")) for line in lines)
+    assert any("北京" in line for line in lines)
+    assert "demo model" in done.stderr
+
+
+def test_every_problem_of_the_configuration_is_told_at_once(tmp_path: Path) -> None:
+    done = run(tmp_path, "run", LLM_BASE_URL="not a url", ONEBOT_PORT="many")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    for name in ("LLM_BASE_URL", "LLM_MODEL", "ONEBOT_PORT", "ONEBOT_ACCESS_TOKEN"):
+        assert name in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_misspelt_name_in_the_env_file_is_refused_with_a_suggestion(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text(
+        "LLM_BASE_URL=http://127.0.0.1:9/v1\nLLM_MODEL=m\nBOT_OWNER=1\nONEBOT_HOST=127.0.0.1\n"
+    )
+    done = run(tmp_path)
+    assert done.returncode == 2
+    assert "BOT_OWNERS" in done.stderr
+
+
+def test_a_port_that_is_taken_is_told_without_a_traceback(tmp_path: Path) -> None:
+    with serving(tmp_path) as (_, port):
+        done = run(
+            tmp_path,
+            "run",
+            LLM_BASE_URL="http://127.0.0.1:9/v1",
+            LLM_MODEL="m",
+            ONEBOT_HOST="127.0.0.1",
+            ONEBOT_PORT=port,
+        )
+    assert done.returncode == 2
+    assert "ONEBOT_PORT" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_version_is_printed(tmp_path: Path) -> None:
+    done = run(tmp_path, "version")
+    assert (done.returncode, len(done.stdout.split())) == (0, 1)
+
+
+class serving:  # noqa: N801  # reads as a phrase: with serving(...)
+    """The service as a process, until the block ends."""
+
+    def __init__(self, folder: Path) -> None:
+        arguments, env, cwd = command(
+            folder, "run", LLM_BASE_URL="http://127.0.0.1:9/v1", LLM_MODEL="m", ONEBOT_HOST="127.0.0.1", ONEBOT_PORT="0"
+        )
+        self.process = subprocess.Popen(
+            arguments, env=env, cwd=cwd, stderr=subprocess.PIPE, text=True, encoding="utf-8"
+        )
+
+    def __enter__(self) -> tuple[subprocess.Popen[str], str]:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            if "ready: listening on 127.0.0.1:" in line:
+                return self.process, line.split("127.0.0.1:")[1].split(",")[0]
+        raise AssertionError("the service ended before it was ready")
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.communicate(timeout=10)
+
+
+@pytest.mark.parametrize("name", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_service_properly(tmp_path: Path, name: signal.Signals) -> None:
+    with serving(tmp_path) as (process, _):
+        process.send_signal(name)
+        assert process.wait(timeout=10) == 0

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import io
+
+from bot.console import converse, read_lines
+from config.settings import Settings
+
+
+async def chat(text: str) -> list[str]:
+    said: list[str] = []
+    await converse(Settings(), io.StringIO(text), said.append, lambda _: None)
+    return said
+
+
+async def test_each_line_is_a_message_and_only_what_is_addressed_is_answered() -> None:
+    said = await chat("@bot hello\nuser3: nothing for you\n\nuser2: @bot thanks\n")
+    assert len(said) == 2
+    assert all(line.startswith("bot: ") for line in said)
+
+
+async def test_the_answers_to_one_line_stand_before_those_to_the_next() -> None:
+    said = await chat("@bot send me a message with a picture\n@bot hello")
+    assert "[image" in said[0]
+    assert "demo model" in said[-1]
+    assert len(said) == 3
+
+
+async def test_an_empty_input_ends_the_chat() -> None:
+    assert await chat("") == []
+
+
+async def test_lines_come_without_their_ends() -> None:
+    assert [line async for line in read_lines(io.StringIO("一\r\n\ntwo"))] == ["一", "", "two"]
+
+
+async def test_input_that_is_not_text_ends_the_chat_instead_of_breaking_it() -> None:
+    broken = io.TextIOWrapper(io.BytesIO("好\n".encode() + b"\xff\xfe\n"), encoding="utf-8")
+    assert [line async for line in read_lines(broken)] in ([], ["好"])

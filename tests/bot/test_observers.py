@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from bot.domain.chat import ToolCall, ToolMessage, Usage
+from bot.domain.run import (
+    Asker,
+    Outcome,
+    RunEvent,
+    RunFinished,
+    RunStarted,
+    StepFinished,
+    Stop,
+    ToolFinished,
+    ToolStarted,
+)
+from bot.observers import LogObserver, Observers
+from tests.fakes import GROUP, RecordingObserver, calls, words
+
+CALL = ToolCall("c0", "echo", '{"text": "private words"}')
+DONE = ToolMessage("c0", "echo", "private words")
+WRONG = ToolMessage("c0", "echo", "private words", is_error=True)
+
+
+def finished(stop: Stop, *, error: str = "") -> RunFinished:
+    outcome = Outcome(stop, "private words", (), Usage(10, 5), steps=2, error=error)
+    return RunFinished(run_id="t1", outcome=outcome, seconds=1.234)
+
+
+@pytest.mark.parametrize(
+    ("event", "level", "line"),
+    [
+        (
+            RunStarted(run_id="t1", conversation=GROUP, asker=Asker(777, "private name")),
+            logging.INFO,
+            "run t1 started in 10001:group:4242 for 777",
+        ),
+        (
+            StepFinished(run_id="t1", step=1, completion=calls(("echo", "{}"), ("look", "{}")), seconds=0.5),
+            logging.DEBUG,
+            "run t1 step 1: tool_calls in 0.50 s (echo, look)",
+        ),
+        (
+            StepFinished(run_id="t1", step=2, completion=words("private words"), seconds=0.5),
+            logging.DEBUG,
+            "run t1 step 2: stop in 0.50 s",
+        ),
+        (ToolStarted(run_id="t1", step=1, call=CALL), logging.DEBUG, "run t1 step 1: echo started"),
+        (
+            ToolFinished(run_id="t1", step=1, call=CALL, result=DONE, code="ok", seconds=0.1),
+            logging.DEBUG,
+            "run t1 step 1: echo ended as ok in 0.10 s",
+        ),
+        (
+            ToolFinished(run_id="t1", step=1, call=CALL, result=WRONG, code="TOOL_TIMEOUT", seconds=60),
+            logging.WARNING,
+            "run t1 step 1: echo ended as TOOL_TIMEOUT in 60.00 s",
+        ),
+        (finished(Stop.ANSWERED), logging.INFO, "run t1 answered in 1.23 s: 2 steps, 10 + 5 tokens"),
+        (finished(Stop.STOPPED), logging.INFO, "run t1 stopped in 1.23 s: 2 steps, 10 + 5 tokens"),
+        (
+            finished(Stop.FAILED, error="auth: bad key"),
+            logging.ERROR,
+            "run t1 failed in 1.23 s: 2 steps, 10 + 5 tokens (auth: bad key)",
+        ),
+    ],
+)
+def test_each_event_has_its_line_without_a_word_of_anybody(
+    event: RunEvent, level: int, line: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    LogObserver().notice(event)
+    assert [(record.levelno, record.getMessage()) for record in caplog.records] == [(level, line)]
+    assert "private" not in caplog.text
+
+
+def test_every_observer_receives_every_event_in_order() -> None:
+    seen: list[tuple[str, RunEvent]] = []
+
+    class Named:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def notice(self, event: RunEvent) -> None:
+            seen.append((self.name, event))
+
+    first, second = ToolStarted(run_id="t1", step=1, call=CALL), finished(Stop.ANSWERED)
+    observers = Observers([Named("a"), Named("b")])
+    observers.notice(first)
+    observers.notice(second)
+    assert seen == [("a", first), ("b", first), ("a", second), ("b", second)]
+
+
+def test_an_observer_that_breaks_does_not_silence_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken:
+        def notice(self, event: RunEvent) -> None:
+            raise LookupError("a bug")
+
+    listener = RecordingObserver()
+    Observers([Broken(), listener]).notice(finished(Stop.ANSWERED))
+    assert [event.type for event in listener.events] == ["run_finished"]
+    (record,) = caplog.records
+    assert record.getMessage() == "observer Broken broke on run_finished"
+    assert record.exc_info is not None
+
+
+def test_nobody_has_to_listen() -> None:
+    Observers([]).notice(finished(Stop.ANSWERED))

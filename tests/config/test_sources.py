@@ -1,0 +1,155 @@
+"""Where settings come from: the environment, the lines of a `.env`, and names nobody knows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bot.domain.errors import ConfigError
+from config import sources
+
+KNOWN = ("LLM_BASE_URL", "LLM_API_KEY", "LLM_MODEL", "BOT_NAME", "BOT_OWNERS", "SYSTEM_PROMPT")
+
+
+def lines(tmp_path: Path, content: str | bytes) -> dict[str, str]:
+    file = tmp_path / ".env"
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return {line.name: line.value for line in sources.read_env_file(file)}
+
+
+def values_of(environ: dict[str, str], *file: sources.Line) -> dict[str, str]:
+    return {name: given.text for name, given in sources.gather(environ, file, KNOWN).items()}
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("LLM_MODEL=a", "a"),
+        ("LLM_MODEL = a ", "a"),
+        ("export LLM_MODEL=a", "a"),
+        ("  LLM_MODEL=a   # the cheap one", "a"),
+        ("LLM_MODEL='a'", "a"),
+        ('LLM_MODEL="a"  # the cheap one', "a"),
+        ("LLM_MODEL=a#b", "a#b"),
+        ('LLM_MODEL="a #b"', "a #b"),
+        ("LLM_MODEL=a$HOME${HOME}", "a$HOME${HOME}"),
+        ('LLM_MODEL="a\nb"', "a\nb"),
+        (r'LLM_MODEL="a\nb"', "a\nb"),
+        ("# LLM_MODEL=b\r\nLLM_MODEL=a\r\n", "a"),
+        ("LLM_MODEL=", ""),
+        ("LLM_MODEL", ""),
+    ],
+)
+def test_a_line_is_read_as_people_write_it(tmp_path: Path, line: str, value: str) -> None:
+    assert lines(tmp_path, line) == {"LLM_MODEL": value}
+
+
+def test_a_byte_order_mark_does_not_hide_the_first_name(tmp_path: Path) -> None:
+    assert lines(tmp_path, b"\xef\xbb\xbfLLM_MODEL=a\r\nBOT_NAME=\xe9\x9c\x9c") == {"LLM_MODEL": "a", "BOT_NAME": "霜"}
+
+
+def test_no_file_is_no_lines(tmp_path: Path) -> None:
+    assert sources.read_env_file(None) == ()
+    assert sources.read_env_file(tmp_path / ".env") == ()
+
+
+def test_a_file_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises(ConfigError, match=r"folder: is a folder. Remove it and copy .env.example"):
+        sources.read_env_file(folder)
+    dangling = tmp_path / ".env"
+    dangling.symlink_to(tmp_path / "gone")
+    with pytest.raises(ConfigError, match=r"\.env: cannot be read \(No such file"):
+        sources.read_env_file(dangling)
+
+
+def test_a_file_of_windows_powershell_is_told_to_be_saved_as_utf_8(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is not UTF-8 text"):
+        lines(tmp_path, "LLM_MODEL=a".encode("utf-16"))
+
+
+def test_every_line_that_is_no_assignment_is_named_by_its_number_only(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        lines(tmp_path, "LLM_MODEL=a\nLLM_API_KEY sesame\n\n# fine\nBOT_NAME='open sesame\n")
+    assert [problem.name for problem in caught.value.problems] == [".env line 2", ".env line 5"]
+    assert "sesame" not in str(caught.value)
+
+
+def test_the_environment_wins_over_the_file() -> None:
+    assert values_of({"LLM_MODEL": "environment"}, sources.Line("LLM_MODEL", "file", 1)) == {"LLM_MODEL": "environment"}
+
+
+def test_an_empty_value_is_as_good_as_none() -> None:
+    assert values_of({"LLM_MODEL": "", "BOT_NAME": "  "}, sources.Line("LLM_MODEL", "file", 1)) == {"LLM_MODEL": "file"}
+
+
+def test_the_last_of_two_lines_counts() -> None:
+    assert values_of({}, sources.Line("BOT_NAME", "a", 1), sources.Line("BOT_NAME", "b", 2)) == {"BOT_NAME": "b"}
+
+
+def test_quotes_that_docker_kept_are_taken_off_whole_values_only() -> None:
+    kept = {"LLM_API_KEY": '"sk-abc"', "LLM_MODEL": "'a'", "BOT_NAME": '"', "BOT_OWNERS": '"a","b"'}
+    assert values_of(kept) == {"LLM_API_KEY": "sk-abc", "LLM_MODEL": "a", "BOT_NAME": '"', "BOT_OWNERS": '"a","b"'}
+
+
+def test_the_names_of_the_go_frostagent_are_understood() -> None:
+    environ = {"UPSTREAM_ENDPOINT": "u", "UPSTREAM_API_KEY": "k", "MODEL_NAME": "m", "SYSTEM_PROMPT": "p"}
+    assert sources.gather(environ, (), KNOWN) == {
+        "LLM_BASE_URL": sources.Given("UPSTREAM_ENDPOINT", "u"),
+        "LLM_API_KEY": sources.Given("UPSTREAM_API_KEY", "k"),
+        "LLM_MODEL": sources.Given("MODEL_NAME", "m"),
+        "SYSTEM_PROMPT": sources.Given("SYSTEM_PROMPT", "p"),
+    }
+
+
+def test_our_name_wins_over_the_old_one_wherever_it_is_given() -> None:
+    ours = sources.Line("LLM_MODEL", "ours", 1)
+    assert values_of({"MODEL_NAME": "theirs"}, ours) == {"LLM_MODEL": "ours"}
+    assert values_of({"MODEL_NAME": "theirs", "LLM_MODEL": ""}) == {"LLM_MODEL": "theirs"}
+
+
+def test_a_name_of_ours_that_is_no_variable_is_refused_in_the_file() -> None:
+    file = [
+        sources.Line("LLM_MODLE", "a", 3),
+        sources.Line("llm_model", "a", 4),
+        sources.Line("BOT_ZZZZZZ", "a", 5),
+        sources.Line("ONEBOT_WS_PATH", "/ws", 6),
+        sources.Line("NAPCAT_UID", "0", 7),
+        sources.Line("MODEL_NAME", "a", 8),
+    ]
+    assert [str(problem) for problem in sources.strange_in_file(file, KNOWN)] == [
+        "LLM_MODLE: line 3 of .env sets it, but there is no such variable. Did you mean LLM_MODEL?",
+        "llm_model: line 4 of .env sets it, but there is no such variable. Did you mean LLM_MODEL?",
+        "BOT_ZZZZZZ: line 5 of .env sets it, but there is no such variable. Remove it; .env.example lists them all",
+        "ONEBOT_WS_PATH: line 6 of .env sets it, but there is no such variable. Remove it: any path is accepted now",
+    ]
+
+
+def test_a_name_of_ours_that_is_no_variable_is_noticed_in_the_environment() -> None:
+    environ = {"PATH": "/bin", "BOT_SERVICE_HOST": "10.0.0.7", "LLM_MODLE": "a", "BOT_NAME": "fox"}
+    found = list(sources.strange_in_environment(environ, KNOWN))
+    assert [problem.name for problem in found] == ["BOT_SERVICE_HOST", "LLM_MODLE"]
+    assert found[1].mend == "Did you mean LLM_MODEL?"
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("LLM_KEY", "LLM_API_KEY"), ("LLM_URL", "LLM_BASE_URL"), ("BOT_OWNER", "BOT_OWNERS"), ("LLM_MODELS", "LLM_MODEL")],
+)
+def test_a_suggestion_is_what_was_most_likely_meant(typed: str, meant: str) -> None:
+    [problem] = sources.strange_in_environment([typed], KNOWN)
+    assert problem.mend == f"Did you mean {meant}?"
+
+
+@pytest.mark.parametrize("family", sources.FAMILIES)
+def test_every_family_is_watched(family: str) -> None:
+    assert list(sources.strange_in_environment({f"{family}QQQQ": ""}, KNOWN))
+
+
+def test_a_variable_that_is_given_twice_is_noticed() -> None:
+    file = [sources.Line("BOT_NAME", "a", 1), sources.Line("TZ", "x", 2), sources.Line("TZ", "y", 3)]
+    assert list(sources.repeated(file, KNOWN)) == []
+    [problem] = sources.repeated([*file, sources.Line("BOT_NAME", "b", 9)], KNOWN)
+    assert str(problem) == "BOT_NAME: is in .env twice, in lines 1 and 9: the last one counts. Remove the other"

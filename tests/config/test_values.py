@@ -1,0 +1,185 @@
+"""What people type, and what they are told when it cannot be used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import SecretStr
+
+from config import values
+from config.values import Wrong
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a,b,c", "a b c", "a, b ,c,", "a，b、c", "a；b;c", "a\nb\tc", '["a", "b", "c"]', ' ["a","b","c"]', "a,b,a,c"],
+)
+def test_a_list_is_read_however_it_is_separated(text: str) -> None:
+    assert values.names(text) == ("a", "b", "c")
+
+
+def test_a_json_list_keeps_the_spaces_inside_its_items() -> None:
+    assert values.names('["Frost Fox", "霜降狐"]') == ("Frost Fox", "霜降狐")
+
+
+def test_a_list_may_be_given_as_one() -> None:
+    assert values.names(["a", " b ", ""]) == ("a", "b")
+    assert values.qq_numbers((10001, "10002")) == {10001, 10002}
+    assert values.qq_numbers(10001) == {10001}
+
+
+@given(st.lists(st.integers(min_value=1, max_value=10**11)), st.sampled_from([",", " ", "，", "、", ", ", "\n"]))
+def test_any_list_of_qq_numbers_comes_back(numbers: list[int], separator: str) -> None:
+    assert values.qq_numbers(separator.join(map(str, numbers))) == frozenset(numbers)
+    assert values.qq_numbers(str(numbers)) == frozenset(numbers)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("10001,abc", "“abc” is not a QQ number"),
+        ("0", "“0” is not a QQ number"),
+        ("-5", "“-5” is not a QQ number"),
+        ("1.5", "“1.5” is not a QQ number"),
+        ("１２３", "“１２３” is not a QQ number"),
+        ("[10001", "is not good JSON"),
+        ("[true]", "neither a text nor a number"),
+        ("[[1]]", "neither a text nor a number"),
+        ('[{"a": 1}]', "neither a text nor a number"),
+    ],
+)
+def test_what_is_no_qq_number_is_named(text: str, what: str) -> None:
+    with pytest.raises(Wrong, match=what):
+        values.qq_numbers(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("", ""),
+        ("https://api.example.com/v1", "https://api.example.com/v1"),
+        ("https://api.example.com/v1/", "https://api.example.com/v1"),
+        ("https://api.example.com/v1/chat/completions", "https://api.example.com/v1"),
+        ("http://[::1]:8080/", "http://[::1]:8080"),
+        ("HTTP://localhost:11434/v1", "HTTP://localhost:11434/v1"),
+    ],
+)
+def test_a_base_url_ends_where_the_client_goes_on(text: str, url: str) -> None:
+    assert values.base_url(text) == url
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("api.example.com/v1", "does not begin with https:// or http://"),
+        ("ftp://api.example.com", "does not begin with"),
+        ("https:///v1", "has no host"),
+        ("https：//api.example.com", "Chinese colon"),
+        ("https://api.example.com /v1", "has a space"),
+        ("https://api.example.com:80a", "address or port"),
+        ("https://api.example.com:70000", "address or port"),
+        ("https://[::1", "address or port"),
+        ("https://api.example.com/v1?key=1", r"\? or #"),
+        ("https://api.example.com/v1#", r"\? or #"),
+        ("https://me:sesame@api.example.com", "name or password"),
+    ],
+)
+def test_a_bad_base_url_is_told_without_repeating_it(text: str, what: str) -> None:
+    with pytest.raises(Wrong, match=what) as caught:
+        values.base_url(text)
+    assert "sesame" not in str(caught.value)
+
+
+def test_a_socket_url_is_one_of_a_websocket() -> None:
+    assert values.socket_url("") == ""
+    assert values.socket_url("wss://napcat:3001/onebot?x=1") == "wss://napcat:3001/onebot?x=1"
+    with pytest.raises(Wrong, match="does not begin with ws:// or wss://"):
+        values.socket_url("http://napcat:3001")
+
+
+def test_a_token_in_a_socket_url_is_sent_to_its_own_variable() -> None:
+    with pytest.raises(Wrong, match="ONEBOT_ACCESS_TOKEN") as caught:
+        values.socket_url("ws://napcat:3001/?access_token=sesame")
+    assert "sesame" not in str(caught.value)
+
+
+def test_mirrors_are_hosts_and_base_urls() -> None:
+    assert values.mirrors('{"API.example.com": "http://127.0.0.1:8000/x/"}') == {
+        "api.example.com": "http://127.0.0.1:8000/x"
+    }
+    assert values.mirrors({}) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("{", "is not good JSON"),
+        ("[]", "is not a JSON object"),
+        ('{"https://a.example.com": "https://b.example.com"}', "is not a host"),
+        ('{"a.example.com": 5}', "no url as text"),
+        ('{"a.example.com": "b.example.com"}', "does not begin with"),
+    ],
+)
+def test_a_bad_mirror_is_told(text: str, what: str) -> None:
+    with pytest.raises(Wrong, match=what):
+        values.mirrors(text)
+
+
+def test_a_host_is_an_address_or_a_name() -> None:
+    for text in ("0.0.0.0", "::", "127.0.0.1", "bot", "my-bot.local"):
+        assert values.host(text) == text
+    assert values.host("[::1]") == "::1"
+    for text in ("http://bot", "127.0.0.1:6199", "a b", "机器人", "-x"):
+        with pytest.raises(Wrong, match="not an address to listen on"):
+            values.host(text)
+
+
+def test_loopback_is_what_only_this_machine_reaches() -> None:
+    assert all(map(values.is_loopback, ["127.0.0.1", "127.9.9.9", "::1", "localhost", "LocalHost"]))
+    assert not any(map(values.is_loopback, ["0.0.0.0", "::", "192.168.1.2", "bot"]))
+
+
+def test_a_secret_is_one_word_of_ascii_and_never_repeated() -> None:
+    assert values.secret(SecretStr("sk-abc")).get_secret_value() == "sk-abc"
+    for text in ("Bearer sesame", "sesame\nsesame", "sesame\x7f", "芝麻sesame"):
+        with pytest.raises(Wrong, match="Copy it once more") as caught:
+            values.secret(SecretStr(text))
+        assert "sesame" not in str(caught.value)
+
+
+def test_a_whole_number_stays_within_its_range() -> None:
+    read = values.whole(1, 64)
+    assert [read("1"), read("64"), read(12)] == [1, 64, 12]
+    for text in ("0", "65", "-1"):
+        with pytest.raises(Wrong, match="out of range"):
+            read(text)
+    for text in ("", "12.0", "1e3", "twelve", "9" * 5000, "１２"):
+        with pytest.raises(Wrong, match="not a whole number"):
+            read(text)
+
+
+def test_a_port_that_kubernetes_set_is_explained() -> None:
+    with pytest.raises(Wrong, match="enableServiceLinks"):
+        values.whole(0, 65535)("tcp://10.0.0.7:6199")
+
+
+def test_a_choice_is_read_in_any_case_and_its_choices_are_listed() -> None:
+    read = values.one_of("DEBUG", "WARNING", warn="WARNING")
+    assert [read("debug"), read("Warning"), read("WARN")] == ["DEBUG", "WARNING", "WARNING"]
+    with pytest.raises(Wrong, match="Write one of: DEBUG, WARNING"):
+        read("loud")
+
+
+def test_a_path_may_begin_at_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert values.path("~/media") == tmp_path / "media"
+    assert values.path(Path("data")) == Path("data")
+    with pytest.raises(Wrong, match="no home folder"):
+        values.path("~nobody-of-that-name/media")
+
+
+def test_a_long_value_is_quoted_in_part() -> None:
+    assert len(values.shown("x" * 500)) == 42

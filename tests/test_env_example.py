@@ -1,0 +1,77 @@
+"""The example of a `.env`: it names every variable, shows the real defaults, and loads once three lines are edited."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from bot.domain.errors import ConfigError
+from config.settings import KNOWN, Settings, load_settings
+from config.sources import ALIASES
+
+EXAMPLE = Path(__file__).parents[1] / ".env.example"
+TOKEN = "sesame-open-sesame"
+
+
+def example() -> dict[str, str]:
+    """Every variable the example names, commented out or not."""
+    return dict(re.findall(r"^#?([A-Z_]+)=(.*)$", EXAMPLE.read_text("utf-8"), re.MULTILINE))
+
+
+def edited(tmp_path: Path, extra: str = "") -> Path:
+    """The example as a person would edit it."""
+    text = EXAMPLE.read_text("utf-8")
+    for line, mine in {
+        "LLM_API_KEY=sk-xxxx": "LLM_API_KEY=sk-abcdefgh",
+        "LLM_MODEL=your-model": "LLM_MODEL=deepseek-chat",
+        "ONEBOT_ACCESS_TOKEN=change-me": f"ONEBOT_ACCESS_TOKEN={TOKEN}",
+    }.items():
+        assert text.count(f"\n{line}\n") == 1
+        text = text.replace(line, mine)
+    file = tmp_path / ".env"
+    file.write_text(text + extra, "utf-8")
+    return file
+
+
+def test_the_example_names_every_variable_and_no_other() -> None:
+    assert sorted(example()) == sorted(KNOWN)
+    assert all(name in EXAMPLE.read_text("utf-8") for name in ALIASES)
+
+
+def test_the_example_as_it_is_says_which_three_lines_to_edit() -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_settings(environ={}, env_file=EXAMPLE)
+    assert [problem.name for problem in caught.value.problems] == ["LLM_API_KEY", "LLM_MODEL", "ONEBOT_ACCESS_TOKEN"]
+
+
+def test_the_example_with_its_three_lines_edited_loads(tmp_path: Path) -> None:
+    settings, warnings = load_settings(environ={}, env_file=edited(tmp_path))
+    assert warnings == ()
+    assert settings == Settings(
+        llm_base_url="https://api.deepseek.com/v1",
+        llm_api_key=SecretStr("sk-abcdefgh"),
+        llm_model="deepseek-chat",
+        onebot_access_token=SecretStr(TOKEN),
+    )
+
+
+@pytest.mark.parametrize("line", re.findall(r"^#([A-Z_]+=.+)$", EXAMPLE.read_text("utf-8"), re.MULTILINE))
+def test_each_line_of_the_example_loads_when_it_is_uncommented(tmp_path: Path, line: str) -> None:
+    load_settings(environ={}, env_file=edited(tmp_path, line))
+
+
+def test_the_defaults_the_example_shows_are_the_real_ones() -> None:
+    shown = (
+        "ONEBOT_MODE",
+        "ONEBOT_HOST",
+        "ONEBOT_PORT",
+        "BOT_NAME",
+        "BOT_MAX_STEPS",
+        "MEDIA_DIR",
+        "MEDIA_SEND",
+        "LOG_LEVEL",
+    )
+    assert {name: example()[name] for name in shown} == {name: str(getattr(Settings(), name.lower())) for name in shown}

@@ -1,0 +1,188 @@
+"""Which place is meant: reads the question, and chooses among the rows a geocoder offers. Pure.
+
+A wrong place is worse than none, because nobody notices. So a bare name means a place of standing (a seat of
+something, or 1000 people), and it means one only if that place plainly outweighs its namesakes elsewhere; a hamlet
+is meant only by somebody who also says where it lies (open-meteo/geocoding-api issue 20: hamlets called 北京 came
+without the capital).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from bot.domain.errors import InvalidArguments
+
+Language: TypeAlias = Literal["zh", "en"]
+
+# GeoNames feature codes of seats, the highest first. Other populated places follow them.
+SEATS = ("PPLC", "PPLA", "PPLG", "PPLA2", "PPLA3", "PPLA4", "PPLA5")
+GONE = frozenset({"PPLH", "PPLQ", "PPLW"})  # historical, abandoned, destroyed
+STANDING = 1000
+OUTWEIGHS = 3  # times the people of a namesake
+LISTED = 5  # places of an ambiguous answer
+BESIDE = 3  # namesakes named beside a clear one
+
+HAN = re.compile(r"[\u4e00-\u9fff]")
+CHATTER = re.compile(r"(?:的?天气|市区|\s*weather)$", re.IGNORECASE)
+COUNTRY_NAMES = {"usa": "us", "america": "us", "unitedstatesofamerica": "us", "uk": "gb", "britain": "gb", "uae": "ae"}
+UNDECOMPOSED = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"})
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What was asked for: a name, and what it lies in ("Springfield, Illinois")."""
+
+    name: str
+    within: tuple[str, ...] = ()
+
+    @property
+    def language(self) -> Language:
+        """A geocoder finds a name only under the language it is written in; we answer in the same."""
+        return "zh" if HAN.search(self.name) else "en"
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """The names to look up, the likelier first: some Chinese cities are stored with 市, some without."""
+        if self.language == "en" or len(self.name) < 2:
+            return (self.name,)
+        other = self.name[:-1] if self.name.endswith("市") and len(self.name) > 2 else f"{self.name}市"
+        return (self.name, other)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A row of a geocoder. `regions` from the largest (admin1) to the smallest; `population` 0 where unknown."""
+
+    id: int
+    name: str
+    latitude: float
+    longitude: float
+    country: str = ""
+    country_code: str = ""
+    regions: tuple[str, ...] = ()
+    feature: str = ""
+    population: int = 0
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """From the place to its country, without saying anything twice; in this order it can be asked for again."""
+        parts = [self.name]
+        for part in (*reversed(self.regions), self.country):
+            if part and plain(part) != plain(parts[-1]):
+                parts.append(part)
+        return tuple(parts)
+
+    @property
+    def rank(self) -> int:
+        """0 for a capital, growing as the place's office shrinks."""
+        return SEATS.index(self.feature) if self.feature in SEATS else len(SEATS)
+
+    @property
+    def is_populated(self) -> bool:
+        return self.feature not in GONE and (self.feature.startswith("PPL") or self.population > 0)
+
+    @property
+    def is_city(self) -> bool:
+        """A seat down to that of a prefecture or a US county: what people mean by a bare Chinese name."""
+        return self.rank <= SEATS.index("PPLA2")
+
+    @property
+    def has_standing(self) -> bool:
+        return self.rank < len(SEATS) or self.population >= STANDING
+
+    def lies_in(self, within: Iterable[str]) -> bool:
+        """Whether each of these names a region or the country of this place."""
+        areas = {plain(area) for area in (*self.regions, self.country, self.country_code)}
+        return all(any(_names(plain(wanted), area) for area in areas) for wanted in within)
+
+    def outweighs(self, other: Place) -> bool:
+        """Whether a bare name means this rather than the other: clearly larger, or of higher office and no smaller.
+
+        Nothing outweighs the capital of a country by size alone.
+        """
+        higher, no_lower = self.rank < other.rank, self.rank <= other.rank
+        if other.rank == 0 and not no_lower:
+            return False
+        if self.population == 0 or other.population == 0:  # unknown: only the office tells
+            return higher or (no_lower and self.population > other.population)
+        return self.population >= OUTWEIGHS * other.population or (higher and self.population >= other.population)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """This place; `others` share its name and are of standing too."""
+
+    place: Place
+    others: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ambiguous:
+    """Any of these."""
+
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NotFound:
+    """None; `near` is what the geocoder offered instead."""
+
+    near: tuple[Place, ...] = ()
+
+
+Choice: TypeAlias = Chosen | Ambiguous | NotFound
+
+
+def read_query(city: str) -> Query:
+    """Read "place" or "place, region, country". Raises InvalidArguments where there is no name."""
+    text = "".join(char if char.isprintable() else " " for char in unicodedata.normalize("NFKC", city))
+    parts = [" ".join(part.split()) for part in re.split("[,、]", text)]
+    name, *within = [part for part in (CHATTER.sub("", part).strip() for part in parts) if part] or [""]
+    if not any(char.isalpha() for char in name) or len(name) > 80:
+        raise InvalidArguments("city: must be the name of a place", fields=("city: must be the name of a place",))
+    return Query(name, tuple(within))
+
+
+def choose(query: Query, offered: Iterable[Place]) -> Choice:
+    """Choose the place that is meant, or say why none can be."""
+    populated = [place for place in {place.id: place for place in offered}.values() if place.is_populated]
+    wanted = plain(query.name)
+    inside = [place for place in populated if place.lies_in(query.within)]
+    named = [place for place in inside if plain(place.name) == wanted]
+    if not named:  # "Frankfurt" for Frankfurt am Main, "首尔" for 首尔特别市
+        named = [place for place in inside if place.has_standing and plain(place.name).startswith(wanted)]
+    if not named:
+        return NotFound(tuple(sorted(populated, key=lambda place: -place.population)[:LISTED]))
+    named.sort(key=lambda place: (place.rank, -place.population))
+    candidates = named if query.within else [place for place in named if place.has_standing]
+    rivals = _one_for_each_region(candidates)
+    for place in rivals:
+        others = tuple(rival for rival in rivals if rival is not place)
+        if all(place.outweighs(rival) for rival in others):
+            return Chosen(place, others[:BESIDE])
+    return Ambiguous(tuple((rivals or _one_for_each_region(named))[:LISTED]))
+
+
+def plain(name: str) -> str:
+    """A name as it compares: no case, accents, spaces or punctuation, and without the suffix of its kind."""
+    spread = unicodedata.normalize("NFKD", name.casefold()).translate(UNDECOMPOSED)
+    bare = "".join(char for char in spread if char.isalnum())
+    return re.sub(r"(?<=[\u4e00-\u9fff]{2})(?:特别行政区|自治区|地区|省|市)$", "", bare)
+
+
+def _names(wanted: str, area: str) -> bool:
+    if HAN.search(wanted) and len(wanted) >= 2:
+        return area.startswith(wanted)  # 广西 for 广西壮族自治区
+    return COUNTRY_NAMES.get(wanted, wanted) == area
+
+
+def _one_for_each_region(places: Iterable[Place]) -> list[Place]:
+    """The first of those that share country and admin1, in the order given."""
+    regions: dict[tuple[str, ...], Place] = {}
+    for place in places:
+        regions.setdefault((place.country_code, *place.regions[:1]), place)
+    return list(regions.values())
