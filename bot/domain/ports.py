@@ -12,7 +12,8 @@ from typing import Any, Protocol
 
 from bot.domain.actions import Attachment, MediaKind, Receipt, SendMessage, SendSegment
 from bot.domain.chat import Completion, ModelRequest
-from bot.domain.events import Event, MessageReceived
+from bot.domain.events import Conversation, Event, MessageReceived
+from bot.domain.journal import Entry, Recovery, Remembered
 from bot.domain.run import RunEvent
 
 
@@ -61,6 +62,44 @@ class Transport(Protocol):
 
     async def get_forward(self, account: int, forward_id: str) -> tuple[MessageReceived, ...]:
         """The messages inside a merged forward. Raises NotConnected, ActionRefused, ActionUnanswered."""
+        ...
+
+    async def get_history(self, conversation: Conversation, *, count: int = 20) -> tuple[MessageReceived, ...]:
+        """The latest messages there, oldest first, the bot's own (sender = account) included.
+
+        Raises NotConnected, ActionRefused (also where the server cannot do it), ActionUnanswered.
+        """
+        ...
+
+
+class Store(Protocol):
+    """Where the journal is kept. One writer: entries are written in the order they were given.
+
+    A store that cannot write (disk full, database gone) says so once through its `trouble` callback, keeps a bounded
+    number of entries in memory, and catches up by itself.
+    """
+
+    def put(self, *entries: Entry) -> None:
+        """Take entries; they are durable within 100 ms. Never waits, never raises."""
+        ...
+
+    async def commit(self, *entries: Entry) -> bool:
+        """Take entries and wait until they and all before them are durable; slow disks slow the caller down.
+
+        False where the store is in trouble and cannot promise it.
+        """
+        ...
+
+    async def remember(self, conversation: Conversation) -> Remembered:
+        """What the conversation's next prompt is made of. Empty where there is nothing, or the store is in trouble."""
+        ...
+
+    async def find(self, conversation: Conversation, message_id: str) -> MessageReceived | None:
+        """The latest stored message of this id there."""
+        ...
+
+    async def recover(self) -> Recovery:
+        """What was left unfinished; asked once, at start, before anything is put."""
         ...
 
 
