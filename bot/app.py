@@ -1,16 +1,20 @@
 """The composition root: builds the object graph and owns the lifetimes. READ FIRST.
 
 adapters/onebot  --events-->  Dispatcher -> Lanes -> Turns -> Engine -> ChatModel, Toolset
-                 <--actions-  Transport  <- Delivery <-' (and <- send_message, in the middle of a run)
+                 <--actions-  Transport <- Outbox <- Delivery <-' (and <- send_message, in the middle of a run)
+adapters/storage <--entries-  Dispatcher, Turns, Recorder, Outbox;  --at start-> Recoverer
 """
 
 from __future__ import annotations
 
 import asyncio
 import importlib.metadata
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from adapters.storage.store import open_store
 
 import tools
 from adapters.fetching.client import HttpxWeb
@@ -21,20 +25,38 @@ from adapters.onebot.peers import Peers
 from adapters.onebot.reverse_ws import ReverseServer
 from adapters.onebot.transport import OneBotTransport
 from adapters.openai.client import OpenAIModel, make_session
+from bot.catchup import Catchup
 from bot.clock import RandomIds, SystemClock
 from bot.delivery import Delivery
 from bot.dispatcher import Dispatcher
-from bot.domain.ports import ChatModel, Clock, Ids, Media, Subagents, Web
+from bot.domain.ports import ChatModel, Clock, Ids, Media, Store, Subagents, Transport, Web
 from bot.engine import Engine
 from bot.history import History
 from bot.models import RetryingModel
-from bot.observers import LogObserver
+from bot.observers import LogObserver, Observers
+from bot.outbox import Outbox
+from bot.owner import Owner
 from bot.perception import Perception
 from bot.policy.wake import Rules
+from bot.recorder import Recorder
+from bot.recovery import Recoverer
 from bot.subagents import CODER_PROMPT, NamedSubagents, Subagent
 from bot.toolset import Toolset
 from bot.turn import Persona, Turns
 from config.settings import Endpoint, Settings, read_persona
+
+T = TypeVar("T")
+
+
+class Wrap(Protocol):
+    """Puts something around a port."""
+
+    def __call__(self, port: T, /) -> T: ...
+
+
+def as_it_is(port: T, /) -> T:
+    """No wrapping."""
+    return port
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +68,44 @@ class Service:
     port: int
 
 
+@dataclass(frozen=True, slots=True)
+class Rooms:
+    """The rooms of `bot/`, connected with each other."""
+
+    dispatcher: Dispatcher
+    outbox: Outbox
+    owner: Owner
+    recoverer: Recoverer
+    catchup: Catchup
+
+
 @asynccontextmanager
-async def open_service(settings: Settings) -> AsyncIterator[Service]:
+async def open_service(settings: Settings, *, wrap: Wrap = as_it_is) -> AsyncIterator[Service]:
     """Run the service while the block runs; at its end, close everything in reverse order.
 
+    `wrap` may put something around each port (the model, the transport, the store): tests count and break there.
     Raises ConfigError, inside a group, for what only shows when it is tried: a port that is taken.
     """
     clock, ids = SystemClock(), RandomIds()
+    troubles: asyncio.Queue[str] = asyncio.Queue()
     async with AsyncExitStack() as stack:
+        journal: Store = await stack.enter_async_context(
+            open_store(
+                settings.store_url,
+                keep_days=settings.store_keep_days,
+                keep_messages=settings.store_keep_messages,
+                clock=clock,
+                trouble=troubles.put_nowait,
+            )
+        )
         session = await stack.enter_async_context(make_session())
 
         def model(endpoint: Endpoint) -> ChatModel:
             key = endpoint.api_key.get_secret_value()
-            client = OpenAIModel(
+            client: ChatModel = OpenAIModel(
                 session=session, base_url=endpoint.base_url, api_key=key, model=endpoint.model, now=clock.now
             )
-            return RetryingModel(client, clock=clock, ids=ids)
+            return RetryingModel(wrap(client), clock=clock, ids=ids)
 
         web = HttpxWeb(clock=clock, user_agent=f"FrostAgent/{version()}", base_urls=settings.tools_mirrors)
         stack.push_async_callback(web.aclose)
@@ -73,53 +117,107 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         }
         calls, peers = Calls(boot=ids.trace()), Peers()
         transport = OneBotTransport(peers=peers, calls=calls)
-        dispatcher = build_dispatcher(
-            settings, model=model(settings.main_model), transport=transport, ports=ports, clock=clock, ids=ids
+        carrier: Transport = transport
+        rooms = build_rooms(
+            settings,
+            model=model(settings.main_model),
+            transport=wrap(carrier),
+            store=wrap(journal),
+            ports=ports,
+            clock=clock,
+            ids=ids,
         )
-        await stack.enter_async_context(dispatcher.lanes.open())
+        recovery = await journal.recover()
+        await stack.enter_async_context(rooms.outbox.open())
+        await stack.enter_async_context(rooms.dispatcher.lanes.open())
+        await rooms.recoverer.recover(recovery)
+        await stack.enter_async_context(
+            background(rooms.catchup.run(), rooms.dispatcher.deny_expired(), tell_troubles(troubles, rooms.owner))
+        )
         port = await stack.enter_async_context(
-            open_onebot(settings, sink=dispatcher, peers=peers, calls=calls, clock=clock, ids=ids)
+            open_onebot(settings, sink=rooms.dispatcher, peers=peers, calls=calls, clock=clock, ids=ids)
         )
-        yield Service(dispatcher, transport, port)
+        yield Service(rooms.dispatcher, transport, port)
 
 
-def build_dispatcher(
+def build_rooms(
     settings: Settings,
     *,
     model: ChatModel,
-    transport: OneBotTransport,
+    transport: Transport,
+    store: Store,
     ports: dict[type, object],
     clock: Clock,
     ids: Ids,
-) -> Dispatcher:
+) -> Rooms:
     """The rooms of `bot/`, each given what it needs."""
-    history = History()
+    history = History(store=store)
     perception = Perception(transport=transport, history=history)
+    toolset = Toolset(tools.discover(), clock=clock)
+    outbox = Outbox(transport=transport, store=store, clock=clock, ids=ids, rate=settings.bot_send_rate)
+    owner = Owner(owners=settings.bot_owners, outbox=outbox, clock=clock)
     engine = Engine(
         model=model,
-        toolset=Toolset(tools.discover(), clock=clock),
+        toolset=toolset,
         clock=clock,
-        observer=LogObserver(),
+        observer=Observers([Recorder(store=store, clock=clock), LogObserver()]),
         max_steps=settings.bot_max_steps,
     )
     turns = Turns(
         engine=engine,
-        delivery=Delivery(transport=transport, history=history, clock=clock),
+        delivery=Delivery(outbox=outbox, history=history, owner=owner, clock=clock),
         perception=perception,
         history=history,
+        store=store,
+        clock=clock,
         ids=ids,
         persona=Persona(read_persona(settings), settings.bot_name),
         owners=settings.bot_owners,
         ports=ports,
     )
-    rules = Rules(
-        names=(settings.bot_name, *settings.bot_aliases),
-        owners=settings.bot_owners,
-        groups=settings.bot_groups,
-        users=settings.bot_users,
-        blocked=settings.bot_block,
+    dispatcher = Dispatcher(
+        rules=Rules(
+            names=(settings.bot_name, *settings.bot_aliases),
+            owners=settings.bot_owners,
+            groups=settings.bot_groups,
+            users=settings.bot_users,
+            blocked=settings.bot_block,
+        ),
+        turns=turns,
+        perception=perception,
+        history=history,
+        store=store,
+        outbox=outbox,
+        owner=owner,
+        clock=clock,
     )
-    return Dispatcher(rules=rules, turns=turns, perception=perception, history=history, clock=clock)
+    return Rooms(
+        dispatcher=dispatcher,
+        outbox=outbox,
+        owner=owner,
+        recoverer=Recoverer(
+            store=store, dispatcher=dispatcher, turns=turns, outbox=outbox, toolset=toolset, clock=clock
+        ),
+        catchup=Catchup(transport=transport, dispatcher=dispatcher, outbox=outbox, clock=clock),
+    )
+
+
+@asynccontextmanager
+async def background(*loops: Coroutine[None, None, None]) -> AsyncIterator[None]:
+    """Endless work that lasts as long as the block."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(loop) for loop in loops]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+
+
+async def tell_troubles(troubles: asyncio.Queue[str], owner: Owner) -> None:
+    """Pass what the store says on to the owner."""
+    while True:
+        owner.tell("store", await troubles.get())
 
 
 @asynccontextmanager
@@ -144,10 +242,8 @@ async def open_onebot(
             client = ForwardClient(
                 url=settings.onebot_url, token=token, sink=sink, peers=peers, calls=calls, clock=clock, ids=ids
             )
-            async with asyncio.TaskGroup() as group:
-                dialling = group.create_task(client.run())
+            async with background(client.run()):
                 yield 0
-                dialling.cancel()
 
 
 def version() -> str:

@@ -1,7 +1,8 @@
 """The chat on standard input: the ordinary service, with the simulator for QQ and the demo model where none is set.
 
 Each line is a message in the simulated group, each message of the bot is printed as `bot: ...`. On a terminal lines
-are sent as they are typed; otherwise the next line waits until everything about the last one is settled.
+are sent as they are typed; otherwise the next line waits until everything about the last one is settled. A line that
+begins with `!` is not said: it tells the simulator what is to go wrong.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ import asyncio
 import logging
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TextIO
 
 from adapters.offline.server import MEDIA_FOLDER, OfflineModel
 from adapters.simulator.call import SentMessage
+from adapters.simulator.commands import MARK, obey
 from adapters.simulator.console import render
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World, demo_world
@@ -25,25 +27,45 @@ from config.settings import Settings
 logger = logging.getLogger(__name__)
 
 SETTLED_WITHIN = 600.0  # seconds for one line; a run itself ends sooner
+FOUND_WITHIN = 30.0  # seconds for a line that nobody heard: the bot may come back and find it in the history
 DEMO = """\
 FrostAgent chat with the built-in demo model: set LLM_BASE_URL, LLM_API_KEY and LLM_MODEL for a real one."""
 HELP = """\
-You are user1 in a group. `@bot hi` speaks to the bot, `user2: hi` speaks as somebody else. End with Ctrl-D."""
+You are user1 in a group. `@bot hi` speaks to the bot, `user2: hi` speaks as somebody else. End with Ctrl-D.
+`!help` lists what can go wrong on purpose."""
+MISSED = "Nobody heard that: the bot is not connected, or its account is offline."
 
 
 async def converse(settings: Settings, source: TextIO, say: Callable[[str], None], tell: Callable[[str], None]) -> None:
     """Chat until the source ends: `say` gets what the bot says, `tell` what is said about the chat itself."""
-    world = demo_world()
-    async with open_chat(settings, world, say, tell) as (service, simulator):
+    async with open_chat(settings, demo_world(), say, tell) as (service, simulator):
         if source.isatty():
             tell(HELP)
+        said: list[int] = []
         async for line in read_lines(source):
-            message_id = await simulator.say_line(line)
-            if message_id is None or source.isatty():
+            message_ids = await take_line(simulator, line, tell)
+            if source.isatty():
                 continue
-            await settle(service, world, message_id)
+            said += message_ids
+            # A script that waited for a bot it keeps away could say nothing meanwhile.
+            if not simulator.away:
+                await settle(service, simulator, said)
+                said.clear()
+        if said:
+            await settle(service, simulator, said)
         async with asyncio.timeout(SETTLED_WITHIN):
             await service.dispatcher.lanes.wait_idle()
+
+
+async def take_line(simulator: Simulator, line: str, tell: Callable[[str], None]) -> list[int]:
+    """Say a line, or do what it says; the ids of the messages that came of it."""
+    if line.startswith(MARK):
+        tell(await obey(simulator, line))
+        return []
+    message_id = await simulator.say_line(line)
+    if message_id in simulator.missed:
+        tell(MISSED)
+    return [] if message_id is None else [message_id]
 
 
 @asynccontextmanager
@@ -70,11 +92,26 @@ async def open_chat(
         yield service, simulator
 
 
-async def settle(service: Service, world: World, message_id: int) -> None:
-    """Wait until the message has been taken and all that came of it is done. Raises TimeoutError."""
-    home = next(iter(world.groups))
+async def settle(service: Service, simulator: Simulator, said: Sequence[int]) -> None:
+    """Wait until the bot is there, and has done all that comes of these messages. Raises TimeoutError.
+
+    Nobody waits for long until a bot comes back, and finds what it did not hear.
+    """
+    world = simulator.world
+
+    async def settled(message_id: int) -> None:
+        await service.dispatcher.wait_settled((world.self_id, "group", next(iter(world.groups)), str(message_id)))
+
     async with asyncio.timeout(SETTLED_WITHIN):
-        await service.dispatcher.wait_settled((world.self_id, "group", home, str(message_id)))
+        for message_id in said:
+            if message_id not in simulator.missed:
+                await settled(message_id)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(FOUND_WITHIN):
+            await simulator.wait_connected(timeout=FOUND_WITHIN)
+            for message_id in said:
+                if message_id in simulator.missed and world.online:
+                    await settled(message_id)
 
 
 async def read_lines(source: TextIO) -> AsyncIterator[str]:

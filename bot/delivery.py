@@ -1,4 +1,4 @@
-"""What is said -> actions: into QQ messages, split, quoted, one unanswered per conversation, with a receipt each.
+"""What is said -> actions: into QQ messages, split, quoted, in order, with a receipt each.
 
 Text always leaves as text segments, never as a string a server would search for CQ codes.
 """
@@ -6,70 +6,87 @@ Text always leaves as text segments, never as a string a server would search for
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
-from bot.domain.actions import Attachment, Confirmed, Receipt, Refused, SendMessage, SendSegment, Unknown
-from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.domain.actions import Attachment, Confirmed, Receipt, Refused, SendMessage, SendSegment, Unknown, Waiting
 from bot.domain.events import Conversation, MessageReceived, Sender
-from bot.domain.ports import Clock, Transport
+from bot.domain.ports import Clock
 from bot.domain.segments import Quote, Text
 from bot.history import History
+from bot.outbox import PATIENCE, Outbox
+from bot.owner import Owner
 from bot.splitting import LIMIT, split_text
 
-logger = logging.getLogger(__name__)
-
+MAX_MESSAGES = 20  # for one thing said: more is a flood, and risk control's business
+CUT_SHORT = (Text("……（太长了，后面的省略了）"),)
 ALONE = ("record", "video", "file")  # media QQ shows only as a message of their own
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One QQ message and what became of it."""
+
+    action: SendMessage
+    receipt: Receipt
+
+    @property
+    def may_be_read(self) -> bool:
+        """Whether somebody has read it, may have, or will: then it is not to be said again."""
+        return not isinstance(self.receipt, Refused)
+
+    @property
+    def words(self) -> str:
+        return "".join(segment.text for segment in self.action.segments if isinstance(segment, Text))
 
 
 class Delivery:
     """Says things in conversations, in order."""
 
-    def __init__(self, *, transport: Transport, history: History, clock: Clock, limit: int = LIMIT) -> None:
-        self._transport = transport
+    def __init__(self, *, outbox: Outbox, history: History, owner: Owner, clock: Clock, limit: int = LIMIT) -> None:
+        self._outbox = outbox
         self._history = history
+        self._owner = owner
         self._clock = clock
         self._limit = limit
-        # NapCat works on calls side by side: two unanswered sends to one place may arrive in the other order.
+        # The pieces of one thing said stay together, also when two tools speak at the same time.
         self._locks: WeakValueDictionary[Conversation, asyncio.Lock] = WeakValueDictionary()
 
-    async def say(self, conversation: Conversation, segments: tuple[SendSegment, ...]) -> tuple[Receipt, ...]:
-        """Send the segments now, in as few QQ messages as they need; one receipt each.
+    async def say(
+        self, where: Conversation, segments: tuple[SendSegment, ...], *, turn_id: str = "", final: bool = False
+    ) -> tuple[Said, ...]:
+        """Send the segments now, in as few QQ messages as they need.
 
-        After a message that was not confirmed the rest is not sent.
+        After a message that was refused, or whose fate is unknown, the rest is not sent.
         """
-        receipts: list[Receipt] = []
-        lock = self._locks.setdefault(conversation, asyncio.Lock())
+        said: list[Said] = []
+        lock = self._locks.setdefault(where, asyncio.Lock())
+        patience = PATIENCE
         async with lock:
-            for message in messages_of(segments, limit=self._limit):
-                receipts.append(await self._send(SendMessage(conversation, message)))
-                if not isinstance(receipts[-1], Confirmed):
-                    break
-        return tuple(receipts)
+            for part in at_most(MAX_MESSAGES, messages_of(segments, limit=self._limit)):
+                action = SendMessage(where, part)
+                receipt = await self._outbox.send(action, turn_id=turn_id, final=final, patience=patience)
+                said.append(Said(action, receipt))
+                match receipt:
+                    case Confirmed(message_id=message_id):
+                        self._remember(action, message_id)
+                    case Waiting():
+                        patience = 0.0  # the rest waits in the same queue
+                    case Refused():
+                        break
+                    case Unknown():
+                        self._owner.tell(
+                            "unknown send", f"发到 {where} 的一条消息没有得到 QQ 的确认，可能已送达，不会重发。"
+                        )
+                        break
+        return tuple(said)
 
-    async def answer(self, message: MessageReceived, text: str) -> tuple[Receipt, ...]:
+    async def answer(self, message: MessageReceived, text: str, *, turn_id: str = "") -> tuple[Said, ...]:
         """Say the text where the message came from; in a group its first piece quotes the message."""
         quote = message.conversation.is_group and message.message_id
         first: tuple[SendSegment, ...] = (Quote(message.message_id),) if quote else ()
-        return await self.say(message.conversation, (*first, Text(text)))
-
-    async def _send(self, action: SendMessage) -> Receipt:
-        where = action.conversation
-        try:
-            message_id = await self._transport.send(action)
-        except NotConnected as error:
-            logger.warning("not sent to %s: %s", where, error)
-            return Refused(f"QQ is not connected right now ({error})")
-        except ActionRefused as error:
-            logger.warning("not sent to %s: %s", where, error)
-            return Refused(error.wording or f"refused with code {error.retcode}")
-        except ActionUnanswered as error:
-            logger.warning("sent to %s without an answer, it may have been delivered: %s", where, error)
-            return Unknown(str(error))
-        if message_id:
-            self._remember(action, message_id)
-        return Confirmed(message_id)
+        return await self.say(message.conversation, (*first, Text(text)), turn_id=turn_id, final=True)
 
     def _remember(self, action: SendMessage, message_id: str) -> None:
         where = action.conversation
@@ -104,9 +121,11 @@ def messages_of(segments: tuple[SendSegment, ...], *, limit: int = LIMIT) -> Ite
                 yield (segment,)
                 current, characters = [], 0
             case Text(text=text) if characters + len(text) > limit:
-                if characters:
+                if characters and _says_something(current):
                     yield _quoting(quote, current)
-                    quote, current = None, []
+                    quote = None
+                if characters:
+                    current = []
                 *whole, rest = split_text(text, limit) or ("",)
                 for piece in whole:
                     yield _quoting(quote, [*current, Text(piece)])
@@ -120,14 +139,18 @@ def messages_of(segments: tuple[SendSegment, ...], *, limit: int = LIMIT) -> Ite
         yield _quoting(quote, current)
 
 
+def at_most(number: int, messages: Iterable[tuple[SendSegment, ...]]) -> Iterator[tuple[SendSegment, ...]]:
+    """The messages, but no more than that many: then a line that says so."""
+    for index, message in enumerate(messages):
+        if index == number:
+            yield CUT_SHORT
+            return
+        yield message
+
+
 def _quoting(quote: Quote | None, segments: list[SendSegment]) -> tuple[SendSegment, ...]:
     return (*((quote,) if quote else ()), *segments)
 
 
 def _says_something(segments: list[SendSegment]) -> bool:
     return any(not isinstance(segment, Text) or segment.text.strip() for segment in segments)
-
-
-def spoken_text(segments: tuple[SendSegment, ...]) -> str:
-    """The words among the segments."""
-    return "".join(segment.text for segment in segments if isinstance(segment, Text))

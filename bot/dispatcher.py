@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias, assert_never
+from typing import assert_never
 
-from cachetools import TTLCache
+from cachetools import LRUCache, TTLCache
 
 from bot.domain.events import (
     AccountChanged,
@@ -19,6 +20,7 @@ from bot.domain.events import (
     Conversation,
     Event,
     Heartbeat,
+    Identity,
     MemberChanged,
     MessageRecalled,
     MessageReceived,
@@ -29,10 +31,15 @@ from bot.domain.events import (
     Requested,
     Sender,
 )
-from bot.domain.ports import Clock
+from bot.domain.journal import MessageErased, MessageObserved, MessageOverheard
+from bot.domain.ports import Clock, Store
+from bot.domain.suspension import Decision
 from bot.history import History
 from bot.lanes import Lanes
+from bot.outbox import Outbox
+from bot.owner import Owner
 from bot.perception import Perception
+from bot.policy.lighten import lighten
 from bot.policy.wake import Ignore, NeedsQuoted, Observe, Rules, Verdict, Wake, judge
 from bot.turn import Turns
 
@@ -40,9 +47,20 @@ logger = logging.getLogger(__name__)
 
 DEDUPLICATION = 600.0  # seconds an event is remembered: longer than any reconnect replays
 MAX_IDENTITIES = 50_000
+MAX_GROUPS = 2000
+MAX_MUTE = 30 * 24 * 3600.0  # seconds; QQ's own limit
+UNCERTAIN_MUTE = 600.0  # seconds a mute of the whole group, or without an end, is believed
+YOUNG = 120.0  # seconds a question waits for its answer: later nobody expects one
+EXPIRY_LOOK = 5.0  # seconds between two looks at what waits for somebody's word
 NO_IDENTITY = ("", "0")
 
-Identity: TypeAlias = tuple[int, str, int, str]
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """What a lane does: go on with a suspended turn."""
+
+    turn_id: str
+    decisions: Mapping[str, Decision]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +69,7 @@ class Task:
 
     message: MessageReceived
     verdict: Wake | NeedsQuoted
+    retry_of: str = ""
 
 
 class Dispatcher:
@@ -63,38 +82,89 @@ class Dispatcher:
         turns: Turns,
         perception: Perception,
         history: History,
+        store: Store,
+        outbox: Outbox,
+        owner: Owner,
         clock: Clock,
     ) -> None:
         self._rules = rules
         self._turns = turns
         self._perception = perception
         self._history = history
+        self._store = store
+        self._outbox = outbox
+        self._owner = owner
         self._clock = clock
+        self._arrivals: asyncio.Queue[int] = asyncio.Queue()
+        self.heard: LRUCache[Conversation, float] = LRUCache(MAX_GROUPS)
         self._seen: TTLCache[Identity, None] = TTLCache(MAX_IDENTITIES, DEDUPLICATION, timer=clock.monotonic)
         self._news = asyncio.Event()
+        self._accounts: set[int] = set()
         self._muted: dict[Conversation, float] = {}
-        self.lanes: Lanes[Task] = Lanes(work=self._do)
+        self.lanes: Lanes[Task | Resume] = Lanes(work=self._do)
 
     async def handle(self, event: Event) -> None:
         """Take one event of any kind."""
+        self._accounts.add(event.self_id)
         match event:
             case MessageReceived():
                 self._message(event)
             case MessageSent():
-                self._history.know(_as_received(event))
-            case MessageRecalled(conversation=where, message_id=message_id):
-                self._history.forget_message(where, message_id)
-                if self.lanes.drop(where, lambda task: task.message.message_id == message_id):
-                    logger.info("message %s in %s was recalled: not answered", message_id, where)
+                said = _as_received(event)
+                self._history.know(said)
+                self._outbox.seen(said)
+            case MessageRecalled():
+                self._recalled(event)
             case Muted():
                 self._mute(event)
             case AccountChanged(online=online, reason=reason):
                 level = logging.INFO if online else logging.ERROR
                 logger.log(level, "account %d is %s %s", event.self_id, "online" if online else "offline", reason)
-            case Connected() | Heartbeat() | Poked() | MemberChanged() | Requested() | Noticed():
+            case Connected(self_id=account):
+                self._forget_mutes(account)
+                self._owner.connected(account)
+                self._outbox.connected()
+                self._arrivals.put_nowait(account)
+            case Heartbeat() | Poked() | MemberChanged() | Requested() | Noticed():
                 logger.debug("%s of %d", event.type, event.self_id)
             case _:
                 assert_never(event)
+
+    async def next_connected(self) -> int:
+        """Wait for the next account to connect."""
+        return await self._arrivals.get()
+
+    def preload(self, seen: Iterable[tuple[Identity, float]], heard: Iterable[tuple[Conversation, float]]) -> None:
+        """Know again what an earlier process knew: messages taken (with their times), groups in use."""
+        for identity, _ in seen:
+            self._seen[identity] = None
+        for where, time in heard:
+            self.heard[where] = time
+
+    def ask_again(self, message: MessageReceived, *, retry_of: str = "") -> None:
+        """Answer a question that an earlier process took and never answered."""
+        self._seen[message.identity] = None
+        self._history.know(message)
+        verdict = self._judge(message)
+        if isinstance(verdict, Wake | NeedsQuoted):
+            self.lanes.put(message.conversation, Task(message, verdict, retry_of))
+
+    def resume(self, where: Conversation, turn_id: str, decisions: Mapping[str, Decision]) -> bool:
+        """Let a suspended turn go on in its lane; False when the lane is full."""
+        return self.lanes.put(where, Resume(turn_id, decisions))
+
+    async def deny_expired(self) -> None:
+        """Let suspended turns go on when nobody decided in time, until cancelled."""
+        while True:
+            await self._clock.sleep(EXPIRY_LOOK)
+            for turn_id, run in self._turns.waiting().items():
+                if run.expires <= self._clock.now():
+                    self.resume(run.conversation, turn_id, {})
+
+    def take_missed(self, message: MessageReceived) -> None:
+        """A message found in the history: a young question is answered, the rest is heard. Known ones are nothing."""
+        if message.message_id not in NO_IDENTITY:
+            self._message(message, answer=self._clock.now() - message.time < YOUNG)
 
     async def wait_settled(self, identity: Identity) -> None:
         """Return once the message of this identity has been taken and no lane has anything to do."""
@@ -102,7 +172,7 @@ class Dispatcher:
             await self._news.wait()
         await self.lanes.wait_idle()
 
-    def _message(self, message: MessageReceived) -> None:
+    def _message(self, message: MessageReceived, *, answer: bool = True) -> None:
         if message.is_own:
             return
         if message.message_id not in NO_IDENTITY:
@@ -112,10 +182,22 @@ class Dispatcher:
             self._seen[message.identity] = None
             self._news.set()
             self._news.clear()
-        verdict = judge(message, self._rules)
-        if isinstance(verdict, Wake | NeedsQuoted) and self._is_muted(message.conversation):
+        message = lighten(message)
+        verdict = self._judge(message)
+        if isinstance(verdict, Wake | NeedsQuoted) and (not answer or self._is_muted(message.conversation)):
             verdict = Observe()
+        if message.conversation.is_group and not isinstance(verdict, Ignore):
+            self.heard[message.conversation] = max(message.time, self.heard.get(message.conversation, 0.0))
         self._follow(message, verdict)
+
+    def _judge(self, message: MessageReceived) -> Verdict:
+        """The verdict; a quote of a message in memory is decided at once, so that talk among people fills no lane."""
+        verdict = judge(message, self._rules, accounts=self._accounts)
+        if isinstance(verdict, NeedsQuoted):
+            quoted = self._history.known(message.conversation, verdict.message_id)
+            if quoted is not None:
+                return Wake("quote") if quoted.is_own else Observe()
+        return verdict
 
     def _follow(self, message: MessageReceived, verdict: Verdict) -> None:
         where = message.conversation
@@ -123,27 +205,51 @@ class Dispatcher:
             case Ignore(reason=reason):
                 logger.debug("ignored message %s in %s: %s", message.message_id, where, reason)
             case Observe():
+                self._store.put(MessageObserved(message, overheard=True))
                 self._history.know(message)
                 self._history.overhear(message)
             case Wake() | NeedsQuoted():
+                self._store.put(MessageObserved(message, overheard=False))
                 self._history.know(message)
                 if not self.lanes.put(where, Task(message, verdict)):
                     logger.warning("message %s in %s is not answered: too many are waiting", message.message_id, where)
-                    self._history.overhear(message)
+                    self._overhear_after_all(message)
             case _:
                 assert_never(verdict)
 
-    async def _do(self, task: Task) -> None:
+    async def _do(self, task: Task | Resume) -> None:
+        if isinstance(task, Resume):
+            await self._turns.resume(task.turn_id, task.decisions)
+            return
         match task.verdict:
             case NeedsQuoted(message_id=message_id):
                 if not await self._perception.quotes_the_bot(task.message, message_id):
-                    self._history.overhear(task.message)
+                    self._overhear_after_all(task.message)
                     return
             case Wake():
                 pass
             case _:
                 assert_never(task.verdict)
-        await self._turns.take(task.message)
+        await self._turns.take(task.message, retry_of=task.retry_of)
+
+    def _overhear_after_all(self, message: MessageReceived) -> None:
+        self._store.put(MessageOverheard(message))
+        self._history.overhear(message)
+
+    def _recalled(self, event: MessageRecalled) -> None:
+        where, message_id = event.conversation, event.message_id
+        self._store.put(MessageErased(where, message_id))
+        self._history.forget_message(where, message_id)
+        self._turns.abandon(where, message_id)
+
+        def is_about(task: Task | Resume) -> bool:
+            if isinstance(task, Resume) or task.message.message_id != message_id:
+                return False
+            self._turns.disown(task.message)
+            return True
+
+        if self.lanes.drop(where, is_about):
+            logger.info("message %s in %s was recalled: not answered", message_id, where)
 
     def _mute(self, event: Muted) -> None:
         """A muted bot cannot answer: it must not run up a bill thinking either."""
@@ -153,9 +259,16 @@ class Dispatcher:
             self._muted.pop(event.conversation, None)
             logger.info("the mute in %s is lifted", event.conversation)
             return
-        until = float("inf") if event.seconds < 0 else self._clock.monotonic() + event.seconds
+        # A lift may be missed while nobody is connected, and admins may speak in a silenced group: never trust it long.
+        seconds = min(event.seconds, MAX_MUTE) if event.seconds > 0 and event.user_id else UNCERTAIN_MUTE
+        until = self._clock.monotonic() + seconds
         self._muted[event.conversation] = until
         logger.warning("muted in %s: messages there are only observed until it is lifted", event.conversation)
+
+    def _forget_mutes(self, account: int) -> None:
+        """After a connection nobody knows what was lifted meanwhile; a mute that still holds shows at the next send."""
+        for where in [where for where in self._muted if where.platform_id == account]:
+            del self._muted[where]
 
     def _is_muted(self, where: Conversation) -> bool:
         return self._muted.get(where, 0.0) > self._clock.monotonic()

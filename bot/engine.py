@@ -4,14 +4,15 @@ A step is one model request and its tool calls. State goes in, run events and an
 knows of prompts, of delivery or of stored history.
 
 Invariant: `RunState.messages` is a valid transcript at every moment anyone can look at it: an assistant message
-with calls is added together with one result for each call, also when the run is cancelled in the middle.
+with calls is added together with one result for each call, also when the run is cancelled in the middle. A step with
+a call that waits for somebody's word is not part of it: it lives in the `SuspendedRun` until it is whole.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from bot.domain.chat import (
@@ -21,24 +22,41 @@ from bot.domain.chat import (
     Message,
     ModelRequest,
     ToolCall,
+    ToolMessage,
     Usage,
     UserMessage,
 )
-from bot.domain.errors import ContentFiltered, InvalidArguments, ModelError
+from bot.domain.errors import ContentFiltered, InvalidArguments, ModelError, ToolDenied
 from bot.domain.events import Conversation
 from bot.domain.ports import ChatModel, Clock, Observer
-from bot.domain.run import Asker, Outcome, RunFinished, RunStarted, StepFinished, Stop, ToolFinished, ToolStarted
+from bot.domain.run import (
+    Asker,
+    Outcome,
+    PendingCall,
+    RunContinued,
+    RunFinished,
+    RunPaused,
+    RunStarted,
+    StepFinished,
+    Stop,
+    SuspendedRun,
+    ToolFinished,
+    ToolStarted,
+)
+from bot.domain.suspension import Allow, BadSuspension, Decision, Deny, verify
 from bot.domain.tool import ToolContext
 from bot.toolset import Batch, Toolset
+from bot.transcripts import close_interrupted
 
 MAX_STEPS = 12
-DEADLINE = 300.0  # seconds for a whole run: a person is waiting
+DEADLINE = 300.0  # seconds for a run (a resumed one: from then on): a person is waiting
 
 LAST_STEP = (
     "You have no tool calls left. Do not call any tool: answer now, in words, from what you have found so far, and "
     "say what is still missing."
 )
 EMPTY_ANSWER = "Your last answer was empty. Answer now, in words."
+NOBODY_ANSWERED = "nobody allowed it in time"
 NO_CONCLUSION = "我查了好几步，还没有得出结论，先停在这里。换个更具体的问法再试试？"
 CUT_OFF = "…"
 
@@ -90,28 +108,60 @@ class Engine:
         self._max_steps = max_steps
         self._deadline = deadline
 
-    async def run(self, run: Run, state: RunState) -> Outcome:
-        """Run to the end; every failure is an outcome. Only a cancellation gets out, and leaves `state` valid."""
-        started = self._clock.monotonic()
+    async def run(self, run: Run, state: RunState) -> Outcome | SuspendedRun:
+        """Run to the end, or until a call waits for somebody's word; every failure is an outcome.
+
+        Only a cancellation gets out, and leaves `state` valid.
+        """
         self._observer.notice(RunStarted(run_id=run.id, conversation=run.conversation, asker=run.asker))
+        return await self._segment(run, state, self._steps(run, state))
+
+    async def resume(
+        self, run: Run, suspended: SuspendedRun, decisions: Mapping[str, Decision], state: RunState
+    ) -> Outcome | SuspendedRun:
+        """Go on with a suspended run, as `run` does; `decisions` are by call id, `state` is set to where it stood.
+
+        `run` has the id, conversation and asker it had; its asker's authority and its ports are today's. What is
+        allowed is run now, denied or expired calls are told so, and what is left undecided is waited for further: the
+        model goes on only when nothing waits. Raises BadSuspension, before anything was told, changed or run.
+
+        Whoever calls this has first written down that the run is resumed: an equal state resumes as often as one asks.
+        """
+        verify(
+            suspended, run_id=run.id, conversation=run.conversation, asker=run.asker.user_id, decided=decisions.keys()
+        )
+        if close_interrupted(suspended.messages) != suspended.messages:
+            raise BadSuspension(f"the transcript of run {run.id} is not whole")
+        state.messages[:] = suspended.messages
+        state.usage, state.steps = suspended.usage, suspended.steps
+        self._observer.notice(RunContinued(run_id=run.id, conversation=run.conversation, asker=run.asker))
+        return await self._segment(run, state, self._go_on(run, state, suspended, decisions))
+
+    async def _segment(
+        self, run: Run, state: RunState, steps: Awaitable[Outcome | SuspendedRun]
+    ) -> Outcome | SuspendedRun:
+        started = self._clock.monotonic()
         deadline = asyncio.timeout(self._deadline)
-        outcome: Outcome | None = None
+        ended: Outcome | SuspendedRun | None = None
         try:
             async with deadline:
-                outcome = await self._steps(run, state)
+                ended = await steps
         except ModelError as error:
-            outcome = state.outcome(Stop.FAILED, error=f"{error.kind}: {error}")
+            ended = state.outcome(Stop.FAILED, error=f"{error.kind}: {error}")
         except TimeoutError:
             if not deadline.expired():
                 raise
-            outcome = state.outcome(Stop.FAILED, error=f"deadline: not finished after {self._deadline:g} s")
+            ended = state.outcome(Stop.FAILED, error=f"deadline: not finished after {self._deadline:g} s")
         finally:
             seconds = self._clock.monotonic() - started
-            ended = state.outcome(Stop.STOPPED) if outcome is None else outcome
-            self._observer.notice(RunFinished(run_id=run.id, outcome=ended, seconds=seconds))
+            if isinstance(ended, SuspendedRun):
+                self._observer.notice(RunPaused(run_id=run.id, suspended=ended, seconds=seconds))
+            else:
+                outcome = state.outcome(Stop.STOPPED) if ended is None else ended
+                self._observer.notice(RunFinished(run_id=run.id, outcome=outcome, seconds=seconds))
         return ended
 
-    async def _steps(self, run: Run, state: RunState) -> Outcome:
+    async def _steps(self, run: Run, state: RunState) -> Outcome | SuspendedRun:
         specs = self._toolset.definitions(run.ports)
         empty = 0
         while True:
@@ -131,7 +181,8 @@ class Engine:
                 case _:
                     assert_never(completion.finish)
             if message.tool_calls and not last:
-                await self._execute(run, state, message)
+                if suspended := await self._execute(run, state, message):
+                    return suspended
             elif text := _words(completion):
                 state.messages.append(AssistantMessage(text, reasoning=message.reasoning))
                 return state.outcome(Stop.ANSWERED, text, limit=state.steps > self._max_steps)
@@ -141,6 +192,37 @@ class Engine:
                 return self._give_up(state)
             else:
                 empty += 1
+
+    async def _go_on(
+        self, run: Run, state: RunState, suspended: SuspendedRun, decisions: Mapping[str, Decision]
+    ) -> Outcome | SuspendedRun:
+        """Finish the step that was left, then the next ones."""
+        batch = Batch(suspended.message.tool_calls)
+        for index, answer in enumerate(suspended.answers):
+            match answer:
+                case ToolMessage():
+                    batch.keep(index, answer)
+                case PendingCall():
+                    self._decide(batch, index, answer, decisions.get(answer.call.id))
+                case _:
+                    assert_never(answer)
+        again = await self._run_batch(run, state, suspended.message, batch, allowed=True)
+        return again or await self._steps(run, state)
+
+    def _decide(self, batch: Batch, index: int, pending: PendingCall, decision: Decision | None) -> None:
+        """Answer what is denied, keep what is undecided; what is allowed stays open in the batch, to be run."""
+        if self._clock.now() >= pending.expires:
+            decision = Deny(NOBODY_ANSWERED)
+        match decision:
+            case Allow():
+                pass
+            case Deny(reason=reason):
+                denied = ToolDenied(f"the tool call was denied: {reason}")
+                batch.finish(index, self._toolset.refused(pending.call, denied))
+            case None:
+                batch.keep(index, pending)
+            case _:
+                assert_never(decision)
 
     async def _ask(self, run: Run, state: RunState, request: ModelRequest) -> Completion:
         state.steps += 1
@@ -152,30 +234,43 @@ class Engine:
         self._observer.notice(StepFinished(run_id=run.id, step=state.steps, completion=completion, seconds=seconds))
         return completion
 
-    async def _execute(self, run: Run, state: RunState, message: AssistantMessage) -> None:
-        batch = self._toolset.batch(message.tool_calls)
-        contexts = [self._context(run, state, call) for call in batch.calls]
-        for call in batch.calls:
+    async def _execute(self, run: Run, state: RunState, message: AssistantMessage) -> SuspendedRun | None:
+        batch = self._start(run, state, message)
+        return await self._run_batch(run, state, message, batch)
+
+    def _refuse_cut_off(self, run: Run, state: RunState, message: AssistantMessage) -> None:
+        batch = self._start(run, state, message)
+        for index, call in enumerate(batch.calls):
+            problem = f'the arguments for "{call.name}" were cut off (output limit). Send fewer or shorter arguments.'
+            batch.finish(index, self._toolset.refused(call, InvalidArguments(problem)))
+        self._settle(run, state, message, batch)
+
+    def _start(self, run: Run, state: RunState, message: AssistantMessage) -> Batch:
+        for call in message.tool_calls:
             self._observer.notice(ToolStarted(run_id=run.id, step=state.steps, call=call))
+        return Batch(message.tool_calls)
+
+    async def _run_batch(
+        self, run: Run, state: RunState, message: AssistantMessage, batch: Batch, *, allowed: bool = False
+    ) -> SuspendedRun | None:
+        contexts = [self._context(run, state, call, allowed=allowed) for call in batch.calls]
+        suspended = None
         try:
             await self._toolset.run_batch(batch, contexts)
         finally:
-            self._add(run, state, message, batch)
+            suspended = self._settle(run, state, message, batch)
+        return suspended
 
-    def _refuse_cut_off(self, run: Run, state: RunState, message: AssistantMessage) -> None:
-        batch = self._toolset.batch(message.tool_calls)
-        for index, call in enumerate(batch.calls):
-            self._observer.notice(ToolStarted(run_id=run.id, step=state.steps, call=call))
-            problem = f'the arguments for "{call.name}" were cut off (output limit). Send fewer or shorter arguments.'
-            batch.finish(index, self._toolset.refused(call, InvalidArguments(problem)))
-        self._add(run, state, message, batch)
+    def _settle(self, run: Run, state: RunState, message: AssistantMessage, batch: Batch) -> SuspendedRun | None:
+        """The one place where calls enter the transcript: with all their results, at once; not while one waits.
 
-    def _add(self, run: Run, state: RunState, message: AssistantMessage, batch: Batch) -> None:
-        """The one place where calls enter the transcript: with all their results, at once."""
+        What was finished is told in either case: a wait can be long, and a result known now is not lost in it.
+        """
         results = batch.results()
-        state.messages.append(message)
-        state.messages.extend(executed.message for executed in results)
-        for call, executed in zip(batch.calls, results, strict=True):
+        if results is not None:
+            state.messages.append(message)
+            state.messages.extend(results)
+        for call, executed in batch.finished():
             self._observer.notice(
                 ToolFinished(
                     run_id=run.id,
@@ -186,8 +281,9 @@ class Engine:
                     seconds=executed.seconds,
                 )
             )
+        return None if results is not None else _suspended(run, state, message, batch)
 
-    def _context(self, run: Run, state: RunState, call: ToolCall) -> ToolContext:
+    def _context(self, run: Run, state: RunState, call: ToolCall, *, allowed: bool) -> ToolContext:
         tool = self._toolset.get(call.name)
         return ToolContext(
             run_id=run.id,
@@ -197,6 +293,7 @@ class Engine:
             asker=run.asker,
             deadline=self._clock.monotonic() + (tool.timeout if tool else 0.0),
             ports=run.ports,
+            allowed=allowed,
         )
 
     def _give_up(self, state: RunState) -> Outcome:
@@ -207,9 +304,31 @@ class Engine:
 
 
 def _request(run: Run, state: RunState, *, notice: str) -> ModelRequest:
-    """The transcript so far; a notice is for this request only and never becomes history."""
-    extra = (UserMessage(notice),) if notice else ()
-    return ModelRequest((*run.transcript, *state.messages, *extra))
+    """The transcript so far; a notice is for this request only and never becomes history.
+
+    It joins a user message that stands last: strict servers refuse two in a row (`providers/quirks.md` 6.4).
+    """
+    messages = (*run.transcript, *state.messages)
+    match messages[-1]:
+        case _ if not notice:
+            return ModelRequest(messages)
+        case UserMessage(text=text) as last:
+            return ModelRequest((*messages[:-1], replace(last, text=f"{text}\n\n{notice}")))
+        case _:
+            return ModelRequest((*messages, UserMessage(notice)))
+
+
+def _suspended(run: Run, state: RunState, message: AssistantMessage, batch: Batch) -> SuspendedRun:
+    return SuspendedRun(
+        run_id=run.id,
+        conversation=run.conversation,
+        asker=run.asker,
+        messages=tuple(state.messages),
+        message=message,
+        answers=batch.answers(),
+        usage=state.usage,
+        steps=state.steps,
+    )
 
 
 def _words(completion: Completion) -> str:

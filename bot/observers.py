@@ -7,18 +7,30 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from bot.domain.ports import Observer
-from bot.domain.run import RunEvent, RunFinished, RunStarted, StepFinished, Stop, ToolFinished, ToolStarted
+from bot.domain.run import (
+    RunContinued,
+    RunEvent,
+    RunFinished,
+    RunPaused,
+    RunStarted,
+    StepFinished,
+    Stop,
+    ToolFinished,
+    ToolStarted,
+)
 
 logger = logging.getLogger(__name__)
 
 
 class LogObserver:
-    """One line when a run starts and ends, more at DEBUG; never what people or the model said."""
+    """One line when a run starts, waits, goes on and ends, more at DEBUG; never what people or the model said."""
 
     def notice(self, event: RunEvent) -> None:
         match event:
             case RunStarted():
                 logger.info("run %s started in %s for %d", event.run_id, event.conversation, event.asker.user_id)
+            case RunContinued():
+                logger.info("run %s goes on in %s for %d", event.run_id, event.conversation, event.asker.user_id)
             case StepFinished(completion=completion):
                 calls = ", ".join(call.name for call in completion.message.tool_calls)
                 text = "run %s step %d: %s in %.2f s%s"
@@ -31,6 +43,10 @@ class LogObserver:
                 level = logging.WARNING if event.result.is_error else logging.DEBUG
                 text = "run %s step %d: %s ended as %s in %.2f s"
                 logger.log(level, text, event.run_id, event.step, event.call.name, event.code, event.seconds)
+            case RunPaused(suspended=suspended):
+                names = ", ".join(pending.call.name for pending in suspended.pending)
+                text = "run %s suspended in %.2f s: %d steps, waits for a word on %s"
+                logger.info(text, event.run_id, event.seconds, suspended.steps, names)
             case RunFinished(outcome=outcome):
                 level = logging.ERROR if outcome.stop is Stop.FAILED else logging.INFO
                 text = "run %s %s in %.2f s: %d steps, %d + %d tokens%s"

@@ -66,5 +66,5 @@ class Perception:
         return Question(message, quoted, forwarded)
 
     async def _quoted(self, message: MessageReceived, message_id: str) -> MessageReceived | None:
-        known = self._history.known(message.conversation, message_id)
+        known = await self._history.find(message.conversation, message_id)
         return known or await self._transport.get_message(message.self_id, message_id)

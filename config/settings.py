@@ -81,6 +81,7 @@ class Settings(BaseSettings):
     bot_users: QQNumbers = frozenset()
     bot_block: QQNumbers = frozenset()
     bot_max_steps: Annotated[int, BeforeValidator(values.whole(1, 64))] = 12
+    bot_send_rate: Annotated[float, BeforeValidator(values.number(0, 1000))] = 1.0
 
     coder_base_url: BaseUrl = ""
     coder_api_key: Secret = SecretStr("")

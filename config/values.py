@@ -174,6 +174,20 @@ def whole(low: int, high: int) -> Callable[[object], int]:
     return read
 
 
+def number(low: float, high: float) -> Callable[[object], float]:
+    """A number in [low, high], with a point if it is not whole."""
+
+    def read(value: object) -> float:
+        text = str(value)
+        if not re.fullmatch(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", text):
+            raise Wrong(f"{shown(text)} is not a number", f"Write a number from {low:g} to {high:g}, as 0.5")
+        if not low <= float(text) <= high:
+            raise Wrong(f"{text} is out of range", f"Write a number from {low:g} to {high:g}")
+        return float(text)
+
+    return read
+
+
 def one_of(*choices: str, **spellings: str) -> Callable[[object], str]:
     """One of these words, in any case; `spellings` are other ways to say one of them."""
 

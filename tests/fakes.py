@@ -11,6 +11,7 @@ from bot.domain.actions import SendMessage
 from bot.domain.chat import AssistantMessage, Completion, FinishReason, ModelRequest, ToolCall, Usage
 from bot.domain.errors import ActionRefused, BotError
 from bot.domain.events import Conversation, Event, MessageReceived, Role, Sender
+from bot.domain.journal import Entry, MessageErased, MessageObserved, Recovery, Remembered
 from bot.domain.run import Asker, RunEvent
 from bot.domain.segments import Mention, Segment, Text
 from bot.domain.tool import ToolContext
@@ -114,6 +115,8 @@ class RecordingTransport:
         self.known = {message.message_id: message for message in known}
         self.forwards: dict[str, tuple[MessageReceived, ...]] = {}
         self.looked_up: list[str] = []
+        self.histories: dict[Conversation, tuple[MessageReceived, ...]] = {}
+        self.histories_asked: list[Conversation] = []
         self._ids = count(9001)
 
     async def send(self, action: SendMessage) -> str:
@@ -128,6 +131,13 @@ class RecordingTransport:
         self.looked_up.append(message_id)
         return self.known.get(message_id)
 
+    async def get_history(self, conversation: Conversation, *, count: int = 20) -> tuple[MessageReceived, ...]:
+        await asyncio.sleep(0)
+        self.histories_asked.append(conversation)
+        if conversation not in self.histories:
+            raise ActionRefused("get_group_msg_history", retcode=1404, wording="不支持的Api get_group_msg_history")
+        return self.histories[conversation][-count:]
+
     async def get_forward(self, account: int, forward_id: str) -> tuple[MessageReceived, ...]:
         assert account == BOT
         if forward_id not in self.forwards:
@@ -138,6 +148,64 @@ class RecordingTransport:
     def texts(self) -> list[str]:
         """The words of each message sent."""
         return ["".join(s.text for s in action.segments if isinstance(s, Text)) for action in self.sent]
+
+
+class RecordingStore:
+    """A journal in a list: keeps every entry in order, and answers from what it is given.
+
+    `entries` is all that was put, `durable` how many of them are promised (a commit promises all before it). While
+    `trouble` is set nothing is promised and nothing is remembered. `find` also knows the messages put here.
+    """
+
+    def __init__(
+        self,
+        *,
+        remembered: Mapping[Conversation, Remembered] | None = None,
+        known: Iterable[MessageReceived] = (),
+        recovery: Recovery | None = None,
+    ) -> None:
+        self.entries: list[Entry] = []
+        self.durable = 0
+        self.trouble = False
+        self.remembered = dict(remembered or {})
+        self.recovery = recovery or Recovery()
+        self.asked: list[Conversation] = []
+        self._known = {(message.conversation, message.message_id): message for message in known}
+
+    def put(self, *entries: Entry) -> None:
+        for entry in entries:
+            self.entries.append(entry)
+            match entry:
+                case MessageObserved(message=message):
+                    self._known[message.conversation, message.message_id] = message
+                case MessageErased(conversation=conversation, message_id=message_id):
+                    self._known.pop((conversation, message_id), None)
+                case _:
+                    pass
+
+    async def commit(self, *entries: Entry) -> bool:
+        self.put(*entries)
+        await asyncio.sleep(0)
+        if not self.trouble:
+            self.durable = len(self.entries)
+        return not self.trouble
+
+    async def remember(self, conversation: Conversation) -> Remembered:
+        self.asked.append(conversation)
+        await asyncio.sleep(0)
+        return Remembered() if self.trouble else self.remembered.get(conversation, Remembered())
+
+    async def find(self, conversation: Conversation, message_id: str) -> MessageReceived | None:
+        await asyncio.sleep(0)
+        return None if self.trouble else self._known.get((conversation, message_id))
+
+    async def recover(self) -> Recovery:
+        await asyncio.sleep(0)
+        return Recovery() if self.trouble else self.recovery
+
+    def of(self, kind: str) -> list[Entry]:
+        """The entries with this `type`."""
+        return [entry for entry in self.entries if entry.type == kind]
 
 
 class RecordingSink:
@@ -156,6 +224,13 @@ class RecordingSink:
         async with asyncio.timeout(seconds), self._news:
             await self._news.wait_for(lambda: len(self.events) >= number)
         return self.events
+
+
+async def until(condition: Callable[[], object], *, seconds: float = 5) -> None:
+    """Wait until the condition holds; it must depend on the loop alone, so every turn of the loop is a try."""
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110  # what is waited for are plain lists of fakes, without events
+            await asyncio.sleep(0)
 
 
 _message_ids = count(1)

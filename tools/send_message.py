@@ -7,7 +7,7 @@ from typing import Literal, assert_never
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from bot.domain.actions import Confirmed, Receipt, Refused, SendSegment, Unknown
+from bot.domain.actions import Confirmed, Receipt, Refused, SendSegment, Unknown, Waiting
 from bot.domain.errors import InvalidArguments, MediaError, ToolFailed
 from bot.domain.ports import Media, Speaker
 from bot.domain.segments import Mention, Quote, Text
@@ -113,6 +113,8 @@ def tell(receipts: tuple[Receipt, ...]) -> str:
                     f"message {number} may have been delivered: QQ did not answer. Do not repeat it, "
                     "and do not say that it failed. What follows it was not sent."
                 )
+            case Waiting():
+                return "queued: QQ is not reachable at the moment, it will be delivered once it is. Do not repeat it."
             case _:
                 assert_never(receipt)
     if not receipts:

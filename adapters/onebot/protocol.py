@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import orjson
@@ -17,7 +17,7 @@ from adapters.onebot.events import About, read_event, read_said
 from adapters.onebot.fields import Fields, load, mapping, number, sequence, text
 from adapters.onebot.segments import write_segments
 from bot.domain.actions import SendMessage
-from bot.domain.events import Event, MessageReceived
+from bot.domain.events import Conversation, Event, MessageReceived
 
 MAX_FRAME: Final = 50 * 2**20  # bytes; NapCat's maxPayload (facts.md 1.2)
 
@@ -118,6 +118,18 @@ def read_forward(data: object, *, account: int) -> tuple[MessageReceived, ...]:
     fields = mapping(data)
     nodes = sequence(data) or sequence(fields.get("messages")) or sequence(fields.get("message"))
     return tuple(_read_answered(_node(node), account) for node in nodes if isinstance(node, dict))
+
+
+def read_history(data: object, conversation: Conversation) -> tuple[MessageReceived, ...]:
+    """The messages in an answer to get_group_msg_history or get_friend_msg_history, oldest first.
+
+    All are of the conversation that was asked for, whatever a server says of the bot's own; messages without an
+    author are left out.
+    """
+    account = conversation.platform_id
+    read = (_read_answered(node, account) for node in sequence(mapping(data).get("messages")) if isinstance(node, dict))
+    found = [replace(message, conversation=conversation) for message in read if message.sender.user_id]
+    return tuple(sorted(found, key=lambda message: message.time))
 
 
 def _node(node: Fields) -> Fields:

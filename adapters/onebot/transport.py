@@ -7,10 +7,16 @@ from typing import Any
 
 from adapters.onebot.calls import Calls
 from adapters.onebot.peers import Account, Peers
-from adapters.onebot.protocol import read_answered_message, read_forward, read_message_id, write_action
+from adapters.onebot.protocol import (
+    read_answered_message,
+    read_forward,
+    read_history,
+    read_message_id,
+    write_action,
+)
 from bot.domain.actions import SendMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered
-from bot.domain.events import MessageReceived
+from bot.domain.events import Conversation, MessageReceived
 
 
 class OneBotTransport:
@@ -50,6 +56,16 @@ class OneBotTransport:
         # NapCat reads either name, everybody else `id`; always text, the numbers exceed 2**53 (facts.md 5, 6.16).
         data = await self.call(account, "get_forward_msg", {"id": forward_id, "message_id": forward_id})
         return read_forward(data, account=account)
+
+    async def get_history(self, conversation: Conversation, *, count: int = 20) -> tuple[MessageReceived, ...]:
+        """The latest messages there, oldest first, the bot's own included.
+
+        NapCat and LLBot can, others refuse (facts.md 5). Raises NotConnected, ActionRefused, ActionUnanswered.
+        """
+        kind, place = ("group", "group_id") if conversation.is_group else ("friend", "user_id")
+        params = {place: conversation.session_id, "count": count, "message_seq": 0, "reverse_order": False}
+        data = await self.call(conversation.platform_id, f"get_{kind}_msg_history", params)
+        return read_history(data, conversation)
 
     async def call(self, account: int, action: str, params: Mapping[str, object]) -> Any:
         """Any action by its wire name; the `data` of its answer.

@@ -60,4 +60,12 @@ class Unknown:
     type: Literal["unknown"] = "unknown"
 
 
-Receipt: TypeAlias = Confirmed | Refused | Unknown
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """It is queued and will be said as soon as it can be, within two minutes; then it is given up."""
+
+    reason: str
+    type: Literal["waiting"] = "waiting"
+
+
+Receipt: TypeAlias = Confirmed | Refused | Unknown | Waiting

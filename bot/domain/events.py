@@ -17,6 +17,8 @@ from bot.domain.segments import Segment
 MessageType: TypeAlias = Literal["group", "private"]
 Role: TypeAlias = Literal["owner", "admin", "member", "unknown"]
 
+Identity: TypeAlias = tuple[int, str, int, str]  # account, message type, group or person, message id
+
 NUMBER = re.compile(r"[0-9]{1,20}")  # int() refuses texts of thousands of digits with a ValueError
 
 
@@ -98,7 +100,7 @@ class MessageReceived(_Event):
     type: Literal["message_received"] = "message_received"
 
     @property
-    def identity(self) -> tuple[int, str, int, str]:
+    def identity(self) -> Identity:
         """What makes it the same event when it is delivered again (facts.md 3.2)."""
         return (self.self_id, self.conversation.message_type, self.conversation.session_id, self.message_id)
 

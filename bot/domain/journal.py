@@ -251,11 +251,13 @@ class OpenTurn:
 
 @dataclass(frozen=True, slots=True)
 class Suspended:
-    """A run that waits, as it was put down."""
+    """A run that waits, as it was put down, with the question and the rendered user message of its turn."""
 
     turn_id: str
     state: str
     expires: float
+    question: MessageReceived
+    user: UserMessage
 
 
 @dataclass(frozen=True, slots=True)

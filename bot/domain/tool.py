@@ -34,7 +34,10 @@ P = TypeVar("P")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
-    """One call's surroundings. `deadline` is on the clock's monotonic scale, in seconds."""
+    """One call's surroundings. `deadline` is on the clock's monotonic scale, in seconds.
+
+    `allowed` says that somebody has allowed this very call: a tool that raises `Suspend` does so only without it.
+    """
 
     run_id: str
     step: int
@@ -43,6 +46,7 @@ class ToolContext:
     asker: Asker
     deadline: float
     ports: Mapping[type, object] = field(default_factory=dict)
+    allowed: bool = False
 
     def port(self, kind: type[P]) -> P:
         """The capability of this kind. Raises ToolUnavailable where this run has none."""

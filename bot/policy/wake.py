@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -64,8 +65,8 @@ class NeedsQuoted:
 Verdict: TypeAlias = Wake | Observe | Ignore | NeedsQuoted
 
 
-def judge(message: MessageReceived, rules: Rules) -> Verdict:
-    """Answer, remember, look at what it quotes, or ignore."""
+def judge(message: MessageReceived, rules: Rules, *, accounts: Collection[int] = ()) -> Verdict:
+    """Answer, remember, look at what it quotes, or ignore; `accounts` are all of the bot's own."""
     sender = message.sender.user_id
     owner = sender in rules.owners
     if not owner and sender in rules.blocked:
@@ -74,7 +75,7 @@ def judge(message: MessageReceived, rules: Rules) -> Verdict:
     if where.is_group and rules.groups and where.session_id not in rules.groups:
         return Ignore("the group is not on the list")
     answerable = owner or not rules.users or sender in rules.users
-    if not answerable or is_official_bot(sender):
+    if not answerable or is_official_bot(sender) or sender in accounts:
         return Observe() if where.is_group else Ignore("the sender is not on the list")
     if not where.is_group:
         return Wake("private")

@@ -29,6 +29,33 @@ async def test_an_empty_input_ends_the_chat() -> None:
     assert await chat("") == []
 
 
+async def test_a_line_with_an_exclamation_mark_is_for_the_simulator() -> None:
+    said: list[str] = []
+    told: list[str] = []
+    lines = "!help\n!timeout next\n!nonsense\n@bot hello\n!faults\n! faults are what I make\n"
+    await converse(Settings(), io.StringIO(lines), said.append, told.append)
+    assert len(said) == 1
+    _, listing, armed, unknown, nothing, other = told
+    assert "timeout" in listing
+    assert armed == "timeout next"
+    assert unknown.startswith("!nonsense: there is no fault")
+    assert nothing == "nothing is armed"
+    assert other.endswith("Try !help")
+
+
+async def test_a_line_after_a_reconnect_waits_for_the_bot() -> None:
+    said = await chat("!reconnect\n@bot hello\n")
+    assert len(said) == 1
+
+
+async def test_nobody_hears_what_is_said_to_an_account_that_is_offline() -> None:
+    told: list[str] = []
+    said: list[str] = []
+    await converse(Settings(), io.StringIO("!offline\n@bot hello\n!online\n@bot again\n"), said.append, told.append)
+    assert len(said) == 1
+    assert [line for line in told if line.startswith("Nobody heard that")]
+
+
 async def test_lines_come_without_their_ends() -> None:
     assert [line async for line in read_lines(io.StringIO("一\r\n\ntwo"))] == ["一", "", "two"]
 

@@ -1,23 +1,52 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
-from bot.delivery import Delivery, messages_of
+from bot.delivery import MAX_MESSAGES, Delivery, messages_of
 from bot.domain.actions import Attachment, Confirmed, Refused, SendMessage, SendSegment, Unknown
-from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
-from bot.domain.events import Conversation
+from bot.domain.errors import ActionRefused, ActionUnanswered
+from bot.domain.journal import SendQueued
 from bot.domain.segments import Mention, Quote, Text
 from bot.history import History
-from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingTransport, said
+from bot.outbox import Outbox
+from bot.owner import Owner
+from tests.fakes import (
+    BOT,
+    GROUP,
+    PRIVATE,
+    CountingIds,
+    ManualClock,
+    RecordingStore,
+    RecordingTransport,
+    said,
+    until,
+)
 
 PICTURE = Attachment("image", "base64://aaaa", "a.png")
 VOICE = Attachment("record", "base64://bbbb", "b.amr")
+OWNER = 999
 
 
-def delivery(transport: RecordingTransport, history: History | None = None, limit: int = 1500) -> Delivery:
-    return Delivery(transport=transport, history=history or History(), clock=ManualClock(), limit=limit)
+class Mouth:
+    """A delivery with its outbox."""
+
+    def __init__(self) -> None:
+        self.transport, self.store, self.clock = RecordingTransport(), RecordingStore(), ManualClock()
+        self.history = History(store=self.store)
+        self.outbox = Outbox(transport=self.transport, store=self.store, clock=self.clock, ids=CountingIds())
+        self.owner = Owner(owners=frozenset({OWNER}), outbox=self.outbox, clock=self.clock)
+        self.delivery = Delivery(outbox=self.outbox, history=self.history, owner=self.owner, clock=self.clock)
+
+
+@asynccontextmanager
+async def speaking() -> AsyncIterator[Mouth]:
+    mouth = Mouth()
+    async with asyncio.timeout(5), mouth.outbox.open():
+        yield mouth
 
 
 def split(*segments: SendSegment, limit: int = 1500) -> list[tuple[SendSegment, ...]]:
@@ -43,78 +72,70 @@ def test_text_that_does_not_fit_beside_earlier_text_starts_a_new_message() -> No
     assert split(Text("abcd"), PICTURE, Text("efgh"), limit=6) == [(Text("abcd"), PICTURE), (Text("efgh"),)]
 
 
+def test_blank_text_before_long_text_makes_no_message_of_its_own() -> None:
+    assert split(Text("  "), Text("x" * 6), limit=6) == [(Text("x" * 6),)]
+
+
 @pytest.mark.parametrize("segments", [(), (Text(""),), (Text(" \n"),), (Quote("7"),), (Quote("7"), Text(" "))])
 def test_nothing_to_say_is_no_message(segments: tuple[SendSegment, ...]) -> None:
     assert split(*segments) == []
 
 
 async def test_an_answer_in_a_group_quotes_the_question_and_one_in_private_does_not() -> None:
-    transport = RecordingTransport()
-    await delivery(transport).answer(said("hi", message_id="55"), "hello")
-    await delivery(transport).answer(said("hi", where=PRIVATE), "hello")
-    assert transport.sent == [
-        SendMessage(GROUP, (Quote("55"), Text("hello"))),
-        SendMessage(PRIVATE, (Text("hello"),)),
-    ]
+    async with speaking() as mouth:
+        await mouth.delivery.answer(said("hi", message_id="55"), "hello", turn_id="t1")
+        await mouth.delivery.answer(said("hi", where=PRIVATE), "hello")
+        assert mouth.transport.sent == [
+            SendMessage(GROUP, (Quote("55"), Text("hello"))),
+            SendMessage(PRIVATE, (Text("hello"),)),
+        ]
+        first, _ = mouth.store.of("send_queued")
+        assert isinstance(first, SendQueued)
+        assert (first.turn_id, first.final) == ("t1", True)
 
 
-@pytest.mark.parametrize(
-    ("failure", "receipt"),
-    [
-        (NotConnected("no connection"), Refused("QQ is not connected right now (no connection)")),
-        (ActionRefused("send_group_msg", retcode=1200, wording="禁言"), Refused("禁言")),
-        (ActionRefused("send_group_msg", retcode=9000, wording=""), Refused("refused with code 9000")),
-        (ActionUnanswered("no answer in 30 s"), Unknown("no answer in 30 s")),
-    ],
-)
-async def test_each_failure_has_its_receipt(failure: NotConnected, receipt: Refused | Unknown) -> None:
-    transport = RecordingTransport()
-    transport.failures = [failure]
-    assert await delivery(transport).say(GROUP, (Text("a"),)) == (receipt,)
+async def test_after_a_refused_message_the_rest_is_not_sent() -> None:
+    async with speaking() as mouth:
+        mouth.transport.failures = [ActionRefused("send_group_msg", retcode=1200, wording="禁言")]
+        (said_,) = await mouth.delivery.say(GROUP, (VOICE, Text("after")))
+        assert isinstance(said_.receipt, Refused)
+        assert not said_.may_be_read
+        assert mouth.transport.sent == []
 
 
-async def test_after_an_unconfirmed_message_the_rest_is_not_sent() -> None:
-    transport = RecordingTransport()
-    transport.failures = [ActionUnanswered("?")]
-    assert await delivery(transport).say(GROUP, (VOICE, Text("after"))) == (Unknown("?"),)
-    assert transport.sent == []
+async def test_a_send_of_unknown_fate_stops_the_rest_and_the_owner_is_told() -> None:
+    async with speaking() as mouth:
+        mouth.owner.connected(BOT)
+        mouth.transport.failures = [ActionUnanswered("no answer")]
+        (said_,) = await mouth.delivery.say(GROUP, (Text("a"), VOICE))
+        assert isinstance(said_.receipt, Unknown)
+        assert said_.may_be_read
+        await until(lambda: mouth.transport.sent)
+        (told,) = mouth.transport.sent
+        assert told.conversation == type(GROUP)(BOT, "private", OWNER)
+        assert str(GROUP) in mouth.transport.texts[0]
 
 
 async def test_what_was_sent_is_known_when_somebody_quotes_it() -> None:
-    transport, history = RecordingTransport(), History()
-    (receipt,) = await delivery(transport, history).say(GROUP, (Text("a"), PICTURE))
-    assert isinstance(receipt, Confirmed)
-    known = history.known(GROUP, receipt.message_id)
-    assert known is not None
-    assert known.is_own
-    assert known.segments == (Text("a"),)
+    async with speaking() as mouth:
+        (said_,) = await mouth.delivery.say(GROUP, (Text("a"), PICTURE))
+        assert isinstance(said_.receipt, Confirmed)
+        known = await mouth.history.find(GROUP, said_.receipt.message_id)
+        assert known is not None
+        assert known.is_own
+        assert known.segments == (Text("a"),)
 
 
-async def test_one_conversation_has_one_unanswered_send_at_a_time_and_others_do_not_wait() -> None:
-    class SlowTransport(RecordingTransport):
-        def __init__(self) -> None:
-            super().__init__()
-            self.open: dict[Conversation, int] = {}
-            self.most: dict[Conversation, int] = {}
-            self.together = 0
+async def test_the_pieces_of_one_thing_said_stay_together() -> None:
+    async with speaking() as mouth:
+        async with asyncio.TaskGroup() as group:
+            for name in "ab":
+                group.create_task(mouth.delivery.say(GROUP, (Text(f"{name}1"), VOICE, Text(f"{name}2"))))
+        assert mouth.transport.texts in (["a1", "", "a2", "b1", "", "b2"], ["b1", "", "b2", "a1", "", "a2"])
 
-        async def send(self, action: SendMessage) -> str:
-            where = action.conversation
-            self.open[where] = self.open.get(where, 0) + 1
-            self.most[where] = max(self.most.get(where, 0), self.open[where])
-            self.together = max(self.together, sum(self.open.values()))
-            for _ in range(5):
-                await asyncio.sleep(0)
-            self.open[where] -= 1
-            return await super().send(action)
 
-    transport = SlowTransport()
-    mouth = delivery(transport)
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        for number in range(3):
-            group.create_task(mouth.say(GROUP, (Text(str(number)),)))
-            group.create_task(mouth.say(PRIVATE, (Text(str(number)),)))
-    assert transport.most == {GROUP: 1, PRIVATE: 1}
-    assert transport.together == 2
-    in_group = [action.segments for action in transport.sent if action.conversation == GROUP]
-    assert in_group == [(Text("0"),), (Text("1"),), (Text("2"),)]
+async def test_one_thing_said_takes_a_bounded_number_of_messages_and_says_that_it_was_cut() -> None:
+    async with speaking() as mouth:
+        said_ = await mouth.delivery.say(GROUP, (Text("长" * 180_000),))
+        assert len(said_) == MAX_MESSAGES + 1
+        assert mouth.transport.texts[-1] == "……（太长了，后面的省略了）"

@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 from bot.dispatcher import Dispatcher
 from bot.domain.chat import Completion, ModelRequest, UserMessage
 from bot.domain.events import AccountChanged, Connected, Event, Heartbeat, MessageRecalled, MessageSent, Muted
-from bot.domain.segments import Quote, Text
+from bot.domain.segments import Card, Forward, Quote, Text
 from bot.perception import Perception
 from bot.policy.wake import Rules
 from tests.bot.test_turn import House
-from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, ScriptedModel, Step, said, words
+from tests.fakes import BOT, GROUP, PRIVATE, ScriptedModel, Step, said, words
 
 
 class Hall(House):
@@ -19,12 +19,14 @@ class Hall(House):
 
     def __init__(self, model: ScriptedModel, rules: Rules | None = None) -> None:
         super().__init__(model)
-        self.clock = ManualClock()
         self.dispatcher = Dispatcher(
             rules=rules or Rules(names=("小霜",)),
             turns=self.turns,
             perception=Perception(transport=self.transport, history=self.history),
             history=self.history,
+            store=self.store,
+            outbox=self.outbox,
+            owner=self.owner,
             clock=self.clock,
         )
 
@@ -38,7 +40,7 @@ class Hall(House):
 async def hall(*steps: Step, rules: Rules | None = None) -> AsyncIterator[Hall]:
     with ScriptedModel(*steps) as model:
         house = Hall(model, rules)
-        async with asyncio.timeout(5), house.dispatcher.lanes.open():
+        async with asyncio.timeout(5), house.outbox.open(), house.dispatcher.lanes.open():
             yield house
 
 
@@ -147,6 +149,47 @@ async def test_a_muted_bot_does_not_ask_the_model_until_the_mute_ends() -> None:
         await house.take(muted(-1, user_id=0), said("hi"), muted(0, user_id=0), said("hi"))
         await house.take(muted(60, user_id=5), said("hi"))
         assert house.transport.texts == ["a", "b", "c"]
+
+
+async def test_a_mute_whose_end_was_missed_is_not_believed_after_a_reconnect() -> None:
+    async with hall(words("a")) as house:
+        await house.take(muted(-1, user_id=0), said("hi"), Connected(self_id=BOT, time=0.0), said("hi"))
+        assert house.transport.texts == ["a"]
+
+
+async def test_our_other_account_is_heard_but_never_answered() -> None:
+    async with hall(words("ok")) as house:
+        await house.take(Connected(self_id=20002, time=0.0), said("hi bot", user=20002), said("hi"))
+        assert house.transport.texts == ["ok"]
+        user = house.history.messages(GROUP)[0]
+        assert "hi bot" in str(user)
+
+
+async def test_a_quote_of_a_message_in_memory_takes_no_place_in_the_lane() -> None:
+    gate = asyncio.Event()
+
+    async def think(request: ModelRequest) -> Completion:
+        await gate.wait()
+        return words("slow")
+
+    async with hall(think, words("fast")) as house:
+        await house.dispatcher.handle(said("talk", user=5, message_id="77", at=False))
+        await house.dispatcher.handle(said("first"))
+        for _ in range(60):
+            await house.dispatcher.handle(said((Quote("77"), Text("really?")), at=False))
+        await house.dispatcher.handle(said("second"))
+        gate.set()
+        await house.dispatcher.lanes.wait_idle()
+        assert house.transport.texts == ["slow", "fast"]
+
+
+async def test_a_huge_card_or_forward_is_not_kept() -> None:
+    async with hall() as house:
+        heavy = (Forward("f1", content="x" * 1_000_000), Card("json", data="y" * 1_000_000, prompt="news"))
+        await house.take(said(heavy, at=False, message_id="70"))
+        kept = house.history.known(GROUP, "70")
+        assert kept is not None
+        assert len(repr(kept)) < 3000
 
 
 async def test_rules_decide_who_is_answered() -> None:

@@ -18,11 +18,13 @@ from bot.domain.chat import (
     UserMessage,
 )
 from bot.domain.errors import ModelAuth, ModelError
-from bot.domain.run import Asker, RunFinished, Stop
+from bot.domain.run import Asker, Outcome, RunFinished, Stop, SuspendedRun
 from bot.domain.tool import Tool, tool
 from bot.engine import EMPTY_ANSWER, LAST_STEP, NO_CONCLUSION, Engine, Run, RunState
 from bot.toolset import Toolset
 from tests.fakes import GROUP, ManualClock, RecordingObserver, ScriptedModel, Step, calls, words
+
+# Runs that wait for somebody's word: tests/e2e/test_suspended_runs.py
 
 
 @tool
@@ -40,11 +42,18 @@ async def fail() -> str:
 QUESTION = (SystemMessage("be nice"), UserMessage("hi"))
 
 
-def engine(model: ScriptedModel, *tools: Tool, observer: RecordingObserver | None = None, **limits: float) -> Engine:
+def engine(
+    model: ScriptedModel,
+    *tools: Tool,
+    observer: RecordingObserver | None = None,
+    clock: ManualClock | None = None,
+    **limits: float,
+) -> Engine:
+    clock = clock or ManualClock()
     return Engine(
         model=model,
-        toolset=Toolset(tools or (echo, fail), clock=ManualClock()),
-        clock=ManualClock(),
+        toolset=Toolset(tools or (echo, fail), clock=clock),
+        clock=clock,
         observer=observer or RecordingObserver(),
         max_steps=int(limits.get("max_steps", 4)),
         deadline=limits.get("deadline", 5.0),
@@ -53,6 +62,12 @@ def engine(model: ScriptedModel, *tools: Tool, observer: RecordingObserver | Non
 
 def run(heard: Callable[[], bool] = lambda: False) -> Run:
     return Run(id="t1", conversation=GROUP, asker=Asker(1), transcript=QUESTION, heard=heard)
+
+
+async def to_the_end(running: Awaitable[Outcome | SuspendedRun]) -> Outcome:
+    ended = await running
+    assert isinstance(ended, Outcome), "the run waits"
+    return ended
 
 
 def assert_valid(messages: tuple[Message, ...] | list[Message]) -> None:
@@ -70,7 +85,7 @@ def assert_valid(messages: tuple[Message, ...] | list[Message]) -> None:
 
 async def test_words_end_the_run() -> None:
     with ScriptedModel(words("你好")) as model:
-        outcome = await engine(model).run(run(), RunState())
+        outcome = await to_the_end(engine(model).run(run(), RunState()))
     assert (outcome.stop, outcome.text, outcome.steps) == (Stop.ANSWERED, "你好", 1)
     assert outcome.messages == (AssistantMessage("你好"),)
     assert model.requests[0].messages == QUESTION
@@ -80,7 +95,7 @@ async def test_words_end_the_run() -> None:
 async def test_tool_results_are_in_the_next_request_in_call_order() -> None:
     asked = calls(("echo", '{"text": "a"}'), ("fail", ""), ("echo", '{"text": "b"}'))
     with ScriptedModel(asked, words("done")) as model:
-        outcome = await engine(model).run(run(), RunState())
+        outcome = await to_the_end(engine(model).run(run(), RunState()))
     results = [message for message in model.requests[1].messages if isinstance(message, ToolMessage)]
     assert [result.call_id for result in results] == ["c0", "c1", "c2"]
     assert [result.content for result in results if not result.is_error] == ["<a>", "<b>"]
@@ -92,7 +107,7 @@ async def test_tool_results_are_in_the_next_request_in_call_order() -> None:
 async def test_at_the_step_limit_one_request_without_tools_asks_for_words() -> None:
     again = calls(("echo", '{"text": "x"}'))
     with ScriptedModel(again, again, words("enough")) as model:
-        outcome = await engine(model, max_steps=2).run(run(), RunState())
+        outcome = await to_the_end(engine(model, max_steps=2).run(run(), RunState()))
     assert model.requests[-1].tools == ()
     assert model.requests[-1].messages[-1] == UserMessage(LAST_STEP)
     assert (outcome.stop, outcome.text, outcome.limit) == (Stop.ANSWERED, "enough", True)
@@ -102,7 +117,7 @@ async def test_at_the_step_limit_one_request_without_tools_asks_for_words() -> N
 async def test_a_model_that_never_stops_calling_tools_is_cut_off_with_fixed_words() -> None:
     again = calls(("echo", '{"text": "x"}'))
     with ScriptedModel(again, again, again) as model:
-        outcome = await engine(model, max_steps=2).run(run(), RunState())
+        outcome = await to_the_end(engine(model, max_steps=2).run(run(), RunState()))
     assert (outcome.stop, outcome.text, outcome.limit) == (Stop.ANSWERED, NO_CONCLUSION, True)
     assert_valid(outcome.messages)
 
@@ -110,7 +125,7 @@ async def test_a_model_that_never_stops_calling_tools_is_cut_off_with_fixed_word
 async def test_calls_of_a_cut_off_answer_are_not_executed() -> None:
     cut = calls(("echo", '{"text": "tr'), finish=FinishReason.LENGTH)
     with ScriptedModel(cut, words("short then")) as model:
-        outcome = await engine(model).run(run(), RunState())
+        outcome = await to_the_end(engine(model).run(run(), RunState()))
     result = outcome.messages[1]
     assert isinstance(result, ToolMessage)
     assert 'the arguments for "echo" were cut off' in result.content
@@ -119,12 +134,12 @@ async def test_calls_of_a_cut_off_answer_are_not_executed() -> None:
 
 async def test_words_cut_off_by_the_output_limit_say_so() -> None:
     with ScriptedModel(words("once upon a", finish=FinishReason.LENGTH)) as model:
-        assert (await engine(model).run(run(), RunState())).text == "once upon a…"
+        assert (await to_the_end(engine(model).run(run(), RunState()))).text == "once upon a…"
 
 
 async def test_a_filtered_answer_fails_and_executes_nothing() -> None:
     with ScriptedModel(calls(("echo", "{}"), finish=FinishReason.CONTENT_FILTER)) as model:
-        outcome = await engine(model).run(run(), RunState())
+        outcome = await to_the_end(engine(model).run(run(), RunState()))
     assert outcome.stop is Stop.FAILED
     assert outcome.error.startswith("content_filter: ")
     assert outcome.messages == ()
@@ -132,13 +147,13 @@ async def test_a_filtered_answer_fails_and_executes_nothing() -> None:
 
 async def test_a_refusal_is_shown_as_words() -> None:
     with ScriptedModel(words("", refusal="I cannot help with that.")) as model:
-        assert (await engine(model).run(run(), RunState())).text == "I cannot help with that."
+        assert (await to_the_end(engine(model).run(run(), RunState()))).text == "I cannot help with that."
 
 
 async def test_an_empty_answer_is_asked_for_again_then_without_tools_then_fails() -> None:
     with ScriptedModel(words(""), words(" \n"), words("")) as model:
-        outcome = await engine(model).run(run(), RunState())
-    assert model.requests[1].messages[-1] == UserMessage(EMPTY_ANSWER)
+        outcome = await to_the_end(engine(model).run(run(), RunState()))
+    assert model.requests[1].messages == (QUESTION[0], UserMessage(f"hi\n\n{EMPTY_ANSWER}"))
     assert model.requests[1].tools != ()
     assert model.requests[2].tools == ()
     assert outcome.stop is Stop.FAILED
@@ -147,13 +162,13 @@ async def test_an_empty_answer_is_asked_for_again_then_without_tools_then_fails(
 
 async def test_an_empty_ending_is_silence_when_the_asker_has_been_answered_already() -> None:
     with ScriptedModel(words("")) as model:
-        outcome = await engine(model).run(run(heard=lambda: True), RunState())
+        outcome = await to_the_end(engine(model).run(run(heard=lambda: True), RunState()))
     assert (outcome.stop, outcome.text) == (Stop.SILENT, "")
 
 
 async def test_a_model_error_ends_the_run_as_failed_and_keeps_what_was_done() -> None:
     with ScriptedModel(calls(("echo", '{"text": "a"}')), ModelAuth("bad key")) as model:
-        outcome = await engine(model).run(run(), RunState())
+        outcome = await to_the_end(engine(model).run(run(), RunState()))
     assert (outcome.stop, outcome.error) == (Stop.FAILED, "auth: bad key")
     assert len(outcome.messages) == 2
 
@@ -166,7 +181,7 @@ async def test_a_run_that_takes_too_long_is_ended_with_a_valid_transcript() -> N
         return "never"
 
     with ScriptedModel(calls(("wait", ""))) as model:
-        outcome = await engine(model, wait, deadline=0.05).run(run(), RunState())
+        outcome = await to_the_end(engine(model, wait, deadline=0.05).run(run(), RunState()))
     assert outcome.stop is Stop.FAILED
     assert outcome.error.startswith("deadline: ")
     assert len(outcome.messages) == 2
@@ -224,7 +239,7 @@ ANY_STEP: st.SearchStrategy[Step] = st.one_of(
 
 @given(st.lists(ANY_STEP, min_size=8, max_size=8))
 def test_whatever_the_model_does_the_run_ends_with_a_valid_transcript(script: list[Step]) -> None:
-    outcome = asyncio.run(engine(ScriptedModel(*script)).run(run(), RunState()))
+    outcome = asyncio.run(to_the_end(engine(ScriptedModel(*script)).run(run(), RunState())))
     assert outcome.stop in (Stop.ANSWERED, Stop.FAILED)
     assert (outcome.stop is Stop.ANSWERED) == bool(outcome.text)
     assert_valid(outcome.messages)

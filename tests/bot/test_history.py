@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from bot.domain.chat import AssistantMessage, Message, Reasoning, SystemMessage, ToolCall, ToolMessage, UserMessage
 from bot.domain.events import Conversation
 from bot.history import MAX_CONVERSATIONS, MAX_KNOWN, MAX_OVERHEARD, History
-from tests.fakes import BOT, GROUP, PRIVATE, said
+from tests.fakes import BOT, GROUP, PRIVATE, RecordingStore, said
 
 
 def add(history: History, text: str, *answer: Message, where: Conversation = GROUP) -> None:
-    history.add_round(where, UserMessage(text), answer or (AssistantMessage("ok"),))
+    history.add_round(where, "t1", UserMessage(text), answer or (AssistantMessage("ok"),))
 
 
 def users(history: History, where: Conversation = GROUP) -> list[str]:
@@ -24,7 +24,7 @@ def users(history: History, where: Conversation = GROUP) -> list[str]:
 
 
 def test_a_round_is_remembered_as_it_was() -> None:
-    history = History()
+    history = History(store=RecordingStore())
     call = ToolCall("c0", "echo", '{"text": "a"}')
     answer = (AssistantMessage("", (call,)), ToolMessage("c0", "echo", "<a>"), AssistantMessage("done"))
     add(history, "one", *answer)
@@ -33,14 +33,14 @@ def test_a_round_is_remembered_as_it_was() -> None:
 
 
 def test_a_stored_round_does_not_change_with_the_list_it_came_from() -> None:
-    history, answer = History(), [AssistantMessage("ok")]
-    history.add_round(GROUP, UserMessage("one"), answer)
+    history, answer = History(store=RecordingStore()), [AssistantMessage("ok")]
+    history.add_round(GROUP, "t1", UserMessage("one"), answer)
     answer.append(AssistantMessage("more"))
     assert len(history.messages(GROUP)) == 2
 
 
 def test_conversations_remember_apart_but_a_temporary_session_is_its_person() -> None:
-    history = History()
+    history = History(store=RecordingStore())
     add(history, "group")
     add(history, "private", where=dataclasses.replace(PRIVATE, via_group=4242))
     assert users(history, GROUP) == ["group"]
@@ -49,7 +49,7 @@ def test_conversations_remember_apart_but_a_temporary_session_is_its_person() ->
 
 
 def test_too_many_rounds_are_dropped_from_the_front_down_to_half() -> None:
-    history = History(max_rounds=4)
+    history = History(store=RecordingStore(), max_rounds=4)
     for number in range(4):
         add(history, str(number))
     assert users(history) == ["0", "1", "2", "3"]
@@ -71,7 +71,7 @@ def test_too_many_rounds_are_dropped_from_the_front_down_to_half() -> None:
     ],
 )
 def test_whatever_makes_a_round_long_counts(answer: tuple[Message, ...]) -> None:
-    history = History(max_characters=350)
+    history = History(store=RecordingStore(), max_characters=350)
     for number in range(3):
         add(history, str(number), *answer)
     assert users(history)[0] == "0"
@@ -80,7 +80,7 @@ def test_whatever_makes_a_round_long_counts(answer: tuple[Message, ...]) -> None
 
 
 def test_the_last_round_is_kept_however_long_it_is() -> None:
-    history = History(max_characters=100)
+    history = History(store=RecordingStore(), max_characters=100)
     add(history, "one")
     add(history, "x" * 1000)
     assert users(history) == ["x" * 1000]
@@ -111,12 +111,12 @@ ROUNDS = st.lists(
 def test_the_beginning_stays_the_same_until_whole_rounds_are_dropped(
     rounds: list[tuple[Message, ...]], max_rounds: int, max_characters: int
 ) -> None:
-    history = History(max_rounds=max_rounds, max_characters=max_characters)
+    history = History(store=RecordingStore(), max_rounds=max_rounds, max_characters=max_characters)
     stored: list[tuple[Message, ...]] = []
     for user, *answer in rounds:
         assert isinstance(user, UserMessage)
         before = history.messages(GROUP)
-        history.add_round(GROUP, user, answer)
+        history.add_round(GROUP, f"t{len(stored)}", user, answer)
         stored.append((user, *answer))
         after = history.messages(GROUP)
         kept = next(n for n in range(1, len(stored) + 1) if len(after) == sum(map(len, stored[-n:])))
@@ -129,29 +129,29 @@ def test_the_beginning_stays_the_same_until_whole_rounds_are_dropped(
 # --- messages -------------------------------------------------------------------------------------
 
 
-def test_a_message_is_known_by_its_id_in_its_own_conversation() -> None:
-    history, message = History(), said("hi", message_id="7")
+async def test_a_message_is_known_by_its_id_in_its_own_conversation() -> None:
+    history, message = History(store=RecordingStore()), said("hi", message_id="7")
     history.know(message)
-    assert history.known(GROUP, "7") is message
-    assert history.known(PRIVATE, "7") is None
-    assert history.known(GROUP, "8") is None
+    assert await history.find(GROUP, "7") is message
+    assert await history.find(PRIVATE, "7") is None
+    assert await history.find(GROUP, "8") is None
 
 
-def test_a_message_without_an_id_is_nobodys() -> None:
-    history = History()
+async def test_a_message_without_an_id_is_nobodys() -> None:
+    history = History(store=RecordingStore())
     history.know(said("hi", message_id=""))
-    assert history.known(GROUP, "") is None
+    assert await history.find(GROUP, "") is None
 
 
-def test_an_id_that_comes_again_is_the_newer_message() -> None:
-    history, newer = History(), said("new", message_id="7")
+async def test_an_id_that_comes_again_is_the_newer_message() -> None:
+    history, newer = History(store=RecordingStore()), said("new", message_id="7")
     history.know(said("old", message_id="7"))
     history.know(newer)
-    assert history.known(GROUP, "7") is newer
+    assert await history.find(GROUP, "7") is newer
 
 
 def test_what_was_overheard_is_taken_once_and_in_order() -> None:
-    history = History()
+    history = History(store=RecordingStore())
     messages = [said(str(number), at=False) for number in range(3)]
     for message in messages:
         history.overhear(message)
@@ -161,7 +161,7 @@ def test_what_was_overheard_is_taken_once_and_in_order() -> None:
 
 
 def test_only_the_latest_of_what_was_overheard_is_kept() -> None:
-    history = History()
+    history = History(store=RecordingStore())
     for number in range(MAX_OVERHEARD + 5):
         history.overhear(said("x", message_id=str(number)))
     assert [message.message_id for message in history.take_overheard(GROUP)] == [
@@ -169,28 +169,28 @@ def test_only_the_latest_of_what_was_overheard_is_kept() -> None:
     ]
 
 
-def test_a_recalled_message_is_forgotten_and_the_others_stay() -> None:
-    history = History()
+async def test_a_recalled_message_is_forgotten_and_the_others_stay() -> None:
+    history = History(store=RecordingStore())
     for id_ in ("1", "2", "3"):
         history.know(said("x", message_id=id_))
         history.overhear(said("x", message_id=id_))
     history.forget_message(GROUP, "2")
     history.forget_message(GROUP, "unknown")
     history.forget_message(PRIVATE, "1")
-    assert history.known(GROUP, "2") is None
-    assert history.known(GROUP, "1") is not None
+    assert await history.find(GROUP, "2") is None
+    assert await history.find(GROUP, "1") is not None
     assert [message.message_id for message in history.take_overheard(GROUP)] == ["1", "3"]
 
 
 def test_what_a_run_has_read_is_not_rewritten_by_a_recall() -> None:
-    history = History()
+    history = History(store=RecordingStore())
     add(history, "[提问] 消息号 7\n小明(777): hi")
     history.forget_message(GROUP, "7")
     assert users(history) == ["[提问] 消息号 7\n小明(777): hi"]
 
 
-def test_the_memory_is_bounded_in_conversations_and_in_messages() -> None:
-    history = History()
+async def test_the_memory_is_bounded_in_conversations_and_in_messages() -> None:
+    history = History(store=RecordingStore())
     for number in range(MAX_CONVERSATIONS + 1):
         add(history, "hi", where=Conversation(BOT, "private", number))
     assert history.messages(Conversation(BOT, "private", 0)) == ()
@@ -198,12 +198,12 @@ def test_the_memory_is_bounded_in_conversations_and_in_messages() -> None:
     message = said("hi")
     for number in range(MAX_KNOWN + 1):
         history.know(dataclasses.replace(message, message_id=str(number + 1)))
-    assert history.known(GROUP, "1") is None
-    assert history.known(GROUP, str(MAX_KNOWN + 1)) is not None
+    assert await history.find(GROUP, "1") is None
+    assert await history.find(GROUP, str(MAX_KNOWN + 1)) is not None
 
 
 def test_a_conversation_in_use_is_not_the_one_that_is_forgotten() -> None:
-    history = History()
+    history = History(store=RecordingStore())
     add(history, "hi")
     for number in range(MAX_CONVERSATIONS - 1):
         add(history, "hi", where=Conversation(BOT, "private", number))

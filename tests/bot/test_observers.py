@@ -4,15 +4,19 @@ import logging
 
 import pytest
 
-from bot.domain.chat import ToolCall, ToolMessage, Usage
+from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, Usage
 from bot.domain.run import (
     Asker,
     Outcome,
+    PendingCall,
+    RunContinued,
     RunEvent,
     RunFinished,
+    RunPaused,
     RunStarted,
     StepFinished,
     Stop,
+    SuspendedRun,
     ToolFinished,
     ToolStarted,
 )
@@ -22,6 +26,17 @@ from tests.fakes import GROUP, RecordingObserver, calls, words
 CALL = ToolCall("c0", "echo", '{"text": "private words"}')
 DONE = ToolMessage("c0", "echo", "private words")
 WRONG = ToolMessage("c0", "echo", "private words", is_error=True)
+
+WAITING = SuspendedRun(
+    run_id="t1",
+    conversation=GROUP,
+    asker=Asker(777, "private name"),
+    messages=(),
+    message=AssistantMessage("private words", (CALL,)),
+    answers=(PendingCall(CALL, "private words?", 1e9, "digest"),),
+    usage=Usage(10, 5),
+    steps=1,
+)
 
 
 def finished(stop: Stop, *, error: str = "") -> RunFinished:
@@ -57,6 +72,16 @@ def finished(stop: Stop, *, error: str = "") -> RunFinished:
             ToolFinished(run_id="t1", step=1, call=CALL, result=WRONG, code="TOOL_TIMEOUT", seconds=60),
             logging.WARNING,
             "run t1 step 1: echo ended as TOOL_TIMEOUT in 60.00 s",
+        ),
+        (
+            RunPaused(run_id="t1", suspended=WAITING, seconds=1.234),
+            logging.INFO,
+            "run t1 suspended in 1.23 s: 1 steps, waits for a word on echo",
+        ),
+        (
+            RunContinued(run_id="t1", conversation=GROUP, asker=Asker(777, "private name")),
+            logging.INFO,
+            "run t1 goes on in 10001:group:4242 for 777",
         ),
         (finished(Stop.ANSWERED), logging.INFO, "run t1 answered in 1.23 s: 2 steps, 10 + 5 tokens"),
         (finished(Stop.STOPPED), logging.INFO, "run t1 stopped in 1.23 s: 2 steps, 10 + 5 tokens"),

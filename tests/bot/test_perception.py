@@ -7,7 +7,7 @@ from bot.domain.events import MessageReceived
 from bot.domain.segments import Forward, Quote, Text
 from bot.history import History
 from bot.perception import Perception
-from tests.fakes import BOT, RecordingTransport, said
+from tests.fakes import BOT, RecordingStore, RecordingTransport, said
 
 OWN = said("I said that", user=BOT, message_id="100", at=False)
 OTHER = said("somebody else", user=5, message_id="200", at=False)
@@ -18,7 +18,7 @@ def quoting(message_id: str) -> MessageReceived:
 
 
 def perception(transport: RecordingTransport, history: History | None = None) -> Perception:
-    return Perception(transport=transport, history=history or History(), patience=0.05)
+    return Perception(transport=transport, history=history or History(store=RecordingStore()), patience=0.05)
 
 
 async def test_a_quote_of_the_bots_own_message_is_recognised_by_asking_the_server() -> None:
@@ -29,7 +29,7 @@ async def test_a_quote_of_the_bots_own_message_is_recognised_by_asking_the_serve
 
 
 async def test_a_message_we_remember_is_not_asked_for() -> None:
-    transport, history = RecordingTransport(), History()
+    transport, history = RecordingTransport(), History(store=RecordingStore())
     history.know(OWN)
     assert await perception(transport, history).quotes_the_bot(quoting("100"), "100")
     assert transport.looked_up == []

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Protocol
 
 import pytest
@@ -9,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from bot.domain.chat import ToolCall
+from bot.domain.chat import ToolCall, ToolMessage
 from bot.domain.errors import ConfigError, InvalidArguments
+from bot.domain.run import PendingCall
+from bot.domain.suspension import Suspend, digest_call
 from bot.domain.tool import Tool, ToolContext, tool
-from bot.toolset import Toolset, parse_arguments, render_result, shorten
+from bot.toolset import MAX_CALLS, Batch, Toolset, parse_arguments, render_result, shorten
 from tests.fakes import ManualClock, tool_context
 
 
@@ -76,7 +79,21 @@ def count_words(text: str) -> int:
     return len(text.split())
 
 
-ALL = (add, crash, leave, give_up, dawdle, send_slowly, time_out_inside, look, count_words)
+@tool
+async def ask_first(context: ToolContext, what: str) -> str:
+    """Does nothing before it is allowed."""
+    if not context.allowed:
+        raise Suspend(f"Do {what}?", seconds=60)
+    return f"did {what}"
+
+
+@tool
+async def ask_always() -> str:
+    """Asks, whatever was said."""
+    raise Suspend("Again?", seconds=60)
+
+
+ALL = (add, crash, leave, give_up, dawdle, send_slowly, time_out_inside, look, count_words, ask_first, ask_always)
 
 
 def toolset(*tools: Tool) -> Toolset:
@@ -88,6 +105,12 @@ async def run(name: str, arguments: str = "{}", ports: dict[type, object] | None
     assert (executed.message.call_id, executed.message.name) == ("c9", name)
     assert executed.message.is_error == (executed.code != "ok")
     return executed.message.content, executed.code
+
+
+def results_of(batch: Batch) -> tuple[ToolMessage, ...]:
+    results = batch.results()
+    assert results is not None, "a call still waits"
+    return results
 
 
 def test_a_second_tool_of_one_name_is_an_error_unless_it_replaces_on_purpose() -> None:
@@ -117,7 +140,7 @@ async def test_a_plain_function_runs_too_and_its_number_becomes_text() -> None:
 
 async def test_an_unknown_name_is_an_error_result_that_suggests_the_nearest() -> None:
     content, code = await run("ad")
-    assert content.startswith('error: tool not found: "ad". Did you mean "add"? Available: add, count_words,')
+    assert content.startswith('error: tool not found: "ad". Did you mean "add"? Available: add, ask_always,')
     assert content.endswith("[TOOL_NOT_FOUND]")
     assert code == "TOOL_NOT_FOUND"
 
@@ -133,7 +156,7 @@ async def test_a_missing_field_is_named() -> None:
     assert await run("add") == ("error: a: required [TOOL_INVALID_ARGUMENTS]", "TOOL_INVALID_ARGUMENTS")
 
 
-@pytest.mark.parametrize("raw", ['{"a": 1', '{"a": 1}{"a": 1}', "{'a': 1}", "[1]", '"text"', "7"])
+@pytest.mark.parametrize("raw", ["[" * 100_000, '{"a": 1', '{"a": 1}{"a": 1}', "{'a': 1}", "[1]", '"text"', "7"])
 async def test_arguments_that_are_not_one_json_object_are_never_run(raw: str) -> None:
     content, code = await run("add", raw)
     assert code == "TOOL_INVALID_ARGUMENTS"
@@ -194,10 +217,10 @@ async def test_results_come_in_call_order_whatever_finishes_first() -> None:
         return "two"
 
     tools = toolset(first, second)
-    batch = tools.batch([ToolCall("x", "first", ""), ToolCall("y", "second", "")])
+    batch = Batch([ToolCall("x", "first", ""), ToolCall("y", "second", "")])
     async with asyncio.timeout(5):
         await tools.run_batch(batch, [tool_context(), tool_context()])
-    assert [done.message.content for done in batch.results()] == ["one", "two"]
+    assert [result.content for result in results_of(batch)] == ["one", "two"]
 
 
 async def test_a_cancelled_batch_still_has_one_result_for_each_call() -> None:
@@ -215,16 +238,71 @@ async def test_a_cancelled_batch_still_has_one_result_for_each_call() -> None:
         await asyncio.Event().wait()
         return "never"
 
-    tools = toolset(quick, slow)
-    batch = tools.batch([ToolCall("x", "quick", ""), ToolCall("y", "slow", "")])
+    tools = toolset(quick, slow, ask_always)
+    batch = Batch([ToolCall("x", "quick", ""), ToolCall("y", "slow", ""), ToolCall("z", "ask_always", "")])
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        task = group.create_task(tools.run_batch(batch, [tool_context(), tool_context()]))
+        task = group.create_task(tools.run_batch(batch, [tool_context()] * 3))
         await started.wait()
         task.cancel()
-    results = [done.message for done in batch.results()]
-    assert [message.call_id for message in results] == ["x", "y"]
+    results = results_of(batch)
+    assert [message.call_id for message in results] == ["x", "y", "z"]
     assert results[0].content == "done"
     assert "the call was cancelled. It may have been done all the same" in results[1].content
+    assert "cancelled while it waited to be allowed: it was not done" in results[2].content
+    assert [call.id for call, _ in batch.finished()] == ["x", "y", "z"]
+
+
+async def test_a_call_that_waits_has_no_result_yet_and_the_others_run_to_their_end() -> None:
+    clock = ManualClock(1000.0)
+    tools = Toolset(ALL, clock=clock)
+    asking = ToolCall("y", "ask_first", '{"what": "it"}')
+    batch = Batch([ToolCall("x", "add", '{"a": 1}'), asking, ToolCall("z", "nobody", "")])
+    await tools.run_batch(batch, [tool_context()] * 3)
+    assert batch.results() is None
+    assert batch.waiting() == (1,)
+    assert [call.id for call, _ in batch.finished()] == ["x", "z"]
+    digest = digest_call(asking, run_id="t0", asker=777)
+    assert batch.answers()[1] == PendingCall(asking, "Do it?", 1060.0, digest)
+
+
+async def test_only_open_calls_are_run_and_what_was_kept_is_no_news() -> None:
+    kept = ToolMessage("x", "crash", "earlier")
+    batch = Batch([ToolCall("x", "crash", ""), ToolCall("y", "ask_first", '{"what": "it"}')])
+    batch.keep(0, kept)
+    assert batch.open() == (1,)
+    await toolset().run_batch(batch, [replace(tool_context(), allowed=True)] * 2)
+    assert results_of(batch) == (kept, ToolMessage("y", "ask_first", "did it"))
+    assert [call.id for call, _ in batch.finished()] == ["y"]
+
+
+async def test_a_tool_that_asks_again_although_it_was_allowed_fails() -> None:
+    with pytest.raises(Suspend):
+        await toolset().execute(ToolCall("c", "ask_always", ""), tool_context())
+    executed = await toolset().execute(ToolCall("c", "ask_always", ""), replace(tool_context(), allowed=True))
+    assert "asked to be allowed what it had been allowed" in executed.message.content
+    assert executed.code == "TOOL_EXECUTION_FAILED"
+
+
+async def test_wrong_arguments_are_told_before_anybody_is_asked() -> None:
+    assert (await run("ask_first", "{}"))[1] == "TOOL_INVALID_ARGUMENTS"
+
+
+async def test_half_surrogates_reach_neither_a_result_nor_a_question() -> None:
+    @tool
+    async def echo(text: str) -> str:
+        """Says it again."""
+        return text
+
+    tools = toolset(echo, ask_first)
+    batch = Batch(
+        [ToolCall("x", "echo", r'{"text": "a\ud800b 😀"}'), ToolCall("y", "ask_first", r'{"what": "\ud800"}')]
+    )
+    await tools.run_batch(batch, [tool_context()] * 2)
+    result, asking = batch.answers()
+    assert isinstance(result, ToolMessage)
+    assert result.content == "a\ufffdb 😀"
+    assert isinstance(asking, PendingCall)
+    assert asking.asks == "Do \ufffd?"
 
 
 @given(st.lists(st.sampled_from([tool.name for tool in ALL] + ["nobody", ""]), max_size=6), st.text(max_size=20))
@@ -232,11 +310,13 @@ def test_any_batch_gives_one_result_per_call_in_call_order(names: list[str], arg
     async def scenario() -> None:
         tools = toolset()
         made = [ToolCall(f"c{index}", name, arguments) for index, name in enumerate(names)]
-        batch = tools.batch(made)
+        batch = Batch(made)
         await tools.run_batch(batch, [tool_context() for _ in made])
-        assert [(done.message.call_id, done.message.name) for done in batch.results()] == [
-            (call.id, call.name) for call in made
-        ]
+        answers = [answer.call if isinstance(answer, PendingCall) else answer for answer in batch.answers()]
+        assert [answer.name for answer in answers] == names
+        for index in batch.waiting():
+            batch.keep(index, ToolMessage(made[index].id, made[index].name, "later"))
+        assert [(result.call_id, result.name) for result in results_of(batch)] == [(c.id, c.name) for c in made]
 
     asyncio.run(scenario())
 
@@ -283,3 +363,40 @@ def test_bad_arguments_carry_their_fields() -> None:
     with pytest.raises(InvalidArguments) as caught:
         add.check(json.loads('{"a": null}'))
     assert len(caught.value.fields) == 1
+
+
+async def test_calls_with_effects_run_one_after_the_other_in_call_order() -> None:
+    said: list[str] = []
+
+    @tool(may_have_happened=True)
+    async def say(text: str) -> str:
+        """Takes its time over the first."""
+        for _ in range(20 if text == "first" else 0):
+            await asyncio.sleep(0)
+        said.append(text)
+        return text
+
+    tools = toolset(say)
+    batch = Batch([ToolCall(text, "say", f'{{"text": "{text}"}}') for text in ("first", "second", "third")])
+    await tools.run_batch(batch, [tool_context()] * 3)
+    assert said == ["first", "second", "third"]
+
+
+async def test_more_calls_than_one_step_may_have_are_refused_not_run() -> None:
+    ran = 0
+
+    @tool(may_have_happened=True)
+    async def spam() -> str:
+        """Counts."""
+        nonlocal ran
+        ran += 1
+        return "sent"
+
+    tools = toolset(spam)
+    batch = Batch([ToolCall(str(index), "spam", "") for index in range(200)])
+    await tools.run_batch(batch, [tool_context()] * 200)
+    results = batch.results()
+    assert results is not None
+    assert ran == MAX_CALLS
+    assert [result.is_error for result in results] == [False] * MAX_CALLS + [True] * (200 - MAX_CALLS)
+    assert "[TOOL_DENIED]" in results[-1].content

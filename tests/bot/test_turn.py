@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -9,11 +11,18 @@ from bot.delivery import Delivery
 from bot.domain.actions import Attachment, MediaKind, SendMessage
 from bot.domain.chat import AssistantMessage, Completion, ModelRequest, SystemMessage, ToolMessage, UserMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, ModelBilling
+from bot.domain.journal import Remembered, Round, RunSuspended, Suspended, TurnClosed, TurnOpened
 from bot.domain.ports import ChatModel, Media
+from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text
+from bot.domain.suspension import Allow, Decision, Deny, Suspend
+from bot.domain.tool import ToolContext, tool
 from bot.engine import Engine
 from bot.history import History
+from bot.outbox import Outbox
+from bot.owner import Owner
 from bot.perception import Perception
+from bot.recorder import Recorder
 from bot.toolset import Toolset
 from bot.turn import Persona, Turns
 from tests.fakes import (
@@ -22,9 +31,10 @@ from tests.fakes import (
     PRIVATE,
     CountingIds,
     ManualClock,
-    RecordingObserver,
+    RecordingStore,
     RecordingTransport,
     ScriptedModel,
+    Step,
     calls,
     said,
     words,
@@ -44,19 +54,27 @@ class AnyMedia:
 class House:
     """The rooms a turn needs, with fakes at the ports."""
 
-    def __init__(self, model: ChatModel) -> None:
+    model: ScriptedModel
+
+    def __init__(self, model: ChatModel, store: RecordingStore | None = None) -> None:
         self.transport = RecordingTransport()
-        self.history = History()
-        clock = ManualClock()
-        delivery = Delivery(transport=self.transport, history=self.history, clock=clock)
+        self.store = store or RecordingStore()
+        self.history = History(store=self.store)
+        self.clock = clock = ManualClock()
+        self.outbox = Outbox(transport=self.transport, store=self.store, clock=clock, ids=CountingIds())
+        self.owner = Owner(owners=frozenset({OWNER}), outbox=self.outbox, clock=clock)
+        self.toolset = Toolset([send_message], clock=clock)
+        delivery = Delivery(outbox=self.outbox, history=self.history, owner=self.owner, clock=clock)
         engine = Engine(
-            model=model, toolset=Toolset([send_message], clock=clock), clock=clock, observer=RecordingObserver()
+            model=model, toolset=self.toolset, clock=clock, observer=Recorder(store=self.store, clock=clock)
         )
         self.turns = Turns(
             engine=engine,
             delivery=delivery,
             perception=Perception(transport=self.transport, history=self.history),
             history=self.history,
+            store=self.store,
+            clock=clock,
             ids=CountingIds(),
             persona=Persona("be nice", "Frost"),
             owners=frozenset({OWNER}),
@@ -64,16 +82,25 @@ class House:
         )
 
 
+@asynccontextmanager
+async def living(*steps: Step) -> AsyncIterator[House]:
+    """A house with a scripted model, its outbox at work."""
+    with ScriptedModel(*steps) as model:
+        house = House(model)
+        house.model = model
+        async with asyncio.timeout(5), house.outbox.open():
+            yield house
+
+
 def speak(text: str, **more: object) -> tuple[str, str]:
     return "send_message", json.dumps({"messages": [{"type": "plain", "text": text}], **more}, ensure_ascii=False)
 
 
 async def test_the_final_words_answer_the_question_with_a_quote() -> None:
-    with ScriptedModel(words("hello")) as model:
-        house = House(model)
+    async with living(words("hello")) as house:
         await house.turns.take(said("hi", message_id="7"))
     assert house.transport.sent == [SendMessage(GROUP, (Quote("7"), Text("hello")))]
-    system, user = model.requests[0].messages
+    system, user = house.model.requests[0].messages
     assert isinstance(system, SystemMessage)
     assert system.text.startswith("be nice")
     assert user == UserMessage("[提问] 消息号 7\n小明(777): hi")
@@ -84,41 +111,37 @@ async def test_what_the_tool_says_is_on_the_wire_before_the_next_model_request()
         assert house.transport.texts == ["wait a moment"]
         return words("the answer")
 
-    with ScriptedModel(calls(speak("wait a moment")), look) as model:
-        house = House(model)
+    async with living(calls(speak("wait a moment")), look) as house:
         await house.turns.take(said("hi"))
     assert house.transport.texts == ["wait a moment", "the answer"]
-    result = model.requests[1].messages[-1]
+    result = house.model.requests[1].messages[-1]
     assert isinstance(result, ToolMessage)
     assert result.content == "消息已发送 (message_id: 9001)"
 
 
-@pytest.mark.parametrize("final", ["北京今天晴，25 度。", "北京今天晴， 25度", "", "今天晴"])
+@pytest.mark.parametrize("final", ["北京今天晴，25 度。", "北京今天晴， 25度", ""])
 async def test_what_was_said_by_the_tool_is_not_said_again(final: str) -> None:
-    with ScriptedModel(calls(speak("北京今天晴，25度！")), words(final)) as model:
-        house = House(model)
+    async with living(calls(speak("北京今天晴，25度！")), words(final)) as house:
         await house.turns.take(said("北京天气"))
     assert house.transport.texts == ["北京今天晴，25度！"]
     assert any(isinstance(m, AssistantMessage) and m.tool_calls for m in house.history.messages(GROUP))
 
 
 async def test_a_refused_message_is_told_to_the_model_and_may_be_said_in_the_end() -> None:
-    with ScriptedModel(calls(speak("hello")), words("hello")) as model:
-        house = House(model)
+    async with living(calls(speak("hello")), words("hello")) as house:
         house.transport.failures = [ActionRefused("send_group_msg", retcode=1200, wording="禁言中")]
         await house.turns.take(said("hi"))
-    result = model.requests[1].messages[-1]
+    result = house.model.requests[1].messages[-1]
     assert isinstance(result, ToolMessage)
-    assert "QQ said '禁言中'" in result.content
+    assert "QQ said 'muted: the bot is muted here. Do not try again'" in result.content
     assert house.transport.texts == ["hello"]
 
 
 async def test_a_message_that_may_have_been_delivered_is_never_said_again() -> None:
-    with ScriptedModel(calls(speak("hello")), words("hello")) as model:
-        house = House(model)
+    async with living(calls(speak("hello")), words("hello")) as house:
         house.transport.failures = [ActionUnanswered("no answer")]
         await house.turns.take(said("hi"))
-    result = model.requests[1].messages[-1]
+    result = house.model.requests[1].messages[-1]
     assert isinstance(result, ToolMessage)
     assert "may have been delivered" in result.content
     assert "Do not repeat it" in result.content
@@ -126,8 +149,7 @@ async def test_a_message_that_may_have_been_delivered_is_never_said_again() -> N
 
 
 async def test_a_failed_run_says_one_polite_line_with_its_trace_id_and_nothing_else() -> None:
-    with ScriptedModel(ModelBilling("Insufficient Balance sk-secret")) as model:
-        house = House(model)
+    async with living(ModelBilling("Insufficient Balance sk-secret")) as house:
         await house.turns.take(said("hi"))
     assert house.transport.texts == ["抱歉，这次没能回答上来，请稍后再试。（编号 t1）"]
 
@@ -136,8 +158,7 @@ async def test_a_bug_is_as_quiet_as_any_other_failure() -> None:
     async def broken(request: ModelRequest) -> Completion:
         raise LookupError("internal detail")
 
-    with ScriptedModel(broken) as model:
-        house = House(model)
+    async with living(broken) as house:
         await house.turns.take(said("hi"))
     assert house.transport.texts == ["抱歉，这次没能回答上来，请稍后再试。（编号 t1）"]
 
@@ -145,61 +166,55 @@ async def test_a_bug_is_as_quiet_as_any_other_failure() -> None:
 @pytest.mark.parametrize(("user", "reached"), [(777, False), (OWNER, True)])
 async def test_only_an_owner_reaches_another_conversation(user: int, reached: bool) -> None:
     elsewhere = f"{BOT}:group:5555"
-    with ScriptedModel(calls(speak("psst", session=elsewhere)), words("done")) as model:
-        house = House(model)
+    async with living(calls(speak("psst", session=elsewhere)), words("done")) as house:
         await house.turns.take(said("tell them", user=user))
     assert [str(action.conversation) for action in house.transport.sent] == [elsewhere] * reached + [str(GROUP)]
-    result = model.requests[1].messages[-1]
+    result = house.model.requests[1].messages[-1]
     assert isinstance(result, ToolMessage)
     assert result.content.endswith("[TOOL_DENIED]") is not reached
 
 
 async def test_even_an_owner_does_not_reach_another_account() -> None:
-    with ScriptedModel(calls(speak("psst", session="20002:group:5555")), words("done")) as model:
-        house = House(model)
+    async with living(calls(speak("psst", session="20002:group:5555")), words("done")) as house:
         await house.turns.take(said("tell them", user=OWNER))
     assert house.transport.texts == ["done"]
 
 
 @pytest.mark.parametrize("session", ["nonsense", "1:2:3", "10001:channel:5"])
 async def test_a_session_that_is_none_is_an_error_for_the_model(session: str) -> None:
-    with ScriptedModel(calls(speak("psst", session=session)), words("done")) as model:
-        house = House(model)
+    async with living(calls(speak("psst", session=session)), words("done")) as house:
         await house.turns.take(said("hi"))
-    result = model.requests[1].messages[-1]
+    result = house.model.requests[1].messages[-1]
     assert isinstance(result, ToolMessage)
     assert result.content.endswith("[TOOL_INVALID_ARGUMENTS]")
 
 
 async def test_naming_the_active_session_is_allowed_to_everybody() -> None:
-    with ScriptedModel(calls(speak("here", session=str(GROUP))), words("")) as model:
-        house = House(model)
+    async with living(calls(speak("here", session=str(GROUP))), words("")) as house:
         await house.turns.take(said("hi"))
     assert house.transport.texts == ["here"]
 
 
 async def test_the_next_prompt_begins_with_the_same_bytes_and_has_what_was_said() -> None:
-    with ScriptedModel(calls(speak("one")), words("two"), words("three")) as model:
-        house = House(model)
+    async with living(calls(speak("one")), words("two"), words("three")) as house:
         await house.turns.take(said("first"))
         await house.turns.take(said("second"))
-    before, after = model.requests[1].messages, model.requests[2].messages
+    before, after = house.model.requests[1].messages, house.model.requests[2].messages
     assert after[: len(before)] == before
     assert [m.text for m in after if isinstance(m, AssistantMessage)] == ["", "two"]
 
 
 async def test_what_was_overheard_stands_before_the_question_once() -> None:
-    with ScriptedModel(words("a"), words("b")) as model:
-        house = House(model)
+    async with living(words("a"), words("b")) as house:
         house.history.overhear(said("I like tea", user=5, name="小红", at=False))
         await house.turns.take(said("what does she like?", message_id="8"))
         await house.turns.take(said("sure?", message_id="9"))
-    user = model.requests[0].messages[-1]
+    user = house.model.requests[0].messages[-1]
     assert user == UserMessage("[群聊记录]\n小红(5): I like tea\n[提问] 消息号 8\n小明(777): what does she like?")
-    assert model.requests[1].messages[-1] == UserMessage("[提问] 消息号 9\n小明(777): sure?")
+    assert house.model.requests[1].messages[-1] == UserMessage("[提问] 消息号 9\n小明(777): sure?")
 
 
-async def test_a_stopped_turn_keeps_what_was_said_and_a_valid_history() -> None:
+async def test_a_turn_cancelled_by_the_end_of_the_process_stays_open_for_the_next_start() -> None:
     asked = asyncio.Event()
 
     async def think(request: ModelRequest) -> Completion:
@@ -207,30 +222,136 @@ async def test_a_stopped_turn_keeps_what_was_said_and_a_valid_history() -> None:
         await asyncio.Event().wait()
         return words("never")
 
-    with ScriptedModel(calls(speak("one moment")), think, words("yes")) as model:
-        house = House(model)
-        async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+    async with living(calls(speak("one moment")), think) as house:
+        async with asyncio.TaskGroup() as group:
             task = group.create_task(house.turns.take(said("first")))
             await asked.wait()
             task.cancel()
-        await house.turns.take(said("still there?"))
-    kinds = [message.type for message in model.requests[-1].messages]
-    assert kinds == ["system", "user", "assistant", "tool", "assistant", "user"]
-    assert house.transport.texts == ["one moment", "yes"]
+        assert house.store.of("turn_closed") == []
+        assert [entry.type for entry in house.store.entries] == [
+            "turn_opened", "step_taken", "call_started", "send_queued", "send_changed", "call_finished",
+        ]  # fmt: skip
+
+
+async def test_a_disowned_question_leaves_nothing_behind_when_its_turn_is_cancelled() -> None:
+    asked = asyncio.Event()
+
+    async def think(request: ModelRequest) -> Completion:
+        asked.set()
+        await asyncio.Event().wait()
+        return words("never")
+
+    async with living(think, words("yes")) as house:
+        first = said("first")
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(house.turns.take(first))
+            await asked.wait()
+            house.turns.disown(first)
+            task.cancel()
+        (closed,) = house.store.of("turn_closed")
+        assert isinstance(closed, TurnClosed)
+        assert (closed.stop, closed.round) == (Stop.STOPPED, ())
+        await house.turns.take(said("second"))
+        assert [message.type for message in house.model.requests[-1].messages] == ["system", "user"]
+
+
+async def test_a_turn_is_committed_before_its_model_request_and_closed_with_its_round() -> None:
+    async def think(request: ModelRequest) -> Completion:
+        (opened,) = house.store.of("turn_opened")
+        assert isinstance(opened, TurnOpened)
+        assert opened.user == request.messages[-1]
+        assert house.store.durable == len(house.store.entries)
+        return words("yes")
+
+    async with living(think) as house:
+        question = said("hi")
+        await house.turns.take(question)
+        closed = house.store.entries[-1]
+        assert isinstance(closed, TurnClosed)
+        assert closed.round == house.history.messages(GROUP)
+        assert (closed.stop, closed.steps, closed.usage.prompt) == (Stop.ANSWERED, 1, 10)
+
+
+async def test_the_prompt_goes_on_from_what_the_store_remembers() -> None:
+    rounds = (Round("t0", (UserMessage("earlier"), AssistantMessage("indeed"))),)
+    overheard = (said("I like tea", user=5, name="小红", at=False),)
+    async with living(words("tea")) as house:
+        house.store.remembered[GROUP] = Remembered(rounds, overheard)
+        await house.turns.take(said("what does she like?", message_id="8"))
+        _, *rest = house.model.requests[0].messages
+        assert rest == [
+            UserMessage("earlier"),
+            AssistantMessage("indeed"),
+            UserMessage("[群聊记录]\n小红(5): I like tea\n[提问] 消息号 8\n小明(777): what does she like?"),
+        ]
+
+
+async def test_a_store_in_trouble_does_not_keep_the_bot_from_answering() -> None:
+    async with living(words("hello")) as house:
+        house.store.trouble = True
+        await house.turns.take(said("hi"))
+        assert house.transport.texts == ["hello"]
 
 
 async def test_a_temporary_session_is_answered_through_its_group() -> None:
     where = type(PRIVATE)(BOT, "private", 777, via_group=4242)
-    with ScriptedModel(calls(speak("one", session=str(where))), words("two")) as model:
-        house = House(model)
+    async with living(calls(speak("one", session=str(where))), words("two")) as house:
         await house.turns.take(said("hi", where=where))
     assert [action.conversation.via_group for action in house.transport.sent] == [4242, 4242]
 
 
 async def test_a_failure_of_the_transport_never_gets_out_of_a_turn() -> None:
     failures: list[BotError] = [ActionRefused("send_group_msg", retcode=1, wording="no")]
-    with ScriptedModel(words("hello")) as model:
-        house = House(model)
+    async with living(words("hello")) as house:
         house.transport.failures = failures
         await house.turns.take(said("hi"))
     assert house.transport.sent == []
+
+
+@tool
+async def ask_first(context: ToolContext) -> str:
+    """Waits for somebody's word."""
+    if not context.allowed:
+        raise Suspend("may I?", seconds=60)
+    return "it was allowed"
+
+
+@pytest.mark.parametrize(
+    ("decision", "result"),
+    [(Allow(), "it was allowed"), (Deny("not today"), "not today"), (None, "nobody allowed it in time")],
+    ids=["allowed", "denied", "expired"],
+)
+async def test_a_suspended_turn_goes_on_after_a_restart(decision: Decision | None, result: str) -> None:
+    question = said("please")
+    async with living(calls(("ask_first", ""))) as before:
+        before.toolset.register(ask_first)
+        await before.turns.take(question)
+        assert before.transport.sent == []
+        (put_down,) = before.store.of("run_suspended")
+        (opened,) = before.store.of("turn_opened")
+        assert isinstance(put_down, RunSuspended)
+        assert isinstance(opened, TurnOpened)
+        assert before.store.of("turn_closed") == []
+    stored = Suspended(put_down.turn_id, put_down.state, put_down.expires, question, opened.user)
+    async with living(words("done")) as after:
+        after.toolset.register(ask_first)
+        assert after.turns.restore(stored) == GROUP
+        if decision is None:
+            after.clock.time += 61
+        await after.turns.resume(stored.turn_id, {} if decision is None else {"c0": decision})
+        told = after.model.requests[0].messages[-1]
+        assert isinstance(told, ToolMessage)
+        assert result in told.content
+        assert after.transport.texts == ["done"]
+        (closed,) = after.store.of("turn_closed")
+        assert isinstance(closed, TurnClosed)
+        assert [message.type for message in closed.round] == ["user", "assistant", "tool", "assistant"]
+        await after.turns.resume(stored.turn_id, {})
+        assert after.transport.texts == ["done"]
+
+
+async def test_a_suspended_run_that_cannot_be_read_is_left_alone() -> None:
+    async with living() as house:
+        assert house.turns.restore(Suspended("t9", "{}", 0.0, said("x"), UserMessage("x"))) is None
+        await house.turns.resume("t9", {})
+        assert house.transport.sent == []

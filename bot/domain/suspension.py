@@ -1,0 +1,105 @@
+"""Waiting for somebody's word: how a call asks for it, what can be decided, when a stored wait may be trusted.
+
+A run that waits is data (`bot/domain/run.py`, SuspendedRun): it is written down, survives a restart, and is checked
+here before anything of it is executed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, assert_never
+
+from bot.domain.chat import ToolCall, ToolMessage
+from bot.domain.errors import BotError
+from bot.domain.events import Conversation
+from bot.domain.run import PendingCall, SuspendedRun
+
+
+class Suspend(Exception):
+    """Raised by a tool before it has done anything: somebody must allow this call first.
+
+    Not a failure, so not in the error tree: once it is allowed the tool is run again from its beginning, with
+    `ToolContext.allowed`. `asks` is the question people read, `seconds` how long it stays open.
+    Raises ValueError for a time that is not positive and finite.
+    """
+
+    def __init__(self, asks: str, *, seconds: float) -> None:
+        if not (seconds > 0 and math.isfinite(seconds)):
+            raise ValueError(f"a wait must end: it takes a positive number of seconds, not {seconds}")
+        self.asks = asks
+        self.seconds = seconds
+        super().__init__(asks)
+
+
+class BadSuspension(BotError):
+    """A suspended run that cannot go on as it is: not this run's, changed since, or decided on what does not wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    """The call may be run, once."""
+
+    type: Literal["allow"] = "allow"
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    """The call must not be run; the model reads the reason."""
+
+    reason: str
+    type: Literal["deny"] = "deny"
+
+
+Decision: TypeAlias = Allow | Deny
+
+
+def digest_call(call: ToolCall, *, run_id: str, asker: int) -> str:
+    """What binds a wait to its call, run and asker (a user id), as hex; the layout of the arguments does not matter.
+
+    It tells changed state from unchanged; it is no signature: who can write the store can write a fitting one.
+    """
+    bound = [run_id, asker, call.id, call.name, _canonical(call.arguments)]
+    return hashlib.sha256(json.dumps(bound).encode()).hexdigest()
+
+
+def _canonical(arguments: str) -> str:
+    """The same text for the same JSON value; what is no JSON stands for itself."""
+    try:
+        value: Any = json.loads(arguments)
+        return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    except (ValueError, RecursionError):
+        return arguments
+
+
+def verify(
+    suspended: SuspendedRun, *, run_id: str, conversation: Conversation, asker: int, decided: Collection[str]
+) -> None:
+    """Refuse what must not go on: another run's, place's or person's state, a changed one, a decision on no wait.
+
+    `asker` is a user id, `decided` the call ids that decisions are there for. Raises BadSuspension.
+    """
+    theirs = (suspended.run_id, suspended.conversation, suspended.asker.user_id)
+    if theirs != (run_id, conversation, asker):
+        raise BadSuspension(f"the suspended run {suspended.run_id} is another run's, conversation's or asker's")
+    calls = suspended.message.tool_calls
+    if len(calls) != len(suspended.answers):
+        raise BadSuspension(f"run {run_id} has {len(calls)} calls, but {len(suspended.answers)} answers")
+    for call, answer in zip(calls, suspended.answers, strict=True):
+        match answer:
+            case ToolMessage():
+                fits = (answer.call_id, answer.name) == (call.id, call.name)
+            case PendingCall():
+                fits = answer.call == call and answer.digest == digest_call(call, run_id=run_id, asker=asker)
+            case _:
+                assert_never(answer)
+        if not fits:
+            raise BadSuspension(f"call {call.id} of run {run_id} is not what it was when it was suspended")
+    waiting = [pending.call.id for pending in suspended.pending]
+    if not waiting or len(set(waiting)) < len(waiting):
+        raise BadSuspension(f"nothing waits in run {run_id}, or two calls under one id")
+    if unknown := sorted(set(decided).difference(waiting)):
+        raise BadSuspension(f"no call of run {run_id} waits under the id {', '.join(unknown)}")

@@ -1,0 +1,35 @@
+"""How fast the bot may speak: short bursts at once, then at a steady rate with jitter; for each key on its own.
+
+QQ freezes accounts that send fast and evenly. A virtual schedule (GCRA) says when the next message is due.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from cachetools import LRUCache
+
+from bot.domain.ports import Clock, Ids
+
+MAX_KEYS = 10_000
+
+
+class Pace:
+    """`rate` messages a second on average for each key, the first `burst` of them at once; rate 0 is no limit."""
+
+    def __init__(self, *, rate: float, burst: int, clock: Clock, ids: Ids) -> None:
+        self._interval = 1 / rate if rate > 0 else 0.0
+        self._slack = self._interval * max(burst - 1, 0)
+        self._clock = clock
+        self._ids = ids
+        self._due: LRUCache[Hashable, float] = LRUCache(MAX_KEYS)
+
+    def delay(self, key: Hashable) -> float:
+        """How many seconds to wait before the next message of this key; it is counted as sent."""
+        if not self._interval:
+            return 0.0
+        now = self._clock.monotonic()
+        due = max(self._due.get(key, now), now)
+        self._due[key] = due + self._interval
+        wait = due - now - self._slack
+        return wait * (1 + self._ids.jitter() / 2) if wait > 0 else 0.0

@@ -1,0 +1,62 @@
+"""Why QQ did not take a message, and what the model should do about it: data, matched by what servers say.
+
+The words are those of `onebot/facts.md` section 2 (NapCat, LLBot) and of go-cqhttp's kernel results.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One kind of refusal: how it is recognised, and what the model is told."""
+
+    kind: str
+    pattern: re.Pattern[str]
+    advice: str
+
+
+REFUSALS = (
+    Refusal(
+        "muted",
+        re.compile(r'"result"\s*:\s*120\b|禁言|muted|banned from speaking', re.IGNORECASE),
+        "the bot is muted here. Do not try again",
+    ),
+    Refusal(
+        "not a friend",
+        re.compile(r"不是好友|非好友|加好友|not (a )?friend|临时会话.*(关闭|失败|禁)", re.IGNORECASE),
+        "this person cannot be written to: not a friend of the bot. Do not try again",
+    ),
+    Refusal(
+        "risk control",
+        re.compile(r"风控|risk ?control|频繁|too frequent|被限制", re.IGNORECASE),
+        "QQ's risk control stopped it. Do not send it again, and send less",
+    ),
+    Refusal(
+        "too long",
+        re.compile(r"过长|太长|too (long|large)|超(过|出).*(长度|限制|大小)", re.IGNORECASE),
+        "it is too long. Send a shorter text",
+    ),
+    Refusal(
+        "bad media",
+        re.compile(
+            r"识别URL失败|ENOENT|文件.*(不存在|失败)|rich media|download|不支持的(文件|图片)|base64", re.IGNORECASE
+        ),
+        "QQ could not use the file or url. Send it another way, or say it in words",
+    ),
+    Refusal(
+        "nothing left",
+        re.compile(r"消息体无法解析|未知的消息类型"),
+        "QQ does not know this kind of message. Say it in words",
+    ),
+)
+
+
+def explain_refusal(wording: str, retcode: int) -> str:
+    """What the model reads: the advice for this kind of refusal, or QQ's own words."""
+    for refusal in REFUSALS:
+        if refusal.pattern.search(wording):
+            return f"{refusal.kind}: {refusal.advice}"
+    return wording[:200] or f"refused with code {retcode}"

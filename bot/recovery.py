@@ -1,0 +1,113 @@
+"""At start: what an earlier process left behind is closed, told, sent or asked again, each at most once.
+
+- A turn left open is interrupted: its calls get their result, its round is kept, nothing in it runs again.
+- Its asker, if the question is young and has no answer, gets one now: a new run if nothing had happened yet, a polite
+  line if something was said or done. Such a second try is never tried a third time.
+- A send that was never on the wire is sent if it is young, else dropped; one that may have been on the wire is only
+  looked out for.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from bot.dispatcher import YOUNG, Dispatcher
+from bot.domain.actions import SendMessage
+from bot.domain.chat import AssistantMessage, Usage
+from bot.domain.journal import OpenTurn, Recovery, SendChanged, SendState, StoredSend, TurnClosed
+from bot.domain.ports import Clock, Speaker, Store
+from bot.domain.run import Stop
+from bot.domain.segments import Quote, Text
+from bot.outbox import Outbox
+from bot.toolset import Toolset
+from bot.transcripts import close_interrupted
+from bot.turn import Turns
+
+logger = logging.getLogger(__name__)
+
+INTERRUPTED = "(被打断了)"
+SORRY = "刚才重启了一下，没能答完，请再问一次。"
+ON_WIRE = (SendState.SENDING, SendState.UNKNOWN, SendState.CONFIRMED)
+
+
+class Recoverer:
+    """Goes through a `Recovery` once."""
+
+    def __init__(
+        self, *, store: Store, dispatcher: Dispatcher, turns: Turns, outbox: Outbox, toolset: Toolset, clock: Clock
+    ) -> None:
+        self._store = store
+        self._turns = turns
+        self._dispatcher = dispatcher
+        self._outbox = outbox
+        self._toolset = toolset
+        self._clock = clock
+
+    async def recover(self, recovery: Recovery) -> None:
+        """Settle everything; the lanes and the outbox must be open, and no event may have been taken yet."""
+        self._dispatcher.preload(recovery.seen, recovery.active)
+        resumed = {send.turn_id for send in recovery.sends if self._settle_send(send) and send.final}
+        for turn in recovery.turns:
+            await self._store.commit(self._close(turn))
+        for turn in recovery.turns:
+            if self._is_owed_an_answer(turn) and turn.turn_id not in resumed:
+                self._give_answer(turn)
+        for suspended in recovery.suspended:
+            self._turns.restore(suspended)
+        for message in recovery.waking:
+            if self._is_young(message.time):
+                self._dispatcher.ask_again(message)
+        if recovery.turns or recovery.sends:
+            logger.info("after a restart: %d runs interrupted, %d sends", len(recovery.turns), len(recovery.sends))
+
+    def _settle_send(self, send: StoredSend) -> bool:
+        """Whether it will be sent now."""
+        if send.state is not SendState.QUEUED:
+            self._outbox.remember_unknown(send)
+            return False
+        if send.whole and self._is_young(send.at):
+            self._outbox.resume(send)
+            return True
+        reason = "too old after a restart" if send.whole else "its media were not kept over a restart"
+        self._store.put(SendChanged(send_id=send.send_id, state=SendState.DROPPED, at=self._clock.now(), reason=reason))
+        return False
+
+    def _close(self, turn: OpenTurn) -> TurnClosed:
+        messages = close_interrupted(turn.messages)
+        if not messages or not isinstance(messages[-1], AssistantMessage):
+            messages = (*messages, AssistantMessage(INTERRUPTED))
+        return TurnClosed(
+            turn_id=turn.turn_id,
+            stop=Stop.INTERRUPTED,
+            round=(turn.user, *messages),
+            usage=Usage(),
+            steps=sum(isinstance(message, AssistantMessage) for message in turn.messages),
+            at=self._clock.now(),
+            error="interrupted: the process ended",
+        )
+
+    def _is_owed_an_answer(self, turn: OpenTurn) -> bool:
+        answered = any(send.final and send.state in ON_WIRE for send in turn.sends)
+        return not (turn.retry_of or answered) and self._is_young(turn.question.time)
+
+    def _give_answer(self, turn: OpenTurn) -> None:
+        """Ask again where nothing has happened yet; else the asker is told, since nothing may happen twice."""
+        if not self._had_effects(turn):
+            logger.info("run %s was interrupted before its answer: asking again", turn.turn_id)
+            self._dispatcher.ask_again(turn.question, retry_of=turn.turn_id)
+            return
+        logger.info("run %s was interrupted in the middle of its work: telling the asker", turn.turn_id)
+        question = turn.question
+        quote = (Quote(question.message_id),) if question.conversation.is_group and question.message_id else ()
+        action = SendMessage(question.conversation, (*quote, Text(SORRY)))
+        self._outbox.post(action, turn_id=turn.turn_id, final=True)
+
+    def _had_effects(self, turn: OpenTurn) -> bool:
+        """Whether something was said, or a tool began whose effects nobody can look up (what speaks is in `sends`)."""
+        if any(send.state in ON_WIRE for send in turn.sends):
+            return True
+        tools = [self._toolset.get(name) for name in turn.started]
+        return any(tool is None or (tool.may_have_happened and Speaker not in tool.needs) for tool in tools)
+
+    def _is_young(self, time: float) -> bool:
+        return self._clock.now() - time < YOUNG

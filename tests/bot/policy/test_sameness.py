@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import pytest
+
+from bot.domain.actions import Attachment, SendMessage, SendSegment
+from bot.domain.segments import Image, Mention, Quote, Segment, Text, Video
+from bot.policy.sameness import is_same_message
+from tests.fakes import BOT, GROUP, PRIVATE, said
+
+
+@pytest.mark.parametrize(
+    ("seen", "sent", "same"),
+    [
+        ((Text("你好"),), (Text("你好"),), True),
+        ((Quote("1"), Text("你好 ")), (Quote("2"), Text("你好")), True),
+        ((Text("a"), Mention(5), Text("b")), (Text("a"), Mention(5), Text("b")), True),
+        ((Text("a\r\nb"),), (Text("a\nb"),), True),
+        ((Text("你好"),), (Text("您好"),), False),
+        ((Text("look"), Image(file="x")), (Text("look"), Attachment("image", "base64://aa")), True),
+        ((Text("look"),), (Text("look"), Attachment("image", "base64://aa")), False),
+        ((Video(file="x"),), (Attachment("video", "file:///a"),), True),
+    ],
+)
+def test_the_same_words_and_as_many_media_are_the_same(
+    seen: tuple[Segment, ...], sent: tuple[SendSegment, ...], same: bool
+) -> None:
+    assert is_same_message(said(seen, user=BOT, at=False), SendMessage(GROUP, sent)) is same
+
+
+def test_another_conversation_is_another_message() -> None:
+    assert not is_same_message(said("a", user=BOT, at=False), SendMessage(PRIVATE, (Text("a"),)))

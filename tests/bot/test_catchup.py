@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from bot.catchup import Catchup
+from bot.domain.actions import SendMessage
+from bot.domain.errors import ActionUnanswered
+from bot.domain.events import Connected, Conversation, MessageReceived
+from bot.domain.journal import SendState, StoredSend
+from bot.domain.segments import Text
+from tests.bot.test_dispatcher import Hall
+from tests.fakes import BOT, GROUP, ScriptedModel, Step, said, until, words
+
+HELLO = Connected(self_id=BOT, time=0.0)
+
+
+@asynccontextmanager
+async def back(*steps: Step) -> AsyncIterator[Hall]:
+    """A hall that has heard GROUP before, with its catching up at work."""
+    with ScriptedModel(*steps) as model:
+        house = Hall(model)
+        catchup = Catchup(
+            transport=house.transport, dispatcher=house.dispatcher, outbox=house.outbox, clock=house.clock
+        )
+        house.dispatcher.preload([], [(GROUP, house.clock.now() - 300)])
+        async with asyncio.timeout(5), house.outbox.open(), house.dispatcher.lanes.open(), asyncio.TaskGroup() as group:
+            task = group.create_task(catchup.run())
+            yield house
+            task.cancel()
+
+
+def ago(message: MessageReceived, seconds: float) -> MessageReceived:
+    return dataclasses.replace(message, time=message.time - seconds)
+
+
+async def test_a_young_question_that_was_missed_is_answered_once() -> None:
+    question = ago(said("still there?"), 60)
+    async with back(words("yes")) as house:
+        house.transport.histories[GROUP] = (question,)
+        await house.dispatcher.handle(HELLO)
+        await until(lambda: house.transport.sent)
+        await house.take(HELLO, question)
+        await until(lambda: len(house.transport.histories_asked) == 2)
+        assert house.transport.texts == ["yes"]
+
+
+async def test_old_questions_and_chatter_are_only_heard() -> None:
+    old, talk = ago(said("anybody?"), 200), ago(said("tea time", at=False), 100)
+    async with back(words("ok")) as house:
+        house.transport.histories[GROUP] = (ago(said("before", at=False), 400), old, talk)
+        await house.dispatcher.handle(HELLO)
+        await until(lambda: house.transport.histories_asked)
+        await until(lambda: len(house.store.of("message_observed")) == 2)
+        assert house.transport.sent == []
+        await house.take(said("what did I miss?"))
+        user = house.history.messages(GROUP)[0]
+        assert "anybody?" in str(user)
+        assert "tea time" in str(user)
+        assert "before" not in str(user)
+
+
+async def test_what_the_bot_said_confirms_what_nobody_had_confirmed() -> None:
+    own = said("hello", user=BOT, message_id="31", at=False)
+    sent = SendMessage(GROUP, (Text("hello"),))
+    async with back() as house:
+        stored = StoredSend(send_id="s0", turn_id="t0", action=sent, final=True, at=own.time, state=SendState.UNKNOWN)
+        house.outbox.remember_unknown(stored)
+        house.transport.histories[GROUP] = (own,)
+        await house.dispatcher.handle(HELLO)
+        await until(lambda: house.store.of("send_changed"))
+        assert house.transport.sent == []
+
+
+async def test_a_server_without_histories_is_asked_once_per_connection() -> None:
+    other = Conversation(BOT, "group", 4343)
+    async with back() as house:
+        house.dispatcher.preload([], [(other, house.clock.now() - 10)])
+        await house.dispatcher.handle(HELLO)
+        await until(lambda: house.transport.histories_asked)
+        assert house.transport.histories_asked == [other]
+
+
+async def test_a_server_that_does_not_answer_costs_one_group_not_the_others() -> None:
+    other = Conversation(BOT, "group", 4343)
+    async with back(words("yes")) as house:
+
+        async def answer(conversation: Conversation, *, count: int = 20) -> tuple[MessageReceived, ...]:
+            if conversation == other:
+                raise ActionUnanswered("?")
+            return (said("hi"),)
+
+        house.transport.get_history = answer  # type: ignore[method-assign]  # one call of a fake is replaced
+        house.dispatcher.preload([], [(other, house.clock.now() - 10)])
+        await house.dispatcher.handle(HELLO)
+        await until(lambda: house.transport.sent)
+        assert house.transport.texts == ["yes"]
+
+
+async def test_groups_of_another_account_and_groups_not_in_use_are_left_alone() -> None:
+    async with back() as house:
+        house.dispatcher.preload(
+            [],
+            [
+                (Conversation(20002, "group", 4242), house.clock.now()),
+                (Conversation(BOT, "group", 1), house.clock.now() - 48 * 3600),
+            ],
+        )
+        await house.dispatcher.handle(HELLO)
+        await until(lambda: house.transport.histories_asked)
+        assert house.transport.histories_asked == [GROUP]

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from bot.pacing import Pace
+from tests.fakes import CountingIds, ManualClock
+
+
+def pace(rate: float, burst: int) -> tuple[Pace, ManualClock]:
+    clock = ManualClock()
+    return Pace(rate=rate, burst=burst, clock=clock, ids=CountingIds()), clock
+
+
+def test_a_burst_goes_at_once_and_the_next_waits() -> None:
+    limited, _ = pace(2.0, 3)
+    assert [limited.delay("a") for _ in range(3)] == [0.0, 0.0, 0.0]
+    assert 0.5 <= limited.delay("a") <= 0.75
+    assert 1.0 <= limited.delay("a") <= 1.5
+
+
+def test_keys_do_not_wait_for_each_other() -> None:
+    limited, _ = pace(1.0, 1)
+    assert limited.delay("a") == 0.0
+    assert limited.delay("b") == 0.0
+    assert limited.delay("a") > 0.0
+
+
+def test_time_that_passes_brings_the_burst_back() -> None:
+    limited, clock = pace(1.0, 2)
+    assert [limited.delay("a"), limited.delay("a")] == [0.0, 0.0]
+    clock.time += 2
+    assert [limited.delay("a"), limited.delay("a")] == [0.0, 0.0]
+
+
+def test_rate_zero_is_no_limit() -> None:
+    limited, _ = pace(0.0, 1)
+    assert {limited.delay("a") for _ in range(100)} == {0.0}
