@@ -1,4 +1,4 @@
-"""What the bot can ask of the server: one small function for each action, and the answer to a whole frame. No sockets.
+"""What the bot can ask of the server: one small function for each action. No sockets.
 
 Parameters and results are NapCat's (facts.md 2 and 5): ids may be numbers or strings, what is missing or of the
 wrong kind is refused with 1400, what cannot be done with 1200.
@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from typing import TypeAlias
 
 from adapters.simulator import outgoing, wire
-from adapters.simulator.call import Answer, Done, Params, SentMessage
+from adapters.simulator.call import Answer, Call, Done, Params, SentMessage
 from adapters.simulator.outgoing import read_segments
 from adapters.simulator.wire import BAD_REQUEST, NO_SUCH_ACTION, NOT_DONE, Json, Refusal
 from adapters.simulator.world import Group, Person, Stored, World
@@ -22,67 +24,92 @@ VERSION = {"app_name": "NapCat.Onebot", "protocol_version": "v11", "app_version"
 Action: TypeAlias = Callable[[World, Params], Done]
 
 
-def answer(world: World, text: str | bytes) -> Answer:
-    """Carry out the call in a frame. Never refuses to answer: what is wrong is said in the answer."""
+def read_call(text: str | bytes) -> Call | Answer:
+    """The call in a frame, or the answer to one that holds no call of ours."""
     try:
-        call = json.loads(text)
+        frame = json.loads(text)
     except ValueError:
-        call = None
-    if not isinstance(call, dict):
+        frame = None
+    if not isinstance(frame, dict):
         return Answer(wire.failed(BAD_REQUEST, "json解析失败,请检查数据格式", None))
-    name, params = call.get("action"), call.get("params") or {}
-    action = ACTIONS.get(name) if isinstance(name, str) else None
-    if action is None:
-        return Answer(wire.failed(NO_SUCH_ACTION, f"不支持的Api {name}", call.get("echo")))
+    name, params = frame.get("action"), frame.get("params") or {}
+    if not isinstance(name, str) or name not in ACTIONS.keys() | SENDS.keys():
+        return Answer(wire.failed(NO_SUCH_ACTION, f"不支持的Api {name}", frame.get("echo")))
     if not isinstance(params, dict):
-        return Answer(wire.failed(BAD_REQUEST, "参数 params 不正确", call.get("echo")))
+        return Answer(wire.failed(BAD_REQUEST, "参数 params 不正确", frame.get("echo")))
+    return Call(name, Params(params), frame)
+
+
+def perform(world: World, call: Call) -> Answer:
+    """Carry out a call. Never refuses to answer: what is wrong is said in the answer."""
+    read_message = SENDS.get(call.action)
     try:
-        done = action(world, Params(params))
+        if read_message is None:
+            return call.confirm(ACTIONS[call.action](world, call.params))
+        return call.confirm(_send(world, read_message(call.params)))
     except Refusal as refusal:
-        echo = call.get("echo", None if refusal.retcode == BAD_REQUEST else "")
-        return Answer(wire.failed(refusal.retcode, refusal.wording, echo))
-    return Answer(wire.ok(done.data, call.get("echo", "")), done)
+        return call.refuse(refusal)
+
+
+def message_in(call: Call) -> SentMessage | None:
+    """The message a call asks to be sent, without an id; None where there is none that can be read."""
+    with suppress(Refusal):
+        return SENDS[call.action](call.params) if call.action in SENDS else None
+    return None
 
 
 # --- saying something -----------------------------------------------------------------------------
 
 
-def send_group_msg(world: World, params: Params) -> Done:
-    group_id = params.number("group_id")
-    return _send(world, _message(params, "message"), group_id=group_id)
+def send_group_msg(params: Params) -> SentMessage:
+    return SentMessage(0, _message(params, "message"), group_id=params.number("group_id"))
 
 
-def send_private_msg(world: World, params: Params) -> Done:
+def send_private_msg(params: Params) -> SentMessage:
     user_id, via_group = params.number("user_id"), params.number("group_id", 0)
-    return _send(world, _message(params, "message"), user_id=user_id, via_group=via_group)
+    return SentMessage(0, _message(params, "message"), user_id=user_id, via_group=via_group)
 
 
-def send_msg(world: World, params: Params) -> Done:
+def send_msg(params: Params) -> SentMessage:
     """Where both ids are given and no type, the group wins, as in NapCat."""
     if params.get("message_type") == "private" or not params.has("group_id"):
-        return send_private_msg(world, params)
-    return send_group_msg(world, params)
+        return send_private_msg(params)
+    return send_group_msg(params)
 
 
-def send_group_forward_msg(world: World, params: Params) -> Done:
-    return _send(world, _message(params, "messages"), group_id=params.number("group_id"))
+def send_group_forward_msg(params: Params) -> SentMessage:
+    return SentMessage(0, _message(params, "messages"), group_id=params.number("group_id"))
 
 
-def send_private_forward_msg(world: World, params: Params) -> Done:
-    return _send(world, _message(params, "messages"), user_id=params.number("user_id"))
+def send_private_forward_msg(params: Params) -> SentMessage:
+    return SentMessage(0, _message(params, "messages"), user_id=params.number("user_id"))
 
 
-def _message(params: Params, name: str) -> list[Json]:
-    return read_segments(params.get(name), auto_escape=params.flag("auto_escape"))
+SENDS: dict[str, Callable[[Params], SentMessage]] = {
+    "send_group_msg": send_group_msg,
+    "send_private_msg": send_private_msg,
+    "send_msg": send_msg,
+    "send_group_forward_msg": send_group_forward_msg,
+    "send_private_forward_msg": send_private_forward_msg,
+}
+"""The actions that say something, as what they say: faults hit these."""
 
 
-def _send(
-    world: World, segments: list[Json], *, group_id: int | None = None, user_id: int = 0, via_group: int = 0
-) -> Done:
-    if group_id is not None:
-        world.group(group_id)
-    elif world.person(user_id) is None:
-        raise Refusal(NOT_DONE, "无法获取用户信息")
+def _message(params: Params, name: str) -> tuple[Json, ...]:
+    return tuple(read_segments(params.get(name), auto_escape=params.flag("auto_escape")))
+
+
+def _send(world: World, message: SentMessage) -> Done:
+    """Deliver a message. Raises Refusal where there is nobody to get it, or the account may not speak there."""
+    group_id, user_id = message.group_id, message.user_id or 0
+    if not world.online:
+        raise Refusal(NOT_DONE, wire.unconfirmed())
+    if group_id is None:
+        if world.person(user_id) is None:
+            raise Refusal(NOT_DONE, "无法获取用户信息")
+    elif world.is_muted(world.group(group_id).group_id):
+        raise Refusal(NOT_DONE, wire.MUTED)
+    segments = list(message.segments)
     told: Json = {}
     if segments and all(segment["type"] == "node" for segment in segments):
         forward_id = world.add_forward([_inner(world, node) for node in segments])
@@ -90,12 +117,10 @@ def _send(
         told = {"res_id": forward_id, "forward_id": forward_id}
     else:
         accepted = outgoing.accept(segments, in_group=group_id is not None, is_known=world.knows)
-    if user_id in world.friends:
-        via_group = 0
+    via_group = 0 if user_id in world.friends else message.via_group
     stored = world.post(accepted, author=world.self_id, group_id=group_id, peer_id=user_id, via_group=via_group)
-    sent = SentMessage(stored.message_id, tuple(segments), group_id, None if group_id is not None else user_id)
     events = (world.event(stored),) if world.reports_self else ()
-    return Done({"message_id": stored.message_id, **told}, events, sent)
+    return Done({"message_id": stored.message_id, **told}, events, replace(message, message_id=stored.message_id))
 
 
 def _inner(world: World, node: Json) -> Json:
@@ -196,15 +221,16 @@ def _describe_group(group: Group) -> Json:
 
 def get_group_member_list(world: World, params: Params) -> Done:
     group = world.group(params.number("group_id"))
-    return Done([_describe_member(group.group_id, person) for person in group.members.values()])
+    return Done([_describe_member(world, group.group_id, person) for person in group.members.values()])
 
 
 def get_group_member_info(world: World, params: Params) -> Done:
     group_id = params.number("group_id")
-    return Done(_describe_member(group_id, world.member(group_id, params.number("user_id"))))
+    return Done(_describe_member(world, group_id, world.member(group_id, params.number("user_id"))))
 
 
-def _describe_member(group_id: int, person: Person) -> Json:
+def _describe_member(world: World, group_id: int, person: Person) -> Json:
+    muted = person.user_id == world.self_id and world.is_muted(group_id)
     return {
         "group_id": group_id,
         "user_id": person.user_id,
@@ -221,7 +247,7 @@ def _describe_member(group_id: int, person: Person) -> Json:
         "unfriendly": False,
         "card_changeable": True,
         "is_robot": False,
-        "shut_up_timestamp": 0,
+        "shut_up_timestamp": int(world.muted[group_id]) if muted else 0,
         "role": person.role,
         "title": "",
     }
@@ -274,11 +300,6 @@ def set_input_status(_world: World, params: Params) -> Done:
 
 
 ACTIONS: dict[str, Action] = {
-    "send_group_msg": send_group_msg,
-    "send_private_msg": send_private_msg,
-    "send_msg": send_msg,
-    "send_group_forward_msg": send_group_forward_msg,
-    "send_private_forward_msg": send_private_forward_msg,
     "get_msg": get_msg,
     "delete_msg": delete_msg,
     "get_forward_msg": get_forward_msg,

@@ -6,17 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from adapters.simulator import wire
 from adapters.simulator.wire import BAD_REQUEST, Json, Refusal
 
 
 @dataclass(frozen=True, slots=True)
 class SentMessage:
-    """A message the bot sent, its segments exactly as it sent them; one of the two ids says where."""
+    """A message the bot sent, its segments exactly as it sent them; `group_id` or `user_id` says where.
+
+    A `message_id` of 0 means that nobody ever got it. `via_group` is the group a temporary session goes through.
+    """
 
     message_id: int
     segments: tuple[Json, ...]
     group_id: int | None = None
     user_id: int | None = None
+    via_group: int = 0
 
     @property
     def text(self) -> str:
@@ -65,3 +70,21 @@ class Params:
         if isinstance(value, int | float) and not isinstance(value, bool) and value == int(value):
             return int(value)
         raise Refusal(BAD_REQUEST, f"参数 {name} 缺失或不正确")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of an action there is: its parameters, and the frame it came in."""
+
+    action: str
+    params: Params
+    frame: Json
+
+    def confirm(self, done: Done) -> Answer:
+        """The answer to a call that was carried out."""
+        return Answer(wire.ok(done.data, self.frame.get("echo", "")), done)
+
+    def refuse(self, refusal: Refusal, done: Done = Done()) -> Answer:
+        """The answer that says "not done", whatever was done."""
+        missing = None if refusal.retcode == BAD_REQUEST else ""
+        return Answer(wire.failed(refusal.retcode, refusal.wording, self.frame.get("echo", missing)), done)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, TypeAlias
 
 from bot.domain.errors import BotError
@@ -12,6 +13,10 @@ BAD_REQUEST = 1400  # a frame or a parameter that cannot be read
 NO_SUCH_ACTION = 1404
 BAD_TOKEN = 1403
 NOT_DONE = 1200  # the action ran and threw
+SENDING = (
+    "NTEvent serviceAndMethod:NodeIKernelMsgService/sendMsg "
+    "ListenerName:NodeIKernelMsgListener/onMsgInfoListUpdate EventRet:"
+)
 
 
 class Refusal(BotError):
@@ -31,6 +36,23 @@ def ok(data: Any, echo: Any) -> Json:
 def failed(retcode: int, wording: str, echo: Any) -> Json:
     """The answer to a call that was not carried out; the reason is told twice, as `message` and as `wording`."""
     return _envelope("failed", retcode, None, wording, echo)
+
+
+def unconfirmed(**returned: Any) -> str:
+    """What NapCat says of a message QQ did not confirm in time; `returned` is all that QQ's kernel had said by then."""
+    return f"Timeout: {SENDING}\n{_as_napcat_prints(returned)}\n"
+
+
+def rejected(result: int, reason: str) -> str:
+    """What NapCat says of a message that QQ's kernel refused at once (NapNeko/NapCatQQ issues 600, 901)."""
+    return f"EventChecker Failed: {SENDING}\n{_as_napcat_prints({'result': result, 'errMsg': reason})}\n"
+
+
+def _as_napcat_prints(returned: Json) -> str:
+    return json.dumps(returned, ensure_ascii=False, indent=4)
+
+
+MUTED = unconfirmed(result=120, errMsg="禁言中")
 
 
 def _envelope(status: str, retcode: int, data: Any, wording: str, echo: Any) -> Json:

@@ -6,6 +6,7 @@ Like NapCat it remembers the last 5000 messages in memory and knows them by ids 
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 import zlib
 from collections import OrderedDict
@@ -66,7 +67,8 @@ class World:
     """One account and everything around it.
 
     `now` gives seconds since 1970; `reports_self` makes the account report its own messages (`message_sent`), which
-    NapCat does only when asked to. `online` is what heartbeats and get_status say.
+    NapCat does only when asked to. `online` is what heartbeats and get_status say. `muted` has, for each group where
+    the account may not speak, until when.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class World:
         self.nickname = nickname
         self.reports_self = reports_self
         self.online = True
+        self.muted: dict[int, float] = {}
         self.now = now
         self.groups: dict[int, Group] = {}
         self.friends: dict[int, Person] = {}
@@ -144,6 +147,38 @@ class World:
         for person in self.group(group_id).members.values():
             names |= {name: person.user_id for name in (person.nickname, person.card) if name}
         return names
+
+    # --- muting ---------------------------------------------------------------------------------------
+
+    def mute(self, group_id: int, seconds: float) -> Json:
+        """Somebody in charge keeps the account from speaking for so long; the notice it gets. Raises Refusal."""
+        self.group(group_id)
+        self.muted[group_id] = self.now() + seconds
+        return self._ban(group_id, "ban", seconds)
+
+    def lift(self, group_id: int) -> Json:
+        """The account may speak again; the notice it gets. Raises Refusal for an unknown group."""
+        self.group(group_id)
+        self.muted.pop(group_id, None)
+        return self._ban(group_id, "lift_ban", 0)
+
+    def is_muted(self, group_id: int) -> bool:
+        """Whether the account may not speak there now; nothing is said when the time is over."""
+        return self.muted.get(group_id, 0.0) > self.now()
+
+    def _ban(self, group_id: int, kind: str, seconds: float) -> Json:
+        members = self.groups[group_id].members.values()
+        operator = next((person.user_id for person in members if person.role in ("owner", "admin")), 0)
+        return wire.notice(
+            self.self_id,
+            self.now(),
+            "group_ban",
+            group_id=group_id,
+            user_id=self.self_id,
+            sub_type=kind,
+            operator_id=operator,
+            duration=math.ceil(seconds),  # whole seconds; 0 would lift it
+        )
 
     # --- messages -------------------------------------------------------------------------------------
 

@@ -9,13 +9,18 @@ from typing import Any
 import pytest
 
 from adapters.simulator import actions
-from adapters.simulator.call import Answer
+from adapters.simulator.call import Answer, Call, SentMessage
 from adapters.simulator.wire import Json, mention, text
 from adapters.simulator.world import World
 
 
+def take(world: World, frame: str | bytes) -> Answer:
+    call = actions.read_call(frame)
+    return call if isinstance(call, Answer) else actions.perform(world, call)
+
+
 def ask(world: World, action: str, **params: Any) -> Answer:
-    return actions.answer(world, json.dumps({"action": action, "params": params, "echo": "e"}))
+    return take(world, json.dumps({"action": action, "params": params, "echo": "e"}))
 
 
 def told(world: World, action: str, **params: Any) -> Any:
@@ -35,30 +40,30 @@ def refused(world: World, action: str, **params: Any) -> tuple[int, str]:
 
 @pytest.mark.parametrize("text", ["", "ping", "null", "[]", b"\xff"])
 def test_a_frame_that_is_no_call_is_answered_without_an_echo(world: World, text: str | bytes) -> None:
-    frame = actions.answer(world, text).frame
+    frame = take(world, text).frame
     assert (frame["retcode"], frame["echo"]) == (1400, None)
 
 
 @pytest.mark.parametrize("name", ["send_carrier_pigeon", "send_group_msg_async", None, 7])
 def test_an_unknown_action_is_not_supported(world: World, name: Any) -> None:
-    frame = actions.answer(world, json.dumps({"action": name, "echo": 1})).frame
+    frame = take(world, json.dumps({"action": name, "echo": 1})).frame
     assert (frame["retcode"], frame["message"], frame["echo"]) == (1404, f"不支持的Api {name}", 1)
 
 
 def test_parameters_must_be_an_object(world: World) -> None:
-    frame = actions.answer(world, '{"action": "get_status", "params": [1]}').frame
+    frame = take(world, '{"action": "get_status", "params": [1]}').frame
     assert (frame["retcode"], frame["echo"]) == (1400, None)
 
 
 @pytest.mark.parametrize("echo", ["17", 0, "", {"seq": 12}, None, [1]])
 def test_the_echo_comes_back_as_it_was(world: World, echo: Any) -> None:
-    assert actions.answer(world, json.dumps({"action": "get_status", "echo": echo})).frame["echo"] == echo
+    assert take(world, json.dumps({"action": "get_status", "echo": echo})).frame["echo"] == echo
 
 
 def test_a_missing_echo_comes_back_empty(world: World) -> None:
-    assert actions.answer(world, '{"action": "get_status"}').frame["echo"] == ""
-    assert actions.answer(world, '{"action": "get_msg", "params": {"message_id": 1}}').frame["echo"] == ""
-    assert actions.answer(world, '{"action": "get_msg"}').frame["echo"] is None
+    assert take(world, '{"action": "get_status"}').frame["echo"] == ""
+    assert take(world, '{"action": "get_msg", "params": {"message_id": 1}}').frame["echo"] == ""
+    assert take(world, '{"action": "get_msg"}').frame["echo"] is None
 
 
 # --- saying something -----------------------------------------------------------------------------
@@ -106,6 +111,35 @@ def test_what_cannot_be_sent_is_refused(world: World) -> None:
     assert refused(world, "send_private_msg", user_id=1, message="hi") == (1200, "无法获取用户信息")
     assert refused(world, "send_group_msg", group_id=4242, message=[])[0] == 1200
     assert world.history(group_id=4242) == []
+
+
+def test_a_muted_account_is_refused_there_and_says_until_when(world: World) -> None:
+    world.mute(4242, 60)
+    code, words = refused(world, "send_group_msg", group_id=4242, message="hi")
+    assert (code, '"result": 120' in words) == (1200, True)
+    assert told(world, "send_group_msg", group_id=4343, message="hi")
+    assert told(world, "send_private_msg", user_id=20002, group_id=4242, message="hi")
+    until = told(world, "get_group_member_info", group_id=4242, user_id=10001)["shut_up_timestamp"]
+    assert until == int(world.now() + 60)
+    assert told(world, "get_group_member_info", group_id=4242, user_id=20001)["shut_up_timestamp"] == 0
+
+
+def test_an_account_that_is_offline_sends_nothing(world: World) -> None:
+    world.online = False
+    assert refused(world, "send_private_msg", user_id=20001, message="hi")[0] == 1200
+    assert world.history(peer_id=20001) == []
+
+
+def test_the_message_in_a_call_is_read_without_being_sent(world: World) -> None:
+    def asked(action: str, **params: Any) -> SentMessage | None:
+        call = actions.read_call(json.dumps({"action": action, "params": params}))
+        assert isinstance(call, Call)
+        return actions.message_in(call)
+
+    assert asked("send_msg", group_id=1, message="hi") == SentMessage(0, (text("hi"),), 1)
+    assert asked("send_private_msg", user_id=5, group_id=1, message="") == SentMessage(0, (), None, 5, 1)
+    assert asked("send_group_msg", message="hi") is None
+    assert asked("get_msg", message_id=1) is None
 
 
 def test_a_merged_forward_can_be_read_back(world: World) -> None:

@@ -1,4 +1,4 @@
-"""The parameters of a call."""
+"""The parameters of a call, and its answers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from adapters.simulator.call import Params, SentMessage
-from adapters.simulator.wire import Refusal, mention, text
+from adapters.simulator.call import Call, Done, Params, SentMessage
+from adapters.simulator.wire import Json, Refusal, mention, text
 
 
 @pytest.mark.parametrize(("value", "number"), [(5, 5), ("5", 5), ("-5", -5), (5.0, 5)])
@@ -42,3 +42,15 @@ def test_flags_may_be_words(value: Any, flag: bool) -> None:
 
 def test_the_words_of_a_sent_message_leave_out_the_rest() -> None:
     assert SentMessage(1, (mention(2), text(" a"), text("b"))).text == " ab"
+
+
+@pytest.mark.parametrize(("frame", "retcode", "echo"), [({}, 1200, ""), ({}, 1400, None), ({"echo": [1]}, 1400, [1])])
+def test_a_refusal_has_the_echo_or_what_stands_for_it(frame: Json, retcode: int, echo: Any) -> None:
+    answer = Call("get_msg", Params({}), frame).refuse(Refusal(retcode, "no"))
+    assert (answer.frame["retcode"], answer.frame["wording"], answer.frame["echo"]) == (retcode, "no", echo)
+
+
+def test_a_confirmation_has_what_was_done() -> None:
+    done = Done({"message_id": 1})
+    answer = Call("send_msg", Params({}), {"echo": 7}).confirm(done)
+    assert (answer.frame["data"], answer.frame["echo"], answer.done) == ({"message_id": 1}, 7, done)

@@ -98,6 +98,37 @@ async def test_a_frame_for_a_bot_that_is_gone_is_lost(world: World) -> None:
             await lost.wait()
 
 
+@pytest.mark.parametrize(("end", "code"), [(Peer.close, 1001), (Peer.cut, 1006)])
+async def test_a_peer_goes_with_or_without_a_goodbye(
+    world: World, end: Callable[[Peer], Awaitable[None]], code: int
+) -> None:
+    gone = asyncio.Event()
+
+    async def play(peer: Peer) -> None:
+        await peer.send({"last": "words"})
+        await end(peer)
+        gone.set()
+
+    async with bot_of(world, play) as bot:
+        assert await receive(bot) == {"last": "words"}
+        with pytest.raises(ConnectionClosed):
+            await receive(bot)
+        assert bot.close_code == code
+        async with asyncio.timeout(5):
+            await gone.wait()
+
+
+async def test_a_heartbeat_may_come_out_of_turn(world: World) -> None:
+    async def play(peer: Peer) -> None:
+        await peer.beat()
+
+    async with bot_of(world, play, heartbeat=60) as bot:
+        assert (await receive(bot))["meta_event_type"] == "heartbeat"
+    async with bot_of(world, play) as bot:
+        with pytest.raises(ConnectionClosed):
+            await receive(bot)
+
+
 async def ignore(peer: Peer, frame: str | bytes) -> None:
     """Say nothing."""
 

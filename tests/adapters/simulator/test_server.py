@@ -1,38 +1,19 @@
-"""The whole simulator over real sockets, in both directions, with a bot of a few lines."""
+"""The whole simulator over real sockets: calls, events, what people do, and what goes wrong with all three."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-from typing import Any
+from itertools import pairwise
 
 import pytest
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.asyncio.server import ServerConnection, serve
-from websockets.datastructures import Headers
-from websockets.exceptions import ConnectionClosed
-from websockets.http11 import Request, Response
+from websockets.asyncio.client import connect
 
 from adapters.simulator.call import SentMessage
+from adapters.simulator.faults import Armed, Fault
 from adapters.simulator.server import Simulator
 from adapters.simulator.wire import Refusal, mention, text
 from adapters.simulator.world import World, demo_world
-
-Bot = ClientConnection | ServerConnection
-
-
-async def receive(bot: Bot) -> dict[str, Any]:
-    async with asyncio.timeout(5):
-        frame: dict[str, Any] = json.loads(await bot.recv())
-        return frame
-
-
-async def call(bot: Bot, action: str, **params: Any) -> dict[str, Any]:
-    """Ask, and skip events until the answer comes."""
-    await bot.send(json.dumps({"action": action, "params": params, "echo": "mine"}))
-    while (frame := await receive(bot)).get("echo") != "mine":
-        pass
-    return frame
+from tests.adapters.simulator.conftest import both_directions, call, playing, receive
 
 
 async def test_a_bot_dials_hears_and_answers() -> None:
@@ -50,98 +31,6 @@ async def test_a_bot_dials_hears_and_answers() -> None:
             assert (sent.text, sent.message_id) == ("hello", answer["data"]["message_id"])
             assert printed == [sent]
         await simulator.wait_until(lambda: simulator.connected == 0)
-
-
-async def test_the_simulator_dials_the_bot_and_dials_again() -> None:
-    seen: asyncio.Queue[tuple[Request | None, list[dict[str, Any]]]] = asyncio.Queue()
-
-    async def bot(connection: ServerConnection) -> None:
-        frames = [await receive(connection)]
-        answer = await call(connection, "get_login_info")
-        await seen.put((connection.request, [*frames, answer]))
-
-    async with serve(bot, "127.0.0.1", 0) as server, Simulator(demo_world(), reconnect=0.01) as simulator:
-        port = next(iter(server.sockets)).getsockname()[1]
-        simulator.dial(f"ws://127.0.0.1:{port}/onebot/v11/ws", token="secret")
-        for _ in range(2):
-            async with asyncio.timeout(5):
-                request, (hello, answer) = await seen.get()
-            assert request is not None
-            assert request.path == "/onebot/v11/ws"
-            assert {name: request.headers[name] for name in HEADERS} == HEADERS
-            assert (hello["sub_type"], answer["data"]["user_id"]) == ("connect", 10001)
-
-
-HEADERS = {
-    "X-Self-ID": "10001",
-    "x-client-role": "Universal",
-    "Authorization": "Bearer secret",
-    "User-Agent": "OneBot/11",
-}
-
-
-async def test_a_bot_that_refuses_the_upgrade_is_dialled_again() -> None:
-    def refuse(_connection: ServerConnection, _request: Request) -> Response:
-        return Response(401, "Unauthorized", Headers({"Content-Length": "0"}), b"")
-
-    async def bot(_connection: ServerConnection) -> None:
-        """Nobody comes this far."""
-
-    async with (
-        serve(bot, "127.0.0.1", 0, process_request=refuse) as server,
-        Simulator(demo_world(), reconnect=0.01) as simulator,
-    ):
-        port = next(iter(server.sockets)).getsockname()[1]
-        simulator.dial(f"ws://127.0.0.1:{port}/")
-        await simulator.wait_until(lambda: len(simulator.refused) >= 2)
-        assert "401" in simulator.refused[0]
-
-
-async def test_a_bot_that_is_not_there_yet_is_dialled_again(unused_tcp_port: int) -> None:
-    arrived = asyncio.Event()
-
-    async def bot(connection: ServerConnection) -> None:
-        arrived.set()
-        await connection.wait_closed()
-
-    async with Simulator(demo_world(), reconnect=0.01) as simulator:
-        simulator.dial(f"ws://127.0.0.1:{unused_tcp_port}/")
-        await simulator.wait_until(lambda: bool(simulator.refused))
-        async with serve(bot, "127.0.0.1", unused_tcp_port), asyncio.timeout(5):
-            await arrived.wait()
-
-
-@pytest.mark.parametrize(
-    ("path", "header"),
-    [
-        ("", "Bearer secret"),
-        ("", "secret"),
-        ("?access_token=secret", None),
-        ("?access_token=secret", "Bearer wrong"),
-        ("?access_token=", "Bearer secret"),
-    ],
-)
-async def test_a_token_is_shown_in_the_header_or_the_query(path: str, header: str | None) -> None:
-    headers = {"Authorization": header} if header else {}
-    async with Simulator(demo_world(), token="secret") as simulator:
-        url = await simulator.serve() + path
-        async with connect(url, additional_headers=headers, proxy=None) as bot:
-            assert (await receive(bot))["post_type"] == "meta_event"
-
-
-@pytest.mark.parametrize(
-    ("path", "header"),
-    [("", None), ("", "Token secret"), ("", "Bearer wrong"), ("?access_token=wrong", "Bearer secret")],
-)
-async def test_a_wrong_token_fails_after_the_upgrade(path: str, header: str | None) -> None:
-    headers = {"Authorization": header} if header else {}
-    async with Simulator(demo_world(), token="secret") as simulator:
-        url = await simulator.serve() + path
-        async with connect(url, additional_headers=headers, proxy=None) as bot:
-            assert (await receive(bot))["retcode"] == 1403
-            with pytest.raises(ConnectionClosed):
-                await receive(bot)
-            assert simulator.connected == 0
 
 
 @pytest.mark.parametrize("path", ["api", "api/"])
@@ -227,3 +116,212 @@ async def test_events_without_a_listener_are_lost() -> None:
         async with connect(await simulator.serve(), proxy=None) as bot:
             assert (await receive(bot))["post_type"] == "meta_event"
             assert (await call(bot, "get_group_msg_history", group_id=4242))["data"]["messages"] != []
+
+
+# --- answers --------------------------------------------------------------------------------------
+
+
+@both_directions
+async def test_answers_come_in_the_other_order(direction: str) -> None:
+    async with playing(direction) as (simulator, bot):
+        simulator.faults.arm(Fault.DISORDER, value=3)
+        asked = [await bot.ask(action) for action in ("get_login_info", "get_status")]
+        asked.append(await bot.ask("send_msg", group_id=4242, message="x"))
+        await bot.until(lambda: len(bot.answers) == 3)
+        assert [frame["echo"] for _, frame in bot.answers] == asked[::-1]
+        assert (await bot.call("get_status"))["status"] == "ok"
+
+
+@both_directions
+async def test_an_answer_that_waits_for_others_in_vain_comes_all_the_same(direction: str) -> None:
+    async with playing(direction) as (simulator, bot):
+        simulator.faults.arm(Fault.DISORDER)
+        assert (await bot.send())["status"] == "ok"
+        assert (await bot.send())["status"] == "ok"
+
+
+@both_directions
+async def test_a_slow_answer_does_not_hold_up_others(direction: str) -> None:
+    async with playing(direction) as (simulator, bot):
+        simulator.faults.arm(Fault.SLOW, value=0.05)
+        slow = await bot.ask("send_msg", group_id=4242, message="slow")
+        (late,) = await simulator.wait_delivered(1)
+        quick = await bot.send("quick")
+        assert (await bot.answer(slow))["data"]["message_id"] == late.message_id
+        assert [frame["echo"] for _, frame in bot.answers] == [quick["echo"], slow]
+
+
+@both_directions
+async def test_an_answer_comes_on_the_next_connection(direction: str) -> None:
+    async with playing(direction) as (simulator, bot):
+        simulator.faults.arm(Fault.NEXT_CONNECTION)
+        answer = await bot.send()
+        assert bot.answers == [(2, answer)]
+        assert [answer["data"]["message_id"]] == [message.message_id for message in simulator.delivered]
+
+
+@both_directions
+async def test_what_hangs_in_the_air_does_not_hold_up_the_end(direction: str) -> None:
+    async with asyncio.timeout(2), playing(direction) as (simulator, bot):
+        simulator.faults.arm(Fault.SLOW, value=3600)
+        simulator.faults.arm(Fault.RECALL, value=3600)
+        await bot.ask("send_msg", group_id=4242, message="slow")
+        await simulator.wait_delivered(1)
+        await simulator.say("hi")
+        simulator.faults.arm(Fault.DISORDER, value=9)
+        await bot.ask("get_status")
+        await simulator.say("still there?")
+        await bot.until(lambda: len(bot.events) == 2)
+        await simulator.drop(3600)
+    assert simulator.away
+
+
+# --- events ---------------------------------------------------------------------------------------
+
+
+@both_directions
+async def test_events_are_told_twice(direction: str) -> None:
+    async with playing(direction) as (simulator, bot):
+        simulator.faults.arm(Fault.DUPLICATE, times=2)
+        said = [await simulator.say(words) for words in ("one", "two", "three")]
+        await bot.until(lambda: len(bot.events) == 5)
+        assert [event["message_id"] for event in bot.events] == [said[0], said[0], said[1], said[1], said[2]]
+
+
+@both_directions
+async def test_the_last_events_are_told_again_after_a_reconnect(direction: str) -> None:
+    async with playing(direction) as (simulator, bot):
+        said = [await simulator.say(words) for words in ("one", "two", "three")]
+        await bot.until(lambda: len(bot.events) == 3)
+        simulator.faults.arm(Fault.REPEAT, value=2)
+        await simulator.reconnect()
+        await bot.until(lambda: len(bot.events) == 5)
+        assert [event["message_id"] for event in bot.events] == [*said, *said[1:]]
+        await simulator.reconnect(0.0)
+        await simulator.wait_connected()
+        fresh = await simulator.say("four")
+        await bot.until(lambda: bot.events[-1]["message_id"] == fresh)
+        assert len(bot.events) == 6
+
+
+async def test_a_first_connection_is_no_reconnect() -> None:
+    async with Simulator(demo_world()) as simulator:
+        simulator.faults.arm(Fault.REPEAT)
+        async with connect(await simulator.serve(), proxy=None) as bot:
+            assert (await receive(bot))["post_type"] == "meta_event"
+            await simulator.wait_connected()
+            assert simulator.faults.armed
+
+
+@both_directions
+async def test_a_question_is_recalled_at_once_or_later(direction: str) -> None:
+    async with playing(direction) as (simulator, bot):
+        simulator.faults.arm(Fault.RECALL)
+        first = await simulator.say("oops")
+        simulator.faults.arm(Fault.RECALL, value=0.01)
+        second = await simulator.say("oops again")
+        await bot.until(lambda: len(bot.events) == 4)
+        assert [event.get("notice_type") for event in bot.events] == [None, "group_recall", None, "group_recall"]
+        assert [event["message_id"] for event in bot.events] == [first, first, second, second]
+        assert await bot.history() == []
+
+
+async def test_a_question_that_is_gone_already_is_not_recalled_again() -> None:
+    async with playing("forward") as (simulator, bot):
+        simulator.faults.arm(Fault.RECALL, value=0.01)
+        await simulator.recall(await simulator.say("oops"))
+        simulator.faults.arm(Fault.RECALL, value=0.02)
+        fresh = await simulator.say("and this")
+        await bot.until(lambda: len(bot.events) == 4)
+        assert [event["message_id"] for event in bot.events][2:] == [fresh, fresh]
+
+
+async def test_only_some_faults_happen_by_themselves() -> None:
+    async with Simulator(demo_world()) as simulator:
+        with pytest.raises(Refusal, match="消息不存在"):
+            await simulator.strike(Armed(Fault.RECALL))
+        with pytest.raises(Refusal, match="by itself"):
+            await simulator.strike(Armed(Fault.TIMEOUT))
+
+
+# --- the account ----------------------------------------------------------------------------------
+
+
+@both_directions
+async def test_a_muted_account_is_told_and_refused_until_it_is_lifted(direction: str) -> None:
+    async with playing(direction) as (simulator, bot):
+        await simulator.mute(60)
+        await bot.until(lambda: bot.events)
+        (notice,) = bot.events
+        assert (notice["notice_type"], notice["sub_type"], notice["duration"]) == ("group_ban", "ban", 60)
+        assert (notice["user_id"], notice["operator_id"], notice["group_id"]) == (10001, 20001, 4242)
+        answer = await bot.send()
+        assert (answer["retcode"], '"result": 120' in answer["wording"]) == (1200, True)
+        assert (await bot.call("send_private_msg", user_id=20001, message="x"))["status"] == "ok"
+        await simulator.lift()
+        assert (await bot.send("at last"))["status"] == "ok"
+        assert (bot.events[-1]["sub_type"], bot.events[-1]["duration"]) == ("lift_ban", 0)
+        assert [message.text for message in simulator.delivered] == ["x", "at last"]
+        assert [message.message_id > 0 for message in simulator.sent] == [False, True, True]
+
+
+@both_directions
+async def test_a_kicked_account_hears_and_says_nothing(direction: str) -> None:
+    async with playing(direction, heartbeat=60) as (simulator, bot):
+        await simulator.go_offline()
+        missed = await simulator.say("anybody?")
+        answer = await bot.send()
+        assert (answer["retcode"], answer["wording"].endswith("EventRet:\n{}\n")) == (1200, True)
+        assert [event["notice_type"] for event in bot.events] == ["bot_offline"]
+        assert bot.metas[-1]["status"]["online"] is False
+        assert (await bot.call("get_status"))["data"]["online"] is False
+        assert simulator.missed == [missed]
+        await simulator.go_online()
+        await bot.until(lambda: bot.metas[-1].get("status", {}).get("online"))
+        assert (await bot.send("back"))["status"] == "ok"
+        assert await bot.history() == ["anybody?", "back"]
+
+
+@both_directions
+async def test_own_messages_are_heard_from_when_they_are_asked_for(direction: str) -> None:
+    async with playing(direction) as (simulator, bot):
+        await bot.send("unheard")
+        simulator.world.reports_self = True
+        answer = await bot.send("heard")
+        await bot.until(lambda: bot.events)
+        (event,) = bot.events
+        assert (event["post_type"], event["message_id"]) == ("message_sent", answer["data"]["message_id"])
+
+
+@both_directions
+async def test_the_history_has_everything_that_was_said_whoever_heard_it(direction: str) -> None:
+    async with playing(direction) as (simulator, bot):
+        await simulator.say("one")
+        await bot.send("two")
+        simulator.faults.arm(Fault.TIMEOUT)
+        await bot.send("three")
+        simulator.faults.arm(Fault.LOST)
+        await bot.ask("send_msg", group_id=4242, message="never")
+        await simulator.wait_sent(3)
+        await simulator.drop()
+        await simulator.say("four")
+        simulator.come_back()
+        await simulator.wait_connected()
+        await bot.until(lambda: bot.connections == 2)
+        messages = (await bot.call("get_group_msg_history", group_id=4242))["data"]["messages"]
+        assert [message["raw_message"] for message in messages] == ["one", "two", "three", "four"]
+        assert [message["post_type"] for message in messages] == ["message", "message_sent", "message_sent", "message"]
+        assert all(earlier["time"] <= later["time"] for earlier, later in pairwise(messages))
+        assert [message["message_id"] for message in messages[1:3]] == [one.message_id for one in simulator.delivered]
+        assert await bot.history(count=2) == ["three", "four"]
+
+
+async def test_the_history_of_a_friend_has_both_sides() -> None:
+    async with playing("reverse") as (simulator, bot):
+        await simulator.say_private("hi", user_id=20001)
+        await bot.call("send_private_msg", user_id=20001, message="hello")
+        messages = (await bot.call("get_friend_msg_history", user_id="20001", count=5))["data"]["messages"]
+        assert [(message["raw_message"], message["post_type"]) for message in messages] == [
+            ("hi", "message"),
+            ("hello", "message_sent"),
+        ]

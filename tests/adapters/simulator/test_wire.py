@@ -37,3 +37,15 @@ def test_a_notice_leaves_out_what_is_none() -> None:
 
 def test_a_refusal_says_code_and_wording() -> None:
     assert str(wire.Refusal(1200, "消息不存在")) == "消息不存在 (1200)"
+
+
+def test_what_qq_did_not_confirm_is_a_timeout_with_all_it_said() -> None:
+    assert wire.unconfirmed().endswith("onMsgInfoListUpdate EventRet:\n{}\n")
+    assert wire.unconfirmed(result=0, errMsg="").endswith('EventRet:\n{\n    "result": 0,\n    "errMsg": ""\n}\n')
+
+
+def test_what_qq_refused_says_why() -> None:
+    words = wire.rejected(110, "发送失败")
+    assert words.startswith("EventChecker Failed: NTEvent")
+    assert '"result": 110' in words
+    assert "发送失败" in words

@@ -1,0 +1,111 @@
+"""Lines that begin with `!`: what a person at the chat lets go wrong, and what is said about it."""
+
+from __future__ import annotations
+
+from adapters.simulator.faults import ASKING, Fault, NoFault, parse_fault, parse_number, says_when
+from adapters.simulator.server import MUTED_FOR, Simulator
+from adapters.simulator.wire import Refusal
+
+MARK = "!"
+
+EXPLAINED = {
+    Fault.TIMEOUT: "the message arrives, but NapCat answers that QQ did not confirm it",
+    Fault.SILENCE: "the message arrives, and is never answered",
+    Fault.LOST: "the message does not arrive, and is never answered",
+    Fault.REFUSE: "refused, with the words that stand in place of N",
+    Fault.MUTED: "refused as if muted, without a notice (see mute)",
+    Fault.NOT_FRIEND: "refused: not a friend",
+    Fault.RISK: "the message does not arrive, and is answered like timeout: risk control",
+    Fault.TOO_LONG: "refused: too long",
+    Fault.BAD_MEDIA: "refused: the file cannot be had",
+    Fault.NEXT_CONNECTION: "the message arrives, the sockets close, and the answer comes on the next one",
+    Fault.SLOW: "the message arrives, and is answered after N seconds; also with one of the above",
+    Fault.DISORDER: "N answers to calls of any kind are held (0.3 s at most), and come last one first",
+    Fault.DUPLICATE: "an event is told twice",
+    Fault.REPEAT: "after the next reconnect the last N events are told again",
+    Fault.RECALL: "the question is recalled N seconds after it was heard; alone: the last one, now",
+    Fault.RECONNECT: "every socket closes, we dial again after N seconds; alone: now",
+    Fault.DROP: "every socket is cut and none may come for N seconds; alone: now",
+}
+OTHERS = {
+    "back": "a drop is over",
+    "mute [SECONDS]": "the bot is muted in the group, and gets the notice",
+    "lift": "it is not muted any more",
+    "offline, online": "the account is kicked; logged in again",
+    "selfreport on|off": "whether the bot hears its own messages (message_sent)",
+    "faults": "what is armed",
+    "off": "nothing is armed any more",
+}
+HEADING = """\
+!NAME [N] [next | always | N times | off] lets something go wrong, as in `!slow 3 always`; next goes unsaid.
+Each waits until it hits something; of those that hit a send the first one armed goes first."""
+
+
+def help_text() -> str:
+    """All that can be typed, a line each."""
+    faults = (f"  {fault:<18} {what}" for fault, what in EXPLAINED.items())
+    others = (f"  {name:<18} {what}" for name, what in OTHERS.items())
+    return "\n".join([HEADING, *faults, "And at once:", *others])
+
+
+async def obey(simulator: Simulator, line: str) -> str:
+    """Do what a line that begins with `!` says; what to tell the person who typed it, also where it says nothing."""
+    words = line.strip().removeprefix(MARK).strip()
+    try:
+        return await _obey(simulator, words)
+    except (NoFault, Refusal) as error:
+        return f"{MARK}{words}: {error}. Try {MARK}help"
+
+
+async def _obey(simulator: Simulator, words: str) -> str:
+    match words.lower().split():
+        case [] | ["help"]:
+            return help_text()
+        case ["faults"]:
+            return describe(simulator)
+        case ["off"]:
+            simulator.faults.disarm()
+            return describe(simulator)
+        case ["back"]:
+            simulator.come_back()
+            return "sockets may come again"
+        case ["mute", *seconds] if len(seconds) < 2:
+            lasting = parse_number(seconds[0]) if seconds else MUTED_FOR
+            await simulator.mute(lasting)
+            return f"muted for {lasting:g} s"
+        case ["lift"]:
+            await simulator.lift()
+            return "not muted any more"
+        case ["offline"]:
+            await simulator.go_offline()
+            return "the account is offline"
+        case ["online"]:
+            await simulator.go_online()
+            return "the account is online"
+        case ["selfreport", "on" | "off" as state]:
+            simulator.world.reports_self = state == "on"
+            return f"own messages are {'' if simulator.world.reports_self else 'not '}reported"
+        case _:
+            return await _arm(simulator, words)
+
+
+async def _arm(simulator: Simulator, words: str) -> str:
+    armed = parse_fault(words)
+    if armed.fault in ASKING and not says_when(words):
+        await simulator.strike(armed)
+        return f"{armed.fault}: done"
+    simulator.faults.put(armed)
+    return str(armed)
+
+
+def describe(simulator: Simulator) -> str:
+    """What is armed, and what is not as it should be."""
+    world = simulator.world
+    states = {
+        "the account is offline": not world.online,
+        "sockets are kept away": simulator.away,
+        "own messages are reported": world.reports_self,
+    }
+    muted = [f"muted in {group_id}" for group_id in world.groups if world.is_muted(group_id)]
+    lines = [*map(str, simulator.faults.armed), *muted, *(state for state, holds in states.items() if holds)]
+    return "\n".join(lines) or "nothing is armed"

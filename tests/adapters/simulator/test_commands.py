@@ -1,0 +1,83 @@
+"""Lines that begin with an exclamation mark."""
+
+from __future__ import annotations
+
+import pytest
+
+from adapters.simulator.commands import EXPLAINED, OTHERS, help_text, obey
+from adapters.simulator.faults import Fault
+from adapters.simulator.server import Simulator
+from adapters.simulator.world import World, demo_world
+from tests.adapters.simulator.conftest import playing
+
+
+def test_every_fault_is_explained() -> None:
+    assert EXPLAINED.keys() == set(Fault)
+    assert all(f"  {name} " in help_text() for name in [*Fault, *OTHERS])
+    assert max(map(len, help_text().splitlines())) <= 120
+
+
+@pytest.mark.parametrize("line", ["!help", "!", " ! HELP "])
+async def test_the_help_is_told(line: str) -> None:
+    async with Simulator(demo_world()) as simulator:
+        assert await obey(simulator, line) == help_text()
+
+
+async def test_faults_are_armed_and_shown() -> None:
+    async with Simulator(demo_world()) as simulator:
+        assert await obey(simulator, "!faults") == "nothing is armed"
+        assert await obey(simulator, "!timeout next") == "timeout next"
+        assert await obey(simulator, "!refuse 不行 ALWAYS") == "refuse 不行 always"
+        assert await obey(simulator, "!recall 2 next") == "recall 2 next"
+        assert await obey(simulator, "!faults") == "timeout next\nrefuse 不行 always\nrecall 2 next"
+        assert await obey(simulator, "!timeout off") == "timeout off"
+        assert await obey(simulator, "!off") == "nothing is armed"
+        assert simulator.faults.armed == ()
+
+
+@pytest.mark.parametrize(
+    "line", ["!nonsense", "!timeout later", "!slow x", "!mute 1 2", "!mute soon", "!selfreport", "!recall"]
+)
+async def test_what_is_not_understood_or_cannot_be_done_says_so(line: str) -> None:
+    async with Simulator(demo_world()) as simulator:
+        told = await obey(simulator, line)
+        assert told.startswith(f"{line}: ")
+        assert told.endswith("Try !help")
+        assert simulator.faults.armed == ()
+
+
+async def test_nobody_is_muted_where_there_is_no_group() -> None:
+    async with Simulator(World()) as simulator:
+        assert "不存在" in await obey(simulator, "!mute")
+
+
+async def test_some_things_happen_at_once() -> None:
+    async with playing("forward") as (simulator, bot):
+        asked = await simulator.say("oops")
+        assert await obey(simulator, "!recall") == "recall: done"
+        await bot.until(lambda: len(bot.events) == 2)
+        assert bot.events[-1]["message_id"] == asked
+        assert await obey(simulator, "!reconnect") == "reconnect: done"
+        await simulator.wait_connected()
+        assert await obey(simulator, "!drop 3600") == "drop: done"
+        assert await obey(simulator, "!faults") == "sockets are kept away"
+        assert await obey(simulator, "!back") == "sockets may come again"
+        await simulator.wait_connected()
+
+
+async def test_the_account_is_muted_kicked_and_told_of_itself() -> None:
+    async with playing("reverse") as (simulator, bot):
+        assert await obey(simulator, "!mute 60") == "muted for 60 s"
+        assert await obey(simulator, "!faults") == "muted in 4242"
+        assert await obey(simulator, "!lift") == "not muted any more"
+        assert await obey(simulator, "!mute") == "muted for 600 s"
+        await obey(simulator, "!lift")
+        assert await obey(simulator, "!offline") == "the account is offline"
+        assert await obey(simulator, "!selfreport ON") == "own messages are reported"
+        assert await obey(simulator, "!faults") == "the account is offline\nown messages are reported"
+        assert await obey(simulator, "!online") == "the account is online"
+        assert await obey(simulator, "!selfreport off") == "own messages are not reported"
+        assert await obey(simulator, "!faults") == "nothing is armed"
+        await bot.until(lambda: len(bot.events) == 5)
+        kinds = [event.get("sub_type", event["notice_type"]) for event in bot.events]
+        assert kinds == ["ban", "lift_ban", "ban", "lift_ban", "bot_offline"]
