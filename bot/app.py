@@ -14,7 +14,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from adapters.storage.store import open_store
+from sqlalchemy import Connection
 
 import tools
 from adapters.fetching.client import HttpxWeb
@@ -25,6 +25,7 @@ from adapters.onebot.peers import Peers
 from adapters.onebot.reverse_ws import ReverseServer
 from adapters.onebot.transport import OneBotTransport
 from adapters.openai.client import OpenAIModel, make_session
+from adapters.storage.store import open_store
 from bot.catchup import Catchup
 from bot.clock import RandomIds, SystemClock
 from bot.delivery import Delivery
@@ -64,8 +65,14 @@ class Service:
     """A running service. `port` is where the reverse server listens, 0 in forward mode."""
 
     dispatcher: Dispatcher
+    outbox: Outbox
     transport: OneBotTransport
     port: int
+
+    async def wait_idle(self) -> None:
+        """Return once nothing is being answered and nothing is left to be sent."""
+        await self.dispatcher.lanes.wait_idle()
+        await self.outbox.wait_idle()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +98,12 @@ async def open_service(settings: Settings, *, wrap: Wrap = as_it_is) -> AsyncIte
     async with AsyncExitStack() as stack:
         journal: Store = await stack.enter_async_context(
             open_store(
-                settings.store_url,
+                settings.store_url.get_secret_value(),
                 keep_days=settings.store_keep_days,
                 keep_messages=settings.store_keep_messages,
                 clock=clock,
                 trouble=troubles.put_nowait,
+                migrate=migrate,
             )
         )
         session = await stack.enter_async_context(make_session())
@@ -137,7 +145,14 @@ async def open_service(settings: Settings, *, wrap: Wrap = as_it_is) -> AsyncIte
         port = await stack.enter_async_context(
             open_onebot(settings, sink=rooms.dispatcher, peers=peers, calls=calls, clock=clock, ids=ids)
         )
-        yield Service(rooms.dispatcher, transport, port)
+        yield Service(rooms.dispatcher, rooms.outbox, transport, port)
+
+
+def migrate(connection: Connection) -> None:
+    """Bring the database's schema up to date; Alembic is large, and an up-to-date database never needs it."""
+    from adapters.storage.migrate import migrate as up
+
+    up(connection)
 
 
 def build_rooms(

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from tempfile import TemporaryDirectory
 from typing import TextIO
+
+from pydantic import SecretStr
 
 from adapters.offline.server import MEDIA_FOLDER, OfflineModel
 from adapters.simulator.call import SentMessage
@@ -33,6 +37,7 @@ FrostAgent chat with the built-in demo model: set LLM_BASE_URL, LLM_API_KEY and 
 HELP = """\
 You are user1 in a group. `@bot hi` speaks to the bot, `user2: hi` speaks as somebody else. End with Ctrl-D.
 `!help` lists what can go wrong on purpose."""
+LATEST = 20  # lines of a terminal that are waited for at its end
 MISSED = "Nobody heard that: the bot is not connected, or its account is offline."
 
 
@@ -43,18 +48,15 @@ async def converse(settings: Settings, source: TextIO, say: Callable[[str], None
             tell(HELP)
         said: list[int] = []
         async for line in read_lines(source):
-            message_ids = await take_line(simulator, line, tell)
-            if source.isatty():
-                continue
-            said += message_ids
-            # A script that waited for a bot it keeps away could say nothing meanwhile.
-            if not simulator.away:
+            said += await take_line(simulator, line, tell)
+            # A person is not held up, and a script that waited for a bot it keeps away could say nothing meanwhile.
+            if not (source.isatty() or simulator.away):
                 await settle(service, simulator, said)
                 said.clear()
         if said:
-            await settle(service, simulator, said)
+            await settle(service, simulator, said[-LATEST:])
         async with asyncio.timeout(SETTLED_WITHIN):
-            await service.dispatcher.lanes.wait_idle()
+            await service.wait_idle()
 
 
 async def take_line(simulator: Simulator, line: str, tell: Callable[[str], None]) -> list[int]:
@@ -80,10 +82,11 @@ async def open_chat(
         say(render(message, names, home=home))
 
     async with AsyncExitStack() as stack:
-        changes: dict[str, object] = {}
+        folder = stack.enter_context(TemporaryDirectory(prefix="frostagent-"))
+        changes: dict[str, object] = {"store_url": SecretStr(f"sqlite:///{folder}/chat.db")}
         if not settings.llm_base_url:
             model = await stack.enter_async_context(OfflineModel())
-            changes = {"llm_base_url": model.base_url, "llm_model": "demo", "media_dir": MEDIA_FOLDER}
+            changes |= {"llm_base_url": model.base_url, "llm_model": "demo", "media_dir": MEDIA_FOLDER}
             tell(DEMO)
         simulator = await stack.enter_async_context(Simulator(world, on_sent=print_sent))
         changes |= {"onebot_mode": "forward", "onebot_url": await simulator.serve()}
@@ -134,7 +137,13 @@ async def read_lines(source: TextIO) -> AsyncIterator[str]:
 
 
 def print_line(text: str) -> None:
-    """To standard output, at once; letters the terminal cannot show become question marks."""
+    """To standard output, at once; letters the terminal cannot show become question marks.
+
+    Where nobody reads any more (`| head -1`), the rest goes nowhere, quietly.
+    """
     encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "replace").decode(encoding) + "\n")
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(text.encode(encoding, "replace").decode(encoding) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

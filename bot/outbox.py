@@ -37,6 +37,8 @@ PATIENCE = 10.0  # seconds a caller waits for a send that is not on the wire yet
 LOOK_AFTER = 1.0  # seconds until the history of an unanswered send is worth a look
 SKEW = 30.0  # seconds the server's clock may be behind ours
 MAX_UNKNOWN = 200
+BURST = 20  # messages one conversation may get at once, before the pace is kept
+ACCOUNT = 500  # how many conversations' pace and burst one account has in all: a backstop, people are far below it
 
 
 @dataclass(slots=True, eq=False)
@@ -75,12 +77,14 @@ class Outbox:
         self._clock = clock
         self._boot = ids.trace()
         self._numbers = itertools.count(1)
-        self._here = Pace(rate=rate, burst=20, clock=clock, ids=ids)
-        self._account = Pace(rate=rate * 20, burst=3000, clock=clock, ids=ids)
+        self._here = Pace(rate=rate, burst=BURST, clock=clock, ids=ids)
+        self._account = Pace(rate=rate * ACCOUNT, burst=BURST * ACCOUNT, clock=clock, ids=ids)
         self._queues: dict[Conversation, _Queue] = {}
         self._unknown: deque[_Send] = deque(maxlen=MAX_UNKNOWN)
         self._confirmed: LRUCache[tuple[Conversation, str], None] = LRUCache(5000)
         self._connected = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
         self._group: asyncio.TaskGroup | None = None
 
     @asynccontextmanager
@@ -142,6 +146,7 @@ class Outbox:
             return False
         if queue is None:
             queue = self._queues[where] = _Queue()
+            self._idle.clear()
             queue.worker = self._group.create_task(self._work_off(where, queue), name=f"outbox {where}")
         queue.sends.append(send)
         return True
@@ -159,6 +164,12 @@ class Outbox:
                 queue.sends.popleft()
         finally:
             del self._queues[where]
+            if not self._queues:
+                self._idle.set()
+
+    async def wait_idle(self) -> None:
+        """Return once nothing is left to be sent."""
+        await self._idle.wait()
 
     async def _deliver(self, send: _Send) -> None:
         where = send.action.conversation

@@ -31,6 +31,12 @@ def settings(model: str, **more: Any) -> Settings:
     return Settings(**{**defaults, **more})
 
 
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test has a journal of its own, where an operator's would be: data/ in the folder it is started in."""
+    monkeypatch.chdir(tmp_path)
+
+
 @asynccontextmanager
 async def reverse(world: World | None = None, **more: Any) -> AsyncIterator[tuple[Service, Simulator, OfflineModel]]:
     """A service that listens, and one OneBot server that dials it."""

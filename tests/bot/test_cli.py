@@ -53,6 +53,19 @@ def test_with_nothing_configured_it_is_a_chat_that_ends_with_its_input(tmp_path:
     assert "demo model" in done.stderr
 
 
+def test_a_reader_who_leaves_does_not_break_the_chat(tmp_path: Path) -> None:
+    arguments, env, cwd = command(tmp_path, "chat")
+    with subprocess.Popen(
+        arguments, env=env, cwd=cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdout.close()
+        _, told = process.communicate(b"@bot hello\n@bot hello again\n", timeout=30)
+    assert process.returncode == 0
+    assert b"Traceback" not in told
+
+
 def test_every_problem_of_the_configuration_is_told_at_once(tmp_path: Path) -> None:
     done = run(tmp_path, "run", LLM_BASE_URL="not a url", ONEBOT_PORT="many")
     assert done.returncode == 2

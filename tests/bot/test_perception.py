@@ -64,6 +64,20 @@ async def test_what_the_server_does_not_know_any_more_is_left_out() -> None:
     assert question.forwarded == ()
 
 
+async def test_a_forward_that_cannot_be_opened_does_not_cost_the_quote_it_is_in() -> None:
+    """Refused, or not answered in time."""
+
+    class Slow(RecordingTransport):
+        async def get_forward(self, account: int, forward_id: str) -> tuple[MessageReceived, ...]:
+            await asyncio.Event().wait()
+            return ()
+
+    quoted = said((Forward("gone"), Text("look")), message_id="400", at=False)
+    for transport in (RecordingTransport([quoted]), Slow([quoted])):
+        question = await perception(transport).perceive(quoting("400"))
+        assert (question.quoted, question.forwarded) == (quoted, ())
+
+
 async def test_a_server_that_does_not_answer_does_not_hold_up_the_question() -> None:
     class Mute(RecordingTransport):
         async def get_message(self, account: int, message_id: str) -> MessageReceived | None:

@@ -133,7 +133,7 @@ async def test_a_refused_message_is_told_to_the_model_and_may_be_said_in_the_end
         await house.turns.take(said("hi"))
     result = house.model.requests[1].messages[-1]
     assert isinstance(result, ToolMessage)
-    assert "QQ said 'muted: the bot is muted here. Do not try again'" in result.content
+    assert "not delivered: 'muted: the bot is muted here. Do not try again'" in result.content
     assert house.transport.texts == ["hello"]
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.events import Conversation, Event, Muted, NotAConversation, Sender
+from bot.domain.events import MAX_ID, Conversation, Event, Muted, NotAConversation, Sender, read_id
 from bot.domain.segments import Segment
 from tests.fakes import BOT, GROUP, PRIVATE, said
 
@@ -46,12 +46,18 @@ def test_a_group_is_a_group_and_a_person_is_none() -> None:
         "-1:group:1", "1:group:-1", "1:group:1.5", "1:group:1e3", "1:group:1_000", "1:group: 1", "+1:group:1",
         "1:Group:1", "1:channel:1", "1::1", "1:group:４２", "①:group:1", "1 group 1", "1：group：1",
         "9" * 5000 + ":group:1", "1:group:" + "9" * 21,
+        "1:group:" + "9" * 20, f"1:group:{2**63}", f"{2**63}:private:1",
     ],
 )  # fmt: skip
 def test_anything_else_is_not_a_conversation(text: str) -> None:
     with pytest.raises(NotAConversation) as caught:
         Conversation.parse(text)
     assert len(str(caught.value)) < 300
+
+
+def test_the_largest_id_is_what_64_bits_hold() -> None:
+    assert (read_id(str(MAX_ID)), read_id(str(MAX_ID + 1))) == (2**63 - 1, None)
+    assert Conversation.parse(f"1:group:{MAX_ID}").session_id == MAX_ID
 
 
 @given(st.text())

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import json
+from urllib.parse import quote, quote_plus, urlencode
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.domain.masking import MASK, Mask
+
+KEY = "sk-1234567890abcdef"
+
+secrets = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, max_size=40)
+
+
+def test_a_secret_is_masked_wherever_it_stands() -> None:
+    assert Mask([KEY])(f"Bearer {KEY}, again:{KEY}x {KEY}") == f"Bearer {MASK}, again:{MASK}x {MASK}"
+
+
+def test_nothing_to_hide_leaves_the_text_as_it_is() -> None:
+    assert Mask()("as it is") == Mask([""])("as it is") == Mask([KEY])("as it is") == "as it is"
+
+
+@given(secrets)
+def test_no_way_to_write_a_secret_down_shows_it(secret: str) -> None:
+    mask = Mask([secret])
+    for text in (
+        secret,
+        json.dumps({"key": secret}),
+        orjson.dumps({"key": secret}).decode(),
+        repr(secret),
+        repr(secret.encode()),
+        repr({"key": [secret]}),
+        f"ws://bot/?{urlencode({'access_token': secret})}",
+        f"https://bot/{quote(secret)}?{quote_plus(secret)}",
+    ):
+        shown = mask(text)
+        assert MASK in shown
+        assert secret not in shown
+
+
+def test_of_two_secrets_the_longer_one_goes_whole() -> None:
+    assert Mask(["abcdefgh", "abcdefgh-2024"])("abcdefgh-2024 abcdefgh") == f"{MASK} {MASK}"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("token=fox1 is wrong", f"token={MASK} is wrong"),
+        ('"fox1"', f'"{MASK}"'),
+        ("fox12 and afox1 stay", "fox12 and afox1 stay"),
+    ],
+)
+def test_a_short_secret_is_masked_as_a_word_of_its_own(text: str, shown: str) -> None:
+    assert Mask(["fox1"])(text) == shown
+
+
+def test_what_is_no_secret_at_all_does_not_blacken_the_log() -> None:
+    assert Mask(["1", "abc"])("step 1 of abc") == "step 1 of abc"
