@@ -42,28 +42,29 @@ class Perception:
         """The message with what it quotes and forwards, as far as the server still knows it."""
         if not any(isinstance(segment, Quote | Forward) for segment in message.segments):
             return Question(message)
+        quoted: MessageReceived | None = None
+        forwarded: tuple[MessageReceived, ...] = ()
         try:
             async with asyncio.timeout(self._patience):
-                return await self._perceive(message)
+                quoted = await self._quoted_by(message)
+                forwarded = await self._forwarded(message, quoted)
         except (TransportError, TimeoutError) as error:
-            logger.info("cannot look up what message %s refers to: %s", message.message_id, error)
-            return Question(message)
-
-    async def _perceive(self, message: MessageReceived) -> Question:
-        quoted: MessageReceived | None = None
-        forwards: list[str] = []
-        for segment in message.segments:
-            match segment:
-                case Quote(message_id=message_id) if quoted is None:
-                    quoted = await self._quoted(message, message_id)
-                case Forward(id=id_):
-                    forwards.append(id_)
-                case _:
-                    pass
-        if quoted is not None:
-            forwards += [segment.id for segment in quoted.segments if isinstance(segment, Forward)]
-        forwarded = await self._transport.get_forward(message.self_id, forwards[0]) if forwards else ()
+            # What was found before stays: a forward that cannot be opened does not cost the quote.
+            logger.info("cannot look up all that message %s refers to: %s", message.message_id, error)
         return Question(message, quoted, forwarded)
+
+    async def _quoted_by(self, message: MessageReceived) -> MessageReceived | None:
+        for segment in message.segments:
+            if isinstance(segment, Quote):
+                return await self._quoted(message, segment.message_id)
+        return None
+
+    async def _forwarded(self, message: MessageReceived, quoted: MessageReceived | None) -> tuple[MessageReceived, ...]:
+        """What the message forwards, or the one it quotes: the first forward there is."""
+        for segment in (*message.segments, *(quoted.segments if quoted else ())):
+            if isinstance(segment, Forward):
+                return await self._transport.get_forward(message.self_id, segment.id)
+        return ()
 
     async def _quoted(self, message: MessageReceived, message_id: str) -> MessageReceived | None:
         known = await self._history.find(message.conversation, message_id)

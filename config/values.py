@@ -15,7 +15,10 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import SecretStr
 
 SEPARATORS = re.compile(r"[\s,，、;；]+")
-HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?")
+# A name as it can be looked up: labels of at most 63 characters, 253 in all (RFC 1035 2.3.4). Docker has underscores.
+HOST = re.compile(r"(?!-|.{254})[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*(?<!-)")
+QQ_NUMBER = re.compile(r"[0-9]{1,18}")  # 64 bits hold any of them
+DATABASE = re.compile(r"(sqlite|postgres|postgresql)(\+[a-z0-9_]+)?://.+")
 CHAT_PATH = "/chat/completions"
 
 
@@ -46,7 +49,7 @@ def qq_numbers(value: object) -> frozenset[int]:
     """A list of QQ or group numbers."""
     texts = names(value)
     for text in texts:
-        if not (text.isascii() and text.isdigit() and int(text) > 0):
+        if not (QQ_NUMBER.fullmatch(text) and int(text) > 0):
             raise Wrong(f"{shown(text)} is not a QQ number", "Write the numbers only, as in 10001,10002")
     return frozenset(map(int, texts))
 
@@ -112,13 +115,18 @@ def mirrors(value: object) -> dict[str, str]:
 def host(value: str) -> str:
     """A name or an address to listen on, without scheme and port; the brackets of an IPv6 address are taken off."""
     text = value.removeprefix("[").removesuffix("]")
+    if not (_is_address(text) or HOST.fullmatch(text)):
+        mend = "Write an address only, as 0.0.0.0 or 127.0.0.1; the port has a variable of its own"
+        raise Wrong(f"{shown(value)} is not an address to listen on", mend)
+    return text
+
+
+def _is_address(text: str) -> bool:
     try:
         ipaddress.ip_address(text)
     except ValueError:
-        if not HOST.fullmatch(text):
-            mend = "Write an address only, as 0.0.0.0 or 127.0.0.1; the port has a variable of its own"
-            raise Wrong(f"{shown(value)} is not an address to listen on", mend) from None
-    return text
+        return False
+    return True
 
 
 def is_loopback(host: str) -> bool:
@@ -141,9 +149,19 @@ def _url(text: str, *, schemes: tuple[str, ...], mend: str) -> SplitResult:
         raise Wrong(f"does not begin with {' or '.join(f'{scheme}://' for scheme in schemes)}", mend)
     if not url.hostname:
         raise Wrong("has no host", mend)
+    if not (_is_address(url.hostname) or HOST.fullmatch(url.hostname.removesuffix("."))):
+        raise Wrong("has a name that no host can have (two dots in a row, over 63 characters between two?)", mend)
     if url.username is not None:
         raise Wrong("has a name or password before the host", "Put keys and tokens in the variables made for them")
     return url
+
+
+def database(value: SecretStr) -> SecretStr:
+    """The url of a database: it may hold a password, so it is never shown. What it means, the storage knows."""
+    if not DATABASE.fullmatch(value.get_secret_value()):
+        mend = "Write it as sqlite+aiosqlite:///data/frostagent.db or postgresql://user:password@host/database"
+        raise Wrong("is not the url of an SQLite or PostgreSQL database", mend)
+    return value
 
 
 # --- everything else ------------------------------------------------------------------------------
@@ -199,6 +217,17 @@ def one_of(*choices: str, **spellings: str) -> Callable[[object], str]:
         raise Wrong(f"{shown(value)} is none of its choices", f"Write one of: {', '.join(choices)}")
 
     return read
+
+
+def switch(value: object) -> bool:
+    """On or off: 1 or 0, and the words people write for them."""
+    match str(value).casefold():
+        case "1" | "true" | "yes" | "on":
+            return True
+        case "0" | "false" | "no" | "off":
+            return False
+        case _:
+            raise Wrong(f"{shown(value)} is neither on nor off", "Write 1 for on or 0 for off")
 
 
 def path(value: object) -> Path:

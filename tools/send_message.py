@@ -1,21 +1,28 @@
-"""`send_message`: says something now, in the middle of a run."""
+"""`send_message`: says something now, in the middle of a run.
+
+Small models write its arguments nearly as the schema says. What can mean one thing only is taken: null is a field left
+out, one part is a list of it, and a text that is JSON of either is what it says. Anything else is an error.
+"""
 
 from __future__ import annotations
 
-import re
-from typing import Literal, assert_never
+import json
+from typing import Annotated, Any, Literal, assert_never
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from bot.domain.actions import Confirmed, Receipt, Refused, SendSegment, Unknown, Waiting
+from bot.domain.actions import Attachment, Confirmed, Receipt, Refused, SendSegment, Unknown, Waiting
 from bot.domain.errors import InvalidArguments, MediaError, ToolFailed
+from bot.domain.events import read_id
 from bot.domain.ports import Media, Speaker
 from bot.domain.segments import Mention, Quote, Text
 from bot.domain.tool import ToolContext, tool
 
-MAX_MEDIA = 9  # a person would not send more at once either; each may be tens of megabytes in memory
+MAX_MEDIA = 9  # a person would not send more at once either
 
-QQ_NUMBER = re.compile(r"[0-9]{1,20}")
+# Characters of all sources of one call: a frame of 50 MiB (onebot/facts.md 1.2) less room for the rest of the message.
+# Base64 makes four of three, so that is 37 MiB of files.
+MAX_SOURCES = 50 * 2**20 - 2**19
 
 REQUIRED: dict[str, tuple[str, ...]] = {
     "plain": ("text",),
@@ -43,19 +50,52 @@ class MessagePart(BaseModel):
     mention_user_id: str = Field("", description="For mention_user: the QQ number.")
     message_id: str = Field("", description="For quote: the id of the message.")
 
+    @model_validator(mode="before")
+    @classmethod
+    def leave_out_what_is_null(cls, fields: Any) -> Any:
+        """The fields that have a value."""
+        if not isinstance(fields, dict):
+            return fields
+        return {name: value for name, value in fields.items() if value is not None}
+
     @model_validator(mode="after")
     def has_what_its_type_needs(self) -> MessagePart:
         """Raises ValueError naming the missing field."""
         needed = REQUIRED[self.type]
         if not any(getattr(self, name).strip() for name in needed):
             raise ValueError(f"type {self.type} needs {' or '.join(needed)}")
-        if self.type == "mention_user" and not QQ_NUMBER.fullmatch(self.mention_user_id):
+        if self.type == "mention_user" and read_id(self.mention_user_id) is None:
             raise ValueError("mention_user_id must be a QQ number, digits only")
         return self
 
 
+def read_messages(value: object) -> object:
+    """The parts as a list, where they came as one part, as JSON in a text, or as null. Raises ValueError."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            raise ValueError("must be a list of parts, not a text") from None
+    match value:
+        case None:
+            return []
+        case dict():
+            return [value]
+        case _:
+            return value
+
+
+def read_session(value: object) -> object:
+    """Null is no other session."""
+    return "" if value is None else value
+
+
 @tool(needs=(Speaker, Media), timeout=300, may_have_happened=True)
-async def send_message(context: ToolContext, messages: list[MessagePart], session: str = "") -> str:
+async def send_message(
+    context: ToolContext,
+    messages: Annotated[list[MessagePart], BeforeValidator(read_messages)],
+    session: Annotated[str, BeforeValidator(read_session)] = "",
+) -> str:
     """Say something in the chat right now, before your final answer: text, pictures, voice, video, files, mentions.
 
     One call is one QQ message with its parts in the given order and a quote first, except that QQ shows record,
@@ -71,12 +111,28 @@ async def send_message(context: ToolContext, messages: list[MessagePart], sessio
         raise InvalidArguments("messages: at least one part is needed", fields=("messages: empty",))
     if sum(part.type in ("image", "record", "video", "file") for part in messages) > MAX_MEDIA:
         raise InvalidArguments(f"messages: at most {MAX_MEDIA} media in one call; send the rest in another")
-    media = context.port(Media)
-    segments = tuple([await read_part(part, index, media) for index, part in enumerate(messages)])
+    segments = await read_parts(messages, context.port(Media))
     if all(isinstance(segment, Quote) for segment in segments):
         raise InvalidArguments("messages: a quote alone says nothing; add a plain part")
     receipts = await context.port(Speaker).say(segments, session=session)
     return tell(receipts)
+
+
+async def read_parts(messages: list[MessagePart], media: Media) -> tuple[SendSegment, ...]:
+    """The parts as the segments to send, in order. Raises InvalidArguments, also for media too large together."""
+    segments: list[SendSegment] = []
+    size = 0
+    for index, part in enumerate(messages):
+        segment = await read_part(part, index, media)
+        size += len(segment.source) if isinstance(segment, Attachment) else 0
+        if size > MAX_SOURCES:
+            problem = (
+                f"messages.{index}: the files of one call may have 37 MiB together; "
+                "send this one in another call, or give a url"
+            )
+            raise InvalidArguments(problem, fields=(problem,))
+        segments.append(segment)
+    return tuple(segments)
 
 
 async def read_part(part: MessagePart, index: int, media: Media) -> SendSegment:
@@ -107,7 +163,7 @@ def tell(receipts: tuple[Receipt, ...]) -> str:
                 ids.append(message_id)
             case Refused(reason=reason):
                 before = f" (the {number - 1} before it arrived)" if number > 1 else ""
-                raise ToolFailed(f"message {number} and what follows it was not delivered{before}: QQ said {reason!r}.")
+                raise ToolFailed(f"message {number} and what follows it was not delivered{before}: {reason!r}.")
             case Unknown():
                 return (
                     f"message {number} may have been delivered: QQ did not answer. Do not repeat it, "

@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 
 import orjson
 
+from bot.domain.events import MAX_ID
+
 Fields: TypeAlias = dict[str, Any]
 
 # Every escape in order, so that the second backslash of an escaped backslash never begins one. A surrogate pair
@@ -19,7 +21,7 @@ _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u([dD][89a-fA-F][0-9a-fA-F]{2}|0000)|.)",
     re.DOTALL,
 )
-_DIGITS = re.compile(r"[+-]?[0-9]{1,20}")
+_DIGITS = re.compile(r"[+-]?[0-9]{1,19}")
 
 
 def load(data: str | bytes) -> Any:
@@ -75,18 +77,17 @@ def text(value: object) -> str:
 
 
 def number(value: object) -> int:
-    """A field as a whole number; 0 where it is none."""
+    """A field as a whole number; 0 where it is none, and beyond 64 bits, where it could not be written again."""
     match value:
-        case bool():
-            return 0
-        case int():
-            return value
+        case int() if not isinstance(value, bool):
+            found = value
         case str() if _DIGITS.fullmatch(stripped := value.strip()):
-            return int(stripped)
-        case float() if abs(value) < 2**63:
-            return int(value)
+            found = int(stripped)
+        case float() if abs(value) <= MAX_ID:
+            found = int(value)
         case _:
-            return 0
+            found = 0
+    return found if abs(found) <= MAX_ID else 0
 
 
 def mapping(value: object) -> Fields:

@@ -72,11 +72,15 @@ class ForwardClient:
         self._introduced_within = introduced_within
 
     async def run(self) -> None:
-        """Connect, read until the connection is lost, and connect again, until cancelled. Raises nothing."""
+        """Connect, read until the connection is lost, and connect again, until cancelled. Raises nothing else."""
         failures = 0
         told = False
         while True:
-            ending = await self._attempt(level=logging.DEBUG if failures else logging.WARNING)
+            try:
+                ending = await self._attempt(level=logging.DEBUG if failures else logging.WARNING)
+            except Exception:
+                logger.exception("the connection to %s broke in a way nobody expected, connecting again", self._place)
+                ending = Ending.NEVER_CAME
             match ending:
                 case Ending.LOST:
                     failures, told = 1, False
@@ -112,7 +116,8 @@ class ForwardClient:
                 return Ending.BAD_TOKEN
             logger.log(level, "%s is no websocket server: HTTP %d", self._place, error.response.status_code)
             return Ending.NEVER_CAME
-        except (OSError, WebSocketException) as error:
+        except (OSError, WebSocketException, ValueError) as error:
+            # ValueError: a redirect to what is no address; a bad host is a UnicodeError, which is one too.
             # Only the kind of error: the text of some holds the url, and with it the token.
             logger.log(level, "%s cannot be reached (%s), trying on", self._place, _kind(error))
             return Ending.NEVER_CAME
@@ -155,7 +160,7 @@ class ForwardClient:
 
 def _check(url: str) -> None:
     try:
-        parse_uri(url)
+        parse_uri(url).host.encode("idna")  # what a look-up does first
     except (InvalidURI, ValueError):
         # Without the url and without the cause: either may hold the token.
         problem = Problem("ONEBOT_URL", "this is no websocket address", "Write it like ws://napcat:3001")

@@ -64,10 +64,14 @@ class Peers:
     def __init__(self) -> None:
         self._peers: dict[tuple[int, Role], Peer] = {}  # in order of arrival
         self._online: dict[int, bool] = {}
+        self._met: set[tuple[int, Role]] = set()
+        self.reconnects = 0  # connections of an account and role that had one before
 
     def join(self, peer: Peer) -> Peer | None:
         """Register a connection whose account is known; the older one it replaces, which is to be closed."""
         key = (peer.account, peer.role)
+        self.reconnects += key in self._met
+        self._met.add(key)
         replaced = self._peers.pop(key, None)
         self._peers[key] = peer
         return replaced

@@ -254,8 +254,9 @@ def _open(body: bytes) -> object:
         text = body.decode("utf-8", "replace")
     if not text.lstrip().startswith("<"):
         return text
+    text = text[:MAX_SEARCHED]  # also for time: both patterns take quadratic time where tags do not end
     title = TITLE.search(text)
-    return "web page: " + (title[1] if title else re.sub(r"<[^>]*>", " ", text[:MAX_SEARCHED]))
+    return "web page: " + (title[1] if title else re.sub(r"<[^>]*>", " ", text))
 
 
 def _read_limit(text: str) -> int | None:

@@ -1,24 +1,28 @@
 """Bytes of an HTTP 200 in, one `Answer` or one `ModelError` out: event streams and plain JSON alike.
 
 What a body is shows in its first byte, not in its content type (1.14). Invariant: an answer that did not end is never
-handed on: no finish reason and no usage is a cut stream (2.2), an `error` in any chunk is the error (2.3).
+handed on: no finish reason and no usage is a cut stream (2.2), an `error` in any chunk is the error (2.3). Errors are
+logged, so they never repeat what may be the model's own words: of a body that cannot be read they tell size and shape.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import orjson
 
 from adapters.openai.answer import Answer, Draft
-from adapters.openai.errors import classify, has_complaint
+from adapters.openai.errors import MAX_SEARCHED, TITLE, classify, clean, has_complaint
 from adapters.openai.sse import EventDecoder
 from bot.domain.errors import ModelError, ModelRejected, ModelTransport
 
 BOM = b"\xef\xbb\xbf"
-EXCERPT = 120  # bytes of an unreadable body that go into the error
+EMPTY = "the answer was empty"
+NAME = re.compile(r"[A-Za-z_]{1,32}")
+MAX_NAMES = 8  # fields of an object without an answer that are named in the error
 
 
 class AnswerReader:
@@ -26,6 +30,7 @@ class AnswerReader:
 
     def __init__(self) -> None:
         self._head = b""
+        self._size = 0
         self._whole: bytearray | None = None
         self._events: EventDecoder | None = None
         self._draft = Draft()
@@ -43,12 +48,21 @@ class AnswerReader:
         return self._done
 
     @property
+    def has_begun(self) -> bool:
+        """Whether a piece of a streamed answer was read."""
+        return not self._draft.is_empty
+
+    @property
     def is_complete(self) -> bool:
         """Whether the stream has said all an answer needs, so that no later mishap can cost it."""
         return self._finish_reason is not None or (self._done and self._usage is not None)
 
     def feed(self, chunk: bytes) -> None:
         """Take some bytes. Raises ModelError for an error inside the stream, ModelTransport for an unreadable chunk."""
+        self._size += len(chunk)
+        self._take(chunk)
+
+    def _take(self, chunk: bytes) -> None:
         if self._events is not None:
             for name, data in self._events.feed(chunk):
                 self._read_event(name, data)
@@ -65,7 +79,7 @@ class AnswerReader:
             self._read_rest(name, data)
         if not (self.is_complete or self._counted):
             if self._draft.is_empty:
-                raise _no_answer(self._head)
+                raise ModelTransport(f"there were no choices in the answer, or it was cut: {self._size} bytes")
             raise ModelTransport("the stream was cut: it ended without a finish reason and without usage")
         return self._freeze(done=self._done)
 
@@ -77,12 +91,12 @@ class AnswerReader:
         if BOM.startswith(head):
             self._head = head  # nothing yet, or a piece of the mark
             return
-        self._head = head[:EXCERPT]
+        self._head = b""
         if head[:1] in b"{[<":
             self._whole = bytearray(head)
         else:
             self._events = EventDecoder()
-            self.feed(head)
+            self._take(head)
 
     # --- a stream ---------------------------------------------------------------------------------
 
@@ -98,7 +112,7 @@ class AnswerReader:
             except ValueError as error:
                 if name == b"error":
                     raise classify(None, piece) from error
-                raise ModelTransport(f"an unreadable chunk: {_excerpt(piece)}") from error
+                raise ModelTransport(f"an unreadable chunk of {len(piece)} bytes") from error
             self._read_chunk(name, chunk)
 
     def _read_rest(self, name: bytes, data: bytes) -> None:
@@ -111,7 +125,7 @@ class AnswerReader:
 
     def _read_chunk(self, name: bytes, chunk: object) -> None:
         if not isinstance(chunk, dict):
-            raise ModelTransport(f"a chunk that is no object: {chunk!r:.{EXCERPT}}")
+            raise ModelTransport(f"a chunk that is no object but {type(chunk).__name__}")
         if chunk.get("error") or name == b"error":
             raise classify(None, chunk)
         choices = chunk.get("choices")
@@ -160,21 +174,25 @@ class AnswerReader:
 
     def _read_whole(self, data: bytes) -> Answer:
         if not data:
-            raise _no_answer(self._head)
+            raise ModelTransport(EMPTY)
         try:
             body = _parse(data)
         except ValueError as error:
             if data.startswith(b"<"):
                 raise _web_page(data) from error
-            raise ModelTransport(f"the answer was cut or is no JSON: {_excerpt(data)}") from error
+            raise ModelTransport(f"the answer was cut or is no JSON: {len(data)} bytes") from error
         if isinstance(body, dict) and "choices" not in body and isinstance(inner := body.get("data"), dict):
             body = inner if "choices" in inner else body  # 1.9
-        if not isinstance(body, dict) or body.get("error"):
-            raise classify(None, body)
-        choices = body.get("choices")
+        match body:
+            case dict() if not body.get("error"):
+                choices = body.get("choices")
+            case dict() | [dict(), *_]:
+                raise classify(None, body)
+            case _:
+                raise _no_choices(body, len(data))
         ours = [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
         if not ours:
-            raise classify(None, body) if has_complaint(body) else _no_answer(data)
+            raise classify(None, body) if has_complaint(body) else _no_choices(body, len(data))
         choice = next((choice for choice in ours if not choice.get("index")), ours[0])
         if isinstance(message := choice.get("message") or choice.get("delta"), dict):
             self._draft.add(message, whole=True)
@@ -218,15 +236,15 @@ def _parse(data: bytes) -> Any:
             raise ValueError("nested too deeply") from error
 
 
-def _excerpt(data: bytes) -> str:
-    return repr(data[:EXCERPT].decode("utf-8", "replace"))
-
-
-def _no_answer(data: bytes) -> ModelTransport:
-    return ModelTransport(f"the answer holds no choices: {_excerpt(data)}" if data else "the answer was empty")
+def _no_choices(body: object, size: int) -> ModelTransport:
+    """What stands there instead, by the names of its fields only: enough to know another API by."""
+    names = [name for name in body if NAME.fullmatch(name)][:MAX_NAMES] if isinstance(body, dict) else []
+    fields = f" with {', '.join(names)}" if names else ""
+    return ModelTransport(f"the answer holds no choices: {size} bytes{fields}")
 
 
 def _web_page(data: bytes) -> ModelError:
     """A page with status 200 is the vendor's site, not its API: asking again would not help."""
-    title = str(classify(None, data))
-    return ModelRejected(f"a web page came instead of an answer ({title}): check the base URL, /v1 may be missing")
+    title = TITLE.search(data[:MAX_SEARCHED].decode("utf-8", "replace"))
+    page = f"a web page came instead of an answer ({clean(title[1]) if title else f'{len(data)} bytes'})"
+    return ModelRejected(f"{page}: check the base URL, /v1 may be missing")

@@ -105,7 +105,7 @@ def _send(world: World, message: SentMessage) -> Done:
     if not world.online:
         raise Refusal(NOT_DONE, wire.unconfirmed())
     if group_id is None:
-        if world.person(user_id) is None:
+        if not world.reaches(user_id, via_group=message.via_group):
             raise Refusal(NOT_DONE, "无法获取用户信息")
     elif world.is_muted(world.group(group_id).group_id):
         raise Refusal(NOT_DONE, wire.MUTED)

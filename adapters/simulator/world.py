@@ -89,6 +89,7 @@ class World:
         self.groups: dict[int, Group] = {}
         self.friends: dict[int, Person] = {}
         self.forwards: dict[str, list[Json]] = {}
+        self._sessions: set[tuple[int, int]] = set()
         self._messages: OrderedDict[int, Stored] = OrderedDict()
         self._remembered = remembered
         self._sequence = 0
@@ -140,6 +141,10 @@ class World:
         if user_id in self.friends:
             return self.friends[user_id]
         return next((group.members[user_id] for group in self.groups.values() if user_id in group.members), None)
+
+    def reaches(self, user_id: int, *, via_group: int = 0) -> bool:
+        """Whether the account can write to them: it knows them, or they wrote to it through that group before."""
+        return self.person(user_id) is not None or (user_id, via_group) in self._sessions
 
     def people(self, group_id: int) -> dict[str, int]:
         """Everybody's number by every name they go by in the group, the account's nickname included."""
@@ -205,6 +210,8 @@ class World:
             peer_id=peer_id,
             via_group=via_group,
         )
+        if via_group:
+            self._sessions.add((peer_id, via_group))
         self._messages[stored.message_id] = stored
         while len(self._messages) > self._remembered:
             self._messages.popitem(last=False)

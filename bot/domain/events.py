@@ -19,7 +19,14 @@ Role: TypeAlias = Literal["owner", "admin", "member", "unknown"]
 
 Identity: TypeAlias = tuple[int, str, int, str]  # account, message type, group or person, message id
 
-NUMBER = re.compile(r"[0-9]{1,20}")  # int() refuses texts of thousands of digits with a ValueError
+MAX_ID = 2**63 - 1  # what JSON writers and databases hold
+_DIGITS = re.compile(r"[0-9]{1,19}")  # int() refuses texts of thousands of digits with a ValueError
+
+
+def read_id(text: str) -> int | None:
+    """The number of a person or group, written in digits; None for anything else, and beyond 64 bits."""
+    number = int(text) if _DIGITS.fullmatch(text) else MAX_ID + 1
+    return number if number <= MAX_ID else None
 
 
 class NotAConversation(BotError):
@@ -51,11 +58,12 @@ class Conversation:
         """Read `platform_id:message_type:session_id`. Raises NotAConversation."""
         platform, _, rest = text.strip().partition(":")
         kind, _, session = rest.partition(":")
-        if not (NUMBER.fullmatch(platform) and NUMBER.fullmatch(session)):
+        platform_id, session_id = read_id(platform), read_id(session)
+        if platform_id is None or session_id is None:
             raise NotAConversation(f"{text[:80]!r} is not platform_id:message_type:session_id, as in 10001:group:4242")
         match kind:
             case "group" | "private":
-                return cls(int(platform), kind, int(session))
+                return cls(platform_id, kind, session_id)
             case _:
                 raise NotAConversation(f"{kind[:80]!r} in {text[:80]!r} is neither group nor private")
 

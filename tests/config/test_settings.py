@@ -68,13 +68,21 @@ def test_every_variable_arrives_in_its_field(tmp_path: Path) -> None:
         "BOT_USERS": ("3", {3}),
         "BOT_BLOCK": ("4,5", {4, 5}),
         "BOT_MAX_STEPS": ("64", 64),
+        "BOT_SEND_RATE": ("0.5", 0.5),
         "CODER_BASE_URL": ("https://coder.test/v1", "https://coder.test/v1"),
         "CODER_API_KEY": ("k2", SecretStr("k2")),
         "CODER_MODEL": ("coder", "coder"),
+        "STORE_URL": ("postgresql://u:p@db/frost", SecretStr("postgresql://u:p@db/frost")),
+        "STORE_KEEP_DAYS": ("0", 0),
+        "STORE_KEEP_MESSAGES": ("5000", 5000),
         "TOOLS_MIRRORS": ('{"a.test": "https://b.test"}', {"a.test": "https://b.test"}),
         "MEDIA_DIR": (str(tmp_path / "media"), tmp_path / "media"),
         "MEDIA_SEND": ("FILE", "file"),
+        "WEB_HOST": ("0.0.0.0", "0.0.0.0"),
+        "WEB_PORT": ("0", 0),
         "LOG_LEVEL": ("warn", "WARNING"),
+        "LOG_FORMAT": ("JSON", "json"),
+        "LOG_CONTENT": ("on", True),
     }
     assert set(table) == set(KNOWN) - {"SYSTEM_PROMPT"}
     settings, warnings = load({name: typed for name, (typed, _) in table.items()})
@@ -150,7 +158,11 @@ def test_a_problem_is_told_under_the_name_that_was_typed() -> None:
         ("CODER_API_KEY", "你的密钥", "Copy it once more"),
         ("TOOLS_MIRRORS", "a=b", "is not good JSON"),
         ("MEDIA_SEND", "url", "Write one of: base64, file"),
+        ("WEB_HOST", "http://0.0.0.0", "is not an address to listen on"),
+        ("WEB_PORT", "tcp://10.0.0.7:8080", "enableServiceLinks"),
         ("LOG_LEVEL", "loud", "Write one of: DEBUG, INFO, WARNING, ERROR"),
+        ("LOG_FORMAT", "xml", "Write one of: console, json"),
+        ("LOG_CONTENT", "maybe", "“maybe” is neither on nor off. Write 1 for on or 0 for off"),
     ],
 )
 def test_a_bad_value_is_one_clear_problem(name: str, value: str, said: str) -> None:
@@ -354,8 +366,9 @@ def test_the_main_key_never_goes_to_another_service() -> None:
 
 def test_no_secret_is_ever_shown() -> None:
     fields = [name for name, field in Settings.model_fields.items() if field.annotation is SecretStr]
-    assert fields == ["llm_api_key", "onebot_access_token", "coder_api_key"]
-    settings = Settings.model_validate(dict.fromkeys(fields, TOKEN))
+    assert fields == ["llm_api_key", "onebot_access_token", "coder_api_key", "store_url"]
+    given = dict.fromkeys(fields, TOKEN) | {"store_url": f"postgresql://bot:{TOKEN}@db/frost"}
+    settings = Settings.model_validate(given)
     for text in (
         repr(settings),
         str(settings),
@@ -369,7 +382,7 @@ def test_no_secret_is_ever_shown() -> None:
 
 
 def test_a_bad_secret_is_not_shown_in_any_traceback() -> None:
-    secrets = dict.fromkeys(["llm_api_key", "onebot_access_token", "coder_api_key"], "open sesame")
+    secrets = dict.fromkeys(["llm_api_key", "onebot_access_token", "coder_api_key", "store_url"], "open sesame")
     with pytest.raises(ValidationError) as refused:
         Settings.model_validate(secrets)
     with pytest.raises(ConfigError) as caught:

@@ -12,6 +12,9 @@ from pydantic import SecretStr
 from config import values
 from config.values import Wrong
 
+NO_HOSTS = ("a..b", ".a", "a..", "x" * 64, "x" * 64 + ".example.com", ".".join(["x" * 60] * 5), "-a", "a-", "a%2eb")
+HOSTS = ("napcat", "frost_napcat_1", "a.b-c.example.com", "x" * 63, "napcat.", "127.0.0.1", "[::1]", "[fe80::1%25eth0]")
+
 
 @pytest.mark.parametrize(
     "text",
@@ -45,6 +48,8 @@ def test_any_list_of_qq_numbers_comes_back(numbers: list[int], separator: str) -
         ("-5", "“-5” is not a QQ number"),
         ("1.5", "“1.5” is not a QQ number"),
         ("１２３", "“１２３” is not a QQ number"),
+        ("9" * 5000, "is not a QQ number"),
+        (str(2**63), "is not a QQ number"),
         ("[10001", "is not good JSON"),
         ("[true]", "neither a text nor a number"),
         ("[[1]]", "neither a text nor a number"),
@@ -85,6 +90,7 @@ def test_a_base_url_ends_where_the_client_goes_on(text: str, url: str) -> None:
         ("https://api.example.com/v1?key=1", r"\? or #"),
         ("https://api.example.com/v1#", r"\? or #"),
         ("https://me:sesame@api.example.com", "name or password"),
+        *((f"https://{host}:8080/v1", "no host can have") for host in NO_HOSTS),
     ],
 )
 def test_a_bad_base_url_is_told_without_repeating_it(text: str, what: str) -> None:
@@ -98,6 +104,19 @@ def test_a_socket_url_is_one_of_a_websocket() -> None:
     assert values.socket_url("wss://napcat:3001/onebot?x=1") == "wss://napcat:3001/onebot?x=1"
     with pytest.raises(Wrong, match="does not begin with ws:// or wss://"):
         values.socket_url("http://napcat:3001")
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_a_socket_url_has_a_host_that_can_be_looked_up(host: str) -> None:
+    """Python itself raises a UnicodeError for the others, in the middle of a connection."""
+    url = f"ws://{host}:3001/event"
+    assert values.socket_url(url) == url
+
+
+@pytest.mark.parametrize("host", NO_HOSTS)
+def test_a_socket_url_of_no_host_is_refused(host: str) -> None:
+    with pytest.raises(Wrong, match="no host can have"):
+        values.socket_url(f"ws://{host}:3001")
 
 
 def test_a_token_in_a_socket_url_is_sent_to_its_own_variable() -> None:
@@ -132,7 +151,7 @@ def test_a_host_is_an_address_or_a_name() -> None:
     for text in ("0.0.0.0", "::", "127.0.0.1", "bot", "my-bot.local"):
         assert values.host(text) == text
     assert values.host("[::1]") == "::1"
-    for text in ("http://bot", "127.0.0.1:6199", "a b", "机器人", "-x"):
+    for text in ("http://bot", "127.0.0.1:6199", "a b", "机器人", "-x", "a..b", "x" * 64, "bot."):
         with pytest.raises(Wrong, match="not an address to listen on"):
             values.host(text)
 
@@ -183,3 +202,41 @@ def test_a_path_may_begin_at_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 def test_a_long_value_is_quoted_in_part() -> None:
     assert len(values.shown("x" * 500)) == 42
+
+
+# --- databases ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sqlite+aiosqlite:///data/frostagent.db",
+        "sqlite:////var/lib/霜 降/frost.db",
+        "postgres://u:p@db/frost",
+        "postgresql://db/frost",
+        "postgresql+asyncpg://db/frost",
+    ],
+)
+def test_the_url_of_a_database_may_name_a_driver(url: str) -> None:
+    assert values.database(SecretStr(url)).get_secret_value() == url
+
+
+@pytest.mark.parametrize("url", ["data/frostagent.db", "mysql://u:sesame@db/frost", "sqlite://", "postgresql:db"])
+def test_another_database_is_refused_without_repeating_its_url(url: str) -> None:
+    with pytest.raises(Wrong, match="SQLite or PostgreSQL") as caught:
+        values.database(SecretStr(url))
+    assert "sesame" not in str(caught.value)
+
+
+# --- switches -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("text", "on"), [("1", True), ("Yes", True), ("ON", True), ("0", False), ("False", False)])
+def test_a_switch_is_on_or_off(text: str, on: bool) -> None:
+    assert values.switch(text) is on
+    assert values.switch(on) is on
+
+
+def test_half_a_switch_is_refused() -> None:
+    with pytest.raises(Wrong, match="Write 1 for on or 0 for off"):
+        values.switch("2")

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
 
+from adapters.media.folder import MAX_BASE64
+from adapters.onebot.protocol import MAX_FRAME, write_call
+from adapters.onebot.segments import write_segments
 from bot.domain.actions import Attachment, Confirmed, MediaKind, Receipt, Refused, SendSegment, Unknown
 from bot.domain.errors import InvalidArguments, MediaError, ToolDenied, ToolFailed, ToolUnavailable
 from bot.domain.ports import Media, Speaker
@@ -45,9 +49,16 @@ async def send(
     *parts: dict[str, Any], mouth: Mouth | None = None, shelf: Shelf | None = None, **more: Any
 ) -> tuple[str, list[tuple[tuple[SendSegment, ...], str]]]:
     """Call it as the model does; its result, and what was said."""
+    return await call({"messages": list(parts), **more}, mouth=mouth, shelf=shelf)
+
+
+async def call(
+    raw: dict[str, Any], *, mouth: Mouth | None = None, shelf: Shelf | None = None
+) -> tuple[str, list[tuple[tuple[SendSegment, ...], str]]]:
+    """The same with the arguments as they came."""
     mouth = mouth or Mouth(Confirmed("9001"))
     context = tool_context({Speaker: mouth, Media: shelf or Shelf()})
-    arguments = send_message.check({"messages": list(parts), **more})
+    arguments = send_message.check(raw)
     result = await send_message.run(context, arguments)
     assert isinstance(result, str)
     return result, mouth.said
@@ -103,14 +114,33 @@ async def test_fields_of_other_types_do_not_matter_when_they_are_empty() -> None
     assert (await send({"type": "plain", **every_field}))[1] == [((Text("hi"),), "")]
 
 
+async def test_null_is_a_field_left_out() -> None:
+    every_field = dict.fromkeys(("text", "path", "url", "mention_user_id", "message_id"))
+    image = {"type": "image", **every_field, "path": "cat.png"}
+    _, said = await send({"type": "plain", **every_field, "text": "hi"}, image, session=None)
+    assert said == [((Text("hi"), Attachment("image", "base64://cat.png")), "")]
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        {"type": "plain", "text": "hi"},
+        '{"type": "plain", "text": "hi"}',
+        ' [{"type": "plain", "text": "hi", "url": null}]\n',
+    ],
+)
+async def test_one_part_alone_and_json_in_a_text_are_read_as_a_list(messages: object) -> None:
+    assert (await call({"messages": messages}))[1] == [((Text("hi"),), "")]
+
+
 # --- what is refused ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("blank", [None, "", " \n\t"])
+@pytest.mark.parametrize("blank", ["absent", None, "", " \n\t"])
 @pytest.mark.parametrize("type_", REQUIRED)
 async def test_each_type_needs_its_fields(type_: str, blank: str | None) -> None:
     part: dict[str, Any] = {"type": type_}
-    if blank is not None:
+    if blank != "absent":
         part |= dict.fromkeys(REQUIRED[type_], blank)
     mouth = Mouth()
     with pytest.raises(InvalidArguments) as caught:
@@ -119,7 +149,9 @@ async def test_each_type_needs_its_fields(type_: str, blank: str | None) -> None
     assert mouth.said == []
 
 
-@pytest.mark.parametrize("id_", ["all", "@777", "-5", "1.5", "七", "７", "1e3", " 7", "9" * 21, "9" * 5000])
+@pytest.mark.parametrize(
+    "id_", ["all", "@777", "-5", "1.5", "七", "７", "1e3", " 7", "9" * 21, "9" * 5000, "9" * 20, str(2**63)]
+)
 async def test_a_mention_needs_a_number(id_: str) -> None:
     with pytest.raises(InvalidArguments, match=r"messages\.0: mention_user_id must be a QQ number, digits only"):
         await send({"type": "mention_user", "mention_user_id": id_})
@@ -131,7 +163,6 @@ async def test_a_mention_needs_a_number(id_: str) -> None:
         ({"type": "poem", "text": "hi"}, "messages.0.type"),
         ({"text": "hi"}, "messages.0.type"),
         ({"type": "plain", "text": "hi", "colour": "red"}, "messages.0.colour"),
-        ({"type": "plain", "text": None}, "messages.0.text"),
     ],
 )
 async def test_a_part_that_is_none_is_told_by_its_field(part: dict[str, Any], field: str) -> None:
@@ -140,9 +171,31 @@ async def test_a_part_that_is_none_is_told_by_its_field(part: dict[str, Any], fi
     assert [line.partition(":")[0] for line in caught.value.fields] == [field]
 
 
-async def test_no_parts_at_all_say_nothing() -> None:
+@pytest.mark.parametrize("messages", [[], None, "[]", "null"])
+async def test_no_parts_at_all_say_nothing(messages: object) -> None:
     with pytest.raises(InvalidArguments, match="at least one part is needed"):
-        await send()
+        await call({"messages": messages})
+
+
+@pytest.mark.parametrize(
+    ("messages", "problem"),
+    [
+        ("hi", "messages: must be a list of parts, not a text"),
+        ("[{'type': 'plain'}]", "messages: must be a list of parts, not a text"),
+        ("[" * 100_000, "messages: must be a list of parts, not a text"),
+        ('"hi"', "messages: Input should be a valid list"),
+        (7, "messages: Input should be a valid list"),
+        (["hi"], "messages.0: Input should be"),
+        ([None], "messages.0: Input should be"),
+        ({"type": "plain"}, "messages.0: type plain needs text"),
+        ('{"type": "plain", "colour": 1, "text": "hi"}', "messages.0.colour: no such field"),
+        ([{"type": None, "text": "hi"}], "messages.0.type: required"),
+    ],
+)
+async def test_what_is_neither_parts_nor_nearly_so_is_told(messages: object, problem: str) -> None:
+    with pytest.raises(InvalidArguments) as caught:
+        await call({"messages": messages})
+    assert caught.value.fields[0].startswith(problem)
 
 
 @pytest.mark.parametrize("times", [1, 2])
@@ -161,6 +214,40 @@ async def test_too_many_media_are_refused_before_any_is_read() -> None:
     assert shelf.asked == []
     text = {"type": "plain", "text": "hi"}
     assert (await send(*media[:MAX_MEDIA], text, text))[0] == "消息已发送 (message_id: 9001)"
+
+
+class Heavy(Shelf):
+    """Every file has so many bytes."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.source = "base64://" + base64.b64encode(bytes(size)).decode()
+
+    async def attach(self, kind: MediaKind, *, path: str = "", url: str = "", name: str = "") -> Attachment:
+        await super().attach(kind, path=path, url=url, name=name)
+        return Attachment(kind, self.source if path else url, name)
+
+
+async def test_media_that_are_too_large_together_are_refused_before_anything_is_said() -> None:
+    mouth, shelf = Mouth(), Heavy(13 * 2**20)
+    image = {"type": "image", "path": "a.png"}
+    with pytest.raises(InvalidArguments) as caught:
+        await send({"type": "plain", "text": "看"}, *[image] * 5, mouth=mouth, shelf=shelf)
+    assert caught.value.fields == (
+        "messages.3: the files of one call may have 37 MiB together; send this one in another call, or give a url",
+    )
+    assert (mouth.said, len(shelf.asked)) == ([], 3)
+    link = {"type": "image", "url": "https://example.com/a.png"}
+    assert (await send(image, *[link] * 5, image, shelf=shelf))[0] == "消息已发送 (message_id: 9001)"
+
+
+@pytest.mark.parametrize("count", [1, MAX_MEDIA])
+async def test_what_the_media_folder_gives_fits_into_a_frame_with_the_rest(count: int) -> None:
+    image = {"type": "image", "path": "a.png"}
+    text = {"type": "plain", "text": "长" * 4500}
+    _, [(segments, _)] = await send(text, *[image] * count, shelf=Heavy(MAX_BASE64 // count))
+    params = {"group_id": 4242, "message": write_segments(segments)}
+    assert len(write_call("send_group_msg", params, "boot-1")) < MAX_FRAME
 
 
 @pytest.mark.parametrize("kind", MEDIA_KINDS)
@@ -189,10 +276,16 @@ def test_what_was_confirmed_is_told_with_its_ids(receipts: tuple[Receipt, ...], 
 
 
 def test_what_was_refused_is_an_error_that_says_what_arrived() -> None:
-    with pytest.raises(ToolFailed, match="message 1 and what follows it was not delivered: QQ said '禁言中'"):
+    with pytest.raises(ToolFailed, match="message 1 and what follows it was not delivered: '禁言中'"):
         tell((Refused("禁言中"),))
-    with pytest.raises(ToolFailed, match=r"message 3 .* \(the 2 before it arrived\): QQ said 'x'"):
+    with pytest.raises(ToolFailed, match=r"message 3 .* \(the 2 before it arrived\): 'x'"):
         tell((Confirmed("1"), Confirmed("2"), Refused("x")))
+
+
+def test_a_refusal_that_was_our_own_is_not_said_to_be_that_of_qq() -> None:
+    with pytest.raises(ToolFailed) as caught:
+        tell((Refused("the frame has 57 MiB, over 50"),))
+    assert "QQ" not in str(caught.value)
 
 
 def test_what_may_have_arrived_is_no_error_and_must_not_be_repeated() -> None:

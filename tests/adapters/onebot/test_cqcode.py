@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,8 @@ from adapters.onebot.cqcode import split_cq, unescape
 from adapters.onebot.fields import Fields
 
 KEYS = st.from_regex(r"[a-z_]{1,8}", fullmatch=True)
+WHOLE_CODE = re.compile(r"\[CQ:([\w.-]+)(?:,([^\]]*))?\]")  # what a code is; matching it takes quadratic time
+MANY = 2_000_000
 
 
 def escape(text: str) -> str:
@@ -52,6 +56,31 @@ def test_every_written_code_is_read_as_it_was(parts: list[str | tuple[str, dict[
 @given(st.text("[]CQ:at,=&#19;ab"))
 def test_nothing_makes_it_raise(text: str) -> None:
     assert all(part["type"] for part in split_cq(text))
+
+
+@given(st.lists(st.sampled_from(["[", "CQ:", "]", "a", ",", "=", "[CQ:b", "[CQ:c,d=e]", " "])).map("".join))
+def test_a_code_is_what_the_pattern_of_one_says(text: str) -> None:
+    expected: list[Fields] = []
+    end = 0
+    for found in WHOLE_CODE.finditer(text):
+        expected += [plain(unescape(before))] if (before := text[end : found.start()]) else []
+        pairs = (pair.partition("=") for pair in (found[2] or "").split(",") if pair)
+        expected.append({"type": found[1], "data": {key: value for key, _, value in pairs}})
+        end = found.end()
+    assert list(split_cq(text)) == expected + ([plain(rest)] if (rest := text[end:]) else [])
+
+
+@pytest.mark.parametrize("piece", ["[CQ:a,", "[CQ:", "[CQ:a", "[", "[CQ:" + "a" * 60, "[CQ:a,x=1,"])
+def test_megabytes_of_unfinished_codes_stay_text_and_hold_nobody_up(piece: str) -> None:
+    """A quadratic reader takes hours for these, and the test its time limit."""
+    text = piece * (MANY // len(piece))
+    assert list(split_cq(text)) == [plain(text)]
+
+
+def test_megabytes_in_one_name_or_value_hold_nobody_up() -> None:
+    name, value = "a" * MANY, "[CQ:" * (MANY // 4)
+    assert list(split_cq(f"[CQ:{name}")) == [plain(f"[CQ:{name}")]
+    assert list(split_cq(f"[CQ:at,name={value}]")) == [{"type": "at", "data": {"name": value}}]
 
 
 def test_ampersands_are_unescaped_last() -> None:

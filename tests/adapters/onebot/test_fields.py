@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -73,6 +74,18 @@ def test_every_field_can_be_read_as_anything(value: object) -> None:
 )
 def test_numbers_come_as_numbers_or_as_text(value: object, expected: int) -> None:
     assert number(value) == expected
+
+
+@pytest.mark.parametrize("value", [2**63, -(2**63), 2**64 - 1, 2**70, "9" * 20, "-" + "9" * 19, 1e19, float("inf")])
+def test_a_number_over_64_bits_is_none(value: object) -> None:
+    """Neither JSON writers nor databases take it, so it must not come in."""
+    assert number(value) == 0
+    assert (number(2**63 - 1), number(str(1 - 2**63))) == (2**63 - 1, 1 - 2**63)
+
+
+@given(ANY_JSON)
+def test_every_number_read_can_be_written_again(value: object) -> None:
+    assert orjson.loads(orjson.dumps(number(value))) == number(value)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.http11 import Request, Response
 
 from adapters.onebot.forward_ws import ForwardClient
-from adapters.onebot.peers import Account
+from adapters.onebot.peers import Account, Peers
 from bot.domain.actions import SendMessage
 from bot.domain.errors import ConfigError
 from bot.domain.events import Connected, Conversation, MessageReceived
@@ -204,6 +204,44 @@ async def test_something_that_is_no_onebot_server_is_tried_again(house: House) -
             house.clock.wake()
 
 
+@pytest.mark.parametrize(
+    "place", ["ws://a..b/", f"ws://{'x' * 64}/", "ws://[::1", "ws://x:port", "http://a", "ws://u@a"]
+)
+async def test_a_redirect_to_nowhere_is_tried_again(house: House, caplog: pytest.LogCaptureFixture, place: str) -> None:
+    async def visit(socket: ServerConnection) -> None: ...
+
+    def redirect(socket: ServerConnection, request: Request) -> Response:
+        response = socket.respond(HTTPStatus.FOUND, "there")
+        response.headers["Location"] = place
+        return response
+
+    async with napcat(visit, process_request=redirect) as port, dialling(house, port):
+        for attempt in range(1, 4):
+            assert await house.clock.until(attempt) == [1.0, 2.0, 4.0][:attempt]
+            house.clock.wake()
+    assert len(told(caplog, logging.WARNING)) == 1
+
+
+async def test_an_error_nobody_expected_is_told_with_its_place_and_the_server_dialled_again(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken(Peers):
+        def leave(self, peer: object) -> None:
+            raise RuntimeError("a bug of ours")
+
+    async def visit(socket: ServerConnection) -> None:
+        await send(socket, lifecycle())
+
+    house.peers = Broken()
+    async with napcat(visit) as port, dialling(house, port):
+        for attempt in range(1, 4):
+            assert await house.clock.until(attempt) == [1.0, 2.0, 4.0][:attempt]
+            house.clock.wake()
+    errors = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert len(errors) >= 3
+    assert all(f"ws://127.0.0.1:{port}" in error.getMessage() and error.exc_info for error in errors)
+
+
 async def test_jitter_spreads_the_attempts_over_half_the_wait(house: House) -> None:
     class Low:
         def trace(self) -> str:
@@ -266,7 +304,17 @@ async def test_the_end_says_goodbye(house: House) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["", "napcat:3001", "http://napcat:3001", "ws://", "ws://x:y?access_token=t", "ws://[::1"]
+    "url",
+    [
+        "",
+        "napcat:3001",
+        "http://napcat:3001",
+        "ws://",
+        "ws://x:y?access_token=t",
+        "ws://[::1",
+        "ws://a..b:1",
+        f"ws://{'x' * 64}",
+    ],
 )
 async def test_an_address_that_is_none_is_a_problem_for_the_operator_and_not_repeated(house: House, url: str) -> None:
     with pytest.raises(ConfigError) as refused:

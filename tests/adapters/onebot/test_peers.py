@@ -52,6 +52,18 @@ def test_a_replaced_connection_that_leaves_takes_nothing_with_it() -> None:
     assert peers.caller(1) is new
 
 
+def test_a_connection_after_the_first_of_its_account_and_role_is_a_reconnect() -> None:
+    peers, first = Peers(), Line()
+    peers.join(first)
+    peers.leave(first)
+    peers.join(Line(role=Role.API))
+    peers.join(Line(account=2))
+    assert peers.reconnects == 0
+    peers.join(Line())
+    peers.join(Line())
+    assert peers.reconnects == 2
+
+
 def test_calls_never_go_to_an_event_connection() -> None:
     peers, api = Peers(), Line(role=Role.API)
     peers.join(api)

@@ -379,11 +379,17 @@ def test_a_temporary_session_is_answered_through_its_group() -> None:
 
 
 def test_a_call_carries_its_echo() -> None:
-    assert json.loads(write_call("get_msg", {"message_id": 1}, "b-1")) == {
-        "action": "get_msg",
-        "params": {"message_id": 1},
-        "echo": "b-1",
-    }
+    call = {"action": "get_msg", "params": {"message_id": 1}, "echo": "b-1"}
+    assert json.loads(write_call("get_msg", {"message_id": 1}, "b-1")) == call
+
+
+@pytest.mark.parametrize("id_", ["9" * 20, "9" * 19, 2**63, 2**64 - 1, "9" * 18, 2**63 - 1])
+@pytest.mark.parametrize("kind", ["group", "private"])
+@pytest.mark.parametrize("field", ["self_id", "user_id", "group_id"])
+def test_a_message_that_is_read_can_be_answered_whatever_its_ids(field: str, id_: object, kind: str) -> None:
+    event = read_frame(orjson.dumps(message(message_type=kind, sub_type="group") | {field: id_}))
+    if isinstance(event, MessageReceived):
+        assert write_call(*write_action(SendMessage(event.conversation, (Text("好"),))), "b-1")
 
 
 def test_pictures_are_read_from_a_frame() -> None:

@@ -298,6 +298,11 @@ async def test_a_cut_answer_is_never_delivered(
     assert isinstance(await fail(make()), ModelTransport)
 
 
+async def test_what_aiohttp_says_of_a_body_is_not_passed_on(vendor: Vendor, make: Make) -> None:
+    vendor.say(b"the model's words", headers={"Content-Encoding": "gzip"})
+    assert "the answer was cut off (ClientPayloadError)" in str(await fail(make()))
+
+
 async def test_a_server_that_says_nothing_meets_the_first_deadline(vendor: Vendor, make: Make) -> None:
     vendor.stall()
     error = await fail(make(timeouts=Timeouts(first_byte=0.1)))

@@ -261,3 +261,9 @@ JSON = st.recursive(
 @given(JSON | st.binary())
 def test_no_body_is_too_strange_to_be_classified(body: object) -> None:
     assert isinstance(classify(400, body), ModelError)
+
+
+@pytest.mark.parametrize("piece", [b"<title>", b"<title", b"<"])
+def test_megabytes_of_unfinished_tags_hold_nobody_up(piece: bytes) -> None:
+    """A quadratic search takes hours for these, and the test its time limit."""
+    assert isinstance(classify(502, piece * 1_000_000), ModelOverloaded)

@@ -320,6 +320,35 @@ def test_a_body_that_is_no_answer_is_a_failure_of_transport(body: bytes) -> None
         read(body)
 
 
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (b'data: {"choices": [{"delta": {"content": "sesame', "cut"),
+        (
+            sse(b'data: {"choices": [{"delta": {"content": "sesame}]}', chunk({}, "stop")),
+            "unreadable chunk of 4. bytes",
+        ),
+        (sse(b'data: "sesame"', chunk({}, "stop")), "a chunk that is no object but str"),
+        (sse(["sesame"], chunk({}, "stop")), "a chunk that is no object but list"),
+        (sse({"response": "sesame"}), "no choices"),
+        (b"sesame, said the model in plain text", "no choices"),
+        (b'data: "sesame', "no choices"),
+        (orjson.dumps(whole("sesame"))[:-3], "is no JSON: 105 bytes"),
+        (b"[sesame]", "is no JSON: 8 bytes"),
+        (b'["sesame"]', "no choices: 10 bytes"),
+        (b'[["sesame"]]', "no choices: 12 bytes"),
+        (orjson.dumps({"model": "m", "response": "sesame", "open sesame": 1}), "no choices: .* with model, response"),
+        (orjson.dumps({"data": {"response": "sesame"}}), "no choices: .* with data"),
+        (b"<think>sesame</think> sesame", "a web page came"),
+    ],
+)
+def test_what_may_be_the_models_own_words_is_no_part_of_the_error(body: bytes, told: str) -> None:
+    """A model's error goes to the log, where what is said in chats must not stand (README)."""
+    with pytest.raises(ModelError, match=told) as caught:
+        read(body)
+    assert "sesame" not in str(caught.value)
+
+
 def test_a_web_page_with_status_200_says_to_check_the_base_url() -> None:
     with pytest.raises(ModelRejected, match=r"One API.*base URL"):
         read(b"<!doctype html><html><title>One API</title>")

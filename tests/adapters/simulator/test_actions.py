@@ -92,6 +92,16 @@ def test_a_private_message_goes_to_a_friend_or_through_a_group(world: World) -> 
     assert told(world, "get_msg", message_id=stranger)["sub_type"] == "group"
 
 
+def test_a_stranger_who_came_through_a_group_is_answered_through_it(world: World) -> None:
+    to = {"user_id": 777, "message": "hi"}
+    assert refused(world, "send_private_msg", group_id=4242, **to)[1] == "无法获取用户信息"
+    world.post([text("hello")], author=777, peer_id=777, via_group=4242)
+    answer = told(world, "send_private_msg", group_id=4242, **to)["message_id"]
+    assert told(world, "get_msg", message_id=answer)["sub_type"] == "group"
+    assert refused(world, "send_private_msg", **to)[1] == "无法获取用户信息"
+    assert refused(world, "send_private_msg", group_id=4343, **to)[1] == "无法获取用户信息"
+
+
 def test_send_msg_takes_the_group_where_both_are_named(world: World) -> None:
     for params, group_id in (
         ({"group_id": 4242, "user_id": 20001}, 4242),
