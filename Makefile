@@ -6,7 +6,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test check format lint types imports lock clean
+.PHONY: help run test check format lint types imports image lock clean
 
 # Where the interpreter is gone (an upgraded system), what was installed for it is gone too.
 $(shell [ -x $(PY) ] || rm -f $(VENV)/.run $(VENV)/.dev)
@@ -14,7 +14,7 @@ $(shell [ -x $(PY) ] || rm -f $(VENV)/.run $(VENV)/.dev)
 help: ## list what there is
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-15s %s\n", $$1, $$2 }'
 
-run: $(VENV)/.run ## install if need be, and start the bot (ARGS="chat", ARGS="doctor" ... for its other commands)
+run: $(VENV)/.run ## install if need be, and start the bot (ARGS="chat", ARGS="version" ... for its other commands)
 	@exec $(PY) -m bot $(ARGS)
 
 test: $(VENV)/.dev ## install what the tests need, and run them (ARGS="-k name" for some)
@@ -35,6 +35,9 @@ types: $(VENV)/.dev ## mypy --strict
 
 imports: $(VENV)/.dev ## who may import whom
 	@$(VENV)/bin/lint-imports
+
+image: $(VENV)/.dev ## perform the Dockerfile's steps without an engine, start what they make, and measure it
+	@$(PY) -m tests.dockerfile
 
 PIN := CUSTOM_COMPILE_COMMAND="make lock" $(PY) -m piptools compile --quiet --strip-extras \
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links

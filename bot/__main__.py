@@ -1,6 +1,11 @@
 """`python -m bot`."""
 
-from bot.cli import main
+import sys
+
+try:
+    from bot.cli import main
+except KeyboardInterrupt:  # Ctrl-C while the libraries are still loading
+    sys.exit(130)
 
 if __name__ == "__main__":
     main()

@@ -3,6 +3,7 @@
 adapters/onebot  --events-->  Dispatcher -> Lanes -> Turns -> Engine -> ChatModel, Toolset
                  <--actions-  Transport <- Outbox <- Delivery <-' (and <- send_message, in the middle of a run)
 adapters/storage <--entries-  Dispatcher, Turns, Recorder, Outbox;  --at start-> Recoverer
+adapters/metrics <-- run events, entries, events, model requests;  adapters/web shows them
 """
 
 from __future__ import annotations
@@ -12,13 +13,18 @@ import importlib.metadata
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, TypeVar
 
+from aiohttp import ClientSession
 from sqlalchemy import Connection
 
 import tools
 from adapters.fetching.client import HttpxWeb
 from adapters.media.folder import MediaFolder
+from adapters.metrics.metrics import Metrics
+from adapters.metrics.ports import CountedModel, CountedSink
+from adapters.metrics.vitals import Vitals
 from adapters.onebot.calls import Calls
 from adapters.onebot.forward_ws import ForwardClient
 from adapters.onebot.peers import Peers
@@ -26,11 +32,13 @@ from adapters.onebot.reverse_ws import ReverseServer
 from adapters.onebot.transport import OneBotTransport
 from adapters.openai.client import OpenAIModel, make_session
 from adapters.storage.store import open_store
+from bot.alarm import Alarm
 from bot.catchup import Catchup
 from bot.clock import RandomIds, SystemClock
 from bot.delivery import Delivery
 from bot.dispatcher import Dispatcher
-from bot.domain.ports import ChatModel, Clock, Ids, Media, Store, Subagents, Transport, Web
+from bot.domain.masking import Mask
+from bot.domain.ports import ChatModel, Clock, EventSink, Ids, Media, Store, Subagents, Transport, Web, Witness
 from bot.engine import Engine
 from bot.history import History
 from bot.models import RetryingModel
@@ -44,6 +52,8 @@ from bot.recovery import Recoverer
 from bot.subagents import CODER_PROMPT, NamedSubagents, Subagent
 from bot.toolset import Toolset
 from bot.turn import Persona, Turns
+from bot.witnesses import ContentLog, WitnessedStore
+from config.secrets import secrets_of
 from config.settings import Endpoint, Settings, read_persona
 
 T = TypeVar("T")
@@ -107,14 +117,8 @@ async def open_service(settings: Settings, *, wrap: Wrap = as_it_is) -> AsyncIte
             )
         )
         session = await stack.enter_async_context(make_session())
-
-        def model(endpoint: Endpoint) -> ChatModel:
-            key = endpoint.api_key.get_secret_value()
-            client: ChatModel = OpenAIModel(
-                session=session, base_url=endpoint.base_url, api_key=key, model=endpoint.model, now=clock.now
-            )
-            return RetryingModel(wrap(client), clock=clock, ids=ids)
-
+        metrics = Metrics(tools=[tool.name for tool in tools.discover()], clock=clock)
+        model = partial(build_model, session=session, wrap=wrap, metrics=metrics, clock=clock, ids=ids)
         web = HttpxWeb(clock=clock, user_agent=f"FrostAgent/{version()}", base_urls=settings.tools_mirrors)
         stack.push_async_callback(web.aclose)
         coder = Subagent("Coder", model(settings.coder_endpoint), CODER_PROMPT)
@@ -130,11 +134,13 @@ async def open_service(settings: Settings, *, wrap: Wrap = as_it_is) -> AsyncIte
             settings,
             model=model(settings.main_model),
             transport=wrap(carrier),
-            store=wrap(journal),
+            store=WitnessedStore(wrap(journal), witnesses(settings, metrics)),
             ports=ports,
+            metrics=metrics,
             clock=clock,
             ids=ids,
         )
+        await stack.enter_async_context(open_web(settings, metrics=metrics, dispatcher=rooms.dispatcher, peers=peers))
         recovery = await journal.recover()
         await stack.enter_async_context(rooms.outbox.open())
         await stack.enter_async_context(rooms.dispatcher.lanes.open())
@@ -142,9 +148,9 @@ async def open_service(settings: Settings, *, wrap: Wrap = as_it_is) -> AsyncIte
         await stack.enter_async_context(
             background(rooms.catchup.run(), rooms.dispatcher.deny_expired(), tell_troubles(troubles, rooms.owner))
         )
-        port = await stack.enter_async_context(
-            open_onebot(settings, sink=rooms.dispatcher, peers=peers, calls=calls, clock=clock, ids=ids)
-        )
+        sink = CountedSink(rooms.dispatcher, metrics=metrics)
+        onebot = open_onebot(settings, sink=sink, peers=peers, calls=calls, clock=clock, ids=ids)
+        port = await stack.enter_async_context(onebot)
         yield Service(rooms.dispatcher, rooms.outbox, transport, port)
 
 
@@ -155,6 +161,26 @@ def migrate(connection: Connection) -> None:
     up(connection)
 
 
+def build_model(
+    endpoint: Endpoint, *, session: ClientSession, wrap: Wrap, metrics: Metrics, clock: Clock, ids: Ids
+) -> ChatModel:
+    """A model that is asked again when it is busy; each attempt counts."""
+    client: ChatModel = OpenAIModel(
+        session=session,
+        base_url=endpoint.base_url,
+        api_key=endpoint.api_key.get_secret_value(),
+        model=endpoint.model,
+        now=clock.now,
+    )
+    counted = CountedModel(wrap(client), metrics=metrics, clock=clock)
+    return RetryingModel(counted, clock=clock, ids=ids)
+
+
+def witnesses(settings: Settings, metrics: Metrics) -> list[Witness]:
+    """Who sees what is written down."""
+    return [metrics, ContentLog()] if settings.log_content else [metrics]
+
+
 def build_rooms(
     settings: Settings,
     *,
@@ -162,6 +188,7 @@ def build_rooms(
     transport: Transport,
     store: Store,
     ports: dict[type, object],
+    metrics: Metrics,
     clock: Clock,
     ids: Ids,
 ) -> Rooms:
@@ -171,13 +198,9 @@ def build_rooms(
     toolset = Toolset(tools.discover(), clock=clock)
     outbox = Outbox(transport=transport, store=store, clock=clock, ids=ids, rate=settings.bot_send_rate)
     owner = Owner(owners=settings.bot_owners, outbox=outbox, clock=clock)
-    engine = Engine(
-        model=model,
-        toolset=toolset,
-        clock=clock,
-        observer=Observers([Recorder(store=store, clock=clock), LogObserver()]),
-        max_steps=settings.bot_max_steps,
-    )
+    alarm = Alarm(owner, mask=Mask(secrets_of(settings)))
+    observer = Observers([Recorder(store=store, clock=clock), LogObserver(), metrics, alarm])
+    engine = Engine(model=model, toolset=toolset, clock=clock, observer=observer, max_steps=settings.bot_max_steps)
     turns = Turns(
         engine=engine,
         delivery=Delivery(outbox=outbox, history=history, owner=owner, clock=clock),
@@ -191,13 +214,7 @@ def build_rooms(
         ports=ports,
     )
     dispatcher = Dispatcher(
-        rules=Rules(
-            names=(settings.bot_name, *settings.bot_aliases),
-            owners=settings.bot_owners,
-            groups=settings.bot_groups,
-            users=settings.bot_users,
-            blocked=settings.bot_block,
-        ),
+        rules=build_rules(settings),
         turns=turns,
         perception=perception,
         history=history,
@@ -214,6 +231,17 @@ def build_rooms(
             store=store, dispatcher=dispatcher, turns=turns, outbox=outbox, toolset=toolset, clock=clock
         ),
         catchup=Catchup(transport=transport, dispatcher=dispatcher, outbox=outbox, clock=clock),
+    )
+
+
+def build_rules(settings: Settings) -> Rules:
+    """Whom the bot listens to."""
+    return Rules(
+        names=(settings.bot_name, *settings.bot_aliases),
+        owners=settings.bot_owners,
+        groups=settings.bot_groups,
+        users=settings.bot_users,
+        blocked=settings.bot_block,
     )
 
 
@@ -237,7 +265,7 @@ async def tell_troubles(troubles: asyncio.Queue[str], owner: Owner) -> None:
 
 @asynccontextmanager
 async def open_onebot(
-    settings: Settings, *, sink: Dispatcher, peers: Peers, calls: Calls, clock: Clock, ids: Ids
+    settings: Settings, *, sink: EventSink, peers: Peers, calls: Calls, clock: Clock, ids: Ids
 ) -> AsyncIterator[int]:
     """Listen for OneBot servers or dial one; the port listened on, 0 in forward mode."""
     token = settings.onebot_access_token.get_secret_value()
@@ -259,6 +287,41 @@ async def open_onebot(
             )
             async with background(client.run()):
                 yield 0
+
+
+@asynccontextmanager
+async def open_web(
+    settings: Settings, *, metrics: Metrics, dispatcher: Dispatcher, peers: Peers
+) -> AsyncIterator[None]:
+    """Show whether the bot lives, can answer, and what it counts; not with WEB_PORT=0."""
+
+    def look() -> Vitals:
+        online = [account.online is not False for account in peers.accounts()]
+        lanes = dispatcher.lanes
+        return Vitals(
+            lanes=lanes.active,
+            queued=max(0, lanes.waiting - lanes.active),
+            online=sum(online),
+            offline=len(online) - sum(online),
+            duplicates=dispatcher.duplicates,
+            reconnects=peers.reconnects,
+        )
+
+    metrics.watch(look)
+    match settings.web_port:
+        case 0:
+            yield
+        case port:
+            from adapters.web.readiness import Attendance
+            from adapters.web.server import WebServer
+
+            # A default that is taken is no reason to be silent in QQ; what somebody asked for must be had.
+            asked_for = "web_port" in settings.model_fields_set
+            ready = Attendance(peers.accounts)
+            async with WebServer(
+                host=settings.web_host, port=port, ready=ready, metrics=metrics.render, required=asked_for
+            ):
+                yield
 
 
 def version() -> str:

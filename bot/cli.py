@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
+import secrets
 import signal
 import sys
+import threading
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer import Option
 
 from bot.domain.errors import ConfigError
+from bot.domain.masking import Mask
+from config.secrets import secrets_of
 from config.settings import Settings, is_configured, load_settings
 
-ENV_FILE = Path(".env")
+ENV_FILES = (Path(".env"), Path("data/tokens.env"))  # the second one is made by `init`, in a container without a first
+ENV_FILE = next(filter(os.path.lexists, ENV_FILES), ENV_FILES[0])
 BAD_CONFIGURATION = 2
+INTERRUPTED = 130  # as a shell says of Ctrl-C
+TOKEN_BYTES = 16
+LINGER = 3.0  # seconds the end waits for threads; one that hangs, as in a look-up of a name, cannot be stopped
 LOUD = ("websockets", "httpx", "httpcore")  # log every connection, and urls with their queries
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=False)
@@ -55,6 +65,72 @@ def chat() -> None:
 
 
 @app.command()
+def setup(
+    base_url: Annotated[str, Option(help="The model service: its base url, or a name as deepseek, ollama.")] = "",
+    api_key: Annotated[str, Option(help="Its key; safer in the environment, as LLM_API_KEY.")] = "",
+    model: Annotated[str, Option(help="The model, as the service spells it.")] = "",
+    owner: Annotated[str, Option(help="QQ numbers with an owner's rights, separated by commas.")] = "",
+    groups: Annotated[str, Option(help="The groups it listens to; without, all.")] = "",
+    account: Annotated[str, Option(help="The bot's own QQ number, for NapCat's quick login.")] = "",
+    napcat_url: Annotated[str, Option(help="Where NapCat finds the bot.")] = "ws://bot:6199/",
+    test: Annotated[bool, Option(help="Try the model before anything is written.")] = True,
+    force: Annotated[bool, Option("--force", help="Overwrite files without asking.")] = False,
+    non_interactive: Annotated[bool, Option("--non-interactive", help="Ask nothing, as without a terminal.")] = False,
+) -> None:
+    """Ask for what the service needs, and write .env and NapCat's settings; a second time, offers what is there."""
+    from bot.clock import SystemClock
+    from bot.setup.terminal import TyperTerminal
+    from bot.setup.trial import try_endpoint
+    from bot.setup.wizard import Wishes, Wizard
+
+    typed = {"LLM_BASE_URL": base_url, "LLM_API_KEY": api_key, "LLM_MODEL": model}
+    typed |= {"BOT_OWNERS": owner, "BOT_GROUPS": groups, "NAPCAT_ACCOUNT": account}
+    wishes = Wishes(
+        typed=typed,
+        napcat_url=napcat_url,
+        force=force,
+        test=test,
+        interactive=sys.stdin.isatty() and not non_interactive,
+    )
+    wizard = Wizard(
+        folder=Path.cwd(),
+        environ=os.environ,
+        terminal=TyperTerminal(),
+        try_endpoint=lambda endpoint: asyncio.run(try_endpoint(endpoint, clock=SystemClock())),
+        make_token=lambda: secrets.token_hex(TOKEN_BYTES),
+    )
+    try:
+        written = wizard.run(wishes)
+    except ConfigError as error:
+        end_with(error)
+    except (typer.Abort, KeyboardInterrupt):
+        tell("\n没有写入任何文件 Nothing was written.")
+        raise SystemExit(INTERRUPTED) from None
+    raise SystemExit(not written)
+
+
+@app.command(hidden=True)
+def init(
+    server: Annotated[str, Option(help="napcat or llbot.")] = "napcat",
+    owner: Annotated[str, Option(help="Whose the data shall be, as 1000:1000.")] = "",
+) -> None:
+    """What docker compose runs once, before the OneBot server and the bot: tokens and the server's files."""
+    from bot.setup.container import prepare, read_owner, read_server
+
+    try:
+        prepare(
+            folder=Path.cwd(),
+            environ=os.environ,
+            server=read_server(server),
+            make_token=lambda: secrets.token_hex(TOKEN_BYTES),
+            tell=tell,
+            owner=read_owner(owner),
+        )
+    except ConfigError as error:
+        end_with(error)
+
+
+@app.command()
 def version() -> None:
     """The version."""
     from bot.app import version as installed
@@ -83,11 +159,14 @@ def configure(*, service: bool) -> Settings:
         end_with(error)
     for library in LOUD:
         logging.getLogger(library).setLevel(logging.WARNING)
-    logging.basicConfig(
+    from adapters.logs.output import set_up_logs
+
+    set_up_logs(
         level=settings.log_level,
+        style=settings.log_format,
+        mask=Mask(secrets_of(settings)),
         stream=sys.stderr,
-        format="%(asctime)s %(levelname)-7s %(name)s: %(message)s",
-        datefmt="%H:%M:%S",
+        colors=sys.stderr.isatty() and not os.environ.get("NO_COLOR"),
     )
     for warning in warnings:
         tell(f"warning: {warning}")
@@ -104,20 +183,36 @@ def end_with(*errors: ConfigError) -> NoReturn:
 
 
 def go(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run to the end, or until SIGINT or SIGTERM, which end it properly."""
+    """Run to the end, or until SIGINT or SIGTERM, which end it properly.
+
+    Where the loop takes no signal handlers, as on Windows, Ctrl-C still does, by way of the runner.
+    """
 
     async def until_stopped() -> None:
         loop = asyncio.get_running_loop()
         async with asyncio.TaskGroup() as group:
             task = group.create_task(work())
             for name in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(name, task.cancel)
+                with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+                    loop.add_signal_handler(name, task.cancel)
 
+    impatience = threading.Timer(LINGER, leave)
+    impatience.daemon = True
     try:
         with asyncio.Runner(loop_factory=fast_loop()) as runner:
-            runner.run(until_stopped())
+            with contextlib.suppress(KeyboardInterrupt):
+                runner.run(until_stopped())
+            impatience.start()  # closing the runner waits for its threads
     except* ConfigError as group:
         end_with(*(error for error in leaves(group) if isinstance(error, ConfigError)))
+    finally:
+        impatience.cancel()
+
+
+def leave() -> None:
+    """End the process at once, when all is done but for a thread that hangs."""
+    sys.stdout.flush()
+    os._exit(0)
 
 
 def leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:

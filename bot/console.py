@@ -83,7 +83,7 @@ async def open_chat(
 
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory(prefix="frostagent-"))
-        changes: dict[str, object] = {"store_url": SecretStr(f"sqlite:///{folder}/chat.db")}
+        changes: dict[str, object] = {"store_url": SecretStr(f"sqlite:///{folder}/chat.db"), "web_port": 0}
         if not settings.llm_base_url:
             model = await stack.enter_async_context(OfflineModel())
             changes |= {"llm_base_url": model.base_url, "llm_model": "demo", "media_dir": MEDIA_FOLDER}

@@ -31,7 +31,7 @@ from bot.domain.events import (
     Requested,
     Sender,
 )
-from bot.domain.journal import MessageErased, MessageObserved, MessageOverheard
+from bot.domain.journal import MessageErased, MessageObserved, MessageOverheard, OpenTurn
 from bot.domain.ports import Clock, Store
 from bot.domain.suspension import Decision
 from bot.history import History
@@ -65,11 +65,19 @@ class Resume:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a lane does: answer the message, or first find out whether it is for us."""
+    """What a lane does: answer the message, or first find out whether it is for us. `retry` is its interrupted turn."""
 
     message: MessageReceived
     verdict: Wake | NeedsQuoted
-    retry_of: str = ""
+    retry: OpenTurn | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """An account has connected; `heard` are the groups in use, each with the time of the last message before that."""
+
+    account: int
+    heard: tuple[tuple[Conversation, float], ...]
 
 
 class Dispatcher:
@@ -95,12 +103,14 @@ class Dispatcher:
         self._outbox = outbox
         self._owner = owner
         self._clock = clock
-        self._arrivals: asyncio.Queue[int] = asyncio.Queue()
-        self.heard: LRUCache[Conversation, float] = LRUCache(MAX_GROUPS)
+        self._arrivals: asyncio.Queue[Arrival] = asyncio.Queue()
+        self._heard: LRUCache[Conversation, float] = LRUCache(MAX_GROUPS)
+        self._put_off: list[MessageReceived] = []
         self._seen: TTLCache[Identity, None] = TTLCache(MAX_IDENTITIES, DEDUPLICATION, timer=clock.monotonic)
         self._news = asyncio.Event()
         self._accounts: set[int] = set()
         self._muted: dict[Conversation, float] = {}
+        self.duplicates = 0  # messages that came again, since the start
         self.lanes: Lanes[Task | Resume] = Lanes(work=self._do)
 
     async def handle(self, event: Event) -> None:
@@ -124,13 +134,15 @@ class Dispatcher:
                 self._forget_mutes(account)
                 self._owner.connected(account)
                 self._outbox.connected()
-                self._arrivals.put_nowait(account)
+                # Noted now: the first new message of a group must not hide those missed before it.
+                self._arrivals.put_nowait(Arrival(account, tuple(self._heard.items())))
+                self._ask_what_was_put_off(account)
             case Heartbeat() | Poked() | MemberChanged() | Requested() | Noticed():
                 logger.debug("%s of %d", event.type, event.self_id)
             case _:
                 assert_never(event)
 
-    async def next_connected(self) -> int:
+    async def next_connected(self) -> Arrival:
         """Wait for the next account to connect."""
         return await self._arrivals.get()
 
@@ -139,15 +151,36 @@ class Dispatcher:
         for identity, _ in seen:
             self._seen[identity] = None
         for where, time in heard:
-            self.heard[where] = time
+            self._heard[where] = time
 
-    def ask_again(self, message: MessageReceived, *, retry_of: str = "") -> None:
-        """Answer a question that an earlier process took and never answered."""
+    def ask_again(self, message: MessageReceived) -> None:
+        """Answer a question that an earlier process took and did not come to; once its account is there.
+
+        Only the OneBot server may know what it quotes; until then it stays in the store as it was.
+        """
         self._seen[message.identity] = None
         self._history.know(message)
-        verdict = self._judge(message)
-        if isinstance(verdict, Wake | NeedsQuoted):
-            self.lanes.put(message.conversation, Task(message, verdict, retry_of))
+        self._put_off.append(message)
+
+    def retry(self, turn: OpenTurn) -> None:
+        """Begin a turn once more that an earlier process left open before anything came of it."""
+        message = turn.question
+        self._seen[message.identity] = None
+        self._history.know(message)
+        if not self.lanes.put(message.conversation, Task(message, Wake("retry"), turn)):
+            self._turns.give_up(turn)
+
+    def _ask_what_was_put_off(self, account: int) -> None:
+        put_off, self._put_off = self._put_off, []
+        for message in put_off:
+            if message.self_id != account:
+                self._put_off.append(message)
+                continue
+            verdict = self._judge(message)
+            young = self._clock.now() - message.time < YOUNG
+            task = Task(message, verdict) if young and isinstance(verdict, Wake | NeedsQuoted) else None
+            if task is None or not self.lanes.put(message.conversation, task):
+                self._overhear_after_all(message)
 
     def resume(self, where: Conversation, turn_id: str, decisions: Mapping[str, Decision]) -> bool:
         """Let a suspended turn go on in its lane; False when the lane is full."""
@@ -177,6 +210,7 @@ class Dispatcher:
             return
         if message.message_id not in NO_IDENTITY:
             if message.identity in self._seen:
+                self.duplicates += 1
                 logger.debug("message %s in %s came again", message.message_id, message.conversation)
                 return
             self._seen[message.identity] = None
@@ -187,7 +221,7 @@ class Dispatcher:
         if isinstance(verdict, Wake | NeedsQuoted) and (not answer or self._is_muted(message.conversation)):
             verdict = Observe()
         if message.conversation.is_group and not isinstance(verdict, Ignore):
-            self.heard[message.conversation] = max(message.time, self.heard.get(message.conversation, 0.0))
+            self._heard[message.conversation] = max(message.time, self._heard.get(message.conversation, 0.0))
         self._follow(message, verdict)
 
     def _judge(self, message: MessageReceived) -> Verdict:
@@ -230,7 +264,7 @@ class Dispatcher:
                 pass
             case _:
                 assert_never(task.verdict)
-        await self._turns.take(task.message, retry_of=task.retry_of)
+        await self._turns.take(task.message, retry=task.retry)
 
     def _overhear_after_all(self, message: MessageReceived) -> None:
         self._store.put(MessageOverheard(message))
@@ -241,11 +275,14 @@ class Dispatcher:
         self._store.put(MessageErased(where, message_id))
         self._history.forget_message(where, message_id)
         self._turns.abandon(where, message_id)
+        self._put_off = [one for one in self._put_off if (one.conversation, one.message_id) != (where, message_id)]
 
         def is_about(task: Task | Resume) -> bool:
             if isinstance(task, Resume) or task.message.message_id != message_id:
                 return False
             self._turns.disown(task.message)
+            if task.retry is not None:
+                self._turns.give_up(task.retry)
             return True
 
         if self.lanes.drop(where, is_about):

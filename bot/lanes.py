@@ -92,6 +92,11 @@ class Lanes(Generic[Item]):
         """How many items wait or are in progress, over all lanes."""
         return sum(len(lane.waiting) + (lane.current is not None) for lane in self._lanes.values())
 
+    @property
+    def active(self) -> int:
+        """How many lanes have something to do; each has one item in progress, or is about to."""
+        return len(self._lanes)
+
     async def wait_idle(self) -> None:
         """Return once no lane has anything to do."""
         await self._idle.wait()

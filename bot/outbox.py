@@ -25,6 +25,7 @@ from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected, Tra
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import SendChanged, SendQueued, SendState, StoredSend
 from bot.domain.ports import Clock, Ids, Store, Transport
+from bot.domain.trace import current_run
 from bot.pacing import Pace
 from bot.policy.refusals import explain_refusal
 from bot.policy.sameness import is_same_message
@@ -123,8 +124,15 @@ class Outbox:
         """Say it as soon as it can be; nobody waits for what becomes of it."""
         self._enqueue(action, turn_id=turn_id, final=final)
 
+    def prepare(self, action: SendMessage, *, turn_id: str = "", final: bool = False) -> StoredSend:
+        """A send for the caller to write down and to `resume`: so that it is made even if the process ends between."""
+        send_id = f"{self._boot}-{next(self._numbers)}"
+        return StoredSend(
+            send_id=send_id, turn_id=turn_id, action=action, final=final, at=self._clock.now(), state=SendState.QUEUED
+        )
+
     def resume(self, stored: StoredSend) -> None:
-        """Say what an earlier process queued and never put on the wire."""
+        """Say what is written down as queued, by this or an earlier process, and was never put on the wire."""
         send = _Send(stored.send_id, stored.turn_id, stored.action, stored.final, stored.at, recorded=True)
         self._append(send)
 
@@ -173,6 +181,7 @@ class Outbox:
 
     async def _deliver(self, send: _Send) -> None:
         where = send.action.conversation
+        current_run.set(send.turn_id)  # the worker may have been started by another run
         if send.state is not SendState.QUEUED:
             return
         if wait := max(self._here.delay(where), self._account.delay(where.platform_id)):
@@ -243,6 +252,11 @@ class Outbox:
     def seen(self, message: MessageReceived) -> None:
         """The account itself said this: it confirms the oldest send it can be."""
         self.compare([message], self._on_wire(message.conversation))
+
+    def in_doubt(self, account: int) -> tuple[Conversation, ...]:
+        """Where something was said by this account, or was not: nobody knows."""
+        places = (send.action.conversation for send in self._unknown)
+        return tuple(dict.fromkeys(where for where in places if where.platform_id == account))
 
     def compare(self, history: Iterable[MessageReceived], sends: Iterable[_Send] | None = None) -> None:
         """Confirm the sends that a conversation's history shows as said; each message confirms one."""

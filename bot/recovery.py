@@ -2,19 +2,22 @@
 
 - A turn left open is interrupted: its calls get their result, its round is kept, nothing in it runs again.
 - Its asker, if the question is young and has no answer, gets one now: a new run if nothing had happened yet, a polite
-  line if something was said or done. Such a second try is never tried a third time.
+  line if something was said or done. Such a second try is never tried a third time: then it is a polite line, too.
 - A send that was never on the wire is sent if it is young, else dropped; one that may have been on the wire is only
   looked out for.
+
+The process may end in here as well: a turn is closed in the same commit in which what its asker gets is written down.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 
 from bot.dispatcher import YOUNG, Dispatcher
 from bot.domain.actions import SendMessage
 from bot.domain.chat import AssistantMessage, Usage
-from bot.domain.journal import OpenTurn, Recovery, SendChanged, SendState, StoredSend, TurnClosed
+from bot.domain.journal import OpenTurn, Recovery, SendChanged, SendQueued, SendState, StoredSend, TurnClosed
 from bot.domain.ports import Clock, Speaker, Store
 from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text
@@ -46,17 +49,22 @@ class Recoverer:
     async def recover(self, recovery: Recovery) -> None:
         """Settle everything; the lanes and the outbox must be open, and no event may have been taken yet."""
         self._dispatcher.preload(recovery.seen, recovery.active)
-        resumed = {send.turn_id for send in recovery.sends if self._settle_send(send) and send.final}
+        coming = [send for send in recovery.sends if self._settle_send(send)]
+        again = []
         for turn in recovery.turns:
-            await self._store.commit(self._close(turn))
-        for turn in recovery.turns:
-            if self._is_owed_an_answer(turn) and turn.turn_id not in resumed:
-                self._give_answer(turn)
+            if not self._is_owed_an_answer(turn, coming):
+                await self._store.commit(self._close(turn))
+            elif turn.retry_of or self._had_effects(turn, coming):
+                await self._apologise(turn)
+            else:
+                again.append(turn)
+        for turn in again:
+            logger.info("run %s was interrupted before its answer: asking again", turn.turn_id)
+            self._dispatcher.retry(turn)
         for suspended in recovery.suspended:
             self._turns.restore(suspended)
         for message in recovery.waking:
-            if self._is_young(message.time):
-                self._dispatcher.ask_again(message)
+            self._dispatcher.ask_again(message)
         if recovery.turns or recovery.sends:
             logger.info("after a restart: %d runs interrupted, %d sends", len(recovery.turns), len(recovery.sends))
 
@@ -86,28 +94,32 @@ class Recoverer:
             error="interrupted: the process ended",
         )
 
-    def _is_owed_an_answer(self, turn: OpenTurn) -> bool:
+    def _is_owed_an_answer(self, turn: OpenTurn, coming: Iterable[StoredSend]) -> bool:
         answered = any(send.final and send.state in ON_WIRE for send in turn.sends)
-        return not (turn.retry_of or answered) and self._is_young(turn.question.time)
+        coming_now = any(send.final and send.turn_id == turn.turn_id for send in coming)
+        return not (answered or coming_now) and self._is_young(turn.question.time)
 
-    def _give_answer(self, turn: OpenTurn) -> None:
-        """Ask again where nothing has happened yet; else the asker is told, since nothing may happen twice."""
-        if not self._had_effects(turn):
-            logger.info("run %s was interrupted before its answer: asking again", turn.turn_id)
-            self._dispatcher.ask_again(turn.question, retry_of=turn.turn_id)
-            return
+    def _had_effects(self, turn: OpenTurn, coming: Iterable[StoredSend]) -> bool:
+        """Whether something was or will be said, or a tool began whose effects nobody can look up.
+
+        What tools say is known from their sends.
+        """
+        if any(send.state in ON_WIRE for send in turn.sends) or any(send.turn_id == turn.turn_id for send in coming):
+            return True
+        tools = [self._toolset.get(name) for name in turn.started]
+        return any(tool is None or (tool.may_have_happened and Speaker not in tool.needs) for tool in tools)
+
+    async def _apologise(self, turn: OpenTurn) -> None:
         logger.info("run %s was interrupted in the middle of its work: telling the asker", turn.turn_id)
         question = turn.question
         quote = (Quote(question.message_id),) if question.conversation.is_group and question.message_id else ()
         action = SendMessage(question.conversation, (*quote, Text(SORRY)))
-        self._outbox.post(action, turn_id=turn.turn_id, final=True)
-
-    def _had_effects(self, turn: OpenTurn) -> bool:
-        """Whether something was said, or a tool began whose effects nobody can look up (what speaks is in `sends`)."""
-        if any(send.state in ON_WIRE for send in turn.sends):
-            return True
-        tools = [self._toolset.get(name) for name in turn.started]
-        return any(tool is None or (tool.may_have_happened and Speaker not in tool.needs) for tool in tools)
+        send = self._outbox.prepare(action, turn_id=turn.turn_id, final=True)
+        queued = SendQueued(
+            send_id=send.send_id, turn_id=send.turn_id, action=send.action, final=send.final, at=send.at
+        )
+        await self._store.commit(self._close(turn), queued)
+        self._outbox.resume(send)
 
     def _is_young(self, time: float) -> bool:
         return self._clock.now() - time < YOUNG

@@ -16,16 +16,17 @@ from bot.domain.actions import Receipt, SendSegment
 from bot.domain.chat import AssistantMessage, Message, UserMessage
 from bot.domain.errors import InvalidArguments, ToolDenied
 from bot.domain.events import Conversation, Identity, MessageReceived, NotAConversation
-from bot.domain.journal import RunResumed, RunSuspended, Suspended, TurnClosed, TurnOpened
+from bot.domain.journal import OpenTurn, RunResumed, RunSuspended, Suspended, TurnClosed, TurnOpened
 from bot.domain.ports import Clock, Ids, Speaker, Store
 from bot.domain.run import Asker, Outcome, Stop, SuspendedRun
 from bot.domain.suspension import Decision
+from bot.domain.trace import current_run
 from bot.engine import Engine, Run, RunState
 from bot.history import History
 from bot.perception import Perception
 from bot.policy.permission import may_write_to
 from bot.policy.repetition import already_said
-from bot.prompt.compose import system_prompt, transcript, user_message
+from bot.prompt.compose import Question, system_prompt, transcript, user_message
 
 logger = logging.getLogger(__name__)
 
@@ -127,15 +128,25 @@ class Turns:
                 del self._waiting[turn_id]
                 self._store.put(RunResumed(turn_id), self._closed(turn_id, RunState().outcome(Stop.STOPPED), ()))
 
-    async def take(self, message: MessageReceived, *, retry_of: str = "") -> None:
-        """Answer one message. Only a cancellation gets out; what was said until then stays in the history."""
+    def give_up(self, turn: OpenTurn) -> None:
+        """Close a turn of an earlier process that is not tried again after all; it leaves nothing behind."""
+        self._store.put(self._closed(turn.turn_id, RunState().outcome(Stop.STOPPED), ()))
+
+    async def take(self, message: MessageReceived, *, retry: OpenTurn | None = None) -> None:
+        """Answer one message. Only a cancellation gets out; what was said until then stays in the history.
+
+        A `retry` takes the place of the turn it repeats, with the same words for the model and in one commit, so that
+        there is one of them in the history, and one left open, whenever the process ends.
+        """
         where = message.conversation
-        question = await self._perception.perceive(message)
+        question = Question(message) if retry else await self._perception.perceive(message)
         await self._history.load(where)
-        user = user_message(question, self._history.take_overheard(where))
+        user = retry.user if retry else user_message(question, self._history.take_overheard(where))
         run, speaker = self._prepare(message, user)
-        opened = TurnOpened(turn_id=run.id, question=message, user=user, at=self._clock.now(), retry_of=retry_of)
-        await self._store.commit(opened)
+        repeated = retry.turn_id if retry else ""
+        opened = TurnOpened(turn_id=run.id, question=message, user=user, at=self._clock.now(), retry_of=repeated)
+        replaced = [self._closed(repeated, RunState().outcome(Stop.INTERRUPTED), ())] if retry else []
+        await self._store.commit(*replaced, opened)
         state = RunState()
         await self._finish(message, user, run, state, speaker, self._engine.run(run, state))
 
@@ -207,6 +218,7 @@ class Turns:
     def _prepare(self, message: MessageReceived, user: UserMessage, *, run_id: str = "") -> tuple[Run, TurnSpeaker]:
         where, sender = message.conversation, message.sender
         run_id = run_id or self._ids.trace()
+        current_run.set(run_id)  # for the rest of this lane's task
         system = system_prompt(self._persona.prompt, name=self._persona.name, conversation=where)
         asker = Asker(sender.user_id, sender.name, sender.role, is_owner=sender.user_id in self._owners)
         speaker = TurnSpeaker(self._delivery, run_id, asker, where)

@@ -20,6 +20,7 @@ from bot.domain.errors import ConfigError, Problem
 from config import sources, values
 
 DEFAULT_PERSONA = Path(__file__).parent / "personas" / "default.md"
+DEFAULT_STORE = "sqlite+aiosqlite:///data/frostagent.db"
 WEAK_TOKEN = 8
 
 PLACEHOLDER = re.compile(
@@ -46,6 +47,7 @@ FilePath = Annotated[Path, BeforeValidator(values.path)]
 Mode = Literal["reverse", "forward"]
 MediaSend = Literal["base64", "file"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
+LogFormat = Literal["console", "json"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,13 @@ class Settings(BaseSettings):
     coder_api_key: Secret = SecretStr("")
     coder_model: str = ""
 
+    store_url: Annotated[SecretStr, AfterValidator(values.database)] = SecretStr(DEFAULT_STORE)
+    store_keep_days: Annotated[int, BeforeValidator(values.whole(0, 36_500))] = 90
+    store_keep_messages: Annotated[int, BeforeValidator(values.whole(0, 10**12))] = 1_000_000
+
+    web_host: Host = "127.0.0.1"
+    web_port: Annotated[int, BeforeValidator(values.whole(0, 65535))] = 8080
+
     tools_mirrors: Annotated[dict[str, str], BeforeValidator(values.mirrors)] = Field(default_factory=dict)
 
     media_dir: FilePath = Path("data/media")
@@ -95,6 +104,8 @@ class Settings(BaseSettings):
     log_level: Annotated[
         LogLevel, BeforeValidator(values.one_of("DEBUG", "INFO", "WARNING", "ERROR", warn="WARNING"))
     ] = "INFO"
+    log_format: Annotated[LogFormat, BeforeValidator(values.one_of("console", "json"))] = "console"
+    log_content: Annotated[bool, BeforeValidator(values.switch)] = False
 
     @classmethod
     def settings_customise_sources(cls, *_: Any, **by_name: Any) -> tuple[PydanticBaseSettingsSource, ...]:

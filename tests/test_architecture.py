@@ -28,6 +28,8 @@ Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 FREE_TESTS = {
     "tests/test_architecture.py": "tests the tree itself",
+    "tests/test_deploy.py": "tests the Dockerfile and the compose files",
+    "tests/test_documents.py": "tests the commands in README, docs and CONTRIBUTING",
     "tests/test_env_example.py": "tests .env.example",
 }
 FREE_FOLDERS = ("tests/e2e/", "tests/bench/", "tests/data/")

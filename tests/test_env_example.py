@@ -70,8 +70,14 @@ def test_the_defaults_the_example_shows_are_the_real_ones() -> None:
         "ONEBOT_PORT",
         "BOT_NAME",
         "BOT_MAX_STEPS",
+        "STORE_KEEP_DAYS",
+        "STORE_KEEP_MESSAGES",
         "MEDIA_DIR",
         "MEDIA_SEND",
+        "WEB_HOST",
+        "WEB_PORT",
         "LOG_LEVEL",
+        "LOG_FORMAT",
     )
     assert {name: example()[name] for name in shown} == {name: str(getattr(Settings(), name.lower())) for name in shown}
+    assert example()["STORE_URL"] == Settings().store_url.get_secret_value()

@@ -10,7 +10,7 @@ import contextlib
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 
 import aiohttp
@@ -116,15 +116,15 @@ class OpenAIModel:
         """
         counted = self._stream_options  # as it was when we asked: requests run side by side
         try:
-            answer = await self._ask(request, stream_options=counted)
+            answer, first_token = await self._ask(request, stream_options=counted)
         except ModelError as error:
             if not counted or error.status not in {400, 422} or "stream_options" not in str(error):
                 raise
             self._stream_options = False
-            answer = await self._ask(request, stream_options=False)
-        return read_answer(answer, origin=self._origin, new_id=self._new_id)
+            answer, first_token = await self._ask(request, stream_options=False)
+        return replace(read_answer(answer, origin=self._origin, new_id=self._new_id), first_token=first_token)
 
-    async def _ask(self, request: ModelRequest, *, stream_options: bool) -> Answer:
+    async def _ask(self, request: ModelRequest, *, stream_options: bool) -> tuple[Answer, float | None]:
         body = write_request(request, origin=self._origin, dialect=self._dialect, stream_options=stream_options)
         reader = AnswerReader()
         deadline = _Deadline(self._timeouts)
@@ -135,7 +135,7 @@ class OpenAIModel:
             if not (reader.is_complete or reader.is_done):
                 reason = deadline.explain() if deadline.timer.expired() else _explain(error)
                 raise ModelTransport(clean(f"{self.name}: {reason}")) from error
-        return reader.finish()
+        return reader.finish(), deadline.first_token
 
     async def _exchange(self, body: bytes, reader: AnswerReader, deadline: _Deadline) -> None:
         async with self._session.post(
@@ -176,13 +176,17 @@ class _Deadline:
     def __init__(self, timeouts: Timeouts) -> None:
         self._loop = asyncio.get_running_loop()
         self._timeouts = timeouts
-        self._end = self._loop.time() + timeouts.total
+        self._start = self._loop.time()
+        self._end = self._start + timeouts.total
         self._heard = False
-        self.timer = asyncio.timeout_at(min(self._loop.time() + timeouts.first_byte, self._end))
+        self.first_token: float | None = None  # seconds
+        self.timer = asyncio.timeout_at(min(self._start + timeouts.first_byte, self._end))
 
     def extend(self, reader: AnswerReader) -> None:
         """Bytes came: wait for more, but not long once the answer is there."""
         self._heard = True
+        if self.first_token is None and reader.has_begun:
+            self.first_token = self._loop.time() - self._start
         wait = self._timeouts.closing if reader.is_complete else self._timeouts.idle
         wait = FAREWELL if reader.is_done else wait
         self.timer.reschedule(min(self._loop.time() + wait, self._end))
@@ -197,6 +201,7 @@ class _Deadline:
 
 
 def _explain(error: BaseException) -> str:
-    """What went wrong on the line and what to check, and the library's own words."""
+    """What went wrong on the line and what to check, and the library's own words, unless they may quote the body."""
     reason = next((words for kind, words in REASONS if isinstance(error, kind)), "the connection failed")
-    return f"{reason} ({str(error) or type(error).__name__})"
+    words = "" if isinstance(error, aiohttp.ClientPayloadError) else str(error)
+    return f"{reason} ({words or type(error).__name__})"

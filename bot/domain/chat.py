@@ -123,7 +123,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A finished answer. `refusal` is the model's own refusal in words; `usage` is None when the vendor did not say."""
+    """A finished answer. `refusal` is the model's own refusal in words; `usage` is None when the vendor did not say.
+
+    `first_token` is in seconds from the request to the first piece of a streamed answer, None where it is not known.
+    """
 
     message: AssistantMessage
     finish: FinishReason
@@ -131,3 +134,4 @@ class Completion:
     refusal: str = ""
     model: str = ""
     response_id: str = ""
+    first_token: float | None = field(default=None, compare=False)

@@ -183,3 +183,9 @@ class Observer(Protocol):
     """Receives run events in order; must not raise and must not block."""
 
     def notice(self, event: RunEvent) -> None: ...
+
+
+class Witness(Protocol):
+    """Sees every entry on its way into the journal, in order; must not raise and must not block."""
+
+    def see(self, entry: Entry) -> None: ...

@@ -6,9 +6,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
+
+from bot.cli import go
 
 ROOT = Path(__file__).parents[2]
 CLEAN = {
@@ -132,3 +135,64 @@ def test_a_signal_ends_the_service_properly(tmp_path: Path, name: signal.Signals
     with serving(tmp_path) as (process, _):
         process.send_signal(name)
         assert process.wait(timeout=10) == 0
+
+
+def test_ctrl_c_while_it_is_still_being_imported_ends_it_without_a_word(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    done = run(tmp_path, "version")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+WORK = """
+import asyncio, threading
+from bot import cli
+
+class NoSignals(asyncio.SelectorEventLoop):
+    def add_signal_handler(self, *arguments):
+        raise NotImplementedError  # as on Windows
+
+async def work():
+    if {hangs}:
+        asyncio.get_running_loop().run_in_executor(None, threading.Event().wait)  # a look-up that never ends
+    try:
+        print("working", flush=True)
+        await asyncio.Event().wait()
+    finally:
+        print("ended")
+
+cli.LINGER = 0.2
+cli.fast_loop = lambda: {loop}
+cli.go(work)
+"""
+
+
+@pytest.mark.parametrize("loop", ["None", "NoSignals"])
+@pytest.mark.parametrize("hangs", [False, True])
+def test_ctrl_c_ends_the_work_properly_on_any_loop_and_with_a_thread_that_hangs(
+    tmp_path: Path, loop: str, hangs: bool
+) -> None:
+    script = [sys.executable, "-c", WORK.format(loop=loop, hangs=hangs)]
+    _, env, cwd = command(tmp_path)
+    with subprocess.Popen(
+        script, env=env, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8"
+    ) as process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "working\n"
+            process.send_signal(signal.SIGINT)
+            said, told = process.communicate(timeout=10)
+        finally:
+            process.kill()
+    assert (process.returncode, said, told) == (0, "ended\n", "")
+
+
+def test_it_can_run_in_a_thread_which_gets_no_signals() -> None:
+    done: list[bool] = []
+
+    async def work() -> None:
+        done.append(True)
+
+    thread = threading.Thread(target=go, args=(work,))
+    thread.start()
+    thread.join(timeout=10)
+    assert done == [True]

@@ -50,6 +50,7 @@ async def test_an_event_delivered_twice_is_answered_once() -> None:
         await house.take(message, message)
         await house.take(message)
         assert house.transport.texts == ["hello"]
+        assert house.dispatcher.duplicates == 2
 
 
 async def test_messages_without_a_usable_id_are_all_answered() -> None:

@@ -47,8 +47,10 @@ async def test_lanes_do_not_wait_for_each_other() -> None:
         await done.wait()
         await asyncio.sleep(0)
         assert lanes.waiting >= 1
+        assert lanes.active >= 1
         gate.set()
         await lanes.wait_idle()
+        assert lanes.active == 0
 
 
 async def test_a_full_lane_takes_no_more() -> None:

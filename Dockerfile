@@ -1,0 +1,33 @@
+# FrostAgent. The first stage installs, the second one is what runs: no compiler, no pip, not root, one volume.
+# `make image` performs the first stage without an engine and measures what it installs.
+ARG PYTHON=3.11
+
+FROM python:${PYTHON}-slim-bookworm AS build
+# EXTRAS=postgres adds the driver for PostgreSQL.
+ARG EXTRAS=""
+ENV VENV=/opt/frostagent PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
+WORKDIR /src
+COPY requirements.txt ./
+RUN python -m venv --without-pip "$VENV" && pip --python "$VENV/bin/python" install -r requirements.txt
+COPY pyproject.toml README.md LICENSE ./
+COPY adapters ./adapters
+COPY bot ./bot
+COPY config ./config
+COPY tools ./tools
+RUN pip --python "$VENV/bin/python" install --constraint requirements.txt ".${EXTRAS:+[$EXTRAS]}"
+
+FROM python:${PYTHON}-slim-bookworm
+RUN pip uninstall --yes --root-user-action ignore pip setuptools wheel \
+    && groupadd --gid 1000 frost \
+    && useradd --uid 1000 --gid frost --home-dir /app --no-create-home --shell /usr/sbin/nologin frost \
+    && install -d -o frost -g frost /app /app/data
+COPY --from=build /opt/frostagent /opt/frostagent
+ENV PATH=/opt/frostagent/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+WORKDIR /app
+COPY .env.example ./
+USER 1000:1000
+VOLUME /app/data
+EXPOSE 6199
+HEALTHCHECK --interval=30s --timeout=5s --start-period=30s --retries=3 \
+    CMD python -c "import http.client, os, sys; port = int(os.environ.get('WEB_PORT') or 8080); port or sys.exit(); c = http.client.HTTPConnection('127.0.0.1', port, timeout=4); c.request('GET', '/healthz'); sys.exit(c.getresponse().status != 200)"
+ENTRYPOINT ["python", "-m", "bot"]

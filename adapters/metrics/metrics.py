@@ -1,0 +1,180 @@
+"""The instruments, in a registry of their own, and what each fact adds to them.
+
+Every label has few values, known beforehand: names of tools, outcomes, kinds of events. A name that a model made up
+counts as `unknown`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import fields
+from typing import Final, TypeVar, assert_never, get_args
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    GCCollector,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
+
+from adapters.metrics.vitals import Vitals, VitalsCollector
+from bot.domain.chat import Usage
+from bot.domain.events import Event, Identity
+from bot.domain.journal import (
+    Entry,
+    MessageObserved,
+    MessageOverheard,
+    SendChanged,
+    SendQueued,
+    SendState,
+    TurnOpened,
+)
+from bot.domain.ports import Clock
+from bot.domain.run import RunEvent, RunFinished, StepFinished, Stop, ToolFinished
+
+UNKNOWN: Final = "unknown"
+MAX_OPEN: Final = 10_000  # questions that wait for their turn, sends on the wire: far more than there ever are
+
+# Upper bounds in seconds. A model takes seconds, a tool or a send fractions of one; queues and time-outs are longer.
+MODEL_SECONDS: Final = (0.1, 0.25, 0.5, 1, 2, 3, 5, 8, 13, 20, 30, 60, 120)
+RUN_SECONDS: Final = (0.25, 0.5, 1, 2, 3, 5, 8, 13, 20, 30, 60, 120, 300)
+WIRE_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+Key = TypeVar("Key")
+
+without_created: Callable[[], None] = disable_created_metrics
+"""No second line for each counter that says since when it counts: nobody asks for it. (For the whole library.)"""
+
+TOKENS: Final = ("prompt", "completion", "cached")
+
+
+class Metrics:
+    """All counters and histograms; `notice` fits `Observer`, `see` fits `Witness`.
+
+    `tools` are the names of the tools there are.
+    """
+
+    def __init__(self, *, tools: Collection[str], clock: Clock) -> None:
+        without_created()
+        self._tools_known = frozenset(tools)
+        self._clock = clock
+        self._taken: dict[Identity, float] = {}
+        self._on_wire: dict[str, float] = {}
+        self.registry = registry = CollectorRegistry()
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=registry)
+
+        def counter(name: str, what: str, *labels: str) -> Counter:
+            return Counter(f"frostagent_{name}", what, labels, registry=registry)
+
+        def seconds(name: str, what: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
+            return Histogram(f"frostagent_{name}_seconds", what, labels, registry=registry, buckets=buckets)
+
+        self._runs = counter("runs", "Runs that ended, by how they ended.", "outcome")
+        self._steps = counter("steps", "Steps: model requests of runs that were answered.")
+        self._tool_calls = counter("tool_calls", "Tool calls that have their result.", "tool", "outcome")
+        self._requests = counter(
+            "model_requests", "Requests to a model, each attempt counted: ok, or why not.", "endpoint", "outcome"
+        )
+        self._tokens = counter("tokens", "Tokens as the models counted them; cached ones are prompt too.", "kind")
+        self._cost = counter("cost", "What the models said their answers cost, in their own currency.")
+        self._events = counter("events", "Events that OneBot servers sent.", "kind")
+        self._sends = counter("sends", "States that sends came into.", "state")
+        self._queue = seconds("queue", "From a question's arrival to the beginning of its turn.", WIRE_SECONDS)
+        self._first_token = seconds(
+            "first_token",
+            "From a model request to the first piece of its answer; to all of it where unknown.",
+            MODEL_SECONDS,
+        )
+        self._run = seconds("run", "From the beginning of a run to its end.", RUN_SECONDS)
+        self._tool = seconds("tool", "From a tool call to its result.", WIRE_SECONDS, "tool")
+        self._send = seconds("send", "From a send's turn to what became of it.", WIRE_SECONDS)
+        # Children that exist from the start show as zero, not as missing; and those of the hot path are at hand.
+        self._by_event = {kind: self._events.labels(kind) for kind in kinds_of(Event)}
+        self._by_state = {state: self._sends.labels(state) for state in SendState}
+        self._by_token = {kind: self._tokens.labels(kind) for kind in TOKENS}
+        self._by_outcome = {stop: self._runs.labels(stop) for stop in Stop}
+
+    def render(self) -> bytes:
+        """Everything, in Prometheus' text format (0.0.4)."""
+        return generate_latest(self.registry)
+
+    def watch(self, look: Callable[[], Vitals]) -> None:
+        """Show what is looked at when somebody asks; once."""
+        self.registry.register(VitalsCollector(look))
+
+    # --- facts ------------------------------------------------------------------------------------
+
+    def notice(self, event: RunEvent) -> None:
+        """What a run tells."""
+        match event:
+            case RunFinished(outcome=outcome):
+                self._by_outcome[outcome.stop].inc()
+                self._run.observe(event.seconds)
+            case StepFinished():
+                self._steps.inc()
+            case ToolFinished(call=call, code=code):
+                tool = call.name if call.name in self._tools_known else UNKNOWN
+                self._tool_calls.labels(tool, code.removeprefix("TOOL_").lower()).inc()
+                self._tool.labels(tool).observe(event.seconds)
+            case _:
+                pass
+
+    def see(self, entry: Entry) -> None:
+        """What is written down."""
+        match entry:
+            case MessageObserved(message=message, overheard=False):
+                self._start(self._taken, message.identity)
+            case MessageOverheard(message=message):
+                self._taken.pop(message.identity, None)
+            case TurnOpened(question=question):
+                self._stop(self._taken, question.identity, self._queue)
+            case SendQueued(send_id=send_id, state=state) | SendChanged(send_id=send_id, state=state):
+                self._by_state[state].inc()
+                match state:
+                    case SendState.SENDING:
+                        self._start(self._on_wire, send_id)
+                    case SendState.CONFIRMED | SendState.REFUSED | SendState.UNKNOWN:
+                        self._stop(self._on_wire, send_id, self._send)
+                    case SendState.QUEUED | SendState.WITHDRAWN | SendState.DROPPED:
+                        self._on_wire.pop(send_id, None)
+                    case _:
+                        assert_never(state)
+            case _:
+                pass
+
+    def event(self, kind: str) -> None:
+        """A OneBot server sent an event of this kind."""
+        self._by_event[kind].inc()
+
+    def asked(self, endpoint: str, outcome: str) -> None:
+        """A model request ended: `ok`, a `ModelError`'s kind, cancelled or crashed."""
+        self._requests.labels(endpoint, outcome).inc()
+
+    def answered(self, usage: Usage | None, first_token: float) -> None:
+        """A model answered: what it says it took, and the seconds to its first token."""
+        self._first_token.observe(first_token)
+        if usage is not None:
+            for kind in TOKENS:
+                self._by_token[kind].inc(max(0, getattr(usage, kind)))
+            self._cost.inc(max(0.0, usage.cost or 0.0))
+
+    def _start(self, since: dict[Key, float], key: Key) -> None:
+        if len(since) >= MAX_OPEN:
+            since.clear()  # only what can never end stays: a missing time is better than a growing table
+        since[key] = self._clock.monotonic()
+
+    def _stop(self, since: dict[Key, float], key: Key, into: Histogram) -> None:
+        started = since.pop(key, None)
+        if started is not None:
+            into.observe(self._clock.monotonic() - started)
+
+
+def kinds_of(union: object) -> tuple[str, ...]:
+    """The `type` of each member of a union of the domain."""
+    members = [{field.name: field.default for field in fields(member)} for member in get_args(union)]
+    return tuple(str(member["type"]) for member in members)

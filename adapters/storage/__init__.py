@@ -1,0 +1,5 @@
+"""The journal in an SQL database: SQLite unless STORE_URL names PostgreSQL. Begin with store.py.
+
+tables.py says what is kept, rows.py how an entry becomes rows, batches.py writes them (in a thread), writer.py
+decides when (in the event loop), reads.py brings them back.
+"""

@@ -1,0 +1,200 @@
+"""Entries into the database, many in one transaction. Runs in the one thread that writes.
+
+Invariant: an entry is written wholly or not at all, and never twice. Where the connection is lost during a commit, the
+server is asked what became of it before anything else is written (PostgreSQL; SQLite leaves no such doubt).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, TypeAlias, TypeVar
+
+from sqlalchemy import Connection, text
+
+from adapters.storage.database import Database
+from adapters.storage.failures import Fault, Unusable, fault, words
+from adapters.storage.rows import Row, rows
+from adapters.storage.statements import Statement, compiled
+from bot.domain.errors import ConfigError
+from bot.domain.journal import Entry
+
+Put: TypeAlias = tuple[Entry, float]
+"""An entry, and when it was put."""
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """How far a batch came: its first `done` entries are settled, those at the places `bad` can never be written.
+
+    `failure` says why it went no further; empty where it is done.
+    """
+
+    done: int
+    bad: tuple[int, ...] = ()
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Doubt:
+    """A transaction whose commit was not answered: its number on the server, and how many entries it holds."""
+
+    number: str
+    entries: int
+
+
+class Batches:
+    """Writes into a database; connects when there is something to do, and again after every failure.
+
+    `stamp` names what is put aside: the time as part of a file name.
+    """
+
+    def __init__(self, database: Database, *, stamp: Callable[[], str]) -> None:
+        self._database = database
+        self._stamp = stamp
+        self._connection: Connection | None = None
+        self._sql: dict[Statement, str] = {}
+        self._doubt: _Doubt | None = None
+        self._damage = ""
+
+    def condemn(self, reason: str) -> None:
+        """A read found the file damaged: the next batch will begin a new one. May be called from any thread."""
+        self._damage = reason
+
+    def open(self) -> str:
+        """Connect for the first time; why that is not possible now, if so. Raises ConfigError where it never is."""
+        try:
+            self._connected()
+        except ConfigError:
+            raise
+        except Exception as error:
+            logger.debug("the database cannot be opened", exc_info=True)
+            return self._failed(error)
+        return ""
+
+    def write(self, batch: Sequence[Put]) -> Written:
+        """Write the entries in order; one that can never be written is set apart and told to the log.
+
+        An empty batch only tries whether the database can be used.
+        """
+        done = 0
+        try:
+            done = self._written_after_all()
+            self._transact(batch[done:])
+        except Exception as error:
+            logger.debug("a batch cannot be written", exc_info=True)
+            if fault(error) is Fault.ENTRY:
+                return self._write_each(batch, done)
+            return Written(done, failure=self._failed(error))
+        return Written(len(batch))
+
+    def run(self, job: Callable[[Connection], T]) -> T:
+        """Do something else in a transaction. Raises what the job or the database raises."""
+        try:
+            with self._connected().begin():
+                return job(self._connected())
+        except Exception as error:
+            if fault(error) is not Fault.ENTRY:
+                self._failed(error)
+            raise
+
+    def close(self) -> None:
+        """Give the connection back; what it was doing is rolled back."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.invalidate()
+            connection.close()
+
+    def _write_each(self, batch: Sequence[Put], done: int) -> Written:
+        """Each entry in a transaction of its own, because one of them is at fault."""
+        bad: list[int] = []
+        for place in range(done, len(batch)):
+            try:
+                self._transact([batch[place]])
+            except Exception as error:
+                logger.debug("an entry cannot be written", exc_info=True)
+                if fault(error) is not Fault.ENTRY:
+                    return Written(place, tuple(bad), self._failed(error))
+                bad.append(place)
+                logger.warning("a %s cannot be stored, and is lost: %s", batch[place][0].type, words(error))
+        return Written(len(batch), tuple(bad))
+
+    def _transact(self, batch: Sequence[Put]) -> None:
+        """All of these entries in one transaction, or none."""
+        planned = sorted((row for put in batch for row in rows(*put)), key=_place)
+        driver = self._connected().connection
+        if not planned:
+            return
+        cursor: Any = driver.cursor()
+        try:
+            if self._database.is_sqlite:
+                cursor.execute("BEGIN IMMEDIATE")
+            for statement, group in groupby(planned, key=_statement):
+                _execute(cursor, self._sql[statement], [parameters for _, parameters in group])
+            if not self._database.is_sqlite:
+                cursor.execute("SELECT pg_current_xact_id()::text")
+                self._doubt = _Doubt(cursor.fetchone()[0], len(batch))
+            driver.commit()
+        except Exception as error:
+            if fault(error) is Fault.ENTRY:
+                self._doubt = None
+                driver.rollback()
+            raise
+        self._doubt = None
+        cursor.close()
+
+    def _written_after_all(self) -> int:
+        """How many entries the commit has written that was not answered; none where there is no such doubt."""
+        doubt = self._doubt
+        if doubt is None:
+            return 0
+        with self._connected().begin():
+            status = self._connected().scalar(
+                text("SELECT pg_xact_status(CAST(:number AS xid8))"), {"number": doubt.number}
+            )
+        if status == "in progress":
+            raise Unusable("the server has not yet decided about an earlier commit")
+        self._doubt = None
+        return doubt.entries if status == "committed" else 0
+
+    def _connected(self) -> Connection:
+        if self._damage:
+            raise Unusable(self._damage)
+        if self._connection is None:
+            self._connection = self._database.connect()
+            self._sql = compiled(self._database.dialect)
+        return self._connection
+
+    def _failed(self, error: Exception) -> str:
+        """Let go of the connection, and of a damaged file; the failure in words for the operator."""
+        try:
+            self.close()
+            if self._damage or fault(error) is Fault.DAMAGE:
+                aside = self._database.put_aside(self._stamp())
+                self._damage = ""
+                return f"{words(error)}; it was moved to {aside}, and a new one is begun"
+        except Exception as another:
+            logger.exception("the database cannot even be closed")
+            return words(another)
+        return words(error)
+
+
+def _execute(cursor: Any, sql: str, parameters: list[dict[str, Any]]) -> None:
+    if len(parameters) == 1:
+        cursor.execute(sql, parameters[0])
+    else:
+        cursor.executemany(sql, parameters)
+
+
+def _place(row: Row) -> int:
+    return row[0] // 10
+
+
+def _statement(row: Row) -> Statement:
+    return row[0]

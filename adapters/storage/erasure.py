@@ -1,0 +1,103 @@
+"""Forgetting: what a person said, or was said in a group, leaves every table, and its bytes leave the file. Blocks.
+
+A person's words are their messages, the turns they asked for, and the turns that read them: whatever is rendered names
+everybody as `name(number)` (bot/prompt/render.py). What the model made of them in its later words cannot be found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Table, delete, or_, select, text, update
+
+from adapters.storage.database import Database
+from adapters.storage.rows import SEGMENTS
+from adapters.storage.tables import BY_TURN, messages, metadata, sends, turns, usage, windows
+from bot.domain import codec
+from bot.domain.segments import Mention, Segment
+
+TRIES = 100  # to empty the write-ahead log, while somebody reads
+
+
+@dataclass(frozen=True, slots=True)
+class _Whose:
+    """What is to go: all of these conversations, and besides these rows elsewhere."""
+
+    conversations: str
+    messages: tuple[ColumnElement[bool], ...] = ()
+    turns: tuple[ColumnElement[bool], ...] = ()
+    usage: tuple[ColumnElement[bool], ...] = ()
+
+
+def forget_user(database: Database, user: int) -> dict[str, int]:
+    """Erase a person; how many rows of each table went. Raises ConfigError, and the driver's errors."""
+    named = f"%({user})%"
+    whose = _Whose(
+        f"%:private:{user}",
+        messages=(messages.c.sender == user,),
+        turns=(turns.c.asker == user, turns.c.user.like(named), turns.c.round.like(named)),
+        usage=(usage.c.asker == user,),
+    )
+    with database.connect() as connection:
+        with connection.begin():
+            gone = _erase(connection, whose)
+            _erase_names(connection, user)
+        _compact(connection)
+    return gone
+
+
+def forget_group(database: Database, group: int) -> dict[str, int]:
+    """Erase a group, for every account of the bot; how many rows of each table went. Raises as `forget_user`."""
+    with database.connect() as connection:
+        with connection.begin():
+            gone = _erase(connection, _Whose(f"%:group:{group}"))
+        _compact(connection)
+    return gone
+
+
+def _erase(connection: Connection, whose: _Whose) -> dict[str, int]:
+    def rows(table: Table, *more: ColumnElement[bool]) -> ColumnElement[bool]:
+        return or_(table.c.conversation.like(whose.conversations), *more)
+
+    their_turns = rows(turns, *whose.turns)
+    turn_ids = select(turns.c.turn_id).where(their_turns)
+    conditions = {
+        **{table: table.c.turn_id.in_(turn_ids) for table in BY_TURN},
+        usage: rows(usage, usage.c.turn_id.in_(turn_ids), *whose.usage),
+        sends: rows(sends, sends.c.turn_id.in_(turn_ids)),
+        messages: rows(messages, *whose.messages),
+        windows: rows(windows),
+        turns: their_turns,  # last: the others ask it which turns
+    }
+    return {table.name: connection.execute(delete(table).where(rows)).rowcount for table, rows in conditions.items()}
+
+
+def _erase_names(connection: Connection, user: int) -> None:
+    """What others called them when they mentioned them."""
+    query = select(messages.c.id, messages.c.segments).where(messages.c.segments.like(f'%"user_id":{user},%'))
+    for row_id, segments in connection.execute(query).all():
+        nameless = tuple(_nameless(segment, user) for segment in codec.read(SEGMENTS, segments))
+        connection.execute(
+            update(messages).where(messages.c.id == row_id).values(segments=codec.write(SEGMENTS, nameless))
+        )
+
+
+def _nameless(segment: Segment, user: int) -> Segment:
+    return replace(segment, name="") if isinstance(segment, Mention) and segment.user_id == user else segment
+
+
+def _compact(connection: Connection) -> None:
+    """Write the tables anew, so that nothing is left of deleted rows in free space or in the write-ahead log."""
+    driver: Any = connection.connection.driver_connection
+    if connection.dialect.name == "sqlite":
+        driver.execute("VACUUM").close()
+        for _ in range(TRIES):
+            busy, *_pages = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            if not busy:
+                break
+        return
+    connection.rollback()
+    alone = connection.execution_options(isolation_level="AUTOCOMMIT")
+    for table in metadata.sorted_tables:
+        alone.execute(text(f"VACUUM FULL {table.name}"))

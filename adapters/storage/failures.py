@@ -1,0 +1,56 @@
+"""What a database's refusal means: the entry is at fault, the file is damaged, or the place does not work just now.
+
+Errors are told apart by their class names, which PEP 249 gives every driver, so that none needs to be installed.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+from bot.domain.errors import ConfigError
+
+SQLITE_CORRUPT = 11  # "database disk image is malformed"
+SQLITE_NOTADB = 26  # "file is not a database"
+
+OF_THE_VALUES = {"DataError", "IntegrityError"}
+OF_ONE_VALUE = ("binding parameter", "cannot adapt")  # the drivers' words for a value of a type they do not know
+DRIVERS = {"sqlite3", "psycopg", "sqlalchemy"}
+
+
+class Unusable(Exception):
+    """The database cannot be used at the moment; our own finding, not a driver's."""
+
+
+class Fault(Enum):
+    """What is to blame: the ENTRY (it will never go in), DAMAGE to the file, or an OUTAGE that may pass."""
+
+    ENTRY = auto()
+    DAMAGE = auto()
+    OUTAGE = auto()
+
+
+def fault(error: Exception) -> Fault:
+    """What this error says of the write that it ended."""
+    cause = _original(error)
+    if getattr(cause, "sqlite_errorcode", 0) & 0xFF in {SQLITE_CORRUPT, SQLITE_NOTADB}:
+        return Fault.DAMAGE
+    if {kind.__name__ for kind in type(cause).__mro__} & OF_THE_VALUES:
+        return Fault.ENTRY
+    if isinstance(cause, OSError | Unusable | ConfigError) or _is_of_a_driver(cause):
+        return Fault.ENTRY if any(blame in str(cause) for blame in OF_ONE_VALUE) else Fault.OUTAGE
+    return Fault.ENTRY  # a number or a letter that fits nowhere: OverflowError, UnicodeEncodeError, ValueError ...
+
+
+def words(error: Exception) -> str:
+    """The error in one line for the operator, without the statement and its values."""
+    lines = str(_original(error)).strip().splitlines()
+    return lines[0][:300] if lines else type(error).__name__
+
+
+def _original(error: Exception) -> BaseException:
+    """The driver's own error inside SQLAlchemy's."""
+    return getattr(error, "orig", None) or error
+
+
+def _is_of_a_driver(error: BaseException) -> bool:
+    return any(kind.__module__.partition(".")[0] in DRIVERS for kind in type(error).__mro__)

@@ -1,0 +1,1 @@
+"""One module for each revision, oldest first; what is published is never changed."""

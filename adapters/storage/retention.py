@@ -1,0 +1,66 @@
+"""What is kept for how long: old rows go in small batches, so that nothing else waits for long.
+
+By age (STORE_KEEP_DAYS) goes everything; by number (STORE_KEEP_MESSAGES) only messages, the oldest first, never one
+that is still needed to know an event again. What a turn has made of them stays as long as the turn. Turns and sends
+are looked at in the order of their ids, which is that of their time: an index by time would cost every turn more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, delete, select
+
+from adapters.storage.reads import SEEN
+from adapters.storage.tables import BY_TURN, messages, sends, turns, usage
+
+DAY = 86_400.0
+ROWS = 500  # of one table in one transaction
+TURNS = 50  # in one transaction, with all that belongs to them
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How many days and how many messages are kept; 0 is without limit."""
+
+    days: int
+    messages: int
+
+    def surplus(self, connection: Connection, *, now: float) -> float:
+        """The time up to which there are more messages than are kept; 0 where there are not."""
+        if not self.messages:
+            return 0.0
+        # Over the index by time alone: the table itself may be hundreds of megabytes.
+        newest = select(messages.c.taken).order_by(messages.c.taken.desc()).offset(self.messages).limit(1)
+        return min(connection.scalar(newest) or 0.0, now - SEEN)
+
+    def sweep(self, connection: Connection, *, now: float, surplus: float) -> bool:
+        """Delete one batch of what is too old or too much; whether there may be more."""
+        horizon = now - self.days * DAY if self.days else 0.0
+        return (
+            _delete_messages(connection, max(horizon, surplus))
+            or _delete_sends(connection, horizon)
+            or _delete_turns(connection, horizon)
+        )
+
+
+def _delete_messages(connection: Connection, until: float) -> bool:
+    old = select(messages.c.id).where(messages.c.taken <= until).limit(ROWS)
+    return connection.execute(delete(messages).where(messages.c.id.in_(old))).rowcount > 0
+
+
+def _delete_sends(connection: Connection, horizon: float) -> bool:
+    first = select(sends.c.id, sends.c.queued).order_by(sends.c.id).limit(ROWS)
+    old = [row.id for row in connection.execute(first) if row.queued < horizon]
+    connection.execute(delete(sends).where(sends.c.id.in_(old)))
+    return bool(old)
+
+
+def _delete_turns(connection: Connection, horizon: float) -> bool:
+    """Closed turns and all that belongs to them; one left open is dealt with at the next start."""
+    first = select(turns.c.id, turns.c.turn_id, turns.c.opened).where(turns.c.closed.is_not(None))
+    old = [row for row in connection.execute(first.order_by(turns.c.id).limit(TURNS)) if row.opened < horizon]
+    for table in (*BY_TURN, usage):
+        connection.execute(delete(table).where(table.c.turn_id.in_([row.turn_id for row in old])))
+    connection.execute(delete(turns).where(turns.c.id.in_([row.id for row in old])))
+    return bool(old)

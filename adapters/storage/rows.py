@@ -1,0 +1,220 @@
+"""An entry of the journal -> the statements that write it, with their parameters. Pure.
+
+Raises what the values raise: text that is no Unicode cannot become JSON. Such an entry is the fault of its words, and
+is set apart by `batches.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, TypeAlias, assert_never
+
+from adapters.storage.statements import OVERHEARD, Statement
+from bot.domain import codec
+from bot.domain.actions import Attachment, SendSegment
+from bot.domain.chat import AssistantMessage, Message, ToolMessage, UserMessage
+from bot.domain.events import MessageReceived
+from bot.domain.journal import (
+    CallFinished,
+    CallStarted,
+    Entry,
+    MessageErased,
+    MessageObserved,
+    MessageOverheard,
+    RunResumed,
+    RunSuspended,
+    SendChanged,
+    SendQueued,
+    StepTaken,
+    TurnClosed,
+    TurnOpened,
+    WindowMoved,
+)
+from bot.domain.segments import Segment
+
+Row: TypeAlias = tuple[Statement, dict[str, Any]]
+
+MAX_SOURCE = 100_000  # characters of a medium inside a message: larger ones are not kept
+
+SEGMENTS = tuple[Segment, ...]
+SEND_SEGMENTS = tuple[SendSegment, ...]
+ROUND = tuple[Message, ...]
+
+
+def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
+    """The statements of an entry that was put at `taken`, in the order they must be executed."""
+    match entry:
+        case MessageObserved(message=message, overheard=overheard):
+            return ((Statement.ADD_MESSAGE, _message(message, taken, overheard=overheard)),)
+        case MessageOverheard(message=message):
+            # Written anew: its new id says when it was overheard, which may be after a turn had begun.
+            return (
+                (Statement.TAKE_BACK_MESSAGE, _place(message)),
+                (Statement.ADD_MESSAGE, _message(message, taken, overheard=True)),
+            )
+        case MessageErased(conversation=conversation, message_id=message_id):
+            place = {"conversation": str(conversation), "message_id": plain(message_id)}
+            return ((Statement.ERASE_MESSAGE, place),)
+        case WindowMoved(conversation=conversation, first_turn=turn_id):
+            return ((Statement.MOVE_WINDOW, {"conversation": str(conversation), "turn_id": turn_id}),)
+        case TurnOpened() | TurnClosed():
+            return _of_turn(entry)
+        case StepTaken() | CallStarted() | CallFinished():
+            return _of_step(entry, taken)
+        case SendQueued() | SendChanged():
+            return (_of_send(entry),)
+        case RunSuspended(turn_id=turn_id, state=state, expires=expires):
+            run = {"run_id": turn_id, "turn_id": turn_id, "state": plain(state), "expires": expires}
+            return ((Statement.SUSPEND_RUN, run),)
+        case RunResumed(turn_id=turn_id):
+            return ((Statement.RESUME_RUN, {"run_id": turn_id}),)
+        case _:
+            assert_never(entry)
+
+
+def plain(text: str) -> str:
+    """The text as a column takes it: PostgreSQL has no NUL. (In JSON it is written as an escape, and stays.)"""
+    return text.replace("\0", "�")
+
+
+def kept(segments: tuple[SendSegment, ...]) -> tuple[tuple[SendSegment, ...], bool]:
+    """The segments without media that are too large to keep, and whether they are still whole."""
+    small = tuple(
+        replace(segment, source="") if isinstance(segment, Attachment) and len(segment.source) > MAX_SOURCE else segment
+        for segment in segments
+    )
+    return small, small == segments
+
+
+def _place(message: MessageReceived) -> dict[str, Any]:
+    return {"conversation": str(message.conversation), "message_id": plain(message.message_id)}
+
+
+def _message(message: MessageReceived, taken: float, *, overheard: bool) -> dict[str, Any]:
+    return {
+        "conversation": str(message.conversation),
+        "via_group": message.conversation.via_group,
+        "message_id": plain(message.message_id),
+        "message_seq": plain(message.message_seq),
+        "self_id": message.self_id,
+        "sender": message.sender.user_id,
+        "nickname": plain(message.sender.nickname),
+        "card": plain(message.sender.card),
+        "role": message.sender.role,
+        "sub_type": plain(message.sub_type),
+        "group_name": plain(message.group_name),
+        "segments": codec.write(SEGMENTS, message.segments),
+        "time": message.time,
+        "taken": taken,
+        "overheard": overheard,
+    }
+
+
+def _of_turn(entry: TurnOpened | TurnClosed) -> tuple[Row, ...]:
+    match entry:
+        case TurnOpened(turn_id=turn_id, question=question):
+            place = _place(question)
+            turn = {
+                **place,
+                "turn_id": turn_id,
+                "asker": question.sender.user_id,
+                "question": codec.write(MessageReceived, question),
+                "user": codec.write(UserMessage, entry.user),
+                "opened": entry.at,
+                "retry_of": entry.retry_of,
+            }
+            if entry.retry_of:  # it reads what the turn before it has read, and nothing more
+                return ((Statement.OPEN_TURN, turn),)
+            return (
+                (Statement.CONSUME_MESSAGES, {**place, "turn_id": turn_id, "overheard": OVERHEARD}),
+                (Statement.MARK_READ, {"conversation": place["conversation"]}),
+                (Statement.OPEN_TURN, turn),
+            )
+        case TurnClosed(turn_id=turn_id, round=round_, usage=usage):
+            run = {
+                "run_id": turn_id,
+                "turn_id": turn_id,
+                "stop": str(entry.stop),
+                "error": plain(entry.error),
+                "steps": entry.steps,
+                "prompt": usage.prompt,
+                "completion": usage.completion,
+                "cached": usage.cached,
+                "reasoning": usage.reasoning,
+                "cost": usage.cost,
+            }
+            text = codec.write(ROUND, round_) if round_ else None
+            closed = {"turn_id": turn_id, "round": text, "at": entry.at}
+            return (Statement.CLOSE_RUN, run), (Statement.CLOSE_TURN, closed)
+        case _:
+            assert_never(entry)
+
+
+def _of_step(entry: StepTaken | CallStarted | CallFinished, taken: float) -> tuple[Row, ...]:
+    number: dict[str, Any] = {"turn_id": entry.turn_id, "step": entry.step}
+    match entry:
+        case StepTaken(message=message, usage=usage):
+            step = {
+                **number,
+                "message": codec.write(AssistantMessage, message),
+                "finish": str(entry.finish),
+                "model": plain(entry.model),
+                "seconds": entry.seconds,
+                "at": entry.at,
+            }
+            if usage is None:
+                return ((Statement.ADD_STEP, step),)
+            tokens = {
+                **number,
+                "model": step["model"],
+                "prompt": usage.prompt,
+                "completion": usage.completion,
+                "cached": usage.cached,
+                "reasoning": usage.reasoning,
+                "cost": usage.cost,
+                "at": entry.at,
+            }
+            return (Statement.ADD_STEP, step), (Statement.ADD_USAGE, tokens)
+        case CallStarted(call_id=call_id, name=name):
+            call = {**number, "call_id": plain(call_id), "name": plain(name), "started": taken}
+            return ((Statement.START_CALL, call),)
+        case CallFinished(result=result):
+            call = {
+                **number,
+                "call_id": plain(result.call_id),
+                "name": plain(result.name),
+                "result": codec.write(ToolMessage, result),
+                "code": entry.code,
+                "seconds": entry.seconds,
+            }
+            return ((Statement.FINISH_CALL, call),)
+        case _:
+            assert_never(entry)
+
+
+def _of_send(entry: SendQueued | SendChanged) -> Row:
+    match entry:
+        case SendQueued(action=action):
+            segments, whole = kept(action.segments)
+            return Statement.QUEUE_SEND, {
+                "send_id": entry.send_id,
+                "turn_id": entry.turn_id,
+                "conversation": str(action.conversation),
+                "via_group": action.conversation.via_group,
+                "segments": codec.write(SEND_SEGMENTS, segments),
+                "whole": whole,
+                "final": entry.final,
+                "state": str(entry.state),
+                "queued": entry.at,
+                "changed": entry.at,
+            }
+        case SendChanged():
+            return Statement.CHANGE_SEND, {
+                "send_id": entry.send_id,
+                "state": str(entry.state),
+                "at": entry.at,
+                "message_id": plain(entry.message_id),
+                "reason": plain(entry.reason),
+            }
+        case _:
+            assert_never(entry)

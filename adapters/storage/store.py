@@ -1,0 +1,154 @@
+"""The `Store` port on an SQL database: one task and one thread that write, two threads that read."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TypeVar
+
+from sqlalchemy import Connection
+
+from adapters.storage import reads
+from adapters.storage.batches import Batches
+from adapters.storage.database import READERS, Database, Migrate
+from adapters.storage.failures import Fault, fault, words
+from adapters.storage.retention import Retention
+from adapters.storage.writer import Writer
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.journal import Entry, MessageObserved, Recovery, Remembered
+from bot.domain.ports import Clock
+
+READING = 10.0  # seconds a read may take
+FIRST_SWEEP, SWEEPS, BETWEEN = 60.0, 3600.0, 0.05  # seconds: after the start, between two, between two batches of one
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+
+class SqlStore:
+    """The journal. Entries go through the writer; what is read is what was put before."""
+
+    def __init__(
+        self, *, database: Database, writer: Writer, batches: Batches, threads: Executor, clock: Clock
+    ) -> None:
+        self._database = database
+        self._writer = writer
+        self._batches = batches
+        self._threads = threads
+        self._clock = clock
+        # The conversations that may have a past; None while nobody has looked. A new one is not read about.
+        self._with_past: set[Conversation] | None = None
+
+    def put(self, *entries: Entry) -> None:
+        """Take entries; they are durable within 100 ms. Never waits, never raises."""
+        self._note(entries)
+        self._writer.put(*entries)
+
+    def _note(self, entries: tuple[Entry, ...]) -> None:
+        if self._with_past is not None:
+            for entry in entries:
+                if isinstance(entry, MessageObserved) and entry.overheard:
+                    self._with_past.add(entry.message.conversation)
+
+    async def commit(self, *entries: Entry) -> bool:
+        """Take entries and wait until they and all before them are durable; False where that cannot be promised."""
+        self._note(entries)
+        return await self._writer.commit(*entries)
+
+    async def remember(self, conversation: Conversation) -> Remembered:
+        """What the conversation's next prompt is made of; empty where it cannot be read."""
+        if self._with_past is not None and conversation not in self._with_past:
+            self._with_past.add(conversation)
+            return Remembered()
+        return await self._read(lambda connection: reads.remember(connection, conversation), Remembered())
+
+    async def find(self, conversation: Conversation, message_id: str) -> MessageReceived | None:
+        """The latest stored message of this id there, the bot's own included; None where it cannot be read."""
+        return await self._read(lambda connection: reads.find(connection, conversation, message_id), None)
+
+    async def recover(self) -> Recovery:
+        """What was left unfinished; empty where it cannot be read."""
+        now = self._clock.now()
+        self._with_past = await self._read(reads.conversations, None)
+        return await self._read(lambda connection: reads.recover(connection, now), Recovery())
+
+    async def tidy(self, retention: Retention, thread: Executor) -> None:
+        """Delete what is too old or too much, for ever, in small batches: others' entries are written in between."""
+        pause = FIRST_SWEEP
+        while True:
+            await self._clock.sleep(pause)
+            pause = SWEEPS
+            now = self._clock.now()
+            surplus = await self._read(partial(retention.surplus, now=now), 0.0)
+            sweep = partial(retention.sweep, now=now, surplus=surplus)
+            try:
+                while await asyncio.get_running_loop().run_in_executor(thread, self._batches.run, sweep):
+                    await self._clock.sleep(BETWEEN)
+            except Exception as error:
+                logger.info("old rows could not be deleted this time: %s", words(error))
+                logger.debug("deleting failed", exc_info=True)
+
+    async def _read(self, query: Callable[[Connection], T], nothing: T) -> T:
+        """What the query finds once all that was put is written; in trouble, what was written so far."""
+        await self._writer.commit()
+        if not self._database.ready:
+            return nothing
+
+        def read() -> T:
+            with self._database.reading() as connection:
+                return query(connection)
+
+        try:
+            async with asyncio.timeout(READING):
+                return await asyncio.get_running_loop().run_in_executor(self._threads, read)
+        except Exception as error:
+            logger.warning("the journal cannot be read: %s", words(error))
+            logger.debug("reading failed", exc_info=True)
+            if fault(error) is Fault.DAMAGE:
+                self._batches.condemn(words(error))
+                self._writer.retry()
+            return nothing
+
+
+@asynccontextmanager
+async def open_store(
+    url: str,
+    *,
+    keep_days: int,
+    keep_messages: int,
+    clock: Clock,
+    trouble: Callable[[str], None],
+    migrate: Migrate,
+) -> AsyncIterator[SqlStore]:
+    """The store behind a STORE_URL, while the block runs; at its end all that was put is written.
+
+    A database that cannot be used just now is told to `trouble`, and the store works from memory until it can. Raises
+    ConfigError for one that never can: a url that is none, a missing driver, a schema of a newer version. `migrate` is
+    `adapters.storage.migrate.migrate`, imported when it is called: Alembic is large and rarely needed.
+    """
+    database = Database(url, migrate=migrate)
+    batches = Batches(database, stamp=lambda: time.strftime("%Y%m%d-%H%M%S", time.localtime(clock.now())))
+    with ThreadPoolExecutor(1, "store-writer") as thread, ThreadPoolExecutor(READERS, "store-reader") as threads:
+        loop = asyncio.get_running_loop()
+        writer = Writer(batches=batches, thread=thread, clock=clock, trouble=trouble, place=database.place)
+        store = SqlStore(database=database, writer=writer, batches=batches, threads=threads, clock=clock)
+        try:
+            if reason := await loop.run_in_executor(thread, batches.open):
+                writer.fail(reason)
+            async with asyncio.TaskGroup() as group:
+                writing = group.create_task(writer.run())
+                tidying = group.create_task(store.tidy(Retention(keep_days, keep_messages), thread))
+                try:
+                    yield store
+                finally:
+                    tidying.cancel()
+                    await writer.close(writing)
+        finally:
+            await loop.run_in_executor(thread, batches.close)
+            await loop.run_in_executor(threads, database.close)

@@ -1,0 +1,67 @@
+"""STORE_URL, in every form people write it -> the one url SQLAlchemy's synchronous engine takes.
+
+sqlite+aiosqlite:///data/frostagent.db and sqlite:///... are the file; postgresql://, postgres:// and the forms that
+name a driver are PostgreSQL through psycopg. No message repeats the url: it may hold a password.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from bot.domain.errors import ConfigError, Problem
+
+VARIABLE = "STORE_URL"
+EXAMPLES = "Write it as sqlite+aiosqlite:///data/frostagent.db or postgresql://user:password@host/database"
+SQLITE = "sqlite+pysqlite"
+POSTGRES = "postgresql+psycopg"
+
+
+def read_url(text: str) -> URL:
+    """The database a STORE_URL means. Raises ConfigError."""
+    try:
+        url = make_url(text.strip())
+    except (ArgumentError, ValueError):  # ValueError: a port that is no number
+        raise _refused("is not the url of a database") from None
+    match url.drivername.partition("+")[0]:
+        case "sqlite":
+            return _sqlite(url)
+        case "postgresql" | "postgres":
+            return _postgres(url)
+        case other:
+            raise _refused(f"names {other[:20]}, which is not supported")
+
+
+def file_of(url: URL) -> Path | None:
+    """The file of an SQLite database; None where it is another one."""
+    return Path(url.database or "") if url.drivername == SQLITE else None
+
+
+def place_of(url: URL) -> str:
+    """Where the database is, for people: without a password."""
+    if url.drivername == SQLITE:
+        return str(url.database)
+    return f"PostgreSQL, {url.database or url.username or 'postgres'} at {url.host or 'this machine'}"
+
+
+def _sqlite(url: URL) -> URL:
+    name = url.database or ""
+    if url.host or url.username:
+        raise _refused("has two slashes where an SQLite url has three (a relative path) or four (an absolute one)")
+    if name in {"", ":memory:"} or name.startswith("file:"):
+        raise _refused("names no file")
+    return URL.create(SQLITE, database=name)
+
+
+def _postgres(url: URL) -> URL:
+    if find_spec("psycopg") is None:
+        what = "names a PostgreSQL database, but its driver is not installed"
+        raise ConfigError(Problem(VARIABLE, what, "Install it with: pip install 'frostagent[postgres]'"))
+    return url.set(drivername=POSTGRES)
+
+
+def _refused(what: str) -> ConfigError:
+    return ConfigError(Problem(VARIABLE, what, EXAMPLES))

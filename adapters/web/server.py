@@ -1,0 +1,108 @@
+"""The web server: three addresses for whoever watches the bot, and nothing that changes anything."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import socket
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from aiohttp import web
+
+from adapters.web.readiness import Readiness
+from bot.domain.errors import ConfigError, Problem
+
+logger = logging.getLogger(__name__)
+
+CLOSE_WITHIN = 1.0  # seconds; no answer takes longer
+KEEP_ALIVE = 75.0  # seconds a scraper's connection stays open between two of its requests
+PROMETHEUS_TEXT = "text/plain; version=0.0.4; charset=utf-8"
+MEND = "Stop what uses it, choose another port, or set WEB_PORT=0 to do without /healthz, /readyz and /metrics"
+
+
+class WebServer:
+    """Listens while it is entered. `ready` and `metrics` are asked at each request and must not take long.
+
+    Where it is not `required`, an address that cannot be had is a warning, and nothing is served.
+    """
+
+    def __init__(
+        self,
+        *,
+        host: str,
+        port: int,
+        ready: Callable[[], Readiness],
+        metrics: Callable[[], bytes],
+        required: bool = True,
+    ) -> None:
+        self._host = host
+        self._port = port
+        self._ready = ready
+        self._metrics = metrics
+        self._required = required
+        app = web.Application()
+        app.router.add_get("/healthz", self._healthz)
+        app.router.add_get("/readyz", self._readyz)
+        app.router.add_get("/metrics", self._show_metrics)
+        self._runner = web.AppRunner(
+            app,
+            access_log=None,
+            logger=logger,
+            handle_signals=False,
+            keepalive_timeout=KEEP_ALIVE,
+            shutdown_timeout=CLOSE_WITHIN,
+        )
+
+    @property
+    def port(self) -> int:
+        """The port it listens on, also where port 0 was asked for; 0 while it does not listen."""
+        return self._runner.addresses[0][1] if self._runner.addresses else 0
+
+    async def __aenter__(self) -> Self:
+        """Listen. Raises ConfigError where the address cannot be had and is required."""
+        await self._runner.setup()
+        try:
+            await web.TCPSite(self._runner, self._host, self._port).start()
+        except OSError as error:
+            await self._runner.cleanup()
+            problem = self._problem(error)
+            if self._required:
+                raise ConfigError(problem) from error
+            logger.warning("nobody can watch the bot: %s", problem)
+        else:
+            host = f"[{self._host}]" if ":" in self._host else self._host
+            logger.info("health and metrics on http://%s:%d", host, self.port)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Stop listening and close every connection."""
+        await self._runner.cleanup()
+
+    def _problem(self, error: OSError) -> Problem:
+        if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+            mend = "Write 127.0.0.1 (this machine only) or 0.0.0.0 (everybody who can reach it)"
+            return Problem("WEB_HOST", f"{self._host} is no address of this machine", mend)
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        return Problem("WEB_PORT", f"cannot listen on {self._host}:{self._port} ({reason})", MEND)
+
+    # --- what is asked ----------------------------------------------------------------------------
+
+    async def _healthz(self, _request: web.Request) -> web.Response:
+        """Whoever gets this answer knows that the loop turns."""
+        return _json({"status": "ok"})
+
+    async def _readyz(self, _request: web.Request) -> web.Response:
+        readiness = self._ready()
+        return _json(readiness.to_json(), status=200 if readiness.ready else 503)
+
+    async def _show_metrics(self, _request: web.Request) -> web.Response:
+        return web.Response(body=self._metrics(), headers={"Content-Type": PROMETHEUS_TEXT})
+
+
+def _json(body: object, *, status: int = 200) -> web.Response:
+    return web.json_response(body, status=status, headers={"Cache-Control": "no-store"})

@@ -1,0 +1,1 @@
+"""The first evening: asks what the service needs, and writes `.env` and what the OneBot server reads."""

@@ -1,0 +1,68 @@
+"""What `setup` has to know, by the names in `.env`: what is known already, and what is wrong with it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from bot.domain.errors import ConfigError, Problem
+from bot.setup.vendors import find_vendor, vendor_of
+from config import sources, values
+from config.settings import PLACEHOLDER, Settings, load_settings
+
+ONEBOT = "ONEBOT_ACCESS_TOKEN"
+WEBUI = "NAPCAT_WEBUI_TOKEN"
+ACCOUNT = "NAPCAT_ACCOUNT"
+
+ASKED = ("LLM_BASE_URL", "LLM_API_KEY", "LLM_MODEL", "BOT_OWNERS", "BOT_GROUPS", ACCOUNT)
+TOKENS = (ONEBOT, WEBUI)
+
+OPTION_OF = {"LLM_BASE_URL": "--base-url", "LLM_API_KEY": "--api-key", "LLM_MODEL": "--model"}
+
+
+def known(typed: Mapping[str, str], environ: Mapping[str, str], lines: Iterable[sources.Line]) -> dict[str, str]:
+    """The answers there are: options win over the environment, it over `.env`; an example's text is no answer.
+
+    What is not known is empty, tokens aside. The base url may also be the name of a vendor.
+    """
+    given = sources.gather(environ, lines, (*ASKED, *TOKENS))
+    found = {name: value.text for name, value in given.items() if not PLACEHOLDER.fullmatch(value.text)}
+    found = dict.fromkeys(ASKED, "") | found | {name: text.strip() for name, text in typed.items() if text.strip()}
+    vendor = find_vendor(found.get("LLM_BASE_URL", ""))
+    return found | ({"LLM_BASE_URL": vendor.base_url} if vendor else {})
+
+
+def with_tokens(answers: Mapping[str, str], make_token: Callable[[], str]) -> dict[str, str]:
+    """The answers and a token for each that is missing."""
+    return {**answers, **{name: make_token() for name in TOKENS if not answers.get(name)}}
+
+
+def check(answers: Mapping[str, str]) -> Settings:
+    """The settings these answers make, base url in its short form. Raises ConfigError with every problem at once."""
+    problems = list(_problems(answers))
+    try:
+        settings, _ = load_settings(environ=answers, env_file=None)
+    except ConfigError as error:
+        problems += [_with_option(problem) for problem in error.problems]
+    else:
+        if not problems:
+            return settings
+    raise ConfigError(*problems)
+
+
+def _problems(answers: Mapping[str, str]) -> Iterable[Problem]:
+    vendor = vendor_of(answers.get("LLM_BASE_URL", ""))
+    if vendor and vendor.needs_key and not answers.get("LLM_API_KEY"):
+        yield _with_option(
+            Problem("LLM_API_KEY", f"is not set, but {vendor.title} needs one", f"Make one: {vendor.page}")
+        )
+    account = answers.get(ACCOUNT, "")
+    try:
+        if len(values.qq_numbers(account)) > 1:
+            yield Problem(ACCOUNT, "has more than one number", "One NapCat is one account: docs/several-accounts.md")
+    except values.Wrong as wrong:
+        yield Problem(ACCOUNT, wrong.what, wrong.mend)
+
+
+def _with_option(problem: Problem) -> Problem:
+    option = OPTION_OF.get(problem.name)
+    return Problem(f"{problem.name} ({option})", problem.what, problem.mend) if option else problem

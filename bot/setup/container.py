@@ -1,0 +1,209 @@
+"""`init`: what docker compose runs once before NapCat and the bot, in the folder both have parts of mounted.
+
+NapCat's settings know no environment, and what compose passes on was read before anything ran; so the tokens that
+`.env` leaves out are made here and kept in `data/tokens.env`, where the bot finds them, and the OneBot server's files
+are written with them, never over old ones.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import assert_never
+from urllib.parse import urlsplit
+
+from bot.domain.errors import ConfigError, Problem
+from bot.setup.answers import ONEBOT, WEBUI
+from bot.setup.env_file import fill
+from bot.setup.files import NewFile, read_text, write_files
+from bot.setup.servers import (
+    BOT_URL,
+    Server,
+    tokens_for,
+    write_llbot,
+    write_onebot,
+    write_onebot_listening,
+    write_webui,
+)
+from config import sources, values
+from config.settings import PLACEHOLDER, Settings, load_settings
+
+MADE = Path("data", "tokens.env")
+NAPCAT = Path("napcat", "config")
+LLBOT = Path("llbot")
+LLBOT_ACCOUNT = "LLBOT_ACCOUNT"
+LLBOT_WEBUI = "LLBOT_WEBUI_TOKEN"
+LLBOT_AUTH = "LLBOT_AUTH_TOKEN"
+
+HEAD = """\
+# Made by `init` because .env leaves them out. What .env says wins; keep this file with your backups.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The account the bot runs as inside its container."""
+
+    uid: int
+    gid: int
+
+
+def read_owner(text: str) -> Owner | None:
+    """`uid:gid`; None for nothing. Raises ConfigError."""
+    if not text:
+        return None
+    match [int(part) for part in text.split(":") if part.isascii() and part.isdigit()]:
+        case [uid, gid]:
+            return Owner(uid, gid)
+        case _:
+            raise ConfigError(Problem("--owner", "is not two numbers", "Write it as 1000:1000"))
+
+
+def read_server(text: str) -> Server:
+    """The OneBot server of this name. Raises ConfigError."""
+    match text:
+        case "napcat" | "llbot":
+            return text
+        case _:
+            raise ConfigError(Problem("--server", f"{text} is not known", "Write napcat or llbot"))
+
+
+def prepare(
+    *,
+    folder: Path,
+    environ: Mapping[str, str],
+    server: Server,
+    make_token: Callable[[], str],
+    tell: Callable[[str], None],
+    owner: Owner | None = None,
+) -> Settings:
+    """Make what is missing; the settings the bot will find. `owner` is given everything in `data`.
+
+    Raises ConfigError with every problem there is, before anything is written.
+    """
+    given = {name: text for name in _tokens_of(server) if (text := environ.get(name, "").strip())}
+    made = _make_tokens(folder, given, server, make_token)
+    settings = _check(folder, {**environ, **made}, server, given)
+    files = _files_of(folder, environ, server, {**made, **given})
+    new = [file for file in files if read_text(file.path) is None]
+    write_files([NewFile(folder / MADE, fill(HEAD, made)), *new])
+    _hand_over(folder / MADE.parent, owner)
+    for name in made:
+        tell(f"{name}: .env leaves it out; it stands in {MADE}")
+    for file in new:
+        tell(f"{file.path.relative_to(folder)}: written")
+    return settings
+
+
+# --- tokens ---------------------------------------------------------------------------------------
+
+
+def _tokens_of(server: Server) -> tuple[str, ...]:
+    match server:
+        case "napcat":
+            return (ONEBOT, WEBUI)
+        case "llbot":
+            return (ONEBOT, LLBOT_WEBUI)
+        case _:
+            assert_never(server)
+
+
+def _make_tokens(
+    folder: Path, given: Mapping[str, str], server: Server, make_token: Callable[[], str]
+) -> dict[str, str]:
+    """The tokens that `.env` leaves out: those made before (the other server's too), and new ones for the rest."""
+    before = {line.name: line.value for line in sources.read_env_file(folder / MADE) if line.name not in given}
+    return {**{name: make_token() for name in _tokens_of(server) if name not in given}, **before}
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def _files_of(folder: Path, environ: Mapping[str, str], server: Server, tokens: Mapping[str, str]) -> Iterator[NewFile]:
+    """What the OneBot server reads at its first start."""
+    match server:
+        case "napcat":
+            dialled = environ.get("ONEBOT_MODE", "").strip().lower() == "forward"
+            token = tokens[ONEBOT]
+            text = write_onebot_listening(token=token) if dialled else write_onebot(url=BOT_URL, token=token)
+            yield NewFile(folder / NAPCAT / "onebot11.json", text)
+            yield NewFile(folder / NAPCAT / "webui.json", write_webui(token=tokens[WEBUI]))
+        case "llbot":
+            text = write_llbot(url=BOT_URL, token=tokens[ONEBOT])
+            yield NewFile(folder / LLBOT / f"config_{_llbot_account(environ)}.json", text)
+            yield NewFile(folder / LLBOT / "webui_token.txt", tokens[LLBOT_WEBUI] + "\n")
+            if auth := environ.get(LLBOT_AUTH, "").strip():
+                yield NewFile(folder / LLBOT / "auth_token.txt", auth + "\n")
+        case _:
+            assert_never(server)
+
+
+def _llbot_account(environ: Mapping[str, str]) -> int:
+    """LLBot's settings are named after the account, so it must be known before the first login."""
+    try:
+        numbers = values.qq_numbers(environ.get(LLBOT_ACCOUNT, ""))
+    except values.Wrong as wrong:
+        raise ConfigError(Problem(LLBOT_ACCOUNT, wrong.what, wrong.mend)) from None
+    if len(numbers) != 1:
+        mend = "Set the QQ number of the bot's account in .env"
+        raise ConfigError(Problem(LLBOT_ACCOUNT, "is not one QQ number", mend))
+    return next(iter(numbers))
+
+
+def _hand_over(folder: Path, owner: Owner | None) -> None:
+    """Give the bot its folder: docker makes a missing one for root."""
+    try:
+        (folder / "media").mkdir(parents=True, exist_ok=True)
+        if owner is not None:
+            for path in (folder, *folder.rglob("*")):
+                _give(path, owner)
+    except OSError as error:
+        what = f"cannot be given to the bot ({error.strerror})"
+        raise ConfigError(Problem(str(folder), what, "See who may write in it")) from None
+
+
+def _give(path: Path, owner: Owner) -> None:
+    status = path.lstat()
+    if (status.st_uid, status.st_gid) != (owner.uid, owner.gid):
+        os.chown(path, owner.uid, owner.gid, follow_symlinks=False)
+
+
+# --- what cannot work -----------------------------------------------------------------------------
+
+
+def _check(folder: Path, environ: Mapping[str, str], server: Server, given: Mapping[str, str]) -> Settings:
+    """The settings of this environment, if nothing at all is wrong."""
+    problems = [
+        Problem(name, "still has the text of an example", "Put your own in its place, or nothing: then one is made")
+        for name, text in given.items()
+        if name != ONEBOT and PLACEHOLDER.fullmatch(text)
+    ]
+    try:
+        settings, _ = load_settings(environ=environ, env_file=None)
+    except ConfigError as error:
+        raise ConfigError(*error.problems, *problems) from None
+    problems += [*_stale(folder, server, settings), *_loopback(settings)]
+    if problems:
+        raise ConfigError(*problems)
+    return settings
+
+
+def _stale(folder: Path, server: Server, settings: Settings) -> Iterator[Problem]:
+    """The old files that let their server come with another token: it would be refused for ever."""
+    token = settings.onebot_access_token.get_secret_value()
+    pattern = NAPCAT / "onebot11*.json" if server == "napcat" else LLBOT / "config_*.json"
+    for path in sorted(folder.glob(str(pattern))):
+        if tokens_for(read_text(path) or "", url=BOT_URL) - {token}:
+            what = f"has another token for {BOT_URL} than .env"
+            mend = f"Set {ONEBOT} of .env in it, or remove it to have it made anew"
+            yield Problem(str(path.relative_to(folder)), what, mend)
+
+
+def _loopback(settings: Settings) -> Iterable[Problem]:
+    """Base urls that lead back into the container."""
+    mend = "A model server on the same computer is http://host.docker.internal:PORT/v1 from here"
+    for name, url in (("LLM_BASE_URL", settings.llm_base_url), ("CODER_BASE_URL", settings.coder_base_url)):
+        if url and values.is_loopback(urlsplit(url).hostname or ""):
+            yield Problem(name, "leads into the bot's own container", mend)

@@ -1,0 +1,68 @@
+"""Witnesses of the journal: the store that shows them what is written down, and the log of what was said."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+from bot.domain.chat import AssistantMessage
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.journal import Entry, Recovery, Remembered, TurnClosed, TurnOpened
+from bot.domain.ports import Store, Witness
+from bot.domain.segments import Text
+
+logger = logging.getLogger(__name__)
+
+
+class WitnessedStore:
+    """A `Store` that shows each entry to its witnesses before it takes it; one that breaks does not stop the others."""
+
+    def __init__(self, store: Store, witnesses: Sequence[Witness]) -> None:
+        self._store = store
+        self._witnesses = tuple(witnesses)
+
+    def put(self, *entries: Entry) -> None:
+        """Take entries. Never waits, never raises."""
+        self._show(entries)
+        self._store.put(*entries)
+
+    def commit(self, *entries: Entry) -> Coroutine[Any, Any, bool]:
+        """Take entries, to be waited for until they are durable."""
+        self._show(entries)
+        return self._store.commit(*entries)
+
+    def remember(self, conversation: Conversation) -> Coroutine[Any, Any, Remembered]:
+        """What the conversation's next prompt is made of."""
+        return self._store.remember(conversation)
+
+    def find(self, conversation: Conversation, message_id: str) -> Coroutine[Any, Any, MessageReceived | None]:
+        """The latest stored message of this id there."""
+        return self._store.find(conversation, message_id)
+
+    def recover(self) -> Coroutine[Any, Any, Recovery]:
+        """What was left unfinished."""
+        return self._store.recover()
+
+    def _show(self, entries: tuple[Entry, ...]) -> None:
+        for entry in entries:
+            for witness in self._witnesses:
+                try:
+                    witness.see(entry)
+                except Exception:
+                    logger.exception("witness %s broke on %s", type(witness).__name__, entry.type)
+
+
+class ContentLog:
+    """The question and the final answer of each turn, at INFO. Only where LOG_CONTENT=1 asks for it: people said it."""
+
+    def see(self, entry: Entry) -> None:
+        """What is written down."""
+        match entry:
+            case TurnOpened(turn_id=turn_id, question=question):
+                words = "".join(segment.text for segment in question.segments if isinstance(segment, Text)).strip()
+                logger.info("run %s was asked by %d: %s", turn_id, question.sender.user_id, words)
+            case TurnClosed(turn_id=turn_id, round=(*_, AssistantMessage(text=text))):
+                logger.info("run %s answered: %s", turn_id, text)
+            case _:
+                pass

@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.metrics import metrics as module
+from adapters.metrics.metrics import Metrics, kinds_of
+from adapters.metrics.vitals import Vitals
+from bot.domain.actions import SendMessage
+from bot.domain.chat import ToolCall, ToolMessage, Usage, UserMessage
+from bot.domain.events import Event, MessageReceived
+from bot.domain.journal import (
+    MessageObserved,
+    MessageOverheard,
+    RunResumed,
+    SendChanged,
+    SendQueued,
+    SendState,
+    TurnOpened,
+)
+from bot.domain.run import Asker, Outcome, RunFinished, RunStarted, StepFinished, Stop, ToolFinished
+from bot.domain.segments import Text
+from tests.fakes import GROUP, ManualClock, said, words
+
+DASHBOARD = Path(__file__).parents[3] / "deploy" / "grafana" / "dashboards" / "frostagent.json"
+
+
+class Desk:
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.metrics = Metrics(tools=["get_weather"], clock=self.clock)
+
+    def value(self, name: str, **labels: str) -> float | None:
+        return self.metrics.registry.get_sample_value(f"frostagent_{name}", labels)
+
+    def send(self, send_id: str, state: SendState) -> None:
+        self.metrics.see(SendChanged(send_id=send_id, state=state, at=0))
+
+    def call(self, name: str, code: str, seconds: float = 0.1) -> None:
+        call = ToolCall("c0", name, "{}")
+        result = ToolMessage("c0", name, "")
+        self.metrics.notice(ToolFinished(run_id="t1", step=1, call=call, result=result, code=code, seconds=seconds))
+
+
+def opened(question: MessageReceived) -> TurnOpened:
+    return TurnOpened(turn_id="t1", question=question, user=UserMessage(""), at=0)
+
+
+# --- runs -----------------------------------------------------------------------------------------
+
+
+def test_runs_count_by_their_outcome_and_steps_as_they_are() -> None:
+    desk = Desk()
+    desk.metrics.notice(RunStarted(run_id="t1", conversation=GROUP, asker=Asker(1)))
+    for step in (1, 2):
+        desk.metrics.notice(StepFinished(run_id="t1", step=step, completion=words("hi"), seconds=1))
+    for stop in (Stop.ANSWERED, Stop.ANSWERED, Stop.FAILED):
+        outcome = Outcome(stop, "", (), Usage(), 2)
+        desk.metrics.notice(RunFinished(run_id="t1", outcome=outcome, seconds=2.5))
+    assert desk.value("runs_total", outcome="answered") == 2
+    assert desk.value("runs_total", outcome="failed") == 1
+    assert desk.value("runs_total", outcome="silent") == 0
+    assert desk.value("steps_total") == 2
+    assert desk.value("run_seconds_sum") == 7.5
+
+
+def test_tool_calls_count_by_name_and_outcome() -> None:
+    desk = Desk()
+    desk.call("get_weather", "ok", 0.25)
+    desk.call("get_weather", "TOOL_TIMEOUT", 60)
+    assert desk.value("tool_calls_total", tool="get_weather", outcome="ok") == 1
+    assert desk.value("tool_calls_total", tool="get_weather", outcome="timeout") == 1
+    assert desk.value("tool_seconds_sum", tool="get_weather") == 60.25
+
+
+def test_names_that_a_model_made_up_do_not_become_labels() -> None:
+    desk = Desk()
+    for index in range(100):
+        desk.call(f"made_up_{index}", "TOOL_NOT_FOUND")
+    assert desk.value("tool_calls_total", tool="unknown", outcome="not_found") == 100
+    assert b"made_up" not in desk.metrics.render()
+
+
+# --- the journal ----------------------------------------------------------------------------------
+
+
+def test_the_queue_is_timed_from_the_message_to_its_turn() -> None:
+    desk, question, other = Desk(), said("hi"), said("not for you")
+    desk.metrics.see(MessageObserved(question, overheard=False))
+    desk.metrics.see(MessageObserved(other, overheard=False))
+    desk.metrics.see(MessageObserved(said("talk"), overheard=True))
+    desk.clock.time += 2
+    desk.metrics.see(MessageOverheard(other))
+    desk.metrics.see(opened(question))
+    assert (desk.value("queue_seconds_count"), desk.value("queue_seconds_sum")) == (1, 2)
+    desk.metrics.see(opened(other))
+    desk.metrics.see(opened(question))
+    assert desk.value("queue_seconds_count") == 1
+
+
+def test_sends_count_by_state_and_are_timed_from_their_turn_to_their_end() -> None:
+    desk = Desk()
+    action = SendMessage(GROUP, (Text("hi"),))
+    desk.metrics.see(SendQueued(send_id="a", turn_id="", action=action, final=True, at=0, state=SendState.SENDING))
+    desk.clock.time += 1
+    desk.send("a", SendState.QUEUED)  # it never reached the wire
+    desk.clock.time += 100
+    desk.send("a", SendState.SENDING)
+    desk.clock.time += 3
+    desk.send("a", SendState.CONFIRMED)
+    desk.send("b", SendState.SENDING)
+    desk.send("b", SendState.WITHDRAWN)
+    assert (desk.value("send_seconds_count"), desk.value("send_seconds_sum")) == (1, 3)
+    states = {state.value: desk.value("sends_total", state=state) for state in SendState}
+    expected = {"queued": 1, "sending": 3, "confirmed": 1, "withdrawn": 1, "refused": 0, "unknown": 0, "dropped": 0}
+    assert states == expected
+
+
+def test_other_entries_are_nothing_to_count() -> None:
+    desk = Desk()
+    before = re.sub(rb"(?m)^(process|python)_.*$", b"", desk.metrics.render())
+    desk.metrics.see(RunResumed("t1"))
+    assert re.sub(rb"(?m)^(process|python)_.*$", b"", desk.metrics.render()) == before
+
+
+def test_what_never_ends_does_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_OPEN", 3)
+    desk = Desk()
+    questions = [said(str(number)) for number in range(4)]
+    for question in questions:
+        desk.metrics.see(MessageObserved(question, overheard=False))
+    for question in questions:
+        desk.metrics.see(opened(question))
+    assert desk.value("queue_seconds_count") == 1
+
+
+# --- what is shown --------------------------------------------------------------------------------
+
+
+def test_a_model_that_counts_nonsense_cannot_break_a_counter() -> None:
+    desk = Desk()
+    desk.metrics.answered(Usage(-1, 5, cost=-0.5), 1.0)
+    assert (desk.value("tokens_total", kind="prompt"), desk.value("cost_total")) == (0, 0)
+    assert desk.value("tokens_total", kind="completion") == 5
+
+
+def test_the_process_is_measured_too_and_nothing_says_since_when() -> None:
+    shown = Desk().metrics.render()
+    assert b"\nprocess_resident_memory_bytes " in shown
+    assert b"\npython_info{" in shown
+    assert b"_created" not in shown
+
+
+def test_the_kinds_of_a_union_are_the_tags_of_its_members() -> None:
+    kinds = kinds_of(Event)
+    assert {"message_received", "heartbeat", "noticed"} < set(kinds)
+    assert len(kinds) == len(set(kinds))
+
+
+def strings(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case dict():
+            for item in value.values():
+                yield from strings(item)
+        case list():
+            for item in value:
+                yield from strings(item)
+        case _:
+            pass
+
+
+def test_every_figure_of_the_dashboard_is_one_of_ours() -> None:
+    desk = Desk()
+    desk.metrics.watch(lambda: Vitals(lanes=0, queued=0, online=0, offline=0, duplicates=0, reconnects=0))
+    desk.metrics.asked("m", "ok")
+    desk.call("get_weather", "ok")
+    ours = {sample.name: set(sample.labels) for metric in desk.metrics.registry.collect() for sample in metric.samples}
+    dashboard = json.loads(DASHBOARD.read_text("utf-8"))
+    expressions = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ())]
+    assert len(expressions) > 20
+    used = {name for text in strings(dashboard) for name in re.findall(r"\b(?:frostagent|process|python)_\w+", text)}
+    assert used <= ours.keys()
+    never_shown = {name for name in ours if name.startswith("frostagent_") and not name.endswith(("_count", "_sum"))}
+    assert used >= never_shown
+    for expression in expressions:
+        for name, labels in re.findall(r"\b(frostagent_\w+)\{([^}]*)\}", expression):
+            asked = set(re.findall(r"(\w+)\s*[!=]", labels)) - {"job", "instance"}
+            assert asked <= ours[name], expression
+        for labels in re.findall(r"by \(([\w, ]+)\)", expression):
+            known = set().union(*(ours[name] for name in re.findall(r"\bfrostagent_\w+", expression)))
+            assert set(labels.split(", ")) <= known | {"instance"}, expression

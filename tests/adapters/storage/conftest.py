@@ -1,0 +1,108 @@
+"""Both databases for every test: SQLite in a folder, PostgreSQL (FROST_TEST_POSTGRES) in a schema of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import Connection, create_engine, make_url, text
+
+from adapters.storage.batches import Batches
+from adapters.storage.database import Database
+from adapters.storage.migrate import migrate
+from adapters.storage.store import SqlStore, open_store
+from adapters.storage.url import read_url
+from bot.clock import SystemClock
+from bot.domain.ports import Clock
+from tests.fakes import until
+
+POSTGRES = os.environ.get("FROST_TEST_POSTGRES", "")
+
+
+@dataclass
+class Opened:
+    """A store of a test, and what it told its operator."""
+
+    store: SqlStore
+    told: list[str] = field(default_factory=list)
+
+    @property
+    def batches(self) -> Batches:
+        return self.store._batches
+
+    @property
+    def database(self) -> Database:
+        return self.store._database
+
+    async def wait_told(self, number: int) -> list[str]:
+        await until(lambda: len(self.told) >= number)
+        return self.told
+
+
+Opener: TypeAlias = Callable[..., AbstractAsyncContextManager[Opened]]
+
+
+@asynccontextmanager
+async def opened(url: str, *, clock: Clock | None = None, **more: Any) -> AsyncIterator[Opened]:
+    told: list[str] = []
+    options: dict[str, Any] = {"keep_days": 90, "keep_messages": 1_000_000, "migrate": migrate} | more
+    async with open_store(url, clock=clock or SystemClock(), trouble=told.append, **options) as store:
+        yield Opened(store, told)
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> str:
+    """The url of an SQLite database that is not there yet."""
+    return f"sqlite+aiosqlite:///{tmp_path}/data/frost.db"
+
+
+@pytest.fixture
+def postgres() -> Iterator[str]:
+    """The url of an empty schema of a real server."""
+    if not POSTGRES:
+        pytest.skip("FROST_TEST_POSTGRES names no server (.ci/run starts one)")
+    schema = f"frost_{uuid4().hex}"
+    engine = create_engine(read_url(POSTGRES))
+    with engine.begin() as connection:
+        connection.execute(text(f"CREATE SCHEMA {schema}"))
+    url = make_url(POSTGRES).update_query_dict({"options": f"-csearch_path={schema}"})
+    yield url.render_as_string(hide_password=False)
+    with engine.begin() as connection:
+        connection.execute(text(f"DROP SCHEMA {schema} CASCADE"))
+    engine.dispose()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest) -> str:
+    """Each database in turn."""
+    found: str = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def database(url: str) -> Iterator[Database]:
+    """A database, connections and all."""
+    opened = Database(url, migrate=migrate)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def batches(database: Database) -> Iterator[Batches]:
+    """What writes into it, without a queue."""
+    writing = Batches(database, stamp=lambda: "now")
+    yield writing
+    writing.close()
+
+
+@pytest.fixture
+def connection(database: Database) -> Iterator[Connection]:
+    """A connection to a database with its tables."""
+    with database.connect() as made:
+        yield made

@@ -1,0 +1,126 @@
+"""Entries for tests: plain ones, and hypothesis's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from bot.domain.actions import Attachment, SendMessage
+from bot.domain.chat import AssistantMessage, Message, Reasoning, ToolCall, ToolMessage, Usage, UserMessage
+from bot.domain.events import Conversation, MessageReceived, Sender
+from bot.domain.journal import (
+    MessageObserved,
+    SendQueued,
+    StepTaken,
+    TurnClosed,
+    TurnOpened,
+)
+from bot.domain.run import Stop
+from bot.domain.segments import Face, Image, Mention, Quote, Segment, Text
+from tests.fakes import BOT, GROUP, said
+
+NOW = 1_700_000_000.0
+ANSWER = AssistantMessage("你好！", reasoning=Reasoning("hm", "https://x.test/v1", "m", "reasoning_content"))
+CALLING = AssistantMessage(
+    tool_calls=(ToolCall("c1", "get_weather", '{"city": "北京"}'), ToolCall("c2", "nothing", "{"))
+)
+
+
+def heard(text: str = "chatter", **more: Any) -> MessageObserved:
+    """Somebody says something that is not for the bot."""
+    return MessageObserved(said(text, at=False, **more), overheard=True)
+
+
+def asked(text: str = "hello", **more: Any) -> MessageObserved:
+    """Somebody says something to the bot."""
+    return MessageObserved(said(text, **more), overheard=False)
+
+
+def opening(
+    turn_id: str, question: MessageReceived | None = None, *, at: float = NOW, retry_of: str = ""
+) -> TurnOpened:
+    question = question or said("hello")
+    user = UserMessage(f"[提问]\n{question.sender.name}({question.sender.user_id}): hello")
+    return TurnOpened(turn_id=turn_id, question=question, user=user, at=at, retry_of=retry_of)
+
+
+def closing(opened: TurnOpened, *answer: Message, stop: Stop = Stop.ANSWERED, keep: bool = True) -> TurnClosed:
+    return TurnClosed(
+        turn_id=opened.turn_id,
+        stop=stop,
+        round=(opened.user, *(answer or (ANSWER,))) if keep else (),
+        usage=Usage(10, 5),
+        steps=1,
+        at=opened.at + 1,
+    )
+
+
+def step(turn_id: str, number: int = 1, message: AssistantMessage = ANSWER) -> StepTaken:
+    return StepTaken(
+        turn_id=turn_id,
+        step=number,
+        message=message,
+        finish="stop",
+        model="demo",
+        seconds=0.5,
+        at=NOW,
+        usage=Usage(10, 5, 3, 1, 0.25),
+    )
+
+
+def sending(send_id: str, turn_id: str, text: str = "你好！", where: Conversation = GROUP, **more: Any) -> SendQueued:
+    return SendQueued(
+        send_id=send_id, turn_id=turn_id, action=SendMessage(where, (Text(text),)), final=True, at=NOW, **more
+    )
+
+
+# --- any ------------------------------------------------------------------------------------------
+
+WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+NUMBERS = st.integers(1, 2**63 - 1)
+COLUMNS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
+
+SEGMENT: st.SearchStrategy[Segment] = st.one_of(
+    st.builds(Text, WORDS),
+    st.builds(Mention, NUMBERS, WORDS),
+    st.builds(Quote, WORDS),
+    st.builds(Face, WORDS, WORDS),
+    st.builds(Image, WORDS, WORDS, WORDS, st.integers(0, 2**40), st.booleans()),
+)
+
+CALLS = st.lists(st.builds(ToolCall, WORDS, WORDS, WORDS, WORDS), max_size=2).map(tuple)
+MESSAGE: st.SearchStrategy[Message] = st.one_of(
+    st.builds(UserMessage, WORDS, st.lists(WORDS, max_size=2).map(tuple)),
+    st.builds(AssistantMessage, WORDS, CALLS, st.none() | st.builds(Reasoning, WORDS, WORDS, WORDS, WORDS, WORDS)),
+    st.builds(ToolMessage, WORDS, WORDS, WORDS, st.booleans()),
+)
+ROUND = st.lists(MESSAGE, min_size=1, max_size=4).map(tuple)
+SEND = st.lists(
+    st.one_of(
+        st.builds(Text, WORDS),
+        st.builds(Quote, WORDS),
+        st.builds(Attachment, st.sampled_from(["image", "record", "video", "file"]), WORDS, WORDS),
+    ),
+    max_size=3,
+).map(tuple)
+
+
+@st.composite
+def messages(
+    draw: st.DrawFn, where: Conversation = GROUP, message_id: st.SearchStrategy[str] = COLUMNS
+) -> MessageReceived:
+    """Anything anybody may say there."""
+    return MessageReceived(
+        self_id=BOT,
+        time=draw(st.floats(0, 2e9)),
+        conversation=where,
+        message_id=draw(message_id),
+        sender=Sender(
+            draw(NUMBERS), draw(COLUMNS), draw(COLUMNS), draw(st.sampled_from(["owner", "member", "unknown"]))
+        ),
+        segments=tuple(draw(st.lists(SEGMENT, max_size=3))),
+        sub_type=draw(COLUMNS),
+        message_seq=draw(COLUMNS),
+        group_name=draw(COLUMNS),
+    )

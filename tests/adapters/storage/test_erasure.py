@@ -1,0 +1,207 @@
+"""Forgetting: nothing is left in any table, nor a byte in any file; everybody else's words stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select
+
+from adapters.storage import reads
+from adapters.storage.batches import Batches, Put
+from adapters.storage.database import Database
+from adapters.storage.erasure import forget_group, forget_user
+from adapters.storage.tables import metadata
+from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, UserMessage
+from bot.domain.events import Conversation
+from bot.domain.journal import (
+    CallFinished,
+    CallStarted,
+    Entry,
+    MessageObserved,
+    RunSuspended,
+    TurnClosed,
+    WindowMoved,
+)
+from bot.domain.segments import Mention, Text
+from tests.adapters.storage.entries import NOW, asked, closing, heard, opening, sending, step
+from tests.fakes import BOT, GROUP, said
+
+SECRET = "planted-霜降-word"
+USER = 12345
+PRIVATE = Conversation(BOT, "private", USER)
+ELSEWHERE = Conversation(10002, "group", 9)
+
+
+def put(*entries: Entry) -> list[Put]:
+    return [(entry, NOW) for entry in entries]
+
+
+def whole_turn(turn_id: str, word: str, *, where: Conversation = GROUP, user: int = 777) -> list[Entry]:
+    """A turn that has the word in every place where a word may be."""
+    question = said(word, where=where, user=user, name=word)
+    opened = replace(opening(turn_id, question), user=UserMessage(f"[提问]\n{word}({user}): {word}"))
+    call = AssistantMessage(word, (ToolCall("c", word, f'{{"q": "{word}"}}'),))
+    result = ToolMessage("c", word, word)
+    return [
+        MessageObserved(question, overheard=False),
+        opened,
+        step(turn_id, 1, call),
+        CallStarted(turn_id=turn_id, step=1, call_id="c", name=word),
+        CallFinished(turn_id=turn_id, step=1, result=result, code="ok", seconds=1.0),
+        RunSuspended(turn_id=turn_id, state=word, expires=NOW),
+        sending(f"s-{turn_id}", turn_id, word, where=where),
+        replace(closing(opened, call, result, AssistantMessage(word)), error=word),
+        WindowMoved(where, turn_id),
+    ]
+
+
+def contains(database: Database, word: str) -> bool:
+    """Whether the word is in any column, and (SQLite) anywhere in the folder's files."""
+    with database.reading() as connection:
+        for table in metadata.sorted_tables:
+            if any(word in str(value) for row in connection.execute(select(table)) for value in row):
+                return True
+    if database.file is None:
+        return False
+    return any(word.encode() in file.read_bytes() for file in database.file.parent.iterdir())
+
+
+def numbers(database: Database) -> dict[str, int]:
+    with database.reading() as connection:
+        return {t.name: connection.scalar(select(func.count()).select_from(t)) or 0 for t in metadata.sorted_tables}
+
+
+@pytest.fixture
+def filled(batches: Batches, database: Database) -> Iterator[Database]:
+    """Others' words here and elsewhere, and what nothing may happen to."""
+    batches.write(put(*whole_turn("t-others", "harmless"), *whole_turn("t-elsewhere", "elsewhere", where=ELSEWHERE)))
+    batches.write(put(heard("chatter", user=99)))
+    yield database
+
+
+def everything_of(user: int) -> list[Entry]:
+    """All the ways a person's words get into the journal."""
+    overhearing = replace(
+        opening("t-overhearing", said("and now?", user=777)),
+        user=UserMessage(f"[群聊记录]\n{SECRET}({user}): {SECRET}\n[提问]\n小明(777): and now?"),
+    )
+    return [
+        *whole_turn("t-own", SECRET, user=user),
+        *whole_turn("t-private", SECRET, where=Conversation(BOT, "private", user), user=user),
+        MessageObserved(
+            replace(said(SECRET, user=user, name=SECRET), group_name=SECRET, sub_type=SECRET), overheard=True
+        ),
+        overhearing,
+        step("t-overhearing", 1, AssistantMessage(SECRET)),
+        closing(overhearing, AssistantMessage(SECRET)),
+    ]
+
+
+def test_a_person_is_forgotten_everywhere(batches: Batches, filled: Database) -> None:
+    before = numbers(filled)
+    batches.write(put(*everything_of(USER)))
+    assert contains(filled, SECRET)
+    batches.close()
+    gone = forget_user(filled, USER)
+    assert not contains(filled, SECRET)
+    after = numbers(filled)
+    assert after == before
+    assert gone == {
+        "runs": 3,
+        "steps": 3,
+        "tool_calls": 2,
+        "usage": 3,
+        "sends": 2,
+        "messages": 3,
+        "windows": 1,
+        "turns": 3,
+    }
+
+
+def test_others_mentions_of_a_person_stay_without_the_name(batches: Batches, filled: Database) -> None:
+    mention = said((Mention(USER, SECRET), Mention(7, "小红"), Text(" hi")), message_id="m", at=False)
+    batches.write(put(MessageObserved(mention, overheard=True)))
+    batches.close()
+    forget_user(filled, USER)
+    assert not contains(filled, SECRET)
+    with filled.reading() as connection:
+        found = reads.find(connection, GROUP, "m")
+    assert found is not None
+    assert found.segments == (Mention(USER), Mention(7, "小红"), Text(" hi"))
+
+
+def test_a_number_that_only_looks_alike_is_somebody_else(batches: Batches, database: Database) -> None:
+    others = [*everything_of(123456), *whole_turn("t-2", SECRET, where=Conversation(BOT, "private", 212345), user=2)]
+    batches.write(put(*others))
+    before = numbers(database)
+    batches.close()
+    assert set(forget_user(database, USER).values()) == {0}
+    assert numbers(database) == before
+
+
+def test_a_group_is_forgotten_for_every_account(batches: Batches, filled: Database) -> None:
+    with_others = [
+        *whole_turn("t-a", SECRET, where=Conversation(BOT, "group", 555)),
+        *whole_turn("t-b", SECRET, where=Conversation(10002, "group", 555)),
+        heard(SECRET, where=Conversation(BOT, "group", 555)),
+    ]
+    before = numbers(filled)
+    batches.write(put(*with_others))
+    batches.write(
+        put(
+            asked("stays", where=Conversation(BOT, "group", 5555)),
+            asked("too", where=Conversation(BOT, "private", 555)),
+        )
+    )
+    batches.close()
+    gone = forget_group(filled, 555)
+    assert (gone["messages"], gone["turns"], gone["windows"]) == (3, 2, 2)
+    assert not contains(filled, SECRET)
+    assert numbers(filled) == {**before, "messages": before["messages"] + 2}
+
+
+def test_what_was_remembered_begins_after_the_gap(batches: Batches, database: Database) -> None:
+    """The mark of what was read survives, though the turn that set it is gone."""
+    batches.write(put(*[heard(str(n), message_id=f"o{n}") for n in range(40)], *whole_turn("t", SECRET, user=USER)))
+    batches.close()
+    forget_user(database, USER)
+    with database.reading() as connection:
+        assert reads.remember(connection, GROUP) == reads.Remembered()
+
+
+def test_bytes_deleted_long_ago_are_gone_as_well(batches: Batches, sqlite: str, tmp_path: Path) -> None:
+    database = Database(sqlite, migrate=lambda _: None)
+    writing = Batches(database, stamp=str)
+    writing.write(put(*[heard(SECRET * 50, user=USER) for _ in range(50)]))
+    writing.run(lambda connection: connection.exec_driver_sql("DELETE FROM messages"))
+    writing.close()
+    assert contains(database, SECRET)
+    forget_user(database, USER)
+    assert not contains(database, SECRET)
+    database.close()
+
+
+@pytest.mark.parametrize("forget", [forget_user, forget_group])
+def test_forgetting_who_was_never_there_changes_nothing(
+    filled: Database, forget: Callable[..., dict[str, int]], batches: Batches
+) -> None:
+    before = numbers(filled)
+    batches.close()
+    assert set(forget(filled, 987654).values()) == {0}
+    assert numbers(filled) == before
+
+
+def test_a_turn_closed_again_is_still_the_persons(batches: Batches, database: Database) -> None:
+    """The round alone may name them: what a tool brought, say."""
+    opened = opening("t", said("who?", user=777))
+    round_ = (opened.user, AssistantMessage(f"it was {SECRET}({USER})"))
+    closed = closing(opened)
+    batches.write(
+        put(opened, TurnClosed(**{n: getattr(closed, n) for n in closed.__slots__ if n != "type"} | {"round": round_}))
+    )
+    batches.close()
+    assert forget_user(database, USER)["turns"] == 1
+    assert not contains(database, SECRET)

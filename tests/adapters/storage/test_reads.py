@@ -1,0 +1,464 @@
+"""What comes back: against a model of the journal in plain lists, and by the indexes made for it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Connection, event, text, update
+
+from adapters.storage import reads
+from adapters.storage.batches import Batches, Put, Written
+from adapters.storage.database import Database
+from adapters.storage.tables import messages as message_table
+from adapters.storage.tables import turns as turn_table
+from bot.domain import codec
+from bot.domain.actions import Attachment, SendMessage
+from bot.domain.chat import Message, ToolMessage
+from bot.domain.events import Conversation, MessageReceived, Sender
+from bot.domain.journal import (
+    CallFinished,
+    CallStarted,
+    Entry,
+    MessageErased,
+    MessageObserved,
+    MessageOverheard,
+    Remembered,
+    Round,
+    RunResumed,
+    RunSuspended,
+    SendChanged,
+    SendQueued,
+    SendState,
+    StoredSend,
+    TurnClosed,
+    TurnOpened,
+    WindowMoved,
+)
+from bot.domain.segments import File, Image, Quote, Record, Text, Video
+from tests.adapters.storage.entries import (
+    CALLING,
+    NOW,
+    ROUND,
+    SEND,
+    asked,
+    closing,
+    heard,
+    messages,
+    opening,
+    sending,
+    step,
+)
+from tests.fakes import BOT, GROUP, said
+
+T = TypeVar("T")
+
+
+def put(*entries: Entry, at: float = NOW) -> list[Put]:
+    return [(entry, at) for entry in entries]
+
+
+def read(database: Database, query: Callable[..., T], *arguments: Any) -> T:
+    with database.reading() as connection:
+        return query(connection, *arguments)
+
+
+# --- against a model ------------------------------------------------------------------------------
+
+
+@dataclass
+class Heard:
+    message: MessageReceived
+    overheard: bool
+    erased: bool = False
+    read: bool = False
+
+
+@dataclass
+class Model:
+    """The journal of one conversation as its port describes it."""
+
+    heard: list[Heard] = field(default_factory=list)
+    opened: list[str] = field(default_factory=list)
+    rounds: dict[str, tuple[Message, ...]] = field(default_factory=dict)
+    first: str = ""
+
+    def take(self, entry: Entry) -> None:
+        match entry:
+            case MessageObserved(message=message, overheard=overheard):
+                self.heard.append(Heard(message, overheard))
+            case MessageOverheard(message=message):
+                same = [h for h in self.heard if h.message.message_id == message.message_id and not h.overheard]
+                if same:
+                    self.heard.remove(same[-1])
+                self.heard.append(Heard(message, True))
+            case MessageErased(message_id=message_id):
+                for each in self.heard:
+                    each.erased = each.erased or each.message.message_id == message_id
+            case TurnOpened(turn_id=turn_id):
+                self.opened.append(turn_id)
+                for each in self.heard:
+                    each.read = True
+            case TurnClosed(turn_id=turn_id, round=round_):
+                self.rounds[turn_id] = round_
+            case WindowMoved(first_turn=turn_id):
+                self.first = turn_id
+            case _:
+                raise AssertionError(entry)
+
+    def remembered(self) -> Remembered:
+        within = self.opened[self.opened.index(self.first) if self.first else 0 :]
+        last = [h for h in self.heard if h.overheard and not h.read][-30:]
+        return Remembered(
+            tuple(Round(turn_id, self.rounds[turn_id]) for turn_id in within if self.rounds.get(turn_id)),
+            tuple(h.message for h in last if not h.erased),
+        )
+
+    def find(self, message_id: str) -> MessageReceived | None:
+        same = [h for h in self.heard if h.message.message_id == message_id]
+        return same[-1].message if same and not same[-1].erased else None
+
+
+numbers = count(1)
+IDS = st.sampled_from(["1", "2", "-3", "four", "五"])
+
+
+@st.composite
+def journals(draw: st.DrawFn) -> tuple[Conversation, list[Entry]]:
+    """What may happen in a conversation that no other example has."""
+    number = next(numbers)
+    where = Conversation(BOT, draw(st.sampled_from(["group", "private"])), number, draw(st.sampled_from([0, 4242])))
+    entries: list[Entry] = []
+    opened: list[TurnOpened] = []
+    for kind in draw(st.lists(st.integers(0, 9), max_size=40)):
+        message = draw(messages(where, IDS))
+        match kind:
+            case 0 | 1 | 2:
+                entries.append(MessageObserved(message, overheard=True))
+            case 3:
+                entries.append(MessageObserved(message, overheard=False))
+            case 4:
+                entries.append(MessageOverheard(message))
+            case 5:
+                entries.append(MessageErased(where, message.message_id))
+            case 6 | 7:
+                opened.append(opening(f"{number}-{len(opened)}", message))
+                entries.append(opened[-1])
+            case 8 if opened:
+                turn = draw(st.sampled_from(opened))
+                closed = closing(turn, *draw(ROUND), keep=draw(st.booleans()))
+                entries.append(closed)
+            case 9 if opened:
+                entries.append(WindowMoved(where, draw(st.sampled_from(opened)).turn_id))
+            case _:
+                pass
+    return where, entries
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(journal=journals())
+def test_what_is_remembered_is_what_was_put(
+    batches: Batches, database: Database, size: int, journal: tuple[Conversation, list[Entry]]
+) -> None:
+    where, entries = journal
+    model = Model()
+    for entry in entries:
+        model.take(entry)
+    for begin in range(0, len(entries), size):
+        batch = put(*entries[begin : begin + size])
+        assert batches.write(batch) == Written(len(batch))
+    batches.open()
+    remembered = read(database, reads.remember, where)
+    assert remembered == model.remembered()
+    # `via_group` is no part of a conversation's identity, so the comparison above does not see it.
+    assert all(message.conversation.via_group == where.via_group for message in remembered.overheard)
+    for message_id in ("1", "2", "-3", "four", "五", "never"):
+        assert read(database, reads.find, where, message_id) == model.find(message_id)
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@given(round_=ROUND, message=messages(), segments=SEND)
+def test_everything_comes_back_byte_for_byte(
+    batches: Batches, database: Database, round_: tuple[Message, ...], message: MessageReceived, segments: Any
+) -> None:
+    number = next(numbers)
+    where = Conversation(BOT, "private", number)
+    question = replace(message, conversation=where)
+    opened = opening(f"b{number}", question)
+    closed = replace(closing(opened), round=round_)
+    action = SendMessage(where, segments)
+    queued = SendQueued(send_id=f"s{number}", turn_id=opened.turn_id, action=action, final=True, at=NOW)
+    batches.write(put(MessageObserved(question, overheard=True), queued, opened, closed))
+    (found,) = read(database, reads.remember, where).rounds
+    assert codec.write(tuple[Message, ...], found.messages) == codec.write(tuple[Message, ...], round_)
+    if question.message_id:
+        assert read(database, reads.find, where, question.message_id) == question
+    sends = {send.send_id: send for send in read(database, reads.recover, NOW).sends}
+    assert sends[f"s{number}"] == StoredSend(
+        send_id=f"s{number}", turn_id=opened.turn_id, action=action, final=True, at=NOW, state=SendState.QUEUED
+    )
+
+
+# --- one by one -----------------------------------------------------------------------------------
+
+
+def test_nothing_is_remembered_of_a_conversation_without_a_word(batches: Batches, database: Database) -> None:
+    batches.open()
+    assert read(database, reads.remember, GROUP) == Remembered()
+    assert read(database, reads.find, GROUP, "1") is None
+    recovery = read(database, reads.recover, NOW)
+    assert recovery == type(recovery)()
+
+
+def test_only_the_last_thirty_overheard_are_remembered_and_a_recalled_one_leaves_its_place(
+    batches: Batches, database: Database
+) -> None:
+    batches.write(put(*[heard(str(number), message_id=str(number)) for number in range(40)]))
+    batches.write(put(MessageErased(GROUP, "20")))
+    found = [message.message_id for message in read(database, reads.remember, GROUP).overheard]
+    assert found == [str(number) for number in range(10, 40) if number != 20]
+
+
+def test_a_message_that_was_overheard_after_all_is_read_by_the_next_turn(batches: Batches, database: Database) -> None:
+    maybe = said("maybe for you", message_id="5")
+    batches.write(put(MessageObserved(maybe, overheard=False), opening("t1"), MessageOverheard(maybe)))
+    assert read(database, reads.remember, GROUP).overheard == (maybe,)
+    batches.write(put(opening("t2")))
+    assert read(database, reads.remember, GROUP).overheard == ()
+
+
+def test_conversations_do_not_mix(batches: Batches, database: Database) -> None:
+    elsewhere = Conversation(BOT, "private", 4242)
+    batches.write(put(heard("a", message_id="1"), heard("b", message_id="1", where=elsewhere)))
+    (message,) = read(database, reads.remember, elsewhere).overheard
+    assert message.segments == (Text("b"),)
+    assert read(database, reads.find, elsewhere, "1") == message
+
+
+def test_the_words_of_a_recalled_message_are_gone(batches: Batches, database: Database) -> None:
+    batches.write(put(heard("secret", message_id="1"), MessageErased(GROUP, "1")))
+    assert read(database, reads.find, GROUP, "1") is None
+    with database.reading() as connection:
+        assert connection.scalar(text("SELECT segments FROM messages")) == "[]"
+    ((identity, _),) = read(database, reads.recover, NOW).seen
+    assert identity == (BOT, "group", 4242, "1")
+
+
+def test_the_bots_own_message_is_found_as_it_was_sent(batches: Batches, database: Database) -> None:
+    media = (
+        Attachment("image", "x", "a.png"),
+        Attachment("record", "x"),
+        Attachment("video", "x"),
+        Attachment("file", "x", "b"),
+    )
+    action = SendMessage(GROUP, (Quote("5"), Text("看"), *media))
+    batches.write(put(SendQueued(send_id="s", turn_id="t", action=action, final=True, at=NOW)))
+    assert read(database, reads.find, GROUP, "") is None
+    assert read(database, reads.find, GROUP, "77") is None
+    batches.write(put(SendChanged(send_id="s", state=SendState.CONFIRMED, at=NOW + 1, message_id="77")))
+    found = read(database, reads.find, GROUP, "77")
+    assert found is not None
+    assert found.is_own
+    assert (found.time, found.sender) == (NOW + 1, Sender(BOT))
+    assert found.segments == (Quote("5"), Text("看"), Image(file="a.png"), Record(), Video(), File(name="b"))
+    batches.write(put(heard("the id again", message_id="77"), at=NOW + 2))
+    again = read(database, reads.find, GROUP, "77")
+    assert again is not None
+    assert not again.is_own
+
+
+def test_a_row_that_cannot_be_read_is_left_out(
+    batches: Batches, database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    one, two = opening("t1"), opening("t2")
+    batches.write(put(heard("a"), heard("b"), one, closing(one), two, closing(two), heard("c"), heard("d")))
+
+    def spoil(connection: Connection) -> None:
+        connection.execute(
+            update(turn_table).where(turn_table.c.turn_id == "t1").values(round='[{"type": "hologram"}]')
+        )
+        connection.execute(update(message_table).where(message_table.c.segments.like("%c%")).values(segments="?"))
+
+    batches.run(spoil)
+    caplog.set_level(logging.WARNING)
+    remembered = read(database, reads.remember, GROUP)
+    assert [round_.turn_id for round_ in remembered.rounds] == ["t2"]
+    assert len(remembered.overheard) == 1
+    assert "cannot be read, and is left out" in caplog.text
+
+
+# --- recovery -------------------------------------------------------------------------------------
+
+
+def test_what_was_seen_lately_is_known_again(batches: Batches, database: Database) -> None:
+    for age in (700, 599, 1):
+        batches.write(put(heard(message_id=str(age)), at=NOW - age))
+    assert read(database, reads.recover, NOW).seen == (
+        ((BOT, "group", 4242, "599"), NOW - 599),
+        ((BOT, "group", 4242, "1"), NOW - 1),
+    )
+
+
+def test_young_questions_that_nobody_took_up_are_waking(batches: Batches, database: Database) -> None:
+    batches.write(put(asked("too old"), at=NOW - 121))
+    forgotten = [said("first"), said("second"), said("third", where=Conversation(BOT, "private", 1))]
+    taken, recalled, other = said("taken"), said("recalled"), said("not for the bot")
+    own = replace(said("own"), sender=Sender(BOT))
+    observed: list[Entry] = [
+        MessageObserved(m, overheard=False) for m in (*forgotten[:2], taken, recalled, other, own, forgotten[2])
+    ]
+    entries: list[Entry] = [
+        opening("t1", taken),
+        MessageErased(GROUP, recalled.message_id),
+        MessageOverheard(other),
+        heard("chatter"),
+    ]
+    batches.write(put(*observed, *entries, at=NOW - 119))
+    assert read(database, reads.recover, NOW).waking == tuple(forgotten)
+
+
+def test_a_turn_left_open_comes_back_with_all_it_did(batches: Batches, database: Database) -> None:
+    opened = opening("t1", retry_of="t0")
+    results = [ToolMessage("c2", "nothing", "no such tool", is_error=True), ToolMessage("c1", "get_weather", "晴")]
+    entries: list[Entry] = [
+        opened,
+        step("t1", 1, CALLING),
+        CallStarted(turn_id="t1", step=1, call_id="c1", name="get_weather"),
+        *(CallFinished(turn_id="t1", step=1, result=result, code="x", seconds=0.1) for result in results),
+        step("t1", 2, replace(CALLING, text="again")),
+        CallStarted(turn_id="t1", step=2, call_id="c2", name="send_message"),
+        sending("s1", "t1"),
+        SendChanged(send_id="s1", state=SendState.CONFIRMED, at=NOW, message_id="9"),
+        sending("s2", "t1", state=SendState.SENDING),
+    ]
+    closed = opening("t2")
+    batches.write(put(*entries, closed, closing(closed)))
+    (turn,) = read(database, reads.recover, NOW).turns
+    assert (turn.turn_id, turn.question, turn.user) == ("t1", opened.question, opened.user)
+    assert (turn.at, turn.retry_of) == (NOW, "t0")
+    assert turn.messages == (CALLING, results[1], results[0], replace(CALLING, text="again"))
+    assert turn.started == ("get_weather", "send_message")
+    assert [(send.send_id, send.state) for send in turn.sends] == [
+        ("s1", SendState.CONFIRMED),
+        ("s2", SendState.SENDING),
+    ]
+    assert [send.send_id for send in read(database, reads.recover, NOW).sends] == ["s2"]
+
+
+def test_only_unfinished_sends_come_back_oldest_first(batches: Batches, database: Database) -> None:
+    for place, state in enumerate(SendState):
+        batches.write(put(sending(f"s{place}", "t", state=state)))
+    found = read(database, reads.recover, NOW).sends
+    assert [send.state for send in found] == [SendState.QUEUED, SendState.SENDING, SendState.UNKNOWN]
+
+
+def test_a_suspended_run_waits_with_its_question_until_it_goes_on(batches: Batches, database: Database) -> None:
+    opened = opening("t1")
+    batches.write(put(opened, RunSuspended(turn_id="t1", state='{"a": 1}', expires=NOW + 60)))
+    recovery = read(database, reads.recover, NOW)
+    assert recovery.turns == ()
+    (suspended,) = recovery.suspended
+    assert (suspended.turn_id, suspended.state, suspended.expires) == ("t1", '{"a": 1}', NOW + 60)
+    assert (suspended.question, suspended.user) == (opened.question, opened.user)
+    batches.write(put(RunResumed("t1")))
+    recovery = read(database, reads.recover, NOW)
+    assert recovery.suspended == ()
+    assert [turn.turn_id for turn in recovery.turns] == ["t1"]
+    batches.write(put(RunSuspended(turn_id="t1", state="again", expires=NOW), closing(opened)))
+    recovery = read(database, reads.recover, NOW)
+    assert (recovery.suspended, recovery.turns) == ((), ())
+
+
+def test_groups_heard_in_the_last_day_are_active(batches: Batches, database: Database) -> None:
+    def at(group: int, when: float) -> MessageObserved:
+        return MessageObserved(replace(said("x", where=Conversation(BOT, "group", group)), time=when), overheard=True)
+
+    batches.write(put(at(1, NOW - 90_000), at=NOW - 90_000))
+    batches.write(
+        put(
+            at(2, NOW - 500),
+            at(3, NOW - 100),
+            at(2, NOW - 50),
+            heard(where=Conversation(BOT, "private", 4)),
+            at=NOW - 50,
+        )
+    )
+    assert read(database, reads.recover, NOW).active == (
+        (Conversation(BOT, "group", 2), NOW - 50),
+        (Conversation(BOT, "group", 3), NOW - 100),
+    )
+
+
+# --- speed ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    """100,000 messages and 2,000 turns, most of them elsewhere; one of the turns is open, one waits."""
+    database = Database(f"sqlite:///{tmp_path_factory.mktemp('large')}/frost.db", migrate=lambda _: None)
+    batches = Batches(database, stamp=str)
+    fill = heard().message
+    places = [Conversation(BOT, "group", number) for number in range(100)]
+    entries: list[Entry] = []
+    for number in range(100_000):
+        message = replace(fill, conversation=places[number % 100], message_id=str(number))
+        entries.append(MessageObserved(message, overheard=True))
+        if number % 50 == 0:
+            opened = opening(f"t{number}", said("?", where=places[number // 50 % 100]))
+            entries += [opened, closing(opened)]
+    entries += [opening("open"), step("open"), opening("waiting"), RunSuspended(turn_id="waiting", state="", expires=0)]
+    assert batches.write(put(*entries, at=NOW - 100_000)).failure == ""
+    yield database
+    batches.close()
+    database.close()
+
+
+def test_a_large_database_remembers_as_fast_as_a_small_one(large: Database) -> None:
+    def seconds(query: Callable[..., object], *arguments: Any) -> float:
+        times = []
+        for _ in range(5):
+            begun = time.perf_counter()
+            read(large, query, *arguments)
+            times.append(time.perf_counter() - begun)
+        return min(times)
+
+    somewhere, nowhere = Conversation(BOT, "group", 7), Conversation(BOT, "group", 7777)
+    remembered = read(large, reads.remember, somewhere)
+    assert (len(remembered.rounds), len(remembered.overheard)) == (20, 30)
+    empty = seconds(reads.remember, nowhere)
+    assert seconds(reads.remember, somewhere) < empty + 0.005
+    assert seconds(reads.find, somewhere, "7") < 0.005
+    assert seconds(reads.recover, NOW) < 0.02
+
+
+def test_every_query_uses_an_index(large: Database) -> None:
+    plans: dict[str, list[str]] = {}
+
+    def explain(connection: Connection, _c: object, statement: str, values: Any, *_: object) -> None:
+        if statement.startswith("SELECT"):
+            driver: Any = connection.connection.driver_connection
+            plan = driver.execute(f"EXPLAIN QUERY PLAN {statement}", values).fetchall()
+            plans[statement] = [row[3] for row in plan]
+
+    listening: Any = large._reading
+    event.listen(listening, "before_cursor_execute", explain)
+    where = Conversation(BOT, "group", 7)
+    read(large, reads.remember, where)
+    read(large, reads.find, where, "7")
+    recovery = read(large, reads.recover, NOW)
+    assert (len(recovery.turns), len(recovery.suspended)) == (1, 1)
+    assert len(plans) == 14
+    scans = {
+        statement: plan
+        for statement, plan in plans.items()
+        if any(step.startswith("SCAN") and "INDEX" not in step for step in plan)
+    }
+    assert scans == {}

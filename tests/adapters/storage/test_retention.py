@@ -1,0 +1,125 @@
+"""What is deleted, what stays, and how little at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+
+from adapters.storage import reads, retention
+from adapters.storage.batches import Batches, Put
+from adapters.storage.database import Database
+from adapters.storage.retention import DAY, Retention
+from adapters.storage.tables import messages, metadata, turns
+from bot.domain.chat import ToolMessage
+from bot.domain.journal import CallFinished, Entry
+from tests.adapters.storage.entries import NOW, closing, heard, opening, sending, step
+from tests.fakes import GROUP
+
+
+def put(*entries: Entry, days: float = 0.0, seconds: float = 0.0) -> list[Put]:
+    return [(entry, NOW - days * DAY - seconds) for entry in entries]
+
+
+def sweep(batches: Batches, keep: Retention) -> int:
+    """Sweep to the end; how many batches it took."""
+    surplus = batches.run(lambda connection: keep.surplus(connection, now=NOW))
+    count = 0
+    while batches.run(lambda connection: keep.sweep(connection, now=NOW, surplus=surplus)):
+        count += 1
+    return count
+
+
+def ids(database: Database) -> list[str]:
+    with database.reading() as connection:
+        return list(connection.scalars(select(messages.c.message_id).order_by(messages.c.id)))
+
+
+def counts(database: Database) -> dict[str, int]:
+    with database.reading() as connection:
+        return {
+            name: connection.scalar(select(func.count()).select_from(table)) or 0
+            for name, table in metadata.tables.items()
+        }
+
+
+def turn(turn_id: str, days: float, *, closed: bool = True) -> list[Put]:
+    """A whole turn of so many days ago."""
+    opened = opening(turn_id, at=NOW - days * DAY)
+    queued = sending(f"s{turn_id}", turn_id)
+    result = CallFinished(turn_id=turn_id, step=1, result=ToolMessage("c", "n", "r"), code="ok", seconds=1.0)
+    said: list[Any] = [opened, step(turn_id), result, type(queued)(**_values(queued) | {"at": opened.at})]
+    return put(*said, *([closing(opened)] if closed else []), days=days)
+
+
+def _values(entry: Any) -> dict[str, Any]:
+    return {name: getattr(entry, name) for name in entry.__slots__ if name != "type"}
+
+
+def test_old_messages_go_and_young_ones_stay(batches: Batches, database: Database) -> None:
+    for days in (91, 90.1, 89.9, 1):
+        batches.write(put(heard(message_id=str(days)), days=days))
+    assert sweep(batches, Retention(90, 0)) == 1
+    assert ids(database) == ["89.9", "1"]
+
+
+def test_zero_keeps_everything_for_ever(batches: Batches, database: Database) -> None:
+    batches.write(put(heard(message_id="ancient"), days=10_000))
+    batches.write(turn("t", 10_000))
+    before = counts(database)
+    assert sweep(batches, Retention(0, 0)) == 0
+    assert counts(database) == before
+
+
+def test_the_oldest_go_where_there_are_too_many(batches: Batches, database: Database) -> None:
+    for number in range(20):
+        batches.write(put(heard(message_id=str(number)), days=20 - number))
+    sweep(batches, Retention(0, 5))
+    assert ids(database) == ["15", "16", "17", "18", "19"]
+    assert sweep(batches, Retention(0, 5)) == 0
+
+
+def test_what_tells_a_repeated_event_stays_however_many_there_are(batches: Batches, database: Database) -> None:
+    batches.write(put(*[heard(message_id=f"old{number}") for number in range(5)], seconds=601))
+    batches.write(put(*[heard(message_id=f"new{number}") for number in range(5)], seconds=599))
+    sweep(batches, Retention(0, 1))
+    assert ids(database) == [f"new{number}" for number in range(5)]
+    with database.reading() as connection:
+        assert len(reads.recover(connection, NOW).seen) == 5
+
+
+def test_a_turn_goes_with_all_that_belongs_to_it(batches: Batches, database: Database) -> None:
+    batches.write(turn("old", 91))
+    batches.write(turn("young", 1))
+    assert counts(database)["turns"] == 2
+    sweep(batches, Retention(90, 0))
+    expected = {"messages": 0, "windows": 1, "turns": 1, "runs": 1, "steps": 1, "tool_calls": 1, "sends": 1, "usage": 1}
+    assert counts(database) == expected
+    with database.reading() as connection:
+        assert [found.turn_id for found in reads.remember(connection, GROUP).rounds] == ["young"]
+
+
+def test_a_turn_left_open_is_not_deleted(batches: Batches, database: Database) -> None:
+    batches.write(turn("open", 91, closed=False))
+    batches.write(turn("closed", 91))
+    sweep(batches, Retention(90, 0))
+    with database.reading() as connection:
+        assert list(connection.scalars(select(turns.c.turn_id))) == ["open"]
+
+
+def test_messages_go_by_number_but_turns_do_not(batches: Batches, database: Database) -> None:
+    batches.write(turn("t", 30))
+    batches.write(put(*[heard(message_id=str(number)) for number in range(5)], days=29))
+    sweep(batches, Retention(90, 1))
+    assert counts(database)["turns"] == 1
+
+
+def test_it_happens_in_small_batches(batches: Batches, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "ROWS", 10)
+    monkeypatch.setattr(retention, "TURNS", 2)
+    batches.write(put(*[heard(message_id=str(number)) for number in range(25)], days=100))
+    for number in range(5):
+        batches.write(turn(str(number), 100))
+    assert sweep(batches, Retention(90, 0)) == 3 + 1 + 3
+    assert {name for name, number in counts(database).items() if number} == {"windows"}

@@ -1,0 +1,323 @@
+"""The queue: when it is written, what is promised, what is dropped, what is told. The database is a script."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from adapters.storage import writer as module
+from adapters.storage.batches import Put, Written
+from adapters.storage.writer import ENOUGH, Writer
+from bot.clock import SystemClock
+from bot.domain.journal import Entry, RunResumed
+from tests.adapters.storage.entries import asked, closing, heard, opening, sending, step
+from tests.fakes import until
+
+
+class ScriptedBatches:
+    """Takes every batch, unless `failure` is set; may be held up in the middle of one."""
+
+    def __init__(self) -> None:
+        self.written: list[Entry] = []
+        self.sizes: list[int] = []
+        self.bad: set[Entry] = set()
+        self.failure = ""
+        self.attempts = 0
+        self.going_on = threading.Event()
+        self.going_on.set()
+
+    def write(self, batch: Sequence[Put]) -> Written:
+        self.attempts += 1
+        self.going_on.wait(10)
+        if self.failure:
+            return Written(0, failure=self.failure)
+        entries = [entry for entry, _ in batch]
+        bad = tuple(place for place, entry in enumerate(entries) if entry in self.bad)
+        self.written += [entry for entry in entries if entry not in self.bad]
+        self.sizes.append(len(batch))
+        return Written(len(batch), bad)
+
+
+class Desk:
+    """A writer at work, what it writes into, and what it told."""
+
+    def __init__(self, writer: Writer, batches: ScriptedBatches, told: list[str]) -> None:
+        self.writer = writer
+        self.batches = batches
+        self.told = told
+
+    async def fail(self, reason: str = "disk full") -> None:
+        """Let the database fail, and wait until that is known."""
+        before = len(self.told)
+        self.batches.failure = reason
+        assert not await self.writer.commit(RunResumed("unlucky"))
+        assert len(self.told) == before + 1
+
+    async def recover(self) -> None:
+        before = len(self.told)
+        self.batches.failure = ""
+        await until(lambda: len(self.told) > before)
+
+
+@asynccontextmanager
+async def desk(**more: Any) -> AsyncIterator[Desk]:
+    batches = ScriptedBatches()
+    told: list[str] = []
+    with ThreadPoolExecutor(1) as thread:
+        clock: Any = SystemClock()
+        scripted: Any = batches
+        writer = Writer(batches=scripted, thread=thread, clock=clock, trouble=told.append, place="frost.db", **more)
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(writer.run())
+            try:
+                yield Desk(writer, batches, told)
+            finally:
+                await writer.close(task)
+
+
+def entries(count: int, make: Callable[[str], Entry] = RunResumed) -> list[Entry]:
+    return [make(str(number)) for number in range(count)]
+
+
+# --- when -----------------------------------------------------------------------------------------
+
+
+async def test_what_nobody_waits_for_is_written_soon_and_together() -> None:
+    async with desk() as at:
+        given = entries(20)
+        for entry in given:
+            at.writer.put(entry)
+        assert at.batches.attempts == 0
+        async with asyncio.timeout(0.1):
+            await until(lambda: at.batches.written == given)
+        assert at.batches.sizes == [20]
+
+
+async def test_many_entries_do_not_wait_for_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "GATHER", 60.0)
+    async with desk() as at:
+        at.writer.put(*entries(ENOUGH - 1))
+        await asyncio.sleep(0)
+        assert at.batches.attempts == 0
+        at.writer.put(*entries(1))
+        await until(lambda: len(at.batches.written) == ENOUGH)
+
+
+async def test_a_commit_is_written_at_once_with_all_that_was_put_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "GATHER", 60.0)
+    async with desk() as at:
+        first, second, third = entries(3)
+        at.writer.put(first)
+        assert await at.writer.commit(second, third)
+        assert at.batches.written == [first, second, third]
+        assert at.batches.sizes == [3]
+
+
+async def test_commits_at_the_same_time_share_a_transaction() -> None:
+    async with desk() as at:
+        given = entries(10)
+        async with asyncio.TaskGroup() as group:
+            kept = [group.create_task(at.writer.commit(entry)) for entry in given]
+        assert all(task.result() for task in kept)
+        assert at.batches.written == given
+        assert len(at.batches.sizes) <= 2
+
+
+async def test_a_commit_of_nothing_waits_for_what_is_on_its_way_and_for_nothing_else() -> None:
+    async with desk() as at:
+        assert await at.writer.commit()
+        assert at.batches.attempts == 0
+        at.writer.put(*entries(3))
+        assert await at.writer.commit()
+        assert len(at.batches.written) == 3
+
+
+async def test_a_slow_disk_slows_those_down_who_wait() -> None:
+    async with desk() as at:
+        at.batches.going_on.clear()
+        async with asyncio.TaskGroup() as group:
+            first = group.create_task(at.writer.commit(*entries(1)))
+            await until(lambda: at.batches.attempts == 1)
+            second = group.create_task(at.writer.commit(*entries(2)))
+            await asyncio.sleep(0)
+            assert not first.done()
+            at.batches.going_on.set()
+        assert (first.result(), second.result()) == (True, True)
+        assert at.batches.sizes == [1, 2]
+        assert at.told == []
+
+
+async def test_who_stops_waiting_has_still_said_it() -> None:
+    async with desk() as at:
+        at.batches.going_on.clear()
+        async with asyncio.TaskGroup() as group:
+            waiting = group.create_task(at.writer.commit(*entries(1)))
+            await until(lambda: at.batches.attempts == 1)
+            waiting.cancel()
+        at.batches.going_on.set()
+        assert await at.writer.commit(RunResumed("x"))
+        assert at.batches.written == [*entries(1), RunResumed("x")]
+
+
+async def test_what_is_left_is_written_at_the_end() -> None:
+    async with desk() as at:
+        at.writer.put(*entries(5))
+    assert at.batches.written == entries(5)
+    assert at.told == []
+
+
+# --- trouble --------------------------------------------------------------------------------------
+
+
+async def test_an_outage_is_told_once_and_so_is_its_end() -> None:
+    async with desk() as at:
+        assert await at.writer.commit(RunResumed("lucky"))
+        await at.fail()
+        given = entries(10)
+        at.writer.put(*given[:5])
+        for entry in given[5:]:
+            assert not await at.writer.commit(entry)
+        await until(lambda: at.batches.attempts >= 3)
+        await at.recover()
+        assert at.batches.written == [RunResumed("lucky"), RunResumed("unlucky"), *given]
+        assert at.told[0].startswith("The journal cannot be written (frost.db: disk full).")
+        assert at.told[1] == "The journal is written again (frost.db): 11 entries caught up, 0 lost."
+        assert await at.writer.commit(RunResumed("again"))
+        assert len(at.told) == 2
+
+
+async def test_everybody_who_waits_learns_of_the_outage() -> None:
+    async with desk() as at:
+        at.batches.going_on.clear()
+        at.batches.failure = "disk full"
+        async with asyncio.TaskGroup() as group:
+            first = group.create_task(at.writer.commit(RunResumed("1")))
+            await until(lambda: at.batches.attempts == 1)
+            second = group.create_task(at.writer.commit(RunResumed("2")))
+            await asyncio.sleep(0)
+            at.batches.going_on.set()
+        assert (first.result(), second.result()) == (False, False)
+        await at.recover()
+        assert at.batches.written == [RunResumed("1"), RunResumed("2")]
+
+
+async def test_a_disk_that_does_not_answer_is_an_outage_until_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PATIENCE", 0.05)
+    async with desk() as at:
+        at.batches.going_on.clear()
+        assert not await at.writer.commit(RunResumed("1"))
+        assert "no answer for 0.05 s" in at.told[0]
+        assert not await at.writer.commit(RunResumed("2"))
+        at.batches.going_on.set()
+        await until(lambda: len(at.told) == 2)
+        assert at.told[1].endswith("2 entries caught up, 0 lost.") or at.told[1].endswith(
+            "1 entries caught up, 0 lost."
+        )
+        assert await at.writer.commit(RunResumed("3"))
+        assert at.batches.written == [RunResumed("1"), RunResumed("2"), RunResumed("3")]
+
+
+async def test_an_entry_that_can_never_be_written_is_only_its_own_loss() -> None:
+    async with desk() as at:
+        bad = RunResumed("bad")
+        at.batches.bad = {bad}
+        at.batches.going_on.clear()
+        async with asyncio.TaskGroup() as group:
+            held = group.create_task(at.writer.commit(RunResumed("first")))
+            await until(lambda: at.batches.attempts == 1)
+            others = [group.create_task(at.writer.commit(*some)) for some in (entries(2), [bad], entries(1))]
+            await asyncio.sleep(0)
+            at.batches.going_on.set()
+        assert held.result()
+        assert [task.result() for task in others] == [True, False, True]
+        assert at.told == []
+
+
+async def test_a_store_that_begins_in_trouble_recovers_though_nothing_is_put() -> None:
+    batches = ScriptedBatches()
+    told: list[str] = []
+    with ThreadPoolExecutor(1) as thread:
+        scripted: Any = batches
+        writer = Writer(batches=scripted, thread=thread, clock=SystemClock(), trouble=told.append, place="x")
+        writer.fail("no such folder")
+        assert not await writer.commit(RunResumed("1"))
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(writer.run())
+            await until(lambda: len(told) == 2)
+            assert batches.written == [RunResumed("1")]
+            await writer.close(task)
+
+
+async def test_a_retry_is_an_attempt_though_nothing_is_put() -> None:
+    async with desk() as at:
+        at.writer.retry()
+        await until(lambda: at.batches.attempts == 1)
+
+
+async def test_the_end_does_not_wait_for_a_database_that_is_gone() -> None:
+    async with desk() as at:
+        await at.fail()
+        at.writer.put(*entries(4))
+    assert at.told[-1] == "The journal could not be written before the end (frost.db): 5 entries are lost."
+    assert at.batches.written == []
+
+
+async def test_at_the_end_it_is_tried_once_more() -> None:
+    async with desk() as at:
+        await at.fail()
+        at.batches.failure = ""
+    assert at.batches.written == [RunResumed("unlucky")]
+
+
+# --- when memory is full --------------------------------------------------------------------------
+
+
+async def test_chatter_is_dropped_first_and_the_oldest_of_it() -> None:
+    async with desk(limit=100) as at:
+        await at.fail()
+        opened = opening("t1")
+        precious: list[Entry] = [asked("hello?"), opened, step("t1"), sending("s1", "t1"), closing(opened)]
+        chatter = [heard(str(number)) for number in range(100)]
+        at.writer.put(*chatter[:50], *precious, *chatter[50:])
+        await at.recover()
+        assert [entry for entry in at.batches.written if entry in precious] == precious
+        left = [entry for entry in at.batches.written if entry in chatter]
+        assert left == chatter[-len(left) :]
+        assert at.told[-1].endswith(f"{len(left) + 6} entries caught up, {100 - len(left)} lost.")
+        assert 90 <= len(left) <= 95
+
+
+async def test_then_the_details_of_turns_but_never_what_was_promised() -> None:
+    async with desk(limit=100) as at:
+        await at.fail()
+        turns: list[Entry] = [opening(str(number)) for number in range(80)]
+        details: list[Entry] = [step(str(number)) for number in range(80)]
+        for turn, detail in zip(turns, details, strict=True):
+            at.writer.put(turn, detail)
+        await at.recover()
+        assert [entry for entry in at.batches.written if entry in turns] == turns
+        assert 15 <= len(at.batches.written) - len(turns) <= 21
+
+
+async def test_memory_has_an_end_whatever_is_in_it() -> None:
+    async with desk(limit=100) as at:
+        await at.fail()
+        for number in range(1000):
+            at.writer.put(opening(str(number)))
+        assert len(at.writer._queue) <= 203
+
+
+async def test_a_database_that_is_far_too_slow_is_in_trouble() -> None:
+    async with desk(limit=100) as at:
+        at.batches.going_on.clear()
+        at.writer.put(*[heard(str(number)) for number in range(150)])
+        assert "it is too slow, 150 entries wait" in at.told[0]
+        at.batches.going_on.set()
+        await until(lambda: len(at.told) == 2)
+        assert await at.writer.commit(RunResumed("x"))

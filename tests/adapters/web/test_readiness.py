@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from adapters.web.readiness import Attendance
+
+
+@dataclass(frozen=True)
+class Account:
+    self_id: int
+    online: bool | None = None
+
+
+def test_before_anybody_came_it_is_not_ready() -> None:
+    assert Attendance(list)().to_json() == {
+        "ready": False,
+        "reason": "no OneBot server is connected",
+        "accounts": [],
+    }
+
+
+@pytest.mark.parametrize("online", [True, None])
+def test_an_account_that_is_online_or_never_said_makes_it_ready(online: bool | None) -> None:
+    assert Attendance(lambda: [Account(10001, online)])().to_json() == {
+        "ready": True,
+        "reason": "",
+        "accounts": [{"account": 10001, "state": "online"}],
+    }
+
+
+def test_an_account_that_is_offline_is_named_and_makes_it_not_ready() -> None:
+    readiness = Attendance(lambda: [Account(10001), Account(10002, online=False)])()
+    assert not readiness.ready
+    assert readiness.reason == "account 10002 is offline: log in again at the OneBot server"
+    assert readiness.accounts == ((10001, "online"), (10002, "offline"))
+
+
+def test_several_accounts_that_are_offline_are_all_named() -> None:
+    readiness = Attendance(lambda: [Account(1, online=False), Account(2, online=False)])()
+    assert readiness.reason.startswith("accounts 1, 2 are offline")
+
+
+def test_an_account_that_is_gone_is_missing() -> None:
+    there = [Account(10001), Account(10002)]
+    attend = Attendance(lambda: there)
+    attend()
+    there.pop()
+    one_left = attend()
+    assert (one_left.ready, one_left.accounts) == (True, ((10001, "online"), (10002, "missing")))
+    there.clear()
+    nobody_left = attend()
+    assert not nobody_left.ready
+    assert nobody_left.reason == "no OneBot server is connected: accounts 10001, 10002 are missing"

@@ -1,0 +1,51 @@
+"""One small request to the model."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import SecretStr
+
+from adapters.offline.server import OfflineModel
+from bot.clock import SystemClock
+from bot.domain import errors
+from bot.domain.errors import ModelError
+from bot.setup.trial import mend_of, try_endpoint, try_model
+from config.settings import Endpoint
+from tests.fakes import ManualClock, ScriptedModel, words
+
+
+async def test_a_model_that_answers_is_well() -> None:
+    async with OfflineModel() as server:
+        trial = await try_endpoint(Endpoint(server.base_url, SecretStr(""), "demo"), clock=SystemClock())
+        assert (trial.ok, trial.why, trial.mend) == (True, "", "")
+        assert trial.seconds >= 0
+        (request,) = server.requests
+        assert "tools" not in request
+
+
+async def test_a_server_that_is_not_there_is_told_with_its_mend() -> None:
+    trial = await try_endpoint(Endpoint("http://127.0.0.1:9/v1", SecretStr("k"), "m"), clock=SystemClock())
+    assert not trial.ok
+    assert "cannot be reached" in trial.why
+    assert "base url" in trial.mend
+
+
+async def test_a_refusal_is_told_in_the_services_words() -> None:
+    clock = ManualClock()
+    trial = await try_model(ScriptedModel(errors.ModelAuth("Authentication Fails", status=401)), clock=clock)
+    assert (trial.ok, trial.why) == (False, "Authentication Fails")
+    assert "key" in trial.mend
+
+
+async def test_a_thoughtful_model_need_not_say_much() -> None:
+    assert (await try_model(ScriptedModel(words("yes")), clock=ManualClock())).ok
+
+
+def kinds(kind: type[ModelError] = ModelError) -> list[type[ModelError]]:
+    """Every kind of error a model can end with."""
+    return [kind, *(deeper for child in kind.__subclasses__() for deeper in kinds(child))]
+
+
+@pytest.mark.parametrize("kind", kinds())
+def test_every_error_of_a_model_has_its_mend(kind: type[ModelError]) -> None:
+    assert mend_of(kind("x"))

@@ -1,0 +1,224 @@
+"""What the documents tell people to type: a block marked `sh` is run, the rest is held to what there is.
+
+`sh operator` marks what needs a container engine, QQ, or another machine: there the names are checked.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from bot.cli import app
+from bot.setup.container import prepare
+from config.settings import KNOWN, PLACEHOLDER, load_settings
+from config.sources import read_env_file, strange_in_file
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted(
+    file.relative_to(ROOT).as_posix()
+    for file in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"))
+    if file.name not in {"CHANGELOG.md", "ARCHITECTURE.md"}
+)
+COMPOSE = ("docker-compose.yml", "docker-compose.llbot.yml")
+SUBCOMMANDS = {"up", "down", "stop", "start", "logs", "ps", "exec", "run", "version"}
+TAKES_A_VALUE = {"-f", "--file", "--profile", "--tail"}
+FOREIGN = {"git", "ollama", "llama-server", "vllm", "ssh", "systemctl", "openssl", "printf"}
+"""Programs that are not ours, named in `sh operator` blocks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block: what stands behind the fence, its text, and where it is."""
+
+    info: str
+    text: str
+    place: str
+
+
+@cache
+def page(name: str) -> str:
+    return (ROOT / name).read_text("utf-8")
+
+
+def blocks(name: str, info: str) -> list[Block]:
+    """The blocks of a page that are marked so."""
+    found = re.finditer(r"^```(.*)\n(.*?)^```$", page(name), re.MULTILINE | re.DOTALL)
+    return [
+        Block(match[1], match[2], f"{name}:{page(name)[: match.start()].count(chr(10)) + 1}")
+        for match in found
+        if match[1] == info
+    ]
+
+
+def every(info: str) -> list[Block]:
+    return [block for name in PAGES for block in blocks(name, info)]
+
+
+def inline(name: str) -> list[str]:
+    """Everything between single backticks, outside the blocks."""
+    prose = re.sub(r"^```.*?^```$", "", page(name), flags=re.MULTILINE | re.DOTALL)
+    return re.findall(r"`([^`\n]+)`", prose)
+
+
+def test_every_block_has_a_mark_that_is_understood() -> None:
+    marks = {
+        match for name in PAGES for match in re.findall(r"^```(.*)\n(?:.*?)^```$", page(name), re.MULTILINE | re.DOTALL)
+    }
+    assert marks <= {"sh", "sh operator", "ini", "yaml", ""}
+
+
+# --- what is run ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Path:
+    """A folder of FrostAgent after its first evening."""
+    for name in (*COMPOSE, ".env.example"):
+        shutil.copy(ROOT / name, tmp_path)
+    shutil.copy(ROOT / ".env.example", tmp_path / ".env")
+    environ = {"LLM_BASE_URL": "https://llm.invalid/v1", "LLM_MODEL": "m"}
+    prepare(folder=tmp_path, environ=environ, server="napcat", make_token=lambda: "made-by-init", tell=lambda _: None)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if blocks(name, "sh")])
+def test_the_commands_of_a_page_work_one_after_the_other(machine: Path, name: str) -> None:
+    environment = {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "PYTHONUTF8": "1",
+        "HOME": str(machine),
+    }
+    for block in blocks(name, "sh"):
+        done = subprocess.run(
+            ["/bin/sh", "-euc", block.text],
+            cwd=machine,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=50,
+        )
+        assert done.returncode == 0, f"{block.place}\n{done.stderr}"
+
+
+# --- what is held to what there is --------------------------------------------------------------------
+
+
+def commands() -> set[str]:
+    """What may stand behind `python -m bot`."""
+    return {
+        command.name or (command.callback.__name__ if command.callback else "") for command in app.registered_commands
+    }
+
+
+def targets() -> set[str]:
+    return set(re.findall(r"^([a-z]+):", page("Makefile"), re.MULTILINE))
+
+
+def services() -> set[str]:
+    """Every service of the compose files, and those the pages add."""
+    texts = [page(name) for name in COMPOSE] + [block.text for block in every("yaml")]
+    return {
+        name for text in texts for name in re.findall(r"^  ([a-z-]+):$", text.partition("services:")[2], re.MULTILINE)
+    }
+
+
+def wrong_with(line: str) -> Iterator[str]:
+    """What a command names that there is not."""
+    words = [word for word in shlex.split(line, comments=True) if not re.fullmatch(r"[A-Z_]+=.*", word)]
+    match words:
+        case ["docker", "compose", *rest]:
+            yield from wrong_with_compose(rest)
+        case ["make", *rest]:
+            yield from (f"no target {word}" for word in rest if word not in targets())
+            yield from (f"no command {word}" for word in re.findall(r'ARGS="?([a-z]+)', line) if word not in commands())
+        case ["python", "-m", "bot", *rest] | ["frostagent", *rest]:
+            yield from (f"no command {word}" for word in rest[:1] if word not in commands())
+        case [word, *_] if word not in FOREIGN:
+            yield f"what is {word}?"
+        case _:
+            pass
+
+
+def wrong_with_compose(words: list[str]) -> Iterator[str]:
+    plain = [word for before, word in zip(["", *words], words, strict=False) if before not in TAKES_A_VALUE]
+    verb, *names = [word for word in plain if not word.startswith("-")]
+    if verb not in SUBCOMMANDS:
+        yield f"no docker compose {verb}"
+    if verb in {"exec", "run"}:
+        names, inside = names[:1], names[1:]
+        yield from wrong_with(" ".join(inside if inside[0] == "python" else ["frostagent", *inside]))
+    yield from (f"no service {name}" for name in names if name not in services())
+    yield from (f"no file {word}" for word in words if word.endswith(".yml") and not (ROOT / word).exists())
+
+
+def test_what_an_operator_types_names_only_what_there_is() -> None:
+    wrong = [
+        f"{block.place}: {line}: {problem}"
+        for block in every("sh operator")
+        for line in block.text.splitlines()
+        for problem in wrong_with(line)
+    ]
+    assert wrong == []
+
+
+def test_a_command_in_the_middle_of_a_sentence_exists() -> None:
+    ours = ("docker compose ", "make ", "python -m bot ", "frostagent ")
+    wrong = [
+        f"{name}: {code}: {problem}"
+        for name in PAGES
+        for code in inline(name)
+        if code.startswith(ours)
+        for problem in wrong_with(code)
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("block", every("ini"), ids=lambda block: block.place)
+def test_the_settings_of_a_page_are_settings(tmp_path: Path, block: Block) -> None:
+    file = tmp_path / ".env"
+    file.write_text(block.text, "utf-8")
+    lines = read_env_file(file)
+    assert not list(strange_in_file(lines, KNOWN))
+    explained = set(re.findall(r"^#?(\w+)=", page(".env.example"), re.MULTILINE)) | {"COMPOSE_FILE"}
+    assert {line.name for line in lines} <= explained
+    given = {line.name: line.value for line in lines if line.value and not PLACEHOLDER.fullmatch(line.value)}
+    base = {"LLM_BASE_URL": "https://llm.invalid/v1", "LLM_MODEL": "m", "ONEBOT_ACCESS_TOKEN": "correct-horse"}
+    load_settings(environ={**base, **given}, env_file=None)
+
+
+@pytest.mark.parametrize("block", every("yaml"), ids=lambda block: block.place)
+def test_the_compose_files_of_a_page_are_like_ours(tmp_path: Path, block: Block) -> None:
+    images = re.findall(r"image: (\S+)", block.text)
+    assert set(images) <= set(re.findall(r"image: (\S+)", page(COMPOSE[0])))
+    assert all(ports.startswith('["127.0.0.1:') for ports in re.findall(r"ports: (.*)", block.text))
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+    ours = {key for service in yaml.safe_load(page(COMPOSE[0]))["services"].values() for key in service}
+    assert all(set(service) <= ours for service in yaml.safe_load(block.text)["services"].values())
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_link_to_another_page_leads_somewhere(name: str) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", page(name))
+    assert [link for link in links if not (ROOT / name).parent.joinpath(link).exists()] == []
+
+
+def test_the_two_languages_of_the_readme_are_in_step() -> None:
+    english, chinese = page("README.md"), page("README.zh-CN.md")
+    for pattern in (r"^(#+) ", r"^\| (`[^|]*) \|", r"^```(.*)$", r"\((docs/[^)]+)\)"):
+        assert re.findall(pattern, english, re.MULTILINE) == re.findall(pattern, chinese, re.MULTILINE), pattern
+    assert [block.text for block in blocks("README.md", "sh")] == [
+        block.text for block in blocks("README.zh-CN.md", "sh")
+    ]

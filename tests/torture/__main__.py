@@ -1,0 +1,75 @@
+"""`python -m tests.torture`: many moments, or one, and a table of what became of them."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.torture.crossings import Death
+from tests.torture.moments import Moment
+from tests.torture.processes import Nursery
+from tests.torture.report import describe, table
+from tests.torture.series import MOMENTS, SEED, choose, rehearse, try_all
+from tests.torture.trial import Trial
+
+
+async def torture(options: argparse.Namespace) -> int:
+    """Everything that was asked for; the exit code."""
+    started = time.monotonic()
+    with TemporaryDirectory(prefix="torture-") as folder:
+        place = Path(folder)
+        async with Nursery(place / "rehearsal.log") as nursery:
+            rehearsal = await rehearse(nursery)
+        if rehearsal.verdict.complaints:
+            say(describe(rehearsal, options.seed))
+            return 1
+        chosen = _chosen(options, rehearsal)
+        trials = await try_all(chosen, folder=place, jobs=options.jobs, tried=_mark)
+    say("\n")
+    for trial in trials:
+        if trial.verdict.complaints or options.verbose:
+            say(describe(trial, options.seed))
+    say(table(trials, seconds=time.monotonic() - started))
+    return int(any(trial.verdict.complaints for trial in trials))
+
+
+def _chosen(options: argparse.Namespace, rehearsal: Trial) -> list[Moment]:
+    if options.at:
+        return [Moment(-1, tuple(map(read_death, options.at)))] * options.times
+    moments = choose(rehearsal, seed=options.seed, number=max(options.moments, options.moment + 1))
+    return [moments[options.moment]] * options.times if options.moment >= 0 else moments
+
+
+def _mark(trial: Trial) -> None:
+    say("x" if trial.verdict.complaints else ".")
+
+
+def read_death(text: str) -> Death:
+    """`LABEL#NUMBER`, as a moment that failed prints it."""
+    label, _, number = text.rpartition("#")
+    return Death("" if label == "any" else label, int(number))
+
+
+def say(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.torture", description=__doc__)
+    parser.add_argument("--seed", type=int, default=SEED, help="what the moments are drawn by")
+    parser.add_argument("--moments", type=int, default=MOMENTS, help="how many")
+    parser.add_argument("--moment", type=int, default=-1, help="only this one")
+    parser.add_argument("--at", action="append", help="die at LABEL#NUMBER; a second one is for the next life")
+    parser.add_argument("--times", type=int, default=1, help="try the one moment so often")
+    parser.add_argument("--jobs", type=int, default=2, help="so many at a time")
+    parser.add_argument("--verbose", action="store_true", help="tell of moments that went well, too")
+    return asyncio.run(torture(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

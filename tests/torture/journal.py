@@ -1,0 +1,131 @@
+"""The victim's database after its last life, read past the adapter: rows as they lie on the disk."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bot.domain import codec
+from bot.domain.chat import AssistantMessage, Message, ToolMessage, UserMessage
+from bot.domain.journal import (
+    CallFinished,
+    CallStarted,
+    Entry,
+    MessageErased,
+    MessageObserved,
+    MessageOverheard,
+    SendChanged,
+    SendQueued,
+    SendState,
+    StepTaken,
+    TurnClosed,
+    TurnOpened,
+)
+
+ROUND = tuple[Message, ...]
+ENDED = (SendState.CONFIRMED, SendState.REFUSED, SendState.WITHDRAWN, SendState.DROPPED)
+
+TURNS = """
+    SELECT turns.*, runs.stop FROM turns LEFT JOIN runs ON runs.turn_id = turns.turn_id ORDER BY turns.id"""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A turn as it was left: `user` as rendered, `round` None where there is none, `stop` how its run ended."""
+
+    turn_id: str
+    where: str
+    message_id: str
+    user: str
+    round: tuple[Message, ...] | None
+    closed: bool
+    stop: str
+    retry_of: str
+
+
+@dataclass(slots=True)
+class Journal:
+    """What the oracle asks of a database; everything is read once."""
+
+    integrity: str = ""
+    turns: list[Turn] = field(default_factory=list)
+    sends: list[dict[str, Any]] = field(default_factory=list)
+    messages: dict[tuple[str, str], list[dict[str, Any]]] = field(default_factory=dict)
+    steps: dict[tuple[str, int], str] = field(default_factory=dict)
+    calls: dict[tuple[str, int, str], str | None] = field(default_factory=dict)
+    opened: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+    def broken(self, promised: list[Entry]) -> Iterator[str]:
+        """The promises that were not kept."""
+        states = {row["send_id"]: row["state"] for row in self.sends}
+        ended = {entry.send_id: entry.state for entry in promised if isinstance(entry, SendChanged)}
+        for entry in promised:
+            if not self._holds(entry, states, ended):
+                yield f"lost: {entry}"
+
+    def _holds(self, entry: Entry, states: dict[str, str], ended: dict[str, SendState]) -> bool:
+        match entry:
+            case MessageObserved(message=message) | MessageOverheard(message=message):
+                return len(self.messages.get((str(message.conversation), message.message_id), [])) == 1
+            case MessageErased(conversation=where, message_id=message_id):
+                return all(row["erased"] for row in self.messages.get((str(where), message_id), []))
+            case TurnOpened(turn_id=turn_id, user=user):
+                return [row["user"] for row in self.opened.get(turn_id, [])] == [codec.write(UserMessage, user)]
+            case StepTaken(turn_id=turn_id, step=step, message=message):
+                return self.steps.get((turn_id, step)) == codec.write(AssistantMessage, message)
+            case CallStarted(turn_id=turn_id, step=step, call_id=call_id):
+                return (turn_id, step, call_id) in self.calls
+            case CallFinished(turn_id=turn_id, step=step, result=result):
+                return self.calls.get((turn_id, step, result.call_id)) == codec.write(ToolMessage, result)
+            case TurnClosed(turn_id=turn_id, round=round_):
+                text = codec.write(ROUND, round_) if round_ else None
+                return [(row["round"], row["closed"] is None) for row in self.opened.get(turn_id, [])] == [
+                    (text, False)
+                ]
+            case SendQueued(send_id=send_id):
+                return send_id in states
+            case SendChanged(send_id=send_id):
+                last = ended[send_id]
+                return last not in ENDED or states.get(send_id) == last
+            case _:
+                return True
+
+
+def read_journal(file: Path) -> Journal:
+    """Everything in the file. An empty one, where no life came far enough to make it."""
+    journal = Journal()
+    with closing(sqlite3.connect(file)) as connection:
+        connection.row_factory = sqlite3.Row
+
+        def rows(sql: str) -> Iterator[dict[str, Any]]:
+            return (dict(row) for row in connection.execute(sql))
+
+        journal.integrity = connection.execute("PRAGMA integrity_check").fetchone()[0]
+        journal.sends = list(rows("SELECT * FROM sends ORDER BY id"))
+        for row in rows(TURNS):
+            journal.opened.setdefault(row["turn_id"], []).append(row)
+            journal.turns.append(_turn(row))
+        for row in rows("SELECT * FROM messages ORDER BY id"):
+            journal.messages.setdefault((row["conversation"], row["message_id"]), []).append(row)
+        for row in rows("SELECT * FROM steps"):
+            journal.steps[row["turn_id"], row["step"]] = row["message"]
+        for row in rows("SELECT * FROM tool_calls"):
+            journal.calls[row["turn_id"], row["step"], row["call_id"]] = row["result"]
+    return journal
+
+
+def _turn(row: dict[str, Any]) -> Turn:
+    return Turn(
+        turn_id=row["turn_id"],
+        where=row["conversation"],
+        message_id=row["message_id"],
+        user=codec.read(UserMessage, row["user"]).text,
+        round=codec.read(ROUND, row["round"]) if row["round"] else None,
+        closed=row["closed"] is not None,
+        stop=row["stop"] or "",
+        retry_of=row["retry_of"],
+    )

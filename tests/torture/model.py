@@ -1,0 +1,145 @@
+"""A scripted model behind HTTP: what it answers follows from the question alone, and every request is checked.
+
+A question is `KIND#TOKEN`. What is said in a run is `S:TOKEN`, an answer `A:TOKEN`, the words after tools `F:TOKEN`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self, TypeAlias
+
+from aiohttp import web
+
+from adapters.offline.brain import Call, Thought
+from adapters.offline.wire import Reply
+
+Json: TypeAlias = dict[str, Any]
+
+QUESTION = re.compile(r"([a-z]+)#([a-z]+[0-9]+)")
+CONVERSATION = re.compile(r"This conversation is (\S+)\.$", re.MULTILINE)
+LONG = "这一句已经说过了，最后不用再说一遍"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request as the model saw it: `conversation` is empty for a subagent's; `step` counts from 0."""
+
+    conversation: str
+    kind: str
+    token: str
+    step: int
+    messages: tuple[Json, ...]
+
+
+class ScriptedModel:
+    """An OpenAI-compatible server; it lives as long as its `async with`.
+
+    `on_ask` is waited for before a question is answered. `asked` are all requests in order, `invalid` what is wrong
+    with their transcripts.
+    """
+
+    def __init__(self, on_ask: Callable[[Asked], Awaitable[None]]) -> None:
+        self.base_url = ""
+        self.asked: list[Asked] = []
+        self.invalid: list[str] = []
+        self._on_ask = on_ask
+        app = web.Application(client_max_size=2**24)
+        app.router.add_post("/v1/chat/completions", self._complete)
+        self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1)
+
+    async def __aenter__(self) -> Self:
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        host, port = self._runner.addresses[0][:2]
+        self.base_url = f"http://{host}:{port}/v1"
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._runner.cleanup()
+
+    async def _complete(self, request: web.Request) -> web.StreamResponse:
+        messages = json.loads(await request.read())["messages"]
+        asked = read_request(messages)
+        self.asked.append(asked)
+        self.invalid += (f"a request for {asked.kind}#{asked.token}: {what}" for what in faults(messages))
+        await self._on_ask(asked)
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        try:
+            await response.prepare(request)
+            await response.write(b"".join(Reply(think(asked), messages, created=0).events(include_usage=True)))
+            await response.write_eof()
+        except ConnectionResetError:
+            pass  # who asked is dead
+        return response
+
+
+def read_request(messages: Sequence[Json]) -> Asked:
+    """What is asked, from the last user message; how far its answer is, from what follows it."""
+    last = max(place for place, message in enumerate(messages) if message["role"] == "user")
+    kind, token = (QUESTION.findall(messages[last]["content"]) or [("task", "none0")])[-1]
+    step = sum(message["role"] == "assistant" for message in messages[last:])
+    where = CONVERSATION.search(messages[0]["content"])
+    return Asked(where[1] if where else "", kind, token, step, tuple(messages))
+
+
+def think(asked: Asked) -> Thought:
+    """The answer to a question at its step."""
+    token = asked.token
+    match asked.kind, asked.step:
+        case "task", _:
+            return Thought("C:done")
+        case ("tool" | "adrift", 0):
+            return Thought(calls=(_say(f"S:{token}"),))
+        case ("rounds", 0 | 1 as step):
+            return Thought(calls=(_say(f"S:{token}-{step}"),))
+        case "pair", 0:
+            return Thought(calls=(_say(f"S:{token}-0"), _say(f"S:{token}-1")))
+        case "same", step:
+            said = f"S:{token} {LONG}"
+            return Thought(said) if step else Thought(calls=(_say(said),))
+        case "helper", 0:
+            return Thought(calls=(Call("use_subagent", {"subagent_name": "Coder", "content": "make it"}),))
+        case _, 0:
+            return Thought(f"A:{token}")
+        case _:
+            return Thought(f"F:{token}")
+
+
+def _say(text: str) -> Call:
+    return Call("send_message", {"messages": [{"type": "plain", "text": text}]})
+
+
+def faults(messages: Sequence[Json]) -> list[str]:
+    """What is wrong with a transcript in the wire's form; nothing where it is valid.
+
+    The first message after the system prompt is a user's, people and the model take turns, and each call is followed
+    by exactly its result, in the order of the calls.
+    """
+    wrong: list[str] = []
+    roles = [message["role"] for message in messages]
+    if roles[:2] != ["system", "user"] or roles.count("system") != 1:
+        wrong.append(f"it begins with {roles[:2]}")
+    open_calls: list[str] = []
+    for before, message in zip([None, *roles], messages, strict=False):
+        role = message["role"]
+        if role == "tool":
+            if not open_calls or message["tool_call_id"] != open_calls.pop(0):
+                wrong.append(f"the result {message['tool_call_id']} has no call, or is out of order")
+            continue
+        if open_calls:
+            wrong.append(f"the calls {open_calls} have no result")
+        if before == role:
+            wrong.append(f"two messages of the {role} in a row")
+        calls = message.get("tool_calls") or []
+        open_calls = [call["id"] for call in calls]
+        if role == "assistant" and not calls and not message["content"]:
+            wrong.append("an assistant message that says nothing")
+    if open_calls:
+        wrong.append(f"the calls {open_calls} have no result")
+    return wrong

@@ -1,0 +1,237 @@
+"""What must hold once the last life has ended, from the records of both ends. Pure; complaints in words."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+from adapters.simulator.call import SentMessage
+from bot import recovery, turn
+from bot.domain.chat import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
+from bot.domain.journal import Entry, MessageObserved, MessageOverheard, SendState
+from bot.domain.segments import Text
+from tests.torture.journal import Journal, Turn
+from tests.torture.model import Asked, Json, faults
+from tests.torture.stage import ACCOUNT, Question
+
+POLITE = (recovery.SORRY, turn.SORRY.partition("{")[0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """The records of both ends: what people asked and got, what the model saw, what was promised, what is stored."""
+
+    questions: list[Question]
+    delivered: list[SentMessage]
+    asked: list[Asked]
+    invalid: list[str]
+    promised: list[list[Entry]]  # by life
+    journal: Journal
+    code: int | None
+    errors: list[str]
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What is wrong, and how often what is allowed has happened.
+
+    `unknown` are sends nobody knows the fate of, of which so many `arrived`; `unheard` are questions that got no reply because of one, `given_up`
+    those whose second try was interrupted as well.
+    """
+
+    complaints: list[str] = field(default_factory=list)
+    unknown: int = 0
+    arrived: int = 0
+    unheard: int = 0
+    polite: int = 0
+    asked_again: int = 0
+    given_up: int = 0
+
+
+def judge(evidence: Evidence) -> Verdict:
+    """Everything that can be said about a moment."""
+    journal, verdict = evidence.journal, Verdict()
+    unknown = [row for row in journal.sends if row["state"] == SendState.UNKNOWN]
+    verdict.unknown = len(unknown)
+    verdict.arrived = sum(any(_words(row) == (m.text, _place(m)) for m in evidence.delivered) for row in unknown)
+    verdict.polite = sum(message.text.startswith(POLITE) for message in evidence.delivered)
+    verdict.asked_again = sum(bool(one.retry_of) for one in journal.turns)
+    verdict.complaints += evidence.errors
+    if evidence.code != 0:
+        verdict.complaints.append(f"the last life ended with code {evidence.code}")
+    verdict.complaints += evidence.invalid
+    verdict.complaints += journal.broken(list(chain.from_iterable(evidence.promised)))
+    verdict.complaints += _unsound(journal)
+    verdict.complaints += _said_twice(evidence)
+    verdict.complaints += _unanswered(evidence, verdict)
+    verdict.complaints += _changed_prompts(evidence)
+    verdict.complaints += _unread(evidence)
+    return verdict
+
+
+def _words(row: dict[str, Any]) -> tuple[str, str]:
+    """What a send says, and where."""
+    segments = json.loads(row["segments"])
+    return "".join(segment["text"] for segment in segments if segment["type"] == "text"), row["conversation"]
+
+
+def _place(message: SentMessage) -> str:
+    kind, number = ("group", message.group_id) if message.group_id else ("private", message.user_id)
+    return f"{ACCOUNT}:{kind}:{number}"
+
+
+# --- the journal ----------------------------------------------------------------------------------
+
+
+def _unsound(journal: Journal) -> Iterator[str]:
+    if journal.integrity != "ok":
+        yield f"the database is damaged: {journal.integrity}"
+    for row in journal.sends:
+        if row["state"] in (SendState.SENDING, SendState.QUEUED):
+            yield f"send {row['send_id']} ({row['segments']}) was left {row['state']}"
+    for (where, message_id), rows in journal.messages.items():
+        if len(rows) > 1:
+            yield f"message {message_id} in {where} is stored {len(rows)} times"
+    for one in journal.turns:
+        if not one.closed:
+            yield f"turn {one.turn_id} was left open"
+        if one.round is not None:
+            begins = [*one.round[:1]] == [UserMessage(one.user)]
+            ends = isinstance(one.round[-1], AssistantMessage) and not one.round[-1].tool_calls
+            if not (begins and ends):
+                yield f"the round of turn {one.turn_id} does not begin with its question and end with words"
+            written = [{"role": "system", "content": ""}, *map(_as_wire, one.round)]
+            yield from (f"the round of turn {one.turn_id}: {what}" for what in faults(written))
+
+
+def _as_wire(message: Message) -> Json:
+    match message:
+        case SystemMessage(text=text):
+            return {"role": "system", "content": text}
+        case UserMessage(text=text):
+            return {"role": "user", "content": text}
+        case AssistantMessage(text=text, tool_calls=calls):
+            return {"role": "assistant", "content": text, "tool_calls": [{"id": call.id} for call in calls]}
+        case ToolMessage(call_id=call_id, content=content):
+            return {"role": "tool", "tool_call_id": call_id, "content": content}
+
+
+# --- what people got ------------------------------------------------------------------------------
+
+
+def _said_twice(evidence: Evidence) -> Iterator[str]:
+    """No word of a tool twice, and one answer a question: its own, or a polite line."""
+    for text, times in Counter(m.text for m in evidence.delivered if m.text.startswith("S:")).items():
+        if times > 1:
+            yield f"{text} was said {times} times"
+    for question in evidence.questions:
+        answers = [m.text for m in evidence.delivered if _is_final(m, question, evidence)]
+        if len(answers) > 1:
+            yield f"{question.kind}#{question.token} was answered {len(answers)} times: {answers}"
+    tokens = {question.token for question in evidence.questions}
+    for message in evidence.delivered:
+        token = message.text.partition(":")[2].partition(" ")[0].partition("-")[0]
+        if token not in tokens and not message.text.startswith(POLITE):
+            yield f"nobody asked for {message.text!r}"
+
+
+def _is_final(message: SentMessage, question: Question, evidence: Evidence) -> bool:
+    own = message.text in (f"A:{question.token}", f"F:{question.token}")
+    if question.friend:
+        # A polite line in private says to nobody's question in particular; the last one there is always answered.
+        polite = message.text.startswith(POLITE) and question.kind != "last"
+        return own or (polite and message.user_id == question.friend)
+    quoted = [str(segment["data"].get("id")) for segment in message.segments if segment["type"] == "reply"]
+    return (own or message.text.startswith(POLITE)) and quoted == [str(question.message_id)]
+
+
+def _unanswered(evidence: Evidence, verdict: Verdict) -> Iterator[str]:
+    """Who was heard for certain got a reply, unless what would have been one is unknown."""
+    before = [entry.message for life in evidence.promised[:-1] for entry in life if isinstance(entry, MessageObserved)]
+    known = {(str(message.conversation), message.message_id) for message in before}
+    places = {str(message.conversation) for message in before}
+    for question in evidence.questions:
+        alive = question.life == len(evidence.promised) - 1 and not question.missed
+        heard = alive or (question.where, str(question.message_id)) in known
+        found = question.group and question.where in places  # in the history, when the group is caught up with
+        replies = [m for m in evidence.delivered if _is_reply(m, question, evidence)]
+        if question.recalled or replies or not (heard or found):
+            continue
+        turns = _turns_of(question, evidence.journal)
+        sends = [row for row in evidence.journal.sends if row["turn_id"] in {one.turn_id for one in turns}]
+        if any(row["state"] == SendState.UNKNOWN for row in sends):
+            verdict.unheard += 1
+        elif turns and turns[-1].retry_of and turns[-1].stop == "interrupted":
+            verdict.given_up += 1
+        else:
+            yield f"{question.kind}#{question.token} in {question.where} got no reply (heard: {heard}); turns {turns}"
+
+
+def _is_reply(message: SentMessage, question: Question, evidence: Evidence) -> bool:
+    said = message.text.startswith(f"S:{question.token}") and message.text[2:].partition(" ")[0].partition("-")[0]
+    return said == question.token or _is_final(message, question, evidence)
+
+
+def _turns_of(question: Question, journal: Journal) -> list[Turn]:
+    asked = (question.where, str(question.message_id))
+    return [one for one in journal.turns if (one.where, one.message_id) == asked]
+
+
+# --- what the model saw ---------------------------------------------------------------------------
+
+
+def _changed_prompts(evidence: Evidence) -> Iterator[str]:
+    """Each request begins with what the one before it in its conversation said, as far as that is history."""
+    before: dict[str, Asked] = {}
+    for asked in evidence.asked:
+        if not asked.conversation:
+            continue
+        if not _turns_behind(asked, evidence.journal):
+            yield f"the model was asked {asked.kind}#{asked.token} in a turn that is not stored"
+        if (last := before.get(asked.conversation)) is not None:
+            kept = _kept(last, evidence.journal)
+            if _bytes(asked.messages[: len(kept)]) != _bytes(kept):
+                yield (
+                    f"the prompt of {asked.kind}#{asked.token} in {asked.conversation} does not begin with that of"
+                    f" {last.kind}#{last.token}: {_bytes(kept)[1:]} -> {_bytes(asked.messages)[1:]}"
+                )
+        before[asked.conversation] = asked
+
+
+def _unread(evidence: Evidence) -> Iterator[str]:
+    """The last prompt of a group has every piece of chatter that was promised before the last life, once."""
+    last = {asked.conversation: "\n".join(_bytes(asked.messages)) for asked in evidence.asked if asked.step == 0}
+    for entry in chain.from_iterable(evidence.promised[:-1]):
+        match entry:
+            case MessageObserved(message=message, overheard=True) | MessageOverheard(message=message):
+                words = "".join(segment.text for segment in message.segments if isinstance(segment, Text))
+                if (times := last.get(str(message.conversation), "").count(words)) != 1:
+                    yield f"{words!r} in {message.conversation} is {times} times in the last prompt"
+            case _:
+                pass
+
+
+def _kept(asked: Asked, journal: Journal) -> Sequence[Json]:
+    """What of a request must stand at the beginning of every later one."""
+    messages = asked.messages
+    question = max(place for place, message in enumerate(messages) if message["role"] == "user")
+    turns = _turns_behind(asked, journal)
+    if all(one.round is None for one in turns):
+        return messages[:question]  # it was taken back
+    if any(one.stop == "interrupted" for one in turns):
+        return messages[: question + 1]  # what came of it may not have been written
+    return messages
+
+
+def _turns_behind(asked: Asked, journal: Journal) -> list[Turn]:
+    """The turns a request can belong to: a second try has the words of the first."""
+    words = next(message["content"] for message in reversed(asked.messages) if message["role"] == "user")
+    return [one for one in journal.turns if (one.where, one.user) == (asked.conversation, words)]
+
+
+def _bytes(messages: Sequence[Json]) -> list[str]:
+    return [json.dumps(message, ensure_ascii=False) for message in messages]

@@ -1,0 +1,181 @@
+"""Who says what to the service: a fixed script for its first life, a word while it is dead, questions at the end.
+
+The world has two groups and a few friends of the account. Every question has a token of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import count
+
+from adapters.simulator.call import SentMessage
+from adapters.simulator.faults import Fault
+from adapters.simulator.server import Simulator
+from adapters.simulator.wire import Json, text
+from adapters.simulator.world import Person, World
+from tests.torture.model import LONG, Asked
+from tests.torture.processes import Life
+
+PATIENCE = 20.0  # seconds for whatever must happen; the machine may be busy
+ACCOUNT = 10001
+GROUPS = ONE, TWO = 4242, 4343
+FRIENDS = ANN, BOB, EVE = 30001, 30002, 30003
+PEOPLE = (Person(20001, "user1", role="owner"), Person(20002, "user2"))
+
+
+@dataclass(slots=True)
+class Question:
+    """A question that was asked in the `life`-th life (from 0), in a group or by a friend; 0 is neither.
+
+    `missed`: nobody was connected. `recalled`: it was taken back.
+    """
+
+    token: str
+    kind: str
+    life: int
+    group: int = 0
+    friend: int = 0
+    message_id: int = 0
+    missed: bool = False
+    recalled: bool = False
+
+    @property
+    def where(self) -> str:
+        """The conversation, as the journal writes it."""
+        return f"{ACCOUNT}:group:{self.group}" if self.group else f"{ACCOUNT}:private:{self.friend}"
+
+    def is_answered_by(self, message: SentMessage) -> bool:
+        """Whether this is the answer to it."""
+        return message.text in (f"A:{self.token}", f"F:{self.token}", f"S:{self.token} {LONG}")
+
+
+def make_world() -> World:
+    """A world in which something was said before the service came."""
+    world = World()
+    for group in GROUPS:
+        world.add_group(group, f"group {group}", PEOPLE)
+    for friend in FRIENDS:
+        world.add_friend(Person(friend, f"friend{friend}"))
+    return world
+
+
+class Stage:
+    """What people do, and what they have done. `life` counts the lives of the service."""
+
+    def __init__(self, simulator: Simulator) -> None:
+        self.simulator = simulator
+        self.questions: dict[str, Question] = {}
+        self.lives: list[Life] = []
+        world = simulator.world
+        self._old_answer = world.post([text("很久以前的回答")], author=ACCOUNT, group_id=TWO).message_id
+        self._old_words = world.post([text("很久以前的话")], author=20002, group_id=ONE).message_id
+        self._chats = count(1)
+        self._drifted = False
+
+    # --- what is said ---------------------------------------------------------------------------------
+
+    async def play(self) -> None:
+        """The script of the first life."""
+        await self.simulator.wait_connected(timeout=PATIENCE)
+        await self._chat(ONE)
+        await self._chat(TWO)
+        first = await self._ask("plain", group=ONE)
+        await self._ask("tool", group=TWO)
+        await self._ask("rounds", friend=ANN)
+        self.simulator.faults.arm(Fault.DUPLICATE)
+        await self._ask("pair", group=TWO)
+        await self._wait_answered([first])
+        answer = next(message for message in self.simulator.delivered if first.is_answered_by(message))
+        await self._ask("helper", group=ONE, quoted=answer.message_id)
+        await self._chat(ONE)
+        await self._ask("same", group=TWO, quoted=self._old_answer)
+        await self._chat(ONE, quoted=self._old_words)
+        await self._ask("timeout", group=ONE)
+        held = await self._ask("hold", group=TWO)
+        await self._wait_answered(question for question in self.questions.values() if question is not held)
+        await self.simulator.wait_until(lambda: held.recalled, timeout=PATIENCE)
+        adrift = await self._ask("adrift", friend=BOB)
+        await self._wait_answered([adrift])
+
+    async def while_dead(self) -> None:
+        """What is said while nobody listens; then the way is free for the next life."""
+        simulator = self.simulator
+        await simulator.wait_until(lambda: not simulator.connected, timeout=PATIENCE)
+        simulator.faults.disarm()
+        await self._chat(ONE)
+        await self._ask("plain", group=TWO)
+        simulator.come_back()
+
+    async def play_again(self) -> None:
+        """The script of a life between the first and the last one."""
+        await self.simulator.wait_connected(timeout=PATIENCE)
+        answered = [await self._ask("tool", group=ONE), await self._ask("plain", friend=EVE)]
+        await self._wait_answered(answered)
+
+    async def finish(self) -> None:
+        """The script of the last life: a question everywhere, all of them answered."""
+        await self.simulator.wait_connected(timeout=PATIENCE)
+        last = [await self._ask("last", group=group) for group in GROUPS]
+        last += [await self._ask("last", friend=friend) for friend in FRIENDS]
+        await self._wait_answered(last)
+
+    async def _chat(self, group: int, *, quoted: int = 0) -> None:
+        words = f"闲话 {next(self._chats)}。"
+        await self.simulator.say([*_quote(quoted), text(words)], group_id=group, user_id=20002)
+
+    async def _ask(self, kind: str, *, group: int = 0, friend: int = 0, quoted: int = 0) -> Question:
+        question = Question(f"q{len(self.questions) + 1}", kind, len(self.lives) - 1, group, friend)
+        self.questions[question.token] = question
+        words = f"{kind}#{question.token}"
+        if friend:
+            question.message_id = await self.simulator.say_private(words, user_id=friend)
+        elif quoted:
+            question.message_id = await self.simulator.say([*_quote(quoted), text(words)], group_id=group)
+        else:
+            question.message_id = await self.simulator.say(f"@bot {words}", group_id=group)
+        question.missed = question.message_id in self.simulator.missed
+        return question
+
+    async def _wait_answered(self, questions: Iterable[Question]) -> None:
+        delivered = self.simulator.delivered
+        waited = list(questions)
+
+        def answered() -> bool:
+            return all(any(map(question.is_answered_by, delivered)) for question in waited)
+
+        await self.simulator.wait_until(answered, timeout=PATIENCE)
+
+    # --- what happens between the question and the answer ---------------------------------------------
+
+    async def on_ask(self, asked: Asked) -> None:
+        """Let happen what the kind of question is about, in the first life only."""
+        question = self.questions.get(asked.token)
+        if question is None or len(self.lives) > 1:
+            return
+        match asked.kind, asked.step:
+            case "timeout", 0:
+                self.simulator.faults.arm(Fault.TIMEOUT)
+            case "hold", 0:
+                await self._recall(question)
+            case "adrift", 0 if not self._drifted:
+                self._drifted = True
+                await self.simulator.drop()
+                await self.lives[-1].wait_alone()
+                await self._ask("plain", group=ONE)
+            case "adrift", 1:
+                self.simulator.come_back()
+            case _:
+                pass
+
+    async def _recall(self, question: Question) -> None:
+        """Take the question back, and never answer who still asks: it is for the service to stop."""
+        await self.simulator.recall(question.message_id)
+        question.recalled = True
+        self.simulator._tell()
+        await asyncio.get_running_loop().create_future()
+
+
+def _quote(message_id: int) -> list[Json]:
+    return [{"type": "reply", "data": {"id": str(message_id)}}] if message_id else []

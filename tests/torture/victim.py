@@ -1,0 +1,110 @@
+"""The process that dies: forked off one that has imported everything already, a new one for each life.
+
+Run as a module it reads one life a line on standard input, as JSON, and tells on standard output, a JSON pair a line:
+its pid, what was promised, where it died, whether it is settled, what it crossed, how it ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import logging
+import os
+import signal
+import sys
+import traceback
+from typing import Any
+
+from adapters.onebot import forward_ws
+from bot import delivery, outbox
+from bot.app import Service, open_service
+from bot.cli import go
+from bot.domain import codec
+from bot.domain.journal import Entry
+from config.settings import Settings
+from tests.torture.crossings import Crossings, Death
+
+LONGEST_LIFE = 60  # seconds; what nobody kills, when the parent itself died
+TURNS = 20  # of the loop, after which everything that was ready has run
+
+ENTRIES = list[Entry]
+
+
+def main() -> None:
+    """Live each life that is asked for, one after the other, in a process of its own."""
+    hurry()
+    gc.freeze()
+    while line := sys.stdin.buffer.readline():
+        pid = os.fork()
+        if not pid:
+            os._exit(live(json.loads(line)))
+        _, status = os.waitpid(pid, 0)
+        tell("ended", os.waitstatus_to_exitcode(status))
+
+
+def hurry() -> None:
+    """Shorten the waits that have no other end, seconds to hundredths; what happens, and in which order, stays."""
+    forward_ws.LONGEST_WAIT = 0.05
+    outbox.LOOK_AFTER = 0.02
+    delivery.PATIENCE = 0.1
+
+
+def live(life: dict[str, Any]) -> int:
+    """One life; the code to exit with."""
+    signal.alarm(LONGEST_LIFE)
+    tell("born", os.getpid())
+    logging.basicConfig(level="INFO", stream=sys.stderr, format="%(process)d %(levelname)s %(name)s: %(message)s")
+    death = Death(**life["death"]) if life["death"] else None
+    crossings = Crossings(tell, death)
+    crossings.watch_disk()
+    try:
+        go(lambda: serve(Settings(**life["settings"]), crossings))
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    finally:
+        tell("crossed", dict(crossings.counts))
+    return 0
+
+
+async def serve(settings: Settings, crossings: Crossings) -> None:
+    """The service, until it is asked to stop.
+
+    SIGUSR1 asks it to tell when it has nothing more to do, SIGUSR2 how many accounts are connected.
+    """
+    loop = asyncio.get_running_loop()
+    asked = asyncio.Event()
+    loop.add_signal_handler(signal.SIGUSR1, asked.set)
+    async with open_service(settings, wrap=crossings.wrap) as service:
+        loop.add_signal_handler(signal.SIGUSR2, lambda: tell("accounts", len(service.transport.accounts())))
+        while True:
+            await asked.wait()
+            asked.clear()
+            await settle(service, crossings)
+            tell("settled", True)
+
+
+async def settle(service: Service, crossings: Crossings) -> None:
+    """Return when no lane, no queue of the outbox and no port has anything to do."""
+    lanes, outbox = service.dispatcher.lanes, service.outbox
+    while True:
+        await service.wait_idle()
+        crossings.news.clear()
+        for _ in range(TURNS):
+            await asyncio.sleep(0)
+        if not (lanes.waiting or outbox._queues or crossings.busy):
+            return
+        await crossings.news.wait()
+
+
+def tell(word: str, value: object) -> None:
+    """One line to the parent, in the pipe when this returns: it outlives us."""
+    written = codec.write(ENTRIES, value) if word == "promised" else json.dumps(value)
+    line = b'["%s", %s]\n' % (word.encode(), written.encode())
+    while line:
+        line = line[os.write(1, line) :]
+
+
+if __name__ == "__main__":
+    main()
