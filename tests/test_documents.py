@@ -1,6 +1,7 @@
 """What the documents tell people to type: a block marked `sh` is run, the rest is held to what there is.
 
-`sh operator` marks what needs a container engine, QQ, or another machine: there the names are checked.
+`sh operator` marks what needs a container engine, QQ, or another machine: there the names are checked, as in blocks of
+`make` alone, which CI runs.
 """
 
 from __future__ import annotations
@@ -32,8 +33,11 @@ PAGES = sorted(
 COMPOSE = ("docker-compose.yml", "docker-compose.llbot.yml")
 SUBCOMMANDS = {"up", "down", "stop", "start", "logs", "ps", "exec", "run", "version"}
 TAKES_A_VALUE = {"-f", "--file", "--profile", "--tail"}
-FOREIGN = {"git", "ollama", "llama-server", "vllm", "ssh", "systemctl", "openssl", "printf"}
+FOREIGN = {"cp", "git", "ollama", "llama-server", "vllm", "ssh", "systemctl", "openssl", "printf"}
 """Programs that are not ours, named in `sh operator` blocks."""
+
+
+FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,30 +54,31 @@ def page(name: str) -> str:
     return (ROOT / name).read_text("utf-8")
 
 
-def blocks(name: str, info: str) -> list[Block]:
-    """The blocks of a page that are marked so."""
-    found = re.finditer(r"^```(.*)\n(.*?)^```$", page(name), re.MULTILINE | re.DOTALL)
-    return [
-        Block(match[1], match[2], f"{name}:{page(name)[: match.start()].count(chr(10)) + 1}")
-        for match in found
-        if match[1] == info
+def blocks(name: str, info: str | None = None) -> list[Block]:
+    """The blocks of a page that are marked so; all of them, without."""
+    found = [
+        Block(match["info"], match["text"], f"{name}:{page(name)[: match.start()].count(chr(10)) + 1}")
+        for match in FENCE.finditer(page(name))
     ]
+    return [block for block in found if info in {None, block.info}]
 
 
 def every(info: str) -> list[Block]:
     return [block for name in PAGES for block in blocks(name, info)]
 
 
+def is_run(block: Block) -> bool:
+    """Whether a test can run it."""
+    return block.info == "sh" and not all(line.startswith("make ") for line in block.text.splitlines())
+
+
 def inline(name: str) -> list[str]:
     """Everything between single backticks, outside the blocks."""
-    prose = re.sub(r"^```.*?^```$", "", page(name), flags=re.MULTILINE | re.DOTALL)
-    return re.findall(r"`([^`\n]+)`", prose)
+    return re.findall(r"`([^`\n]+)`", FENCE.sub("", page(name)))
 
 
 def test_every_block_has_a_mark_that_is_understood() -> None:
-    marks = {
-        match for name in PAGES for match in re.findall(r"^```(.*)\n(?:.*?)^```$", page(name), re.MULTILINE | re.DOTALL)
-    }
+    marks = {block.info for name in PAGES for block in blocks(name)}
     assert marks <= {"sh", "sh operator", "ini", "yaml", ""}
 
 
@@ -91,7 +96,7 @@ def machine(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("name", [name for name in PAGES if blocks(name, "sh")])
+@pytest.mark.parametrize("name", [name for name in PAGES if any(map(is_run, blocks(name)))])
 def test_the_commands_of_a_page_work_one_after_the_other(machine: Path, name: str) -> None:
     environment = {
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
@@ -99,7 +104,7 @@ def test_the_commands_of_a_page_work_one_after_the_other(machine: Path, name: st
         "PYTHONUTF8": "1",
         "HOME": str(machine),
     }
-    for block in blocks(name, "sh"):
+    for block in filter(is_run, blocks(name)):
         done = subprocess.run(
             ["/bin/sh", "-euc", block.text],
             cwd=machine,
@@ -167,7 +172,8 @@ def wrong_with_compose(words: list[str]) -> Iterator[str]:
 def test_what_an_operator_types_names_only_what_there_is() -> None:
     wrong = [
         f"{block.place}: {line}: {problem}"
-        for block in every("sh operator")
+        for block in (*every("sh operator"), *every("sh"))
+        if not is_run(block)
         for line in block.text.splitlines()
         for problem in wrong_with(line)
     ]
@@ -217,8 +223,21 @@ def test_every_link_to_another_page_leads_somewhere(name: str) -> None:
 
 def test_the_two_languages_of_the_readme_are_in_step() -> None:
     english, chinese = page("README.md"), page("README.zh-CN.md")
-    for pattern in (r"^(#+) ", r"^\| (`[^|]*) \|", r"^```(.*)$", r"\((docs/[^)]+)\)"):
+    for pattern in (r"^(#+) ", r"\((docs/[^)]+)\)"):
         assert re.findall(pattern, english, re.MULTILINE) == re.findall(pattern, chinese, re.MULTILINE), pattern
-    assert [block.text for block in blocks("README.md", "sh")] == [
-        block.text for block in blocks("README.zh-CN.md", "sh")
+    assert settings_of(english) == settings_of(chinese)
+    assert [(block.info, commands_of(block)) for block in blocks("README.md")] == [
+        (block.info, commands_of(block)) for block in blocks("README.zh-CN.md")
     ]
+
+
+def settings_of(text: str) -> list[list[str]]:
+    """The variables in the first column of each row of a table."""
+    return [
+        names for row in re.findall(r"^\| ([^|]*) \|", text, re.MULTILINE) if (names := re.findall("`([A-Z_]+)`", row))
+    ]
+
+
+def commands_of(block: Block) -> list[list[str]]:
+    """The words of each line of a block, remarks aside."""
+    return [shlex.split(line, comments=True) for line in block.text.splitlines()] if block.info else []

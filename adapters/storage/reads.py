@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Row, func, select, text
+from sqlalchemy import Connection, Row, select, text
 
 from adapters.storage.rows import ROUND, SEGMENTS, SEND_SEGMENTS, plain
 from adapters.storage.statements import OVERHEARD
@@ -124,17 +124,23 @@ def _seen(connection: Connection, now: float) -> Iterator[tuple[tuple[int, str, 
 
 def _active(connection: Connection, now: float) -> Iterator[tuple[Conversation, float]]:
     """The groups heard lately, the last one first."""
-    last = func.max(messages.c.time)
-    heard = connection.execute(
-        select(messages.c.conversation, last)
-        .where(messages.c.taken >= now - ACTIVE)
-        .group_by(messages.c.conversation)
-        .order_by(last.desc())
-    )
-    for here, at in heard:
+    for here, at in connection.execute(text(LAST_HEARD), {"since": now - ACTIVE}):
         conversation = Conversation.parse(here)
         if conversation.is_group:
             yield conversation, at
+
+
+# From one conversation to the next along the index, however many messages each has; GROUP BY would walk over them all.
+LAST_HEARD = """
+    WITH RECURSIVE places (name) AS (
+        SELECT min(conversation) FROM messages
+        UNION ALL
+        SELECT (SELECT min(conversation) FROM messages WHERE conversation > name) FROM places WHERE name IS NOT NULL
+    )
+    SELECT last.conversation, last.time FROM places
+    JOIN messages AS last ON last.id = (SELECT max(id) FROM messages WHERE conversation = name)
+    WHERE last.taken >= :since
+    ORDER BY last.time DESC"""
 
 
 # --- rows -> the domain ---------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
+    PrimaryKeyConstraint,
     String,
     Table,
     Text,
@@ -30,7 +31,12 @@ from sqlalchemy import (
 REVISIONS = ("0001",)
 """Every revision of the schema, oldest first; the last is the one this code needs (migrations/versions)."""
 
-versions = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
+versions = Table(
+    "alembic_version",
+    MetaData(),
+    Column("version_num", String(32), nullable=False),
+    PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+)
 """Alembic's own table; its one row is the revision the schema is at."""
 
 UNFINISHED = "state IN ('queued', 'sending', 'unknown')"

@@ -49,7 +49,8 @@ class MessageErased:
 class TurnOpened:
     """A turn begins: the question and all that was overheard are now its own, rendered as `user`.
 
-    `retry_of` is the turn that was interrupted before anybody heard anything; such a turn is never retried again.
+    `retry_of` is the turn that was interrupted before anybody heard anything; such a turn has that one's words, reads
+    nothing that was said since, and is never retried again.
     """
 
     turn_id: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import assert_never
 from urllib.parse import urlsplit
@@ -28,7 +28,7 @@ from bot.setup.servers import (
     write_webui,
 )
 from config import sources, values
-from config.settings import PLACEHOLDER, Settings, load_settings
+from config.settings import KNOWN, PLACEHOLDER, Settings, load_settings
 
 MADE = Path("data", "tokens.env")
 NAPCAT = Path("napcat", "config")
@@ -180,6 +180,9 @@ def _check(folder: Path, environ: Mapping[str, str], server: Server, given: Mapp
         for name, text in given.items()
         if name != ONEBOT and PLACEHOLDER.fullmatch(text)
     ]
+    # Nobody but .env and the compose file sets anything here: a name that we do not know is misspelt.
+    strangers = sources.strange_in_environment(environ, KNOWN)
+    problems += [replace(stranger, what="is set, but there is no such variable") for stranger in strangers]
     try:
         settings, _ = load_settings(environ=environ, env_file=None)
     except ConfigError as error:

@@ -12,7 +12,7 @@ from bot.domain.events import Connected, Conversation, MessageReceived
 from bot.domain.journal import SendState, StoredSend
 from bot.domain.segments import Text
 from tests.bot.test_dispatcher import Hall
-from tests.fakes import BOT, GROUP, ScriptedModel, Step, said, until, words
+from tests.fakes import BOT, GROUP, PRIVATE, ScriptedModel, Step, said, until, words
 
 HELLO = Connected(self_id=BOT, time=0.0)
 
@@ -60,6 +60,44 @@ async def test_old_questions_and_chatter_are_only_heard() -> None:
         assert "anybody?" in str(user)
         assert "tea time" in str(user)
         assert "before" not in str(user)
+
+
+async def test_the_first_message_of_a_new_connection_hides_none_of_those_missed_before_it() -> None:
+    missed = ago(said("tea time", at=False), 200)
+    async with back() as house:
+        house.transport.histories[GROUP] = (missed,)
+        await house.dispatcher.handle(HELLO)
+        await house.dispatcher.handle(said("coffee time", at=False))
+        await until(lambda: len(house.store.of("message_observed")) == 2)
+
+
+async def test_a_young_question_is_found_though_something_later_was_heard() -> None:
+    """As after a process that heard the group again, and ended before it had caught up with it."""
+    async with back(words("yes")) as house:
+        house.dispatcher.preload([], [(GROUP, house.clock.now() - 5)])
+        house.transport.histories[GROUP] = (ago(said("still there?"), 60),)
+        await house.dispatcher.handle(HELLO)
+        await until(lambda: house.transport.sent)
+        assert house.transport.texts == ["yes"]
+
+
+async def test_what_nobody_confirmed_is_looked_for_in_private_too_and_nothing_else_there() -> None:
+    own = said("hello", user=BOT, message_id="31", where=PRIVATE)
+    async with back() as house:
+        stored = StoredSend(
+            send_id="s0",
+            turn_id="t0",
+            action=SendMessage(PRIVATE, (Text("hello"),)),
+            final=True,
+            at=own.time,
+            state=SendState.UNKNOWN,
+        )
+        house.outbox.remember_unknown(stored)
+        house.transport.histories = {GROUP: (), PRIVATE: (said("and?", where=PRIVATE), own)}
+        await house.dispatcher.handle(HELLO)
+        await until(lambda: house.store.of("send_changed"))
+        assert house.store.of("message_observed") == []
+        assert house.outbox.in_doubt(BOT) == ()
 
 
 async def test_what_the_bot_said_confirms_what_nobody_had_confirmed() -> None:

@@ -7,15 +7,25 @@ from contextlib import asynccontextmanager
 
 from bot.domain.actions import SendMessage
 from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from bot.domain.events import MessageReceived
-from bot.domain.journal import OpenTurn, Recovery, SendChanged, SendState, StoredSend, TurnClosed, TurnOpened
+from bot.domain.events import Connected, MessageRecalled, MessageReceived
+from bot.domain.journal import (
+    OpenTurn,
+    Recovery,
+    SendChanged,
+    SendQueued,
+    SendState,
+    StoredSend,
+    TurnClosed,
+    TurnOpened,
+)
 from bot.domain.run import Stop
-from bot.domain.segments import Text
+from bot.domain.segments import Quote, Text
 from bot.domain.tool import tool
 from bot.recovery import SORRY, Recoverer
 from tests.bot.test_dispatcher import Hall
-from tests.fakes import GROUP, ScriptedModel, Step, said, until, words
+from tests.fakes import BOT, GROUP, ScriptedModel, Step, said, until, words
 
+HELLO = Connected(self_id=BOT, time=0.0)
 CALL = ToolCall("c0", "send_message", "{}")
 
 
@@ -45,6 +55,17 @@ async def restarted(*steps: Step) -> AsyncIterator[tuple[Hall, Recoverer]]:
 def asked(text: str = "hi", *, ago: float = 10) -> MessageReceived:
     message = said(text)
     return dataclasses.replace(message, time=message.time - ago)
+
+
+def recall(message: MessageReceived) -> MessageRecalled:
+    return MessageRecalled(
+        self_id=BOT,
+        time=0.0,
+        conversation=message.conversation,
+        message_id=message.message_id,
+        user_id=777,
+        operator_id=777,
+    )
 
 
 def turn(
@@ -93,21 +114,52 @@ async def test_an_interrupted_turn_is_closed_with_a_valid_round() -> None:
         assert house.transport.sent == []
 
 
-async def test_a_young_question_is_asked_again_once() -> None:
+async def test_a_young_question_is_asked_again_once_with_the_words_it_had() -> None:
+    async with restarted(words("yes")) as (house, recoverer):
+        house.history.overhear(said("what was said since then", at=False))
+        await recoverer.recover(Recovery(turns=(turn(asked("how are you?")),)))
+        await until(lambda: house.store.of("turn_closed")[1:])
+        closed, opened = house.store.entries[:2]
+        assert isinstance(closed, TurnClosed)
+        assert isinstance(opened, TurnOpened)
+        assert (closed.turn_id, closed.stop, closed.round) == ("t0", Stop.INTERRUPTED, ())
+        assert (opened.retry_of, opened.user) == ("t0", UserMessage("hi"))
+        assert house.transport.texts == ["yes"]
+        assert house.history.messages(GROUP) == (UserMessage("hi"), AssistantMessage("yes"))
+        assert len(house.history.take_overheard(GROUP)) == 1
+
+
+async def test_until_its_second_try_has_begun_a_turn_stays_open() -> None:
+    """The process may end once more, and the next one must still know of it."""
     async with restarted(words("yes")) as (house, recoverer):
         await recoverer.recover(Recovery(turns=(turn(asked()),)))
-        await until(lambda: house.store.of("turn_closed")[1:])
-        opened = house.store.of("turn_opened")[0]
-        assert isinstance(opened, TurnOpened)
-        assert opened.retry_of == "t0"
-        assert house.transport.texts == ["yes"]
-
-
-async def test_a_second_try_is_never_tried_again_nor_is_an_old_question() -> None:
-    async with restarted() as (house, recoverer):
-        await recoverer.recover(Recovery(turns=(turn(asked(), retry_of="t9"), turn(asked(ago=130)))))
+        assert house.store.entries == []
         await house.dispatcher.lanes.wait_idle()
+
+
+async def test_a_second_try_is_not_tried_again_its_asker_is_told() -> None:
+    async with restarted() as (house, recoverer):
+        await recoverer.recover(Recovery(turns=(turn(asked(), retry_of="t9"),)))
+        await until(lambda: house.transport.sent)
+        assert house.transport.texts == [SORRY]
+
+
+async def test_an_old_question_is_only_written_down() -> None:
+    async with restarted() as (house, recoverer):
+        await recoverer.recover(Recovery(turns=(turn(asked(ago=130)),)))
+        await house.dispatcher.lanes.wait_idle()
+        assert len(house.store.of("turn_closed")) == 1
         assert house.transport.sent == []
+
+
+async def test_a_question_recalled_before_its_second_try_is_closed_and_not_tried() -> None:
+    question = asked()
+    async with restarted() as (house, recoverer):
+        await recoverer.recover(Recovery(turns=(turn(question),)))
+        await house.take(recall(question))
+        (closed,) = house.store.of("turn_closed")
+        assert isinstance(closed, TurnClosed)
+        assert (closed.turn_id, closed.stop) == ("t0", Stop.STOPPED)
 
 
 async def test_a_question_that_may_have_been_answered_is_not_answered_again() -> None:
@@ -138,6 +190,27 @@ async def test_who_heard_half_of_it_is_told_and_nothing_runs_twice() -> None:
             assert house.transport.texts == [SORRY]
 
 
+async def test_who_will_hear_half_of_it_is_told_too_and_the_half_is_not_said_twice() -> None:
+    stored = send(SendState.QUEUED, final=False)
+    half = turn(asked(), started=("send_message",), sends=(stored,))
+    async with restarted() as (house, recoverer):
+        await recoverer.recover(Recovery(turns=(half,), sends=(stored,)))
+        await house.outbox.wait_idle()
+        assert house.transport.texts == ["an answer", SORRY]
+
+
+async def test_what_the_asker_is_told_is_written_down_with_the_end_of_the_turn() -> None:
+    """Were it not, a process that ends between the two would leave the asker without a word."""
+    async with restarted() as (house, recoverer):
+        await recoverer.recover(Recovery(turns=(turn(asked(), started=("pay",)),)))
+        closed, queued = house.store.entries[:2]
+        assert isinstance(closed, TurnClosed)
+        assert isinstance(queued, SendQueued)
+        assert (queued.turn_id, queued.final, queued.state) == ("t0", True, SendState.QUEUED)
+        await house.outbox.wait_idle()
+        assert len(house.store.of("send_queued")) == 1
+
+
 async def test_old_and_incomplete_sends_are_dropped_and_written_down() -> None:
     async with restarted() as (house, recoverer):
         old, torn = send(SendState.QUEUED, final=True, ago=200), send(SendState.QUEUED, final=True, whole=False)
@@ -150,10 +223,31 @@ async def test_old_and_incomplete_sends_are_dropped_and_written_down() -> None:
 async def test_a_question_whose_turn_had_not_begun_is_answered_if_it_is_young() -> None:
     async with restarted(words("yes")) as (house, recoverer):
         await recoverer.recover(Recovery(waking=(asked("old", ago=130), asked("young"))))
-        await until(lambda: house.transport.sent)
-        await house.dispatcher.lanes.wait_idle()
+        assert house.transport.sent == []
+        await house.take(HELLO)
         assert house.transport.texts == ["yes"]
         assert house.store.of("message_observed") == []
+        assert len(house.store.of("message_overheard")) == 1
+
+
+async def test_a_question_that_quotes_what_only_the_server_knows_waits_for_it() -> None:
+    own = said("long ago", user=BOT, at=False, message_id="77")
+    question = dataclasses.replace(said((Quote("77"), Text("why?")), at=False), time=1_700_000_000.0 - 10)
+    async with restarted(words("because")) as (house, recoverer):
+        house.transport.known["77"] = own
+        await recoverer.recover(Recovery(waking=(question,)))
+        await house.take(Connected(self_id=20002, time=0.0))
+        assert (house.transport.looked_up, house.store.entries) == ([], [])
+        await house.take(HELLO)
+        assert house.transport.texts == ["because"]
+
+
+async def test_a_question_recalled_before_its_account_is_there_is_not_answered() -> None:
+    question = asked()
+    async with restarted() as (house, recoverer):
+        await recoverer.recover(Recovery(waking=(question,)))
+        await house.take(recall(question), HELLO)
+        assert house.transport.sent == []
 
 
 async def test_an_event_taken_before_the_restart_is_not_taken_again() -> None:

@@ -39,8 +39,8 @@ class Evidence:
 class Verdict:
     """What is wrong, and how often what is allowed has happened.
 
-    `unknown` are sends nobody knows the fate of, of which so many `arrived`; `unheard` are questions that got no reply because of one, `given_up`
-    those whose second try was interrupted as well.
+    `unknown` are sends nobody knows the fate of, of which so many `arrived`; `unheard` are questions without a reply
+    because of one.
     """
 
     complaints: list[str] = field(default_factory=list)
@@ -49,7 +49,6 @@ class Verdict:
     unheard: int = 0
     polite: int = 0
     asked_again: int = 0
-    given_up: int = 0
 
 
 def judge(evidence: Evidence) -> Verdict:
@@ -165,8 +164,6 @@ def _unanswered(evidence: Evidence, verdict: Verdict) -> Iterator[str]:
         sends = [row for row in evidence.journal.sends if row["turn_id"] in {one.turn_id for one in turns}]
         if any(row["state"] == SendState.UNKNOWN for row in sends):
             verdict.unheard += 1
-        elif turns and turns[-1].retry_of and turns[-1].stop == "interrupted":
-            verdict.given_up += 1
         else:
             yield f"{question.kind}#{question.token} in {question.where} got no reply (heard: {heard}); turns {turns}"
 

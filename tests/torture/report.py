@@ -7,7 +7,7 @@ from itertools import groupby
 
 from tests.torture.trial import Trial
 
-COLUMNS = ("moments", "unknown", "arrived", "unheard", "polite", "again", "given up", "seconds")
+COLUMNS = ("moments", "unknown", "arrived", "unheard", "polite", "again", "seconds")
 
 
 def describe(trial: Trial, seed: int) -> str:
@@ -48,7 +48,6 @@ def _figures(trials: Sequence[Trial]) -> tuple[str, ...]:
         sum(verdict.unheard for verdict in verdicts),
         sum(verdict.polite for verdict in verdicts),
         sum(verdict.asked_again for verdict in verdicts),
-        sum(verdict.given_up for verdict in verdicts),
     )
     return (*map(str, counts), f"{sum(trial.seconds for trial in trials) / max(len(trials), 1):.2f}")
 

@@ -48,7 +48,7 @@ def test_a_frame_that_is_no_call_is_answered_whatever_is_armed(world: World) -> 
     assert (told.frame["retcode"], told.asked) == (1400, None)
 
 
-@pytest.mark.parametrize("fault", SENDING)
+@pytest.mark.parametrize("fault", sorted(SENDING))
 def test_a_send_fault_leaves_other_calls_alone(world: World, fault: Fault) -> None:
     faults = Faults()
     faults.arm(fault)

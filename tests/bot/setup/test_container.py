@@ -124,6 +124,10 @@ def test_everything_wrong_is_told_at_once_and_nothing_is_written(machine: Machin
     assert machine.files == []
 
 
+def test_a_misspelt_name_is_refused_with_a_suggestion(machine: Machine) -> None:
+    assert "BOT_OWNERS" in machine.problems(BOT_OWNER="10001")["BOT_OWNER"]
+
+
 @pytest.mark.parametrize("name", ["LLM_BASE_URL", "CODER_BASE_URL"])
 def test_a_model_inside_the_container_is_told(machine: Machine, name: str) -> None:
     assert "host.docker.internal" in machine.problems("napcat", **{name: "http://127.0.0.1:11434/v1"})[name]

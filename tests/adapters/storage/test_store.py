@@ -1,0 +1,447 @@
+"""The store as the bot uses it: both databases, restarts, every kind of trouble, and what it costs to start."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import event, func, make_url, select, text
+
+from adapters.storage import store as module
+from adapters.storage.database import Database
+from adapters.storage.retention import DAY
+from adapters.storage.tables import messages
+from bot.clock import SystemClock
+from bot.domain.errors import ConfigError
+from bot.domain.events import MessageReceived
+from bot.domain.journal import Recovery, Remembered, SendChanged, SendState
+from tests.adapters.storage.conftest import Opened, opened
+from tests.adapters.storage.entries import NOW, asked, closing, heard, opening, sending
+from tests.fakes import GROUP, until
+
+ROOT = Path(__file__).parents[3]
+
+
+async def fill(store: Opened, count: int, *, begin: int = 0) -> list[MessageReceived]:
+    """Chatter that nobody waits for."""
+    entries = [heard(message_id=str(begin + number)) for number in range(count)]
+    for entry in entries:
+        store.store.put(entry)
+    return [entry.message for entry in entries]
+
+
+async def written(store: Opened) -> list[str]:
+    """The ids of all messages in the database."""
+
+    def read() -> list[str]:
+        with store.database.reading() as connection:
+            return list(connection.scalars(select(messages.c.message_id).order_by(messages.c.id)))
+
+    return await asyncio.get_running_loop().run_in_executor(None, read)
+
+
+# --- in good days ---------------------------------------------------------------------------------
+
+
+async def test_a_conversation_survives_a_restart(url: str) -> None:
+    turn = opening("t1", asked().message)
+    async with opened(url) as first:
+        first.store.put(heard("before"))
+        assert await first.store.commit(turn)
+        first.store.put(closing(turn), heard("after", message_id="7"))
+        before = await first.store.remember(GROUP)
+    async with opened(url) as second:
+        after = await second.store.remember(GROUP)
+        assert after == before
+        assert [round_.messages for round_ in after.rounds] == [closing(turn).round]
+        assert [message.message_id for message in after.overheard] == ["7"]
+        assert await second.store.find(GROUP, "7") == after.overheard[0]
+    assert first.told == second.told == []
+
+
+async def test_what_was_put_a_moment_ago_is_read(url: str) -> None:
+    async with opened(url) as at:
+        (message,) = await fill(at, 1)
+        assert await at.store.find(GROUP, message.message_id) == message
+        assert (await at.store.remember(GROUP)).overheard == (message,)
+
+
+async def test_what_was_left_unfinished_is_recovered(url: str) -> None:
+    async with opened(url) as first:
+        turn = opening("t1")
+        first.store.put(asked("and I?"), turn, sending("s1", "t1"))
+        await first.store.commit(SendChanged(send_id="s1", state=SendState.SENDING, at=NOW))
+    async with opened(url) as second:
+        recovery = await second.store.recover()
+    assert [found.turn_id for found in recovery.turns] == ["t1"]
+    assert [send.state for send in recovery.sends] == [SendState.SENDING]
+    assert len(recovery.waking) == len(recovery.seen) == 1
+
+
+async def test_what_is_put_last_is_written_at_the_end(url: str) -> None:
+    async with opened(url) as first:
+        await fill(first, 500)
+    async with opened(url) as second:
+        assert await written(second) == [str(number) for number in range(500)]
+
+
+async def test_even_where_the_bot_ends_by_an_error(sqlite: str) -> None:
+    with pytest.raises(ExceptionGroup) as caught:
+        async with opened(sqlite) as first:
+            await fill(first, 5)
+            raise ArithmeticError("a bug")
+    assert caught.group_contains(ArithmeticError)
+    async with opened(sqlite) as second:
+        assert len(await written(second)) == 5
+
+
+async def test_many_at_once_wait_for_each_other(url: str) -> None:
+    async with opened(url) as at:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(at.store.commit(heard(message_id=str(number)))) for number in range(200)]
+        assert all(task.result() for task in tasks)
+        assert await written(at) == [str(number) for number in range(200)]
+
+
+class ParkedClock(SystemClock):
+    """Real time, but long waits end when the test says so."""
+
+    def __init__(self) -> None:
+        self.parked: list[tuple[float, asyncio.Event]] = []
+
+    def now(self) -> float:
+        return NOW
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds < 1:
+            await super().sleep(0)
+            return
+        end = asyncio.Event()
+        self.parked.append((seconds, end))
+        await end.wait()
+
+
+async def test_old_rows_are_deleted_while_the_bot_runs(url: str) -> None:
+    clock = ParkedClock()
+    async with opened(url, clock=clock, keep_days=7, keep_messages=0) as at:
+        await fill(at, 3)
+        await at.store.commit()
+        assert at.batches.run(_age) == 3
+        await fill(at, 2, begin=3)
+        await at.store.commit()
+        (seconds, wait) = clock.parked.pop()
+        assert seconds == module.FIRST_SWEEP
+        wait.set()
+        await until(lambda: clock.parked)
+        assert clock.parked[0][0] == module.SWEEPS
+        assert await written(at) == ["3", "4"]
+
+
+def _age(connection: Any) -> int:
+    return int(connection.execute(messages.update().values(taken=NOW - 8 * DAY)).rowcount)
+
+
+async def test_a_sweep_that_fails_is_tried_again_later(sqlite: str) -> None:
+    clock = ParkedClock()
+    async with opened(sqlite, clock=clock) as at:
+        with locked(at.database):
+            clock.parked.pop()[1].set()
+            await until(lambda: clock.parked)
+        assert at.told == []
+        assert await at.store.commit(heard())
+
+
+# --- trouble: the place ---------------------------------------------------------------------------
+
+
+class locked:  # noqa: N801  # reads as a phrase: with locked(database)
+    """Another program writes into the file, for as long as the block."""
+
+    def __init__(self, database: Database) -> None:
+        self.connection = sqlite3.connect(str(database.file), isolation_level=None)
+
+    def __enter__(self) -> None:
+        self.connection.execute("BEGIN IMMEDIATE").close()
+
+    def __exit__(self, *_: object) -> None:
+        self.connection.close()
+
+
+async def test_a_folder_that_cannot_be_made_is_trouble_until_it_can(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file where the folder should be")
+    async with opened(f"sqlite:///{tmp_path}/data/frost.db") as at:
+        assert "The journal cannot be written" in at.told[0]
+        assert f"{tmp_path}/data" in at.told[0]
+        assert await at.store.recover() == Recovery()
+        assert await at.store.remember(GROUP) == Remembered()
+        assert await at.store.find(GROUP, "1") is None
+        await fill(at, 3)
+        assert not await at.store.commit(heard(message_id="3"))
+        (tmp_path / "data").unlink()
+        await at.wait_told(2)
+        assert "is written again" in at.told[1]
+        assert "4 entries caught up, 0 lost" in at.told[1]
+        assert await at.store.commit(heard(message_id="4"))
+        assert await written(at) == ["0", "1", "2", "3", "4"]
+        assert len((await at.store.remember(GROUP)).overheard) == 5
+
+
+async def test_a_full_disk_is_told_once_and_nothing_is_lost(sqlite: str) -> None:
+    async with opened(sqlite) as at:
+        full = {"now": True}
+
+        def limit(connection: Any, *_: object) -> None:
+            pages = connection.execute("PRAGMA page_count").fetchone()[0]
+            connection.execute(f"PRAGMA max_page_count={pages + 2 if full['now'] else 2**30}").close()
+
+        assert await at.store.commit(heard(message_id="0"))
+        listening: Any = at.database._writing
+        event.listen(listening, "connect", limit)
+        at.batches.close()  # the next connection has the limit
+        begun = asyncio.get_running_loop().time()
+        assert not await at.store.commit(*[heard("x" * 1000, message_id=str(number)) for number in range(1, 50)])
+        assert not await at.store.commit(heard(message_id="50"))
+        assert asyncio.get_running_loop().time() - begun < 1
+        assert "full" in at.told[0]
+        assert len((await at.store.remember(GROUP)).overheard) == 1  # what is written can still be read
+        full["now"] = False
+        await at.wait_told(2)
+        assert await written(at) == [str(number) for number in range(51)]
+
+
+async def test_a_locked_database_is_trouble_within_a_second(sqlite: str) -> None:
+    async with opened(sqlite) as at:
+        with locked(at.database):
+            async with asyncio.timeout(2):
+                assert not await at.store.commit(heard(message_id="0"))
+            async with asyncio.timeout(0.2):
+                assert not await at.store.commit(heard(message_id="1"))
+            assert "locked" in at.told[0]
+        await at.wait_told(2)
+        assert await written(at) == ["0", "1"]
+
+
+async def test_a_file_that_is_no_database_is_put_aside_at_the_start(sqlite: str, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/frost.db").write_bytes(b"not a database at all " * 1000)
+    async with opened(sqlite) as at:
+        await at.wait_told(2)
+        assert "file is not a database; it was moved to" in at.told[0]
+        assert await at.store.commit(heard())
+        assert await at.store.recover() != Recovery()
+    (aside,) = (tmp_path / "data").glob("frost.db.corrupt-*")
+    assert aside.name[len("frost.db.corrupt-") :].replace("-", "").isdigit()
+
+
+async def test_a_file_that_breaks_while_the_bot_runs_is_put_aside(sqlite: str, tmp_path: Path) -> None:
+    file = tmp_path / "data/frost.db"
+    async with opened(sqlite) as at:
+        await fill(at, 500)
+        assert await at.store.commit()
+        at.batches.run(lambda connection: connection.exec_driver_sql("SELECT 1").scalar())
+        at.batches._connected().connection.driver_connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").close()  # type: ignore[union-attr]  # there is one
+        size = file.stat().st_size
+        with file.open("r+b") as damaged:
+            damaged.seek(4096)
+            damaged.write(b"\xff" * (size - 4096))
+        at.database.close()
+        at.batches.close()
+        assert await at.store.remember(GROUP) == Remembered()
+        await at.wait_told(2)
+        assert "malformed" in at.told[0]
+        assert await at.store.commit(heard("new", message_id="new"))
+        assert await written(at) == ["new"]
+    assert list((tmp_path / "data").glob("frost.db.corrupt-*"))
+
+
+# --- trouble: the configuration -------------------------------------------------------------------
+
+
+async def refused(url: str, **more: Any) -> str:
+    with pytest.raises(ConfigError) as caught:
+        async with opened(url, **more):
+            pass
+    (problem,) = caught.value.problems
+    assert problem.name == "STORE_URL"
+    return problem.what
+
+
+async def test_a_bad_url_ends_the_start(tmp_path: Path) -> None:
+    assert "not supported" in await refused("mysql://db/frost")
+
+
+async def test_a_newer_schema_ends_the_start(url: str) -> None:
+    async with opened(url) as at:
+        at.batches.run(
+            lambda connection: connection.execute(text("UPDATE alembic_version SET version_num = '7'")).rowcount
+        )
+    assert "newer version of the bot" in await refused(url)
+
+
+# --- trouble: PostgreSQL --------------------------------------------------------------------------
+
+
+@dataclass
+class Proxy:
+    """A TCP connection to the server that can be cut, and mended."""
+
+    host: str
+    target: int
+    port: int = 0
+    server: asyncio.Server | None = None
+    streams: list[asyncio.StreamWriter] = field(default_factory=list)
+    on_data: Callable[[bytes], bool] = lambda _: True
+
+    async def mend(self) -> None:
+        self.server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
+        self.port = self.server.sockets[0].getsockname()[1]
+
+    async def cut(self) -> None:
+        assert self.server is not None
+        self.server.close()
+        for stream in self.streams:
+            stream.transport.abort()
+        self.streams.clear()
+        await self.server.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            there, back = await asyncio.open_connection(self.host, self.target)
+        except OSError:
+            writer.transport.abort()
+            return
+        self.streams += [writer, back]
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._pump(reader, back, self.on_data))
+            group.create_task(self._pump(there, writer, lambda _: True))
+
+    async def _pump(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, passes: Callable[[bytes], bool]
+    ) -> None:
+        try:
+            while data := await reader.read(65536):
+                writer.write(data)
+                await writer.drain()
+                if not passes(data):
+                    await reader.read(1)  # let the server answer; nobody will hear it
+                    break
+        except OSError:
+            pass
+        writer.transport.abort()
+
+
+@asynccontextmanager
+async def proxied(postgres: str) -> AsyncIterator[tuple[Proxy, str]]:
+    """The same database through a proxy."""
+    url = make_url(postgres)
+    proxy = Proxy(url.host or "127.0.0.1", url.port or 5432)
+    await proxy.mend()
+    yield proxy, url.set(host="127.0.0.1", port=proxy.port).render_as_string(hide_password=False)
+    await proxy.cut()
+
+
+async def test_a_server_that_goes_and_comes_back_costs_nothing(postgres: str) -> None:
+    async with proxied(postgres) as (proxy, url), opened(url) as at:
+        assert await at.store.commit(heard(message_id="0"))
+        assert await at.store.find(GROUP, "0") is not None
+        await proxy.cut()
+        assert not await at.store.commit(heard(message_id="1"))
+        await fill(at, 100, begin=2)
+        assert not await at.store.commit(heard(message_id="102"))
+        assert await at.store.remember(GROUP) == Remembered()
+        assert len(at.told) == 1
+        assert "PostgreSQL, postgres at 127.0.0.1" in at.told[0]
+        await proxy.mend()
+        await at.wait_told(2)
+        assert at.told[1].endswith("102 entries caught up, 0 lost.")
+        assert await written(at) == [str(number) for number in range(103)]
+
+
+async def test_a_server_that_is_not_there_at_the_start_is_trouble_not_the_end(postgres: str) -> None:
+    async with proxied(postgres) as (proxy, url):
+        await proxy.cut()
+        async with opened(url) as at:
+            assert len(at.told) == 1
+            assert not await at.store.commit(heard(message_id="0"))
+            await proxy.mend()
+            await at.wait_told(2)
+            assert await at.store.commit(heard(message_id="1"))
+            assert await written(at) == ["0", "1"]
+
+
+async def test_a_connection_lost_during_a_commit_doubles_nothing(postgres: str) -> None:
+    async with proxied(postgres) as (proxy, url), opened(url) as at:
+        assert await at.store.commit(heard(message_id="0"))
+        at.batches.close()  # the next connection goes through a proxy that cuts
+        lost: list[bytes] = []
+
+        def passes(data: bytes) -> bool:
+            if b"COMMIT" in data and not lost:
+                lost.append(data)
+                return False
+            return True
+
+        proxy.on_data = passes
+        await fill(at, 10, begin=1)
+        await at.store.commit(heard(message_id="11"))
+        if len(at.told) == 1:
+            await at.wait_told(2)
+        assert lost
+        assert await written(at) == [str(number) for number in range(12)]
+
+
+# --- what it costs --------------------------------------------------------------------------------
+
+START = """
+import asyncio, sys
+from adapters.storage.store import open_store
+from bot.clock import SystemClock
+
+def migrate(_):
+    raise AssertionError("there is nothing to migrate")
+
+async def main():
+    store = open_store(
+        sys.argv[1], keep_days=90, keep_messages=10, clock=SystemClock(), trouble=print, migrate=migrate
+    )
+    async with store as opened:
+        await opened.recover()
+
+asyncio.run(main())
+print(sorted(name for name in ("alembic", "mako", "greenlet", "sqlalchemy.orm") if name in sys.modules))
+"""
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_start_imports_nothing_it_does_not_need(sqlite: str, times: int) -> None:
+    for _ in range(times):
+        done = subprocess.run(
+            [sys.executable, "-c", START, sqlite], cwd=ROOT, capture_output=True, text=True, timeout=30, check=False
+        )
+        assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+async def test_no_thread_is_left_behind(sqlite: str) -> None:
+    async with opened(sqlite) as at:
+        assert await at.store.commit(heard())
+        assert await written(at) == ["0"] or True
+    assert at.database._writing.pool.checkedout() == 0  # type: ignore[attr-defined]  # it is a queue of connections
+
+
+async def test_every_entry_is_counted(url: str) -> None:
+    async with opened(url) as at:
+        await fill(at, 1000)
+        assert await at.store.commit()
+
+        def count(connection: Any) -> int:
+            return int(connection.scalar(select(func.count()).select_from(messages)))
+
+        assert at.batches.run(count) == 1000
