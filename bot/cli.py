@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from typer import Option
@@ -21,6 +21,9 @@ from bot.domain.errors import ConfigError
 from bot.domain.masking import Mask
 from config.secrets import secrets_of
 from config.settings import Settings, is_configured, load_settings
+
+if TYPE_CHECKING:
+    from adapters.storage.database import Database
 
 ENV_FILES = (Path(".env"), Path("data/tokens.env"))  # the second one is made by `init`, in a container without a first
 ENV_FILE = next(filter(os.path.lexists, ENV_FILES), ENV_FILES[0])
@@ -131,6 +134,41 @@ def init(
 
 
 @app.command()
+def export(conversation: Annotated[str, Option(help="Which one, as 10001:group:4242.")]) -> None:
+    """Everything stored about a conversation, on standard output: one JSON object a line, with its type."""
+    from adapters.storage.export import export as lines_of
+    from bot.domain.events import Conversation, NotAConversation
+
+    try:
+        which = Conversation.parse(conversation)
+    except NotAConversation as error:
+        raise typer.BadParameter(str(error)) from None
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as `export ... | head` expects
+    with journal() as database, database.reading() as connection:
+        for line in lines_of(connection, which):
+            print(line)
+
+
+@app.command()
+def forget(
+    user: Annotated[int, Option(help="A person: what they said, wherever it was.", min=0)] = 0,
+    group: Annotated[int, Option(help="A group: all that was said there.", min=0)] = 0,
+) -> None:
+    """Erase a person or a group from the journal, in every table; the bytes leave the file."""
+    from adapters.storage.erasure import forget_group, forget_user
+
+    if bool(user) == bool(group):
+        raise typer.BadParameter("name either --user or --group")
+    with journal() as database:
+        gone = forget_user(database, user) if user else forget_group(database, group)
+    tell("Forgotten: " + (", ".join(f"{rows} {table}" for table, rows in gone.items() if rows) or "nothing was there"))
+    for copy in database.copies():
+        tell(f"warning: {copy} was put aside earlier and still has it; delete the file if you do not need it")
+    tell("A bot that runs has some of it in memory until it is started again.")
+
+
+@app.command()
 def version() -> None:
     """The version."""
     from bot.app import version as installed
@@ -171,6 +209,30 @@ def configure(*, service: bool) -> Settings:
     for warning in warnings:
         tell(f"warning: {warning}")
     return settings
+
+
+@contextlib.contextmanager
+def journal() -> Iterator[Database]:
+    """The journal's database, for a command; what is wrong with it is told in one line and ends the process."""
+    from adapters.storage.database import Database
+    from adapters.storage.failures import words
+    from adapters.storage.migrate import migrate
+
+    settings = configure(service=False)
+    try:
+        database = Database(settings.store_url.get_secret_value(), migrate=migrate)
+        if database.file is not None and not database.file.exists():
+            tell(f"There is no journal at {database.place}.")
+            raise SystemExit(1)
+        with contextlib.closing(database):
+            database.connect().close()
+            yield database
+    except ConfigError as error:
+        end_with(error)
+    except Exception as error:
+        logging.getLogger("bot").debug("the journal cannot be used", exc_info=True)
+        tell(f"The journal cannot be used: {words(error)}")
+        raise SystemExit(1) from None
 
 
 def end_with(*errors: ConfigError) -> NoReturn:

@@ -126,6 +126,15 @@ def test_the_health_check_fails_where_nobody_answers_and_not_where_nobody_shall(
     assert health(0) == 0
 
 
+def test_nothing_private_is_offered_to_git() -> None:
+    private = [".env", "data/tokens.env", "napcat/config/onebot11.json", "napcat-second/qq/x", "llbot/auth_token.txt"]
+    asked = ["git", "check-ignore", "--no-index", *private]
+    done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False, timeout=30)
+    if done.returncode == 128:
+        pytest.skip("this is no checkout of git")
+    assert done.stdout.splitlines() == private
+
+
 # --- compose: what can be held by reading -----------------------------------------------------------
 
 

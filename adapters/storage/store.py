@@ -23,7 +23,7 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Entry, MessageObserved, Recovery, Remembered
 from bot.domain.ports import Clock
 
-READING = 10.0  # seconds a read may take
+READING, IN_TROUBLE = 10.0, 1.0  # seconds a read may take; while the database cannot be written
 FIRST_SWEEP, SWEEPS, BETWEEN = 60.0, 3600.0, 0.05  # seconds: after the start, between two, between two batches of one
 
 T = TypeVar("T")
@@ -105,7 +105,7 @@ class SqlStore:
                 return query(connection)
 
         try:
-            async with asyncio.timeout(READING):
+            async with asyncio.timeout(IN_TROUBLE if self._writer.in_trouble else READING):
                 return await asyncio.get_running_loop().run_in_executor(self._threads, read)
         except Exception as error:
             logger.warning("the journal cannot be read: %s", words(error))

@@ -73,6 +73,11 @@ class Writer:
 
     # --- what is put ------------------------------------------------------------------------------
 
+    @property
+    def in_trouble(self) -> bool:
+        """Whether nothing can be promised at the moment."""
+        return self._trouble
+
     def put(self, *entries: Entry) -> None:
         """Take entries; they are written soon."""
         now = self._clock.now()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import assert_never
@@ -165,9 +166,10 @@ def _hand_over(folder: Path, owner: Owner | None) -> None:
 
 
 def _give(path: Path, owner: Owner) -> None:
-    status = path.lstat()
-    if (status.st_uid, status.st_gid) != (owner.uid, owner.gid):
-        os.chown(path, owner.uid, owner.gid, follow_symlinks=False)
+    with suppress(FileNotFoundError):  # the bot may be running, and removing what it no longer needs
+        status = path.lstat()
+        if (status.st_uid, status.st_gid) != (owner.uid, owner.gid):
+            os.chown(path, owner.uid, owner.gid, follow_symlinks=False)
 
 
 # --- what cannot work -----------------------------------------------------------------------------
@@ -200,7 +202,7 @@ def _stale(folder: Path, server: Server, settings: Settings) -> Iterator[Problem
     for path in sorted(folder.glob(str(pattern))):
         if tokens_for(read_text(path) or "", url=BOT_URL) - {token}:
             what = f"has another token for {BOT_URL} than .env"
-            mend = f"Set {ONEBOT} of .env in it, or remove it to have it made anew"
+            mend = f"Put the token of this file into .env as {ONEBOT}, or remove the file to have it made anew"
             yield Problem(str(path.relative_to(folder)), what, mend)
 
 
