@@ -112,6 +112,26 @@ def setup(
     raise SystemExit(not written)
 
 
+@app.command()
+def doctor(as_json: Annotated[bool, Option("--json", help="Print a list of objects.")] = False) -> None:
+    """Look at everything the bot needs, and say what is wrong and how to mend it; exit code 1 with a problem."""
+    from bot.clock import RandomIds, SystemClock
+    from bot.doctor.report import exit_code, to_json, to_text
+    from bot.doctor.run import diagnose
+
+    async def examine() -> int:
+        checks = await diagnose(environ=os.environ, env_file=ENV_FILE, clock=SystemClock(), ids=RandomIds())
+        print(to_json(checks) if as_json else to_text(checks), flush=True)
+        code = exit_code(checks)
+        impatience = threading.Timer(LINGER, leave, [code])  # a disk or a look-up may hang a thread for ever
+        impatience.daemon = True
+        impatience.start()
+        return code
+
+    logging.disable()  # the report says it all
+    raise SystemExit(asyncio.run(examine()))
+
+
 @app.command(hidden=True)
 def init(
     server: Annotated[str, Option(help="napcat or llbot.")] = "napcat",
@@ -271,10 +291,10 @@ def go(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         impatience.cancel()
 
 
-def leave() -> None:
+def leave(code: int = 0) -> None:
     """End the process at once, when all is done but for a thread that hangs."""
     sys.stdout.flush()
-    os._exit(0)
+    os._exit(code)
 
 
 def leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:

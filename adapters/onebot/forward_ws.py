@@ -61,7 +61,7 @@ class ForwardClient:
         introduced_within: float = INTRODUCED_WITHIN,
     ) -> None:
         _check(url)
-        self._url = _with_token(url, token)
+        self._url = url
         self._place = _without_secrets(url)
         self._token = token
         self._sink = sink
@@ -110,7 +110,7 @@ class ForwardClient:
     async def _attempt(self, *, level: int) -> Ending:
         """One connection from dialling to its end; `level` is for failures, of which only the first is news."""
         try:
-            socket = await self._dial()
+            socket = await dial(self._url, self._token)
         except InvalidStatus as error:
             if error.response.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
                 return Ending.BAD_TOKEN
@@ -140,22 +140,27 @@ class ForwardClient:
         logger.log(level, "the connection to %s was lost (%s), connecting again", self._place, socket.close_code)
         return Ending.LOST if known else Ending.NEVER_CAME
 
-    async def _dial(self) -> ClientConnection:
-        # A header is bytes to us and latin-1 to the library.
-        bearer = f"Bearer {self._token}".encode().decode("latin-1")
-        return await connect(
-            self._url,
-            additional_headers={"Authorization": bearer} if self._token else None,
-            compression=None,
-            max_size=MAX_FRAME,
-            open_timeout=OPEN_WITHIN,
-            close_timeout=CLOSE_WITHIN,
-            ping_interval=PING_EVERY,
-            ping_timeout=PONG_WITHIN,
-            proxy=None,  # a OneBot server lives next door; proxies in the environment are meant for the model
-            user_agent_header=None,
-            logger=socket_logger,
-        )
+
+async def dial(url: str, token: str) -> ClientConnection:
+    """One connection to a OneBot server, the token as header and as query.
+
+    Raises OSError, WebSocketException and ValueError, whose texts may hold the token.
+    """
+    # A header is bytes to us and latin-1 to the library.
+    bearer = f"Bearer {token}".encode().decode("latin-1")
+    return await connect(
+        _with_token(url, token),
+        additional_headers={"Authorization": bearer} if token else None,
+        compression=None,
+        max_size=MAX_FRAME,
+        open_timeout=OPEN_WITHIN,
+        close_timeout=CLOSE_WITHIN,
+        ping_interval=PING_EVERY,
+        ping_timeout=PONG_WITHIN,
+        proxy=None,  # a OneBot server lives next door; proxies in the environment are meant for the model
+        user_agent_header=None,
+        logger=socket_logger,
+    )
 
 
 def _check(url: str) -> None:

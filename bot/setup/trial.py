@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from adapters.openai.client import OpenAIModel, Timeouts, make_session
-from bot.domain.chat import ModelRequest, UserMessage
+from bot.domain.chat import Completion, ModelRequest, UserMessage
 from bot.domain.errors import (
     ContentFiltered,
     ModelAuth,
@@ -15,6 +15,7 @@ from bot.domain.errors import (
     ModelOverloaded,
     ModelRateLimited,
     ModelTransport,
+    ToolsUnsupported,
 )
 from bot.domain.ports import ChatModel, Clock
 from config.settings import Endpoint
@@ -26,15 +27,18 @@ PATIENCE = Timeouts(connect=10.0, first_byte=60.0, idle=30.0, total=90.0)
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """How it went: `seconds` it took, and in words why not and what to do, if not."""
+    """How it went: `seconds` it took, and the answer; or in words why not and what to do."""
 
     ok: bool
     seconds: float
     why: str = ""
     mend: str = ""
+    answer: Completion | None = None
 
 
-async def try_endpoint(endpoint: Endpoint, *, clock: Clock) -> Trial:
+async def try_endpoint(
+    endpoint: Endpoint, *, clock: Clock, request: ModelRequest = QUESTION, timeouts: Timeouts = PATIENCE
+) -> Trial:
     """Ask the model behind an endpoint something small."""
     async with make_session() as session:
         model = OpenAIModel(
@@ -42,20 +46,20 @@ async def try_endpoint(endpoint: Endpoint, *, clock: Clock) -> Trial:
             base_url=endpoint.base_url,
             api_key=endpoint.api_key.get_secret_value(),
             model=endpoint.model,
-            timeouts=PATIENCE,
+            timeouts=timeouts,
             now=clock.now,
         )
-        return await try_model(model, clock=clock)
+        return await try_model(model, clock=clock, request=request)
 
 
-async def try_model(model: ChatModel, *, clock: Clock) -> Trial:
+async def try_model(model: ChatModel, *, clock: Clock, request: ModelRequest = QUESTION) -> Trial:
     """Ask a model something small."""
     begun = clock.monotonic()
     try:
-        await model.complete(QUESTION)
+        answer = await model.complete(request)
     except ModelError as error:
         return Trial(False, clock.monotonic() - begun, str(error), mend_of(error))
-    return Trial(True, clock.monotonic() - begun)
+    return Trial(True, clock.monotonic() - begun, answer=answer)
 
 
 def mend_of(error: ModelError) -> str:
@@ -71,6 +75,8 @@ def mend_of(error: ModelError) -> str:
             return "The service is busy: try again in a minute"
         case ModelTransport():
             return "See that the base url is right and can be reached from here"
+        case ToolsUnsupported():
+            return "Take a model that can call tools"
         case ContentFiltered():
             return "The service refuses even a harmless question: ask its support, or take another model"
         case _:

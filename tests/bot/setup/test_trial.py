@@ -19,6 +19,8 @@ async def test_a_model_that_answers_is_well() -> None:
         trial = await try_endpoint(Endpoint(server.base_url, SecretStr(""), "demo"), clock=SystemClock())
         assert (trial.ok, trial.why, trial.mend) == (True, "", "")
         assert trial.seconds >= 0
+        assert trial.answer is not None
+        assert trial.answer.message.text
         (request,) = server.requests
         assert "tools" not in request
 

@@ -1,0 +1,50 @@
+"""What a check says: how it went, in words, and what to do about it. Pure data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bot.domain.errors import Problem
+
+LOG_IN = "Log the account in again at the OneBot server (scan the QR code in its WebUI)"
+"""The mend of an account that is offline."""
+
+
+class Verdict(StrEnum):
+    """`OK`; `WARNING`, the bot can do without; `PROBLEM`, it cannot."""
+
+    OK = "ok"
+    WARNING = "warning"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of the report: which check, how it went, in words, and the mend, empty where all is well."""
+
+    check: str
+    verdict: Verdict
+    said: str
+    mend: str = ""
+
+
+def well(check: str, said: str) -> Check:
+    """All is well."""
+    return Check(check, Verdict.OK, said)
+
+
+def warn(check: str, said: str, mend: str) -> Check:
+    """The bot can do without, but not as well."""
+    return Check(check, Verdict.WARNING, said, mend)
+
+
+def wrong(check: str, said: str, mend: str) -> Check:
+    """The bot cannot work like this."""
+    return Check(check, Verdict.PROBLEM, said, mend)
+
+
+def wrong_settings(check: str, problems: Iterable[Problem]) -> list[Check]:
+    """The problems of a ConfigError, a line each, under the names that were typed."""
+    return [wrong(check, f"{problem.name} {problem.what}", problem.mend) for problem in problems]

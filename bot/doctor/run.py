@@ -1,0 +1,88 @@
+"""All checks, side by side; one that hangs or breaks is a problem of its own and spoils no other."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from adapters.fetching.client import HttpxWeb
+from bot.app import version
+from bot.doctor.checks import Check, wrong
+from bot.doctor.configuration import check_settings
+from bot.doctor.forward import check_forward
+from bot.doctor.models import check_clock, check_coder, check_main_model
+from bot.doctor.report import masked
+from bot.doctor.reverse import check_ports
+from bot.doctor.sources import check_versions, check_weather
+from bot.doctor.storage import check_folders, check_store
+from bot.domain.masking import Mask
+from bot.domain.ports import Clock, Ids
+from config.secrets import secrets_of
+from config.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+DEADLINE = 15.0  # seconds for each check
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Something to look at; it makes so many `checks`, one after the other, each with its deadline."""
+
+    name: str
+    look: Callable[[], Awaitable[Iterable[Check]]]
+    checks: int = 1
+
+
+async def diagnose(*, environ: Mapping[str, str], env_file: Path | None, clock: Clock, ids: Ids) -> list[Check]:
+    """Everything there is to say, in a fixed order; where the settings cannot be used, only what is wrong with them."""
+    settings, told = check_settings(environ=environ, env_file=env_file)
+    if settings is None:
+        return told
+    web = HttpxWeb(clock=clock, user_agent=f"FrostAgent/{version()}", base_urls=settings.tools_mirrors)
+    try:
+        found = await examine(probes(settings, web=web, clock=clock, ids=ids))
+    finally:
+        await web.aclose()
+    mask = Mask(secrets_of(settings))
+    return [masked(check, mask) for check in (*told, *found)]
+
+
+def probes(settings: Settings, *, web: HttpxWeb, clock: Clock, ids: Ids) -> list[Probe]:
+    """What is looked at with these settings."""
+    found = [
+        Probe("data folder", partial(asyncio.to_thread, check_folders, settings)),
+        Probe("store", partial(asyncio.to_thread, check_store, settings)),
+        Probe("clock", partial(check_clock, settings, clock=clock)),
+        Probe("model", partial(check_main_model, settings, clock=clock), checks=2),
+        Probe("coder", partial(check_coder, settings, clock=clock)),
+        Probe("weather", partial(check_weather, web)),
+        Probe("versions", partial(check_versions, web)),
+        Probe("ports", partial(check_ports, settings)),
+    ]
+    if settings.onebot_mode == "forward":
+        found.append(Probe("onebot", partial(check_forward, settings, clock=clock, ids=ids)))
+    return found
+
+
+async def examine(things: Iterable[Probe], *, deadline: float = DEADLINE) -> list[Check]:
+    """What each of them says, in their order; `deadline` is in seconds."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_look(probe, deadline * probe.checks)) for probe in things]
+    return [check for task in tasks for check in task.result()]
+
+
+async def _look(probe: Probe, seconds: float) -> list[Check]:
+    try:
+        async with asyncio.timeout(seconds):
+            return list(await probe.look())
+    except TimeoutError:
+        said = f"was not finished after {seconds:g} s"
+        return [wrong(probe.name, said, "See what it waits for: the disk, a name, or the network")]
+    except Exception as error:
+        logger.debug("a check broke", exc_info=True)
+        return [wrong(probe.name, f"the check itself broke ({type(error).__name__}: {error})", "Please report this")]

@@ -1,0 +1,110 @@
+"""The model's checks, against the demo model and servers that refuse."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from aiohttp import web
+from pydantic import SecretStr
+
+from adapters.offline.server import OfflineModel
+from bot.clock import SystemClock
+from bot.doctor.checks import Verdict
+from bot.doctor.models import check_clock, check_coder, check_main_model
+from config.settings import Settings
+from tests.bot.doctor.surroundings import answering, told
+from tests.fakes import ManualClock
+
+CLOCK = SystemClock()
+SENTENCE = {
+    "model": "m",
+    "choices": [{"message": {"role": "assistant", "content": "yes"}, "finish_reason": "stop"}],
+}
+
+
+@asynccontextmanager
+async def serving(body: Any, status: int = 200) -> AsyncIterator[Settings]:
+    async with answering(lambda _: web.json_response(body, status=status)) as root:
+        yield Settings(llm_base_url=f"{root}/v1", llm_api_key=SecretStr("sk-1234567890"), llm_model="m")
+
+
+async def test_a_model_that_answers_streams_and_calls_is_well() -> None:
+    async with OfflineModel() as model:
+        checks = await check_main_model(Settings(llm_base_url=model.base_url, llm_model="demo"), clock=CLOCK)
+    assert [(check.check, check.verdict) for check in checks] == [
+        ("model", Verdict.OK),
+        ("model tools", Verdict.OK),
+    ]
+    assert "first token after" in checks[0].said
+
+
+async def test_a_wrong_key_is_one_problem() -> None:
+    async with serving({"error": {"message": "Incorrect API key provided: sk-1234567890"}}, 401) as settings:
+        line = told(await check_main_model(settings, clock=CLOCK))
+    assert "Incorrect API key" in line
+    assert "Copy the key once more" in line
+    assert "sk-1234567890" not in line
+
+
+async def test_no_model_at_all_is_one_problem() -> None:
+    settings = Settings(llm_base_url="http://127.0.0.1:9/v1", llm_model="m")
+    assert "base url is right" in told(await check_main_model(settings, clock=CLOCK))
+
+
+async def test_a_model_that_does_not_exist_is_one_problem() -> None:
+    error = {"error": {"message": "The model `m` does not exist", "code": "model_not_found"}}
+    async with serving(error, 404) as settings:
+        assert "name of the model" in told(await check_main_model(settings, clock=CLOCK))
+
+
+async def test_a_model_that_talks_instead_of_calling_is_a_warning() -> None:
+    async with serving(SENTENCE) as settings:
+        answer, call = await check_main_model(settings, clock=CLOCK)
+    assert (answer.verdict, call.verdict) == (Verdict.OK, Verdict.WARNING)
+    assert "in one piece" in answer.said
+
+
+async def test_a_coder_that_is_the_main_model_is_not_asked() -> None:
+    settings = Settings(llm_base_url="http://127.0.0.1:9/v1", llm_model="m")
+    (check,) = await check_coder(settings, clock=CLOCK)
+    assert check.verdict is Verdict.OK
+
+
+async def test_another_coder_is_asked() -> None:
+    async with OfflineModel() as model:
+        settings = Settings(
+            llm_base_url="http://127.0.0.1:9/v1", llm_model="m", coder_base_url=model.base_url, coder_model="c"
+        )
+        (check,) = await check_coder(settings, clock=CLOCK)
+        assert check.verdict is Verdict.OK
+        assert [request["model"] for request in model.requests] == ["c"]
+    assert told(await check_coder(settings, clock=CLOCK)).startswith("coder: c does not answer")
+
+
+async def test_a_clock_like_the_servers_is_well_whatever_the_server_answers() -> None:
+    async with serving({}, 401) as settings:
+        (check,) = await check_clock(settings, clock=CLOCK)
+    assert check.verdict is Verdict.OK
+
+
+@pytest.mark.parametrize(("seconds", "word"), [(90, "ahead"), (-90, "behind")])
+async def test_a_clock_that_is_a_minute_off_is_a_warning(seconds: float, word: str) -> None:
+    async with serving({}, 401) as settings:
+        (check,) = await check_clock(settings, clock=ManualClock(CLOCK.now() + seconds))
+    assert check.verdict is Verdict.WARNING
+    assert word in check.said
+    assert "NTP" in check.mend
+
+
+async def test_a_clock_without_anything_to_compare_with_is_a_warning() -> None:
+    (check,) = await check_clock(Settings(llm_base_url="http://127.0.0.1:9/v1", llm_model="m"), clock=CLOCK)
+    assert check.verdict is Verdict.WARNING
+
+
+async def test_a_server_without_a_date_is_no_matter() -> None:
+    async with answering(lambda _: web.Response(headers={"Date": "yesterday"})) as root:
+        (check,) = await check_clock(Settings(llm_base_url=root, llm_model="m"), clock=CLOCK)
+    assert check.verdict is Verdict.OK

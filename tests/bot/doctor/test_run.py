@@ -1,0 +1,158 @@
+"""The whole of it: all well, then one thing broken after the other; and as a process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from bot.clock import RandomIds, SystemClock
+from bot.doctor.checks import Check, Verdict, well
+from bot.doctor.run import Probe, diagnose, examine
+from tests.bot.doctor.surroundings import TOKEN, Surroundings, answering, free_port, healthy, told
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+async def around(tmp_path: Path) -> AsyncIterator[Surroundings]:
+    async with healthy(tmp_path) as surroundings:
+        yield surroundings
+
+
+async def look(around: Surroundings, **changed: str) -> list[Check]:
+    environ = around.environ | changed
+    return await diagnose(environ=environ, env_file=None, clock=SystemClock(), ids=RandomIds())
+
+
+async def test_all_is_well(around: Surroundings) -> None:
+    checks = await look(around)
+    assert [check for check in checks if check.verdict is not Verdict.OK] == []
+    assert [check.check for check in checks] == [
+        *("settings", "token", "data folder", "data folder", "store", "clock", "model", "model tools", "coder"),
+        *("weather", "versions", "web port", "onebot host", "onebot", "account"),
+    ]
+
+
+async def test_reverse_mode_before_the_bot_has_started_is_well(around: Surroundings) -> None:
+    checks = await look(around, ONEBOT_MODE="reverse", ONEBOT_URL="", ONEBOT_PORT=str(free_port()))
+    assert {check.verdict for check in checks} == {Verdict.OK}
+    assert checks[-1].check == "onebot port"
+
+
+async def test_a_wrong_token_is_one_problem(around: Surroundings) -> None:
+    line = told(await look(around, ONEBOT_ACCESS_TOKEN=TOKEN[::-1]))
+    assert "ONEBOT_ACCESS_TOKEN" in line
+    assert TOKEN[::-1] not in line
+
+
+async def test_a_wrong_key_is_one_problem_that_does_not_show_it(around: Surroundings) -> None:
+    refusal = {"error": {"message": f"no such key: {around.environ['LLM_API_KEY']}"}}
+    async with answering(lambda _: web.json_response(refusal, status=401)) as root:
+        checks = await look(around, LLM_BASE_URL=f"{root}/v1")
+    assert "Copy the key" in told(checks)
+    assert around.environ["LLM_API_KEY"] not in str(checks)
+
+
+async def test_no_model_is_one_problem(around: Surroundings) -> None:
+    assert "base url" in told(await look(around, LLM_BASE_URL="http://127.0.0.1:9/v1"))
+
+
+async def test_a_model_that_is_not_set_is_one_problem(around: Surroundings) -> None:
+    assert told(await look(around, LLM_MODEL="")).startswith("settings: LLM_MODEL is not set")
+
+
+async def test_a_port_that_is_taken_is_one_problem(around: Surroundings) -> None:
+    async with answering(lambda _: web.Response()) as other:
+        line = told(await look(around, ONEBOT_MODE="reverse", ONEBOT_URL="", ONEBOT_PORT=other.rpartition(":")[2]))
+    assert "choose another ONEBOT_PORT" in line
+
+
+async def test_a_data_folder_that_cannot_be_is_one_problem(around: Surroundings, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    line = told(await look(around, STORE_URL=f"sqlite:///{tmp_path}/file/frostagent.db"))
+    assert line.startswith("data folder: ")
+    assert "chown" in line
+
+
+async def test_a_onebot_server_that_is_away_is_one_problem(around: Surroundings) -> None:
+    await around.simulator.drop()
+    assert "Start the OneBot server" in told(await look(around))
+
+
+async def test_a_onebot_server_that_is_not_there_is_one_problem(around: Surroundings) -> None:
+    assert "Start the OneBot server" in told(await look(around, ONEBOT_URL="ws://127.0.0.1:9"))
+
+
+async def test_an_account_offline_is_one_problem(around: Surroundings) -> None:
+    around.simulator.world.online = False
+    assert "Log the account in again" in told(await look(around))
+
+
+async def test_sources_out_of_reach_are_warnings(around: Surroundings) -> None:
+    environ = json.dumps(dict.fromkeys(json.loads(around.environ["TOOLS_MIRRORS"]), "http://127.0.0.1:9"))
+    checks = await look(around, TOOLS_MIRRORS=environ)
+    assert [check.check for check in checks if check.verdict is Verdict.WARNING] == ["weather", "versions"]
+    assert not any(check.verdict is Verdict.PROBLEM for check in checks)
+
+
+# --- what breaks or hangs ---------------------------------------------------------------------------
+
+
+async def test_a_check_that_breaks_or_hangs_is_a_problem_of_its_own() -> None:
+    async def fine() -> Iterable[Check]:
+        return [well("fine", "is")]
+
+    async def breaks() -> Iterable[Check]:
+        raise RuntimeError("no luck")
+
+    async def hangs() -> Iterable[Check]:
+        await asyncio.Event().wait()
+        return []
+
+    async with asyncio.timeout(5):
+        checks = await examine([Probe("a", breaks), Probe("b", hangs), Probe("c", fine)], deadline=0.05)
+    broken, hung, good = checks
+    assert (broken.check, broken.verdict) == ("a", Verdict.PROBLEM)
+    assert "RuntimeError: no luck" in broken.said
+    assert (hung.check, hung.verdict) == ("b", Verdict.PROBLEM)
+    assert good == well("fine", "is")
+
+
+# --- as a process -----------------------------------------------------------------------------------
+
+
+async def typed(around: Surroundings, folder: Path, *words: str, **changed: str) -> tuple[int | None, str, str]:
+    kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "bot", "doctor", *words),
+        env=kept | {"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"} | around.environ | changed,
+        cwd=folder,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    async with asyncio.timeout(40):
+        out, err = await process.communicate()
+    return process.returncode, out.decode(), err.decode()
+
+
+async def test_a_healthy_bot_is_exit_code_0(around: Surroundings, tmp_path: Path) -> None:
+    code, out, err = await typed(around, tmp_path)
+    assert (code, err) == (0, ""), out
+    assert all(line.startswith("ok ") for line in out.splitlines())
+
+
+async def test_a_problem_is_exit_code_1_and_json_can_be_read(around: Surroundings, tmp_path: Path) -> None:
+    around.simulator.world.online = False
+    code, out, err = await typed(around, tmp_path, "--json")
+    assert (code, err) == (1, ""), out
+    found: list[dict[str, Any]] = json.loads(out)
+    assert all(set(check) == {"check", "verdict", "said", "mend"} for check in found)
+    assert [check["check"] for check in found if check["verdict"] == "problem"] == ["account"]
