@@ -6,19 +6,22 @@ VENV := .venv
 PY := $(VENV)/bin/python
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test check format lint types imports image lock clean
+.PHONY: help run test check format lint types imports image bench bench-compare lock clean
 
 # Where the interpreter is gone (an upgraded system), what was installed for it is gone too.
 $(shell [ -x $(PY) ] || rm -f $(VENV)/.run $(VENV)/.dev)
 
 help: ## list what there is
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-15s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
 
 run: $(VENV)/.run ## install if need be, and start the bot (ARGS="chat", ARGS="version" ... for its other commands)
 	@exec $(PY) -m bot $(ARGS)
 
 test: $(VENV)/.dev ## install what the tests need, and run them (ARGS="-k name" for some)
 	@$(PY) -m pytest $(ARGS)
+
+torture: $(VENV)/.dev ## kill the service at 200 moments and compare both ends' records (ARGS="--seed 2" for others)
+	@$(PY) -m tests.torture $(ARGS)
 
 check: lint types imports test ## everything CI asks for
 
@@ -38,6 +41,12 @@ imports: $(VENV)/.dev ## who may import whom
 
 image: $(VENV)/.dev ## perform the Dockerfile's steps without an engine, start what they make, and measure it
 	@$(PY) -m tests.dockerfile
+
+bench: $(VENV)/.dev ## what a message costs beside a bare floor, as ratios (ARGS="--rounds 5" for steadier ones)
+	@$(PY) -m tests.bench $(ARGS)
+
+bench-compare: $(VENV)/.dev ## the same for the bot as it is here beside that of another revision (BASE=main)
+	@$(PY) -m tests.bench --compare $(or $(BASE),HEAD) $(ARGS)
 
 PIN := CUSTOM_COMPILE_COMMAND="make lock" $(PY) -m piptools compile --quiet --strip-extras \
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links

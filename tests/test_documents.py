@@ -129,7 +129,7 @@ def commands() -> set[str]:
 
 
 def targets() -> set[str]:
-    return set(re.findall(r"^([a-z]+):", page("Makefile"), re.MULTILINE))
+    return set(re.findall(r"^([a-z-]+):", page("Makefile"), re.MULTILINE))
 
 
 def services() -> set[str]:

@@ -54,7 +54,7 @@ class Database:
         self._migrate = migrate
         self._writing = _engine(self.url, begin="BEGIN IMMEDIATE", pool_size=1)
         self._reading = _engine(self.url, begin="BEGIN", pool_size=READERS)
-        self.ready = False
+        self.ready = False  # whether it can be read
 
     @property
     def dialect(self) -> Any:
@@ -70,9 +70,9 @@ class Database:
 
         Raises ConfigError for a schema that is newer or not ours, and the driver's errors.
         """
-        if not self.ready:
-            self._prepare()
-            self.ready = True
+        self.close()  # after a failure: idle connections may be those of a server or a file that is gone
+        self._prepare()
+        self.ready = True
         return self._writing.connect()
 
     @contextmanager

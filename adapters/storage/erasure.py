@@ -12,12 +12,13 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Table, delete, or_, select, text, update
 
 from adapters.storage.database import Database
+from adapters.storage.failures import Unusable
 from adapters.storage.rows import SEGMENTS
 from adapters.storage.tables import BY_TURN, messages, metadata, sends, turns, usage, windows
 from bot.domain import codec
 from bot.domain.segments import Mention, Segment
 
-TRIES = 100  # to empty the write-ahead log, while somebody reads
+TRIES = 10  # to empty the write-ahead log while somebody reads; each waits for as long as SQLite waits for a lock
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class _Whose:
 
 
 def forget_user(database: Database, user: int) -> dict[str, int]:
-    """Erase a person; how many rows of each table went. Raises ConfigError, and the driver's errors."""
+    """Erase a person; how many rows of each table went. Raises ConfigError, Unusable, the driver's errors."""
     named = f"%({user})%"
     whose = _Whose(
         f"%:private:{user}",
@@ -95,8 +96,8 @@ def _compact(connection: Connection) -> None:
         for _ in range(TRIES):
             busy, *_pages = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             if not busy:
-                break
-        return
+                return
+        raise Unusable("it is erased, but its bytes are still in the log: stop the bot, and forget once more")
     connection.rollback()
     alone = connection.execution_options(isolation_level="AUTOCOMMIT")
     for table in metadata.sorted_tables:

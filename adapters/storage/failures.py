@@ -36,7 +36,7 @@ def fault(error: Exception) -> Fault:
         return Fault.DAMAGE
     if {kind.__name__ for kind in type(cause).__mro__} & OF_THE_VALUES:
         return Fault.ENTRY
-    if isinstance(cause, OSError | Unusable | ConfigError) or _is_of_a_driver(cause):
+    if isinstance(cause, OSError | MemoryError | Unusable | ConfigError) or _is_of_a_driver(cause):
         return Fault.ENTRY if any(blame in str(cause) for blame in OF_ONE_VALUE) else Fault.OUTAGE
     return Fault.ENTRY  # a number or a letter that fits nowhere: OverflowError, UnicodeEncodeError, ValueError ...
 

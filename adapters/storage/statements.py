@@ -13,10 +13,9 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
-from sqlalchemy import ClauseElement, Table, bindparam, null, text
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import ClauseElement, Table, bindparam, text
 
-from adapters.storage.tables import messages, runs, sends, steps, tool_calls, turns
+from adapters.storage.tables import messages, sends, steps, turns
 
 OVERHEARD = 30
 """How many of the messages overheard since the last turn the next one reads: the last ones."""
@@ -51,48 +50,18 @@ class Statement(IntEnum):
 
 def compiled(dialect: Any) -> dict[Statement, str]:
     """Each statement in the form the dialect's driver takes, with named parameters."""
-    clauses = {**_written_out(), **_insertions(), **_upserts(dialect.name)}
+    clauses = {statement: text(sql) for statement, sql in SQL.items()} | {
+        Statement.ADD_MESSAGE: _new(messages, "erased", "turn_id"),
+        Statement.OPEN_TURN: _new(turns, "round", "closed"),
+        Statement.ADD_STEP: _new(steps),
+        Statement.QUEUE_SEND: _new(sends, "message_id", "reason"),
+    }
     return {statement: str(clause.compile(dialect=dialect)) for statement, clause in clauses.items()}
 
 
-def _insertions() -> dict[Statement, ClauseElement]:
-    """New rows: each column is the parameter of its name, but for these, which keep their defaults."""
-
-    def new(table: Table, *but: str) -> ClauseElement:
-        return table.insert().inline().values({c: bindparam(c.name) for c in table.c if c.name not in {"id", *but}})
-
-    return {
-        Statement.ADD_MESSAGE: new(messages, "erased", "turn_id"),
-        Statement.OPEN_TURN: new(turns, "round", "closed"),
-        Statement.ADD_STEP: new(steps),
-        Statement.QUEUE_SEND: new(sends, "message_id", "reason"),
-    }
-
-
-def _upserts(dialect: str) -> dict[Statement, ClauseElement]:
-    """A row of this key, new or not, gets these columns: the parameters of their names, or a value."""
-
-    def put(table: Table, key: str, columns: str, **values: Any) -> ClauseElement:
-        keys, names = key.split(), columns.split()
-        given = {name: bindparam(name, type_=table.c[name].type) for name in (*keys, *names)}
-        row: Any = (sqlite if dialect == "sqlite" else postgresql).insert(table).inline().values({**given, **values})
-        changes = {name: row.excluded[name] for name in (*names, *values)}
-        clause: ClauseElement = row.on_conflict_do_update(index_elements=keys, set_=changes)
-        return clause
-
-    run = "turn_id stop error steps prompt completion cached reasoning cost"
-    call = "turn_id step call_id"
-    return {
-        # A new start forgets the result: should chance have given the ids twice, this call must not look finished.
-        Statement.START_CALL: put(tool_calls, call, "name started", result=null()),
-        Statement.FINISH_CALL: put(tool_calls, call, "name result code seconds"),
-        Statement.SUSPEND_RUN: put(runs, "run_id", "turn_id state expires"),
-        Statement.CLOSE_RUN: put(runs, "run_id", run, state=null(), expires=null()),
-    }
-
-
-def _written_out() -> dict[Statement, ClauseElement]:
-    return {statement: text(sql) for statement, sql in SQL.items()}
+def _new(table: Table, *but: str) -> ClauseElement:
+    """A new row: each column is the parameter of its name, except these, which keep their defaults."""
+    return table.insert().inline().values({c: bindparam(c.name) for c in table.c if c.name not in {"id", *but}})
 
 
 SQL = {
@@ -139,6 +108,28 @@ SQL = {
         UPDATE sends SET state = :state, changed = :at, reason = :reason,
             message_id = CASE WHEN :message_id = '' THEN message_id ELSE :message_id END
         WHERE id = (SELECT max(id) FROM sends WHERE send_id = :send_id)""",
+    # A new start forgets the result: should chance have given the ids twice, this call must not look finished.
+    Statement.START_CALL: """
+        INSERT INTO tool_calls (turn_id, step, call_id, name, started)
+        VALUES (:turn_id, :step, :call_id, :name, :started)
+        ON CONFLICT (turn_id, step, call_id)
+        DO UPDATE SET name = excluded.name, started = excluded.started, result = NULL""",
+    # A call that is answered without being made (no such tool, say) has not started.
+    Statement.FINISH_CALL: """
+        INSERT INTO tool_calls (turn_id, step, call_id, name, result, code, seconds)
+        VALUES (:turn_id, :step, :call_id, :name, :result, :code, :seconds)
+        ON CONFLICT (turn_id, step, call_id)
+        DO UPDATE SET result = excluded.result, code = excluded.code, seconds = excluded.seconds""",
+    Statement.SUSPEND_RUN: """
+        INSERT INTO runs (run_id, turn_id, state, expires) VALUES (:run_id, :turn_id, :state, :expires)
+        ON CONFLICT (run_id) DO UPDATE SET state = excluded.state, expires = excluded.expires""",
+    Statement.CLOSE_RUN: """
+        INSERT INTO runs (run_id, turn_id, stop, error, steps, prompt, completion, cached, reasoning, cost)
+        VALUES (:run_id, :turn_id, :stop, :error, :steps, :prompt, :completion, :cached, :reasoning, :cost)
+        ON CONFLICT (run_id)
+        DO UPDATE SET stop = excluded.stop, error = excluded.error, steps = excluded.steps, prompt = excluded.prompt,
+            completion = excluded.completion, cached = excluded.cached, reasoning = excluded.reasoning,
+            cost = excluded.cost, state = NULL, expires = NULL""",
     Statement.RESUME_RUN: "UPDATE runs SET state = NULL, expires = NULL WHERE run_id = :run_id",
 }
 """What only SQL says plainly; both databases understand it."""

@@ -58,7 +58,7 @@ def test_a_file_that_is_no_database_is_damage(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [FileExistsError("data is a file"), Unusable("later"), ConfigError(Problem("A", "b", "c"))]
+    "error", [FileExistsError("data is a file"), MemoryError(), Unusable("later"), ConfigError(Problem("A", "b", "c"))]
 )
 def test_a_place_that_cannot_be_used_is_an_outage(error: Exception) -> None:
     assert fault(error) is Fault.OUTAGE
