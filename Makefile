@@ -6,7 +6,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test check format lint types imports image bench bench-compare lock clean
+.PHONY: help run test torture check format lint types imports image bench bench-compare lock clean
 
 # Where the interpreter is gone (an upgraded system), what was installed for it is gone too.
 $(shell [ -x $(PY) ] || rm -f $(VENV)/.run $(VENV)/.dev)

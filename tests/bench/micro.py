@@ -1,0 +1,139 @@
+"""Single parts, measured in this process: a tool call, a chunk of a stream, a row of the journal.
+
+Each is measured several times and the least is told: whatever else the machine did can only have added to it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+from adapters.openai.stream import AnswerReader
+from adapters.storage.migrate import migrate
+from adapters.storage.store import SqlStore, open_store
+from bot.clock import SystemClock
+from bot.domain.chat import ToolCall
+from bot.domain.journal import MessageObserved
+from bot.domain.tool import tool
+from bot.toolset import Batch, Toolset
+from tests.bench.model import PIECE, stream
+from tests.fakes import said, tool_context
+
+TRIES = 5
+MICRO = 1e6  # microseconds in a second
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one `unit` of a part costs in microseconds, and what it may cost at most (None: nothing was agreed)."""
+
+    part: str
+    micros: float
+    unit: str
+    target: float | None = None
+
+
+@tool
+async def nothing(text: str, times: int = 1) -> str:
+    """Do nothing.
+
+    Args:
+        text: Anything.
+        times: How often.
+    """
+    return text
+
+
+async def least(once: Callable[[], Awaitable[None]], *, number: int) -> float:
+    """Microseconds for one of `number`, in the best of several tries."""
+    taken = []
+    for _ in range(TRIES):
+        began = time.perf_counter()
+        await once()
+        taken.append(time.perf_counter() - began)
+    return min(taken) / number * MICRO
+
+
+async def tool_pipeline(number: int) -> Cost:
+    """A call from its raw arguments to its result, around a tool that does nothing."""
+    toolset = Toolset([nothing], clock=SystemClock())
+    context = tool_context()
+    calls = [ToolCall(f"c{index}", "nothing", '{"text": "words", "times": 2}') for index in range(number)]
+
+    async def once() -> None:
+        for call in calls:
+            batch = Batch([call])
+            await toolset.run_batch(batch, [context])
+            assert batch.results() is not None
+
+    return Cost("tool pipeline", await least(once, number=number), "call", 60)
+
+
+async def stream_reader(number: int) -> Cost:
+    """An event of a streamed answer, each of which comes as a chunk of its own."""
+    _, _, body = stream("x" * PIECE * number).partition(b"\r\n\r\n")
+    chunks = [event + b"\n\n" for event in body.split(b"\n\n") if event]
+
+    async def once() -> None:
+        reader = AnswerReader()
+        for chunk in chunks:
+            reader.feed(chunk)
+        assert len(reader.finish().text) == PIECE * number
+
+    return Cost("stream reader", await least(once, number=len(chunks)), "chunk", 15)
+
+
+async def journal(number: int) -> list[Cost]:
+    """A row among many that nobody waits for, and the wait for one that somebody does."""
+    with TemporaryDirectory(prefix="bench-") as folder:
+        async with open_store(
+            f"sqlite+aiosqlite:///{Path(folder) / 'journal.db'}",
+            keep_days=0,
+            keep_messages=0,
+            clock=SystemClock(),
+            trouble=fail,
+            migrate=migrate,
+        ) as store:
+            await store.recover()
+            return [await _rows(store, number), await _commits(store, max(10, number // 20))]
+
+
+def fail(trouble: str) -> None:
+    """A journal in trouble takes rows for nothing: what they cost then would be no figure."""
+    raise RuntimeError(trouble)
+
+
+async def _rows(store: SqlStore, number: int) -> Cost:
+    async def once() -> None:
+        store.put(*(MessageObserved(said("words"), overheard=True) for _ in range(number)))
+        assert await store.commit()
+
+    return Cost("journal, in a batch", await least(once, number=number), "row")
+
+
+async def _commits(store: SqlStore, number: int) -> Cost:
+    taken = []
+    for _ in range(number):
+        began = time.perf_counter()
+        assert await store.commit(MessageObserved(said("words"), overheard=True))
+        taken.append(time.perf_counter() - began)
+    return Cost("journal, waited for", median(taken) * MICRO, "commit")
+
+
+async def measure_parts(number: int = 2000) -> list[Cost]:
+    """What every part costs, each measured over so many units."""
+    return [await tool_pipeline(number), await stream_reader(number), *await journal(number)]
+
+
+def describe(costs: list[Cost]) -> str:
+    """A line for each part."""
+
+    def line(cost: Cost) -> str:
+        target = "" if cost.target is None else f"  (target {cost.target:g})"
+        return f"  {cost.part:<22}{cost.micros:>10.1f} us per {cost.unit}{target}\n"
+
+    return "parts\n" + "".join(map(line, costs))

@@ -1,0 +1,45 @@
+"""The bot with nothing behind its journal: what it costs to write things down is the difference to this one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from bot import app
+from bot.cli import main
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.journal import Entry, Recovery, Remembered
+from bot.domain.ports import Store
+
+REPLACED = "open_store"
+
+
+class NullStore:
+    """Takes everything and keeps nothing."""
+
+    def put(self, *entries: Entry) -> None:
+        """Nothing is written."""
+
+    async def commit(self, *entries: Entry) -> bool:
+        return True
+
+    async def remember(self, conversation: Conversation) -> Remembered:
+        return Remembered()
+
+    async def find(self, conversation: Conversation, message_id: str) -> MessageReceived | None:
+        return None
+
+    async def recover(self) -> Recovery:
+        return Recovery()
+
+
+@asynccontextmanager
+async def open_nothing(*_: Any, **__: Any) -> AsyncIterator[Store]:
+    """In place of `adapters.storage.store.open_store`."""
+    yield NullStore()
+
+
+if __name__ == "__main__":
+    setattr(app, REPLACED, open_nothing)
+    main()
