@@ -14,6 +14,7 @@ from typing import assert_never
 
 from cachetools import LRUCache, TTLCache
 
+from bot.domain.errors import NotConnected
 from bot.domain.events import (
     AccountChanged,
     Connected,
@@ -156,7 +157,7 @@ class Dispatcher:
     def ask_again(self, message: MessageReceived) -> None:
         """Answer a question that an earlier process took and did not come to; once its account is there.
 
-        Only the OneBot server may know what it quotes; until then it stays in the store as it was.
+        Only the OneBot server may know what it quotes; until then it is in the store as one that nobody came to.
         """
         self._seen[message.identity] = None
         self._history.know(message)
@@ -257,7 +258,13 @@ class Dispatcher:
             return
         match task.verdict:
             case NeedsQuoted(message_id=message_id):
-                if not await self._perception.quotes_the_bot(task.message, message_id):
+                try:
+                    quotes_the_bot = await self._perception.quotes_the_bot(task.message, message_id)
+                except NotConnected as error:
+                    logger.info("message %s waits for a connection: %s", task.message.message_id, error)
+                    self._put_off.append(task.message)
+                    return
+                if not quotes_the_bot:
                     self._overhear_after_all(task.message)
                     return
             case Wake():

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from bot.domain.errors import TransportError
+from bot.domain.errors import ActionUnanswered, TransportError
 from bot.domain.events import MessageReceived
 from bot.domain.ports import Transport
 from bot.domain.segments import Forward, Quote
@@ -29,11 +29,17 @@ class Perception:
         self._patience = patience
 
     async def quotes_the_bot(self, message: MessageReceived, message_id: str) -> bool:
-        """Whether the quoted message is the bot's own; False when nobody knows."""
+        """Whether the quoted message is the bot's own; False when nobody knows.
+
+        Raises NotConnected: the next connection may tell.
+        """
         try:
             async with asyncio.timeout(self._patience):
-                quoted = await self._quoted(message, message_id)
-        except (TransportError, TimeoutError) as error:
+                try:
+                    quoted = await self._quoted(message, message_id)
+                except ActionUnanswered:  # the connection broke meanwhile; is there another one?
+                    quoted = await self._quoted(message, message_id)
+        except (ActionUnanswered, TimeoutError) as error:
             logger.info("cannot look up the quoted message %s: %s", message_id, error)
             return False
         return quoted is not None and quoted.is_own

@@ -6,6 +6,7 @@ question, and never an error's own words.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
@@ -194,7 +195,7 @@ class Turns:
         running: Awaitable[Outcome | SuspendedRun],
     ) -> None:
         outcome: Outcome | None = None
-        closing = ""
+        closing, ending = "", False
         try:
             ended = await self._guard(run, state, running)
             if isinstance(ended, SuspendedRun):
@@ -202,13 +203,18 @@ class Turns:
                 return
             outcome = ended
             closing = await self._close(message, run, outcome, speaker)
+        except asyncio.CancelledError:
+            ending = message.identity not in self._disowned
+            raise
         finally:
-            if outcome is not None:
+            disowned = message.identity in self._disowned
+            self._disowned.discard(message.identity)
+            if outcome is not None and not ending:
                 self._keep(message.conversation, run, user, state, outcome, closing=closing)
-            elif message.identity in self._disowned:
-                self._disowned.discard(message.identity)
+            elif disowned:
                 self._drop(run, state)
-            # Else it waits, or the process is ending: the turn stays open, and the next start decides about it.
+            # Else it waits, or the process is ending, perhaps with the answer ready and not said: the turn stays open,
+            # and the next start decides about it.
 
     def _suspend(self, message: MessageReceived, user: UserMessage, run: SuspendedRun, said: tuple[str, ...]) -> None:
         self._waiting[run.run_id] = WaitingTurn(message, user, run, said)

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Row, select, text
+from sqlalchemy import CTE, Connection, Row, Table, func, select, text
 
 from adapters.storage.rows import ROUND, SEGMENTS, SEND_SEGMENTS, plain
 from adapters.storage.statements import OVERHEARD
@@ -25,7 +25,7 @@ SEEN = 600.0  # seconds an event is remembered for, so that it is not handled tw
 YOUNG = 120.0  # seconds after which a question that was never taken up is too old to answer
 ACTIVE = 86_400.0  # seconds a group counts as active after its last message
 
-MAX_CONVERSATIONS = 100_000
+MAX_CONVERSATIONS = 20_000
 
 T = TypeVar("T")
 
@@ -58,8 +58,11 @@ def remember(connection: Connection, conversation: Conversation) -> Remembered:
 
 def conversations(connection: Connection) -> set[Conversation] | None:
     """All conversations there are; None where they are too many to keep in mind."""
-    query = select(messages.c.conversation).union(select(turns.c.conversation)).limit(MAX_CONVERSATIONS + 1)
-    found = connection.scalars(query).all()
+    found: set[str] = set()
+    for table in (messages, turns):
+        names = _places(table)
+        query = select(names.c.name).where(names.c.name.is_not(None)).limit(MAX_CONVERSATIONS + 1)
+        found.update(connection.scalars(query))
     return None if len(found) > MAX_CONVERSATIONS else {Conversation.parse(here) for here in found}
 
 
@@ -124,23 +127,28 @@ def _seen(connection: Connection, now: float) -> Iterator[tuple[tuple[int, str, 
 
 def _active(connection: Connection, now: float) -> Iterator[tuple[Conversation, float]]:
     """The groups heard lately, the last one first."""
-    for here, at in connection.execute(text(LAST_HEARD), {"since": now - ACTIVE}):
+    names, there = _places(messages), messages.alias("there")
+    newest = select(func.max(there.c.id)).where(there.c.conversation == names.c.name).scalar_subquery()
+    heard = (
+        select(messages.c.conversation, messages.c.time)
+        .join(names, messages.c.id == newest)
+        .where(messages.c.taken >= now - ACTIVE)
+        .order_by(messages.c.time.desc())
+    )
+    for here, at in connection.execute(heard):
         conversation = Conversation.parse(here)
         if conversation.is_group:
             yield conversation, at
 
 
-# From one conversation to the next along the index, however many messages each has; GROUP BY would walk over them all.
-LAST_HEARD = """
-    WITH RECURSIVE places (name) AS (
-        SELECT min(conversation) FROM messages
-        UNION ALL
-        SELECT (SELECT min(conversation) FROM messages WHERE conversation > name) FROM places WHERE name IS NOT NULL
-    )
-    SELECT last.conversation, last.time FROM places
-    JOIN messages AS last ON last.id = (SELECT max(id) FROM messages WHERE conversation = name)
-    WHERE last.taken >= :since
-    ORDER BY last.time DESC"""
+def _places(table: Table) -> CTE:
+    """Every conversation of the table as a `name`, and None at the end.
+
+    From one to the next along the index, however many rows each has; DISTINCT or GROUP BY would walk over them all.
+    """
+    names = select(func.min(table.c.conversation).label("name")).cte("places", recursive=True)
+    after = select(func.min(table.c.conversation)).where(table.c.conversation > names.c.name).scalar_subquery()
+    return names.union_all(select(after).where(names.c.name.is_not(None)))
 
 
 # --- rows -> the domain ---------------------------------------------------------------------------

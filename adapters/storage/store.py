@@ -20,7 +20,7 @@ from adapters.storage.failures import Fault, fault, words
 from adapters.storage.retention import Retention
 from adapters.storage.writer import Writer
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import Entry, MessageObserved, Recovery, Remembered
+from bot.domain.journal import Entry, MessageObserved, MessageOverheard, Recovery, Remembered
 from bot.domain.ports import Clock
 
 READING, IN_TROUBLE = 10.0, 1.0  # seconds a read may take; while the database cannot be written
@@ -53,7 +53,7 @@ class SqlStore:
     def _note(self, entries: tuple[Entry, ...]) -> None:
         if self._with_past is not None:
             for entry in entries:
-                if isinstance(entry, MessageObserved) and entry.overheard:
+                if isinstance(entry, MessageOverheard) or (isinstance(entry, MessageObserved) and entry.overheard):
                     self._with_past.add(entry.message.conversation)
 
     async def commit(self, *entries: Entry) -> bool:

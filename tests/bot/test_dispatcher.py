@@ -1,12 +1,23 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from bot.dispatcher import Dispatcher
 from bot.domain.chat import Completion, ModelRequest, UserMessage
-from bot.domain.events import AccountChanged, Connected, Event, Heartbeat, MessageRecalled, MessageSent, Muted
+from bot.domain.errors import NotConnected
+from bot.domain.events import (
+    AccountChanged,
+    Connected,
+    Event,
+    Heartbeat,
+    MessageRecalled,
+    MessageReceived,
+    MessageSent,
+    Muted,
+)
 from bot.domain.segments import Card, Forward, Quote, Text
 from bot.perception import Perception
 from bot.policy.wake import Rules
@@ -200,6 +211,23 @@ async def test_rules_decide_who_is_answered() -> None:
         await house.take(said("hi", where=elsewhere), said("hi", user=666), said("hi"))
         assert house.transport.texts == ["ok"]
         assert house.history.take_overheard(elsewhere) == ()
+
+
+async def test_a_quote_nobody_can_look_up_without_a_connection_waits_for_one() -> None:
+    async with hall(words("because")) as house:
+        look_up = house.transport.get_message
+
+        async def away(account: int, message_id: str) -> MessageReceived | None:
+            raise NotConnected("away")
+
+        house.transport.known["77"] = said("mine", user=BOT, at=False, message_id="77")
+        house.transport.get_message = away  # type: ignore[method-assign]  # one call of a fake is replaced
+        message = dataclasses.replace(said((Quote("77"), Text("why?")), at=False), time=house.clock.now())
+        await house.take(message)
+        assert house.store.of("message_overheard") == []
+        house.transport.get_message = look_up  # type: ignore[method-assign]  # and put back
+        await house.take(Connected(self_id=BOT, time=0.0))
+        assert house.transport.texts == ["because"]
 
 
 async def test_a_flood_beyond_the_lane_is_observed_not_answered() -> None:

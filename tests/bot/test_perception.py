@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.domain.errors import NotConnected
+import pytest
+
+from bot.domain.errors import ActionUnanswered, NotConnected
 from bot.domain.events import MessageReceived
 from bot.domain.segments import Forward, Quote, Text
 from bot.history import History
@@ -89,9 +91,25 @@ async def test_a_server_that_does_not_answer_does_not_hold_up_the_question() -> 
     assert not await perception(Mute()).quotes_the_bot(message, "1")
 
 
-async def test_no_connection_means_no_quote_not_an_error() -> None:
+async def test_without_a_connection_a_question_has_no_quote_but_who_is_quoted_can_be_asked_later() -> None:
     class Away(RecordingTransport):
         async def get_message(self, account: int, message_id: str) -> MessageReceived | None:
             raise NotConnected("away")
 
-    assert not await perception(Away()).quotes_the_bot(quoting("1"), "1")
+    assert (await perception(Away()).perceive(quoting("1"))).quoted is None
+    with pytest.raises(NotConnected):
+        await perception(Away()).quotes_the_bot(quoting("1"), "1")
+
+
+async def test_a_look_up_whose_connection_broke_is_made_once_more() -> None:
+    class Breaking(RecordingTransport):
+        async def get_message(self, account: int, message_id: str) -> MessageReceived | None:
+            found = await super().get_message(account, message_id)
+            if self.looked_up.count(message_id) == 1 or message_id == "2":
+                raise ActionUnanswered("closed")
+            return found
+
+    transport = Breaking([said("mine", user=BOT, at=False, message_id="1")])
+    assert await perception(transport).quotes_the_bot(quoting("1"), "1")
+    assert not await perception(transport).quotes_the_bot(quoting("2"), "2")
+    assert transport.looked_up == ["1", "1", "2", "2"]

@@ -10,7 +10,7 @@ import pytest
 from bot.delivery import Delivery
 from bot.domain.actions import Attachment, MediaKind, SendMessage
 from bot.domain.chat import AssistantMessage, Completion, ModelRequest, SystemMessage, ToolMessage, UserMessage
-from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, ModelBilling
+from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, ModelBilling, NotConnected
 from bot.domain.journal import Remembered, Round, RunSuspended, Suspended, TurnClosed, TurnOpened
 from bot.domain.ports import ChatModel, Media
 from bot.domain.run import Stop
@@ -37,6 +37,7 @@ from tests.fakes import (
     Step,
     calls,
     said,
+    until,
     words,
 )
 from tools.send_message import send_message
@@ -231,6 +232,32 @@ async def test_a_turn_cancelled_by_the_end_of_the_process_stays_open_for_the_nex
         assert [entry.type for entry in house.store.entries] == [
             "turn_opened", "step_taken", "call_started", "send_queued", "send_changed", "call_finished",
         ]  # fmt: skip
+
+
+async def test_a_turn_whose_answer_could_not_be_said_before_the_end_stays_open_too() -> None:
+    """Else the next start would take the question for answered."""
+    async with living(words("the answer")) as house:
+        house.transport.failures.append(NotConnected("away"))
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(house.turns.take(said("hi")))
+            await until(lambda: house.store.of("send_changed"))
+            task.cancel()
+        assert house.transport.sent == []
+        assert house.store.of("turn_closed") == []
+
+
+async def test_an_answer_that_is_being_said_when_its_question_is_recalled_stays_in_the_history() -> None:
+    question = said("hi")
+    async with living(words("the answer")) as house:
+        house.transport.failures.append(NotConnected("away"))
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(house.turns.take(question))
+            await until(lambda: house.store.of("send_changed"))
+            house.turns.disown(question)
+            task.cancel()
+        (closed,) = house.store.of("turn_closed")
+        assert isinstance(closed, TurnClosed)
+        assert closed.round[-1] == AssistantMessage("the answer")
 
 
 async def test_a_disowned_question_leaves_nothing_behind_when_its_turn_is_cancelled() -> None:

@@ -1,7 +1,7 @@
 """The fault points of a victim: each call of a port and each write to the disk is a crossing, before and after.
 
 A crossing has a label, as `store.commit(TurnOpened) before`; the n-th of a label, or of all, can be the death of the
-process: SIGKILL, in the thread that is there, so nothing after it happens.
+process: SIGKILL, in the thread that is there, so nothing after it happens; or SIGTERM, as an operator stops it.
 """
 
 from __future__ import annotations
@@ -32,10 +32,18 @@ WRITES = ("INSERT", "UPDATE", "DELETE", "CREATE")
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """The `number`-th crossing of this label, or of all of them where it is empty; from 1."""
+    """The `number`-th crossing of this label, or of all of them where it is empty; from 1.
+
+    `gently`: the process is asked to stop, not killed.
+    """
 
     label: str
     number: int
+    gently: bool = False
+
+    @property
+    def signal(self) -> signal.Signals:
+        return signal.SIGTERM if self.gently else signal.SIGKILL
 
     def __str__(self) -> str:
         return f"{self.label or 'any'}#{self.number}"
@@ -60,9 +68,10 @@ class Crossings:
         with self._lock:
             self.counts[label] += 1
             total = self.counts.total()
-            if self._death in (Death(label, self.counts[label]), Death("", total)):
-                self._tell("died", {"label": label, "number": self.counts[label], "total": total})
-                os.kill(os.getpid(), signal.SIGKILL)
+            death = self._death
+            if death and (death.label, death.number) in ((label, self.counts[label]), ("", total)):
+                self._tell("died", [label, self.counts[label]])
+                os.kill(os.getpid(), death.signal)
 
     @contextmanager
     def around(self, label: str) -> Iterator[None]:

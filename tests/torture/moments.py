@@ -13,7 +13,7 @@ SECOND = 4  # every so many moments the next life dies too
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When the service dies: in its first life, and perhaps in the next one again."""
+    """When the service dies: in its first life, and perhaps in the next one again. Without deaths it is a rehearsal."""
 
     number: int
     deaths: tuple[Death, ...]
@@ -22,12 +22,15 @@ class Moment:
         return " then ".join(map(str, self.deaths)) or "no death"
 
 
-def draw(seed: int, number: int, first: Mapping[str, int], second: int) -> list[Moment]:
-    """So many moments; `first` is how often each label is crossed in a first life, `second` how much in the next.
+def draw(
+    seed: int, number: int, first: Mapping[str, int], second: int, *, start: int = 0, gently: bool = False
+) -> list[Moment]:
+    """So many moments, numbered from `start`, all of them `gently` or none.
 
-    They go round the labels, so that the first ones cover as many as there are.
+    `first` is how often each label is crossed in a first life, `second` how much is crossed in the next. They go round
+    the labels, so that the first ones cover as many as there are.
     """
-    chance = random.Random(seed)
+    chance = random.Random(f"{seed} {gently}")
     moments: list[Moment] = []
     labels: list[str] = []
     used: set[Death] = set()
@@ -36,10 +39,10 @@ def draw(seed: int, number: int, first: Mapping[str, int], second: int) -> list[
             labels = sorted(first)
             chance.shuffle(labels)
         label = labels.pop()
-        free = [place for place in range(1, first[label] + 1) if Death(label, place) not in used]
-        death = Death(label, chance.choice(free or range(1, first[label] + 1)))
+        places = range(1, first[label] + 1)
+        free = [place for place in places if Death(label, place, gently) not in used]
+        death, again = Death(label, chance.choice(free or places), gently), Death("", chance.randint(1, second), gently)
         used.add(death)
-        again = chance.randint(1, second)
         dies_again = len(moments) % SECOND == SECOND - 1
-        moments.append(Moment(len(moments), (death, Death("", again)) if dies_again else (death,)))
+        moments.append(Moment(start + len(moments), (death, again) if dies_again else (death,)))
     return moments

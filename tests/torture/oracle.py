@@ -31,7 +31,6 @@ class Evidence:
     invalid: list[str]
     promised: list[list[Entry]]  # by life
     journal: Journal
-    code: int | None
     errors: list[str]
 
 
@@ -60,8 +59,6 @@ def judge(evidence: Evidence) -> Verdict:
     verdict.polite = sum(message.text.startswith(POLITE) for message in evidence.delivered)
     verdict.asked_again = sum(bool(one.retry_of) for one in journal.turns)
     verdict.complaints += evidence.errors
-    if evidence.code != 0:
-        verdict.complaints.append(f"the last life ended with code {evidence.code}")
     verdict.complaints += evidence.invalid
     verdict.complaints += journal.broken(list(chain.from_iterable(evidence.promised)))
     verdict.complaints += _unsound(journal)

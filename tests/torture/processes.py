@@ -9,6 +9,7 @@ import signal
 import sys
 from collections import Counter
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -30,7 +31,6 @@ class Life:
         self.promised: list[Entry] = []
         self.crossed: Counter[str] = Counter()
         self.died: Death | None = None
-        self.died_total = 0
         self.code: int | None = None
         self.settled = asyncio.Event()
         self._accounts = 0
@@ -44,8 +44,7 @@ class Life:
             case "promised":
                 self.promised += codec.read(ENTRIES, json.dumps(value))
             case "died":
-                self.died = Death(value["label"], value["number"])
-                self.died_total = value["total"]
+                self.died = Death(*value)
             case "settled":
                 self.settled.set()
             case "accounts":
@@ -111,7 +110,7 @@ class Nursery:
         assert self._process is not None
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        asked = {"settings": settings, "death": {"label": death.label, "number": death.number} if death else None}
+        asked = {"settings": settings, "death": asdict(death) if death else None}
         self._process.stdin.write(json.dumps(asked).encode() + b"\n")
         try:
             while life.code is None:

@@ -14,6 +14,7 @@ def describe(trial: Trial, seed: int) -> str:
     """A moment, what is wrong with it, how to try it alone, and all that the victims logged."""
     moment, verdict = trial.moment, trial.verdict
     deaths = " ".join(f"--at '{death}'" for death in moment.deaths)
+    deaths += " --gently" if any(death.gently for death in moment.deaths) else ""
     lines = [
         f"moment {moment.number} of seed {seed}: {moment}; died {' then '.join(trial.deaths) or 'never'}",
         *(f"  - {complaint}" for complaint in verdict.complaints),
@@ -35,7 +36,9 @@ def table(trials: Sequence[Trial], *, seconds: float) -> str:
 
 
 def _kind(trial: Trial) -> str:
-    """Where the first life ended; one line for each label, and for the second deaths none of their own."""
+    """Where the first life was killed; second deaths have no lines of their own, and all that were gentle share one."""
+    if any(death.gently for death in trial.moment.deaths):
+        return "(asked to stop, anywhere)"
     return (trial.deaths or ("never",))[0].partition("#")[0]
 
 

@@ -12,6 +12,7 @@ from tests.torture.trial import Trial, try_moment
 
 SEED = 1
 MOMENTS = 200
+STOPS = 50
 NEVER = Moment(-1, ())
 
 
@@ -20,10 +21,10 @@ async def rehearse(nursery: Nursery) -> Trial:
     return await try_moment(nursery, NEVER)
 
 
-def choose(rehearsal: Trial, *, seed: int = SEED, number: int = MOMENTS) -> list[Moment]:
-    """So many moments of what was crossed in a rehearsal."""
-    first, second = rehearsal.crossed
-    return draw(seed, number, first, sum(second.values()))
+def choose(rehearsal: Trial, *, seed: int = SEED, kills: int = MOMENTS, stops: int = STOPS) -> list[Moment]:
+    """So many moments of what was crossed in a rehearsal: first those of SIGKILL, then those of SIGTERM."""
+    first, second = rehearsal.crossed[0], sum(rehearsal.crossed[1].values())
+    return [*draw(seed, kills, first, second), *draw(seed, stops, first, second, start=kills, gently=True)]
 
 
 async def try_all(moments: Iterable[Moment], *, folder: Path, jobs: int, tried: Callable[[Trial], None]) -> list[Trial]:

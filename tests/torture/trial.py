@@ -20,8 +20,6 @@ from tests.torture.oracle import Evidence, Verdict, judge
 from tests.torture.processes import Life, Nursery
 from tests.torture.stage import PATIENCE, Stage, make_world
 
-KILLED = -signal.SIGKILL
-
 
 @dataclass(frozen=True, slots=True)
 class Trial:
@@ -64,7 +62,6 @@ async def try_moment(nursery: Nursery, moment: Moment) -> Trial:
             invalid=model.invalid,
             promised=[life.promised for life in stage.lives],
             journal=read_journal(file),
-            code=stage.lives[-1].code,
             errors=errors,
         )
         verdict = judge(evidence)
@@ -77,10 +74,9 @@ async def _live_on(nursery: Nursery, moment: Moment, stage: Stage, settings: dic
     """All lives, one after the other; the last one ends as an operator ends it."""
     deaths: list[Death | None] = [*moment.deaths] or [None]
     for place, death in enumerate(deaths):
-        play = stage.play_again if place else stage.play
-        await _live(nursery, stage, settings, death, play, signal.SIGKILL if death else signal.SIGTERM, errors)
+        await _live(nursery, stage, settings, death, stage.play_again if place else stage.play, errors)
         await stage.while_dead()
-    await _live(nursery, stage, settings, None, stage.finish, signal.SIGTERM, errors)
+    await _live(nursery, stage, settings, None, stage.finish, errors)
 
 
 async def _live(
@@ -89,11 +85,10 @@ async def _live(
     settings: dict[str, Any],
     death: Death | None,
     play: Callable[[], Awaitable[None]],
-    end: signal.Signals,
     errors: list[str],
 ) -> None:
     """One life: it dies while the script is played, or is ended when all is done."""
-    life = Life()
+    life, end = Life(), death.signal if death else signal.SIGTERM
     stage.lives.append(life)
 
     async def to_the_end() -> None:
@@ -109,3 +104,5 @@ async def _live(
         playing = group.create_task(to_the_end())
         await nursery.bear(life, settings, death)
         playing.cancel()
+    if life.code != (-end if end is signal.SIGKILL else 0):
+        errors.append(f"life {len(stage.lives)} ended with code {life.code}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
@@ -20,6 +22,7 @@ from adapters.storage.store import SqlStore, open_store
 from adapters.storage.url import read_url
 from bot.clock import SystemClock
 from bot.domain.ports import Clock
+from tests.adapters.storage.entries import NOW
 from tests.fakes import until
 
 POSTGRES = os.environ.get("FROST_TEST_POSTGRES", "")
@@ -54,6 +57,37 @@ async def opened(url: str, *, clock: Clock | None = None, **more: Any) -> AsyncI
     options: dict[str, Any] = {"keep_days": 90, "keep_messages": 1_000_000, "migrate": migrate} | more
     async with open_store(url, clock=clock or SystemClock(), trouble=told.append, **options) as store:
         yield Opened(store, told)
+
+
+class ParkedClock(SystemClock):
+    """Real time, but long waits end when the test says so."""
+
+    def __init__(self) -> None:
+        self.parked: list[tuple[float, asyncio.Event]] = []
+
+    def now(self) -> float:
+        return NOW
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds < 1:
+            await super().sleep(0)
+            return
+        end = asyncio.Event()
+        self.parked.append((seconds, end))
+        await end.wait()
+
+
+class locked:  # noqa: N801  # reads as a phrase: with locked(database)
+    """Another program writes into the file, for as long as the block."""
+
+    def __init__(self, database: Database) -> None:
+        self.connection = sqlite3.connect(str(database.file), isolation_level=None)
+
+    def __enter__(self) -> None:
+        self.connection.execute("BEGIN IMMEDIATE").close()
+
+    def __exit__(self, *_: object) -> None:
+        self.connection.close()
 
 
 @pytest.fixture

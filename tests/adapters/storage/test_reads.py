@@ -313,6 +313,18 @@ def test_groups_heard_in_the_last_day_are_active(batches: Batches, database: Dat
     )
 
 
+def test_every_conversation_is_known_unless_there_are_too_many(
+    batches: Batches, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches.open()
+    assert read(database, reads.conversations) == set()
+    private, other = Conversation(BOT, "private", 5), Conversation(BOT, "group", 9)
+    batches.write(put(heard(), heard(), heard(where=private), opening("t", said("?", where=other))))
+    assert read(database, reads.conversations) == {GROUP, private, other}
+    monkeypatch.setattr(reads, "MAX_CONVERSATIONS", 2)
+    assert read(database, reads.conversations) is None
+
+
 # --- speed ----------------------------------------------------------------------------------------
 
 
@@ -356,6 +368,7 @@ def test_a_large_database_remembers_as_fast_as_a_small_one(large: Database) -> N
     assert seconds(reads.remember, somewhere) < empty + 0.005
     assert seconds(reads.find, somewhere, "7") < 0.005
     assert seconds(reads.recover, NOW) < 0.02
+    assert seconds(reads.conversations) < 0.02
 
 
 def test_every_query_uses_an_index(large: Database) -> None:
@@ -374,7 +387,8 @@ def test_every_query_uses_an_index(large: Database) -> None:
     read(large, reads.find, where, "7")
     recovery = read(large, reads.recover, NOW)
     assert (len(recovery.turns), len(recovery.suspended)) == (1, 1)
-    assert len(plans) == 14
+    read(large, reads.conversations)
+    assert len(plans) == 16
     # An index of the few unfinished rows may be read from end to end; nothing else may.
     few = r"(?! USING INDEX (runs_suspended|turns_left_open|sends_unfinished)$)"
     whole = re.compile(rf"SCAN ({'|'.join(metadata.tables)}){few}")

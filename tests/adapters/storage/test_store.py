@@ -14,17 +14,15 @@ import pytest
 from sqlalchemy import event, select
 
 from adapters.storage import store as module
-from adapters.storage.database import Database
 from adapters.storage.retention import DAY
 from adapters.storage.tables import messages, versions
-from bot.clock import SystemClock
 from bot.domain.errors import ConfigError
-from bot.domain.events import MessageReceived
-from bot.domain.journal import Recovery, Remembered, SendChanged, SendState
-from tests.adapters.storage.conftest import Opened, opened
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.journal import MessageOverheard, Recovery, Remembered, SendChanged, SendState
+from tests.adapters.storage.conftest import Opened, ParkedClock, locked, opened
 from tests.adapters.storage.entries import NOW, asked, closing, heard, opening, sending
 from tests.adapters.storage.proxy import proxied
-from tests.fakes import GROUP, until
+from tests.fakes import BOT, GROUP, said, until
 
 ROOT = Path(__file__).parents[3]
 
@@ -105,30 +103,34 @@ async def test_even_where_the_bot_ends_by_an_error(sqlite: str) -> None:
         assert len(await written(second)) == 5
 
 
+async def test_a_conversation_nobody_has_heard_of_costs_no_read(sqlite: str) -> None:
+    queries: list[object] = []
+
+    def count(_connection: Any, _cursor: Any, statement: str, *_: object) -> None:
+        queries.append(statement)
+
+    old, new, later = GROUP, Conversation(BOT, "group", 1), Conversation(BOT, "group", 2)
+    async with opened(sqlite) as first:
+        await first.store.commit(heard())
+    async with opened(sqlite) as second:
+        await second.store.recover()
+        listening: Any = second.database._reading
+        event.listen(listening, "before_cursor_execute", count)
+        assert await second.store.remember(new) == Remembered()
+        assert queries == []
+        second.store.put(heard(where=new), MessageOverheard(said("?", where=later)))
+        for where in (old, new, later):
+            queries.clear()
+            assert len((await second.store.remember(where)).overheard) == 1
+            assert queries
+
+
 async def test_many_at_once_wait_for_each_other(url: str) -> None:
     async with opened(url) as at:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(at.store.commit(heard(message_id=str(number)))) for number in range(200)]
         assert all(task.result() for task in tasks)
         assert await written(at) == [str(number) for number in range(200)]
-
-
-class ParkedClock(SystemClock):
-    """Real time, but long waits end when the test says so."""
-
-    def __init__(self) -> None:
-        self.parked: list[tuple[float, asyncio.Event]] = []
-
-    def now(self) -> float:
-        return NOW
-
-    async def sleep(self, seconds: float) -> None:
-        if seconds < 1:
-            await super().sleep(0)
-            return
-        end = asyncio.Event()
-        self.parked.append((seconds, end))
-        await end.wait()
 
 
 async def test_old_rows_are_deleted_while_the_bot_runs(url: str) -> None:
@@ -163,19 +165,6 @@ async def test_a_sweep_that_fails_is_tried_again_later(sqlite: str) -> None:
 
 
 # --- trouble: the place ---------------------------------------------------------------------------
-
-
-class locked:  # noqa: N801  # reads as a phrase: with locked(database)
-    """Another program writes into the file, for as long as the block."""
-
-    def __init__(self, database: Database) -> None:
-        self.connection = sqlite3.connect(str(database.file), isolation_level=None)
-
-    def __enter__(self) -> None:
-        self.connection.execute("BEGIN IMMEDIATE").close()
-
-    def __exit__(self, *_: object) -> None:
-        self.connection.close()
 
 
 async def test_a_folder_that_cannot_be_made_is_trouble_until_it_can(tmp_path: Path) -> None:
