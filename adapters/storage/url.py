@@ -59,7 +59,9 @@ def _sqlite(url: URL) -> URL:
 def _postgres(url: URL) -> URL:
     if find_spec("psycopg") is None:
         what = "names a PostgreSQL database, but its driver is not installed"
-        raise ConfigError(Problem(VARIABLE, what, "Install it with: pip install 'frostagent[postgres]'"))
+        raise ConfigError(
+            Problem(VARIABLE, what, "Install the extra `postgres`: .venv/bin/pip install -e '.[postgres]'")
+        )
     return url.set(drivername=POSTGRES)
 
 
