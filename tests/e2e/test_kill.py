@@ -8,7 +8,7 @@ import pytest
 
 from tests.torture.processes import Nursery
 from tests.torture.report import describe
-from tests.torture.series import SEED, choose, rehearse
+from tests.torture.series import MOMENTS, SEED, choose, rehearse
 from tests.torture.trial import try_moment
 
 KILLS, STOPS = 40, 8
@@ -24,7 +24,8 @@ async def test_a_service_that_dies_at_any_moment_loses_nothing_and_says_nothing_
         rehearsal = await rehearse(nursery)
         trials = [rehearsal]
         if not rehearsal.verdict.complaints:
-            moments = choose(rehearsal, kills=KILLS, stops=STOPS)
+            chosen = choose(rehearsal)
+            moments = [*chosen[:KILLS], *chosen[MOMENTS : MOMENTS + STOPS]]
             trials += [await try_moment(nursery, moment) for moment in moments[part::PARTS]]
     if failed := [describe(trial, SEED) for trial in trials if trial.verdict.complaints]:
         pytest.fail("\n".join(failed), pytrace=False)

@@ -96,6 +96,7 @@ class Stage:
         held = await self._ask("hold", group=TWO)
         await self._wait_answered(question for question in self.questions.values() if question is not held)
         await self.simulator.wait_until(lambda: held.recalled, timeout=PATIENCE)
+        await self.lives[-1].settle()  # else what goes adrift is a matter of luck
         adrift = await self._ask("adrift", friend=BOB)
         await self._wait_answered([adrift])
 

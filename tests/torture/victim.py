@@ -16,10 +16,13 @@ import sys
 from typing import Any
 
 from adapters.onebot import forward_ws
+from adapters.storage.rows import ROUND, SEGMENTS, SEND_SEGMENTS
 from bot import delivery, outbox
 from bot.app import Service, open_service
 from bot.cli import go
 from bot.domain import codec
+from bot.domain.chat import AssistantMessage, ToolMessage, UserMessage
+from bot.domain.events import MessageReceived
 from bot.domain.journal import Entry
 from config.settings import Settings
 from tests.torture.crossings import Crossings, Death
@@ -31,11 +34,15 @@ SHORTER = ((forward_ws, "LONGEST_WAIT", 0.05), (outbox, "LOOK_AFTER", 0.02), (de
 """Waits of a second and more, and what they are here."""
 
 ENTRIES = list[Entry]
+WRITTEN = (ENTRIES, ROUND, SEGMENTS, SEND_SEGMENTS, MessageReceived, UserMessage, AssistantMessage, ToolMessage)
+"""What every life reads and writes: made ready before the first one, since it takes longer than a life."""
 
 
 def main() -> None:
     """Live each life that is asked for, one after the other, in a process of its own."""
     hurry()
+    for kind in WRITTEN:
+        codec._adapter(kind)
     gc.freeze()
     while line := sys.stdin.buffer.readline():
         pid = os.fork()
