@@ -10,19 +10,16 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, text
 
+from adapters.storage.ahead import Ahead, Put, drop, left, take
 from adapters.storage.database import Database
 from adapters.storage.failures import Fault, Unusable, fault, words
 from adapters.storage.rows import Row, rows
 from adapters.storage.statements import Statement, compiled
 from bot.domain.errors import ConfigError
-from bot.domain.journal import Entry
-
-Put: TypeAlias = tuple[Entry, float]
-"""An entry, and when it was put."""
 
 T = TypeVar("T")
 
@@ -52,12 +49,14 @@ class _Doubt:
 class Batches:
     """Writes into a database; connects when there is something to do, and again after every failure.
 
-    `stamp` names what is put aside: the time as part of a file name.
+    `stamp` names what is put aside: the time as part of a file name. `ahead` is where entries may have been written
+    already; whatever any process left there is applied whenever this one connects.
     """
 
-    def __init__(self, database: Database, *, stamp: Callable[[], str]) -> None:
+    def __init__(self, database: Database, *, stamp: Callable[[], str], ahead: Ahead | None = None) -> None:
         self._database = database
         self._stamp = stamp
+        self._ahead = ahead
         self._connection: Connection | None = None
         self._sql: dict[Statement, str] = {}
         self._doubt: _Doubt | None = None
@@ -77,6 +76,11 @@ class Batches:
             logger.debug("the database cannot be opened", exc_info=True)
             return self._failed(error)
         return ""
+
+    def settle(self) -> None:
+        """Apply what another process has written ahead. Raises ConfigError, Unusable, the driver's errors."""
+        self._connected()
+        self.close()
 
     def write(self, batch: Sequence[Put]) -> Written:
         """Write the entries in order; one that can never be written is set apart and told to the log.
@@ -122,12 +126,14 @@ class Batches:
                 if fault(error) is not Fault.ENTRY:
                     return Written(place, tuple(bad), self._failed(error))
                 bad.append(place)
-                logger.warning("a %s cannot be stored, and is lost: %s", batch[place][0].type, words(error))
+                logger.warning("a %s cannot be stored, and is lost: %s", batch[place].entry.type, words(error))
+                if batch[place].number:
+                    drop(self._connected().connection.cursor(), batch[place].number)
         return Written(len(batch), tuple(bad))
 
     def _transact(self, batch: Sequence[Put]) -> None:
         """All of these entries in one transaction, or none."""
-        planned = sorted((row for put in batch for row in rows(*put)), key=_place)
+        planned = [(put, rows(put.entry, put.taken)) for put in batch]
         driver = self._connected().connection
         if not planned:
             return
@@ -135,7 +141,9 @@ class Batches:
         try:
             if self._database.is_sqlite:
                 cursor.execute("BEGIN IMMEDIATE")
-            for statement, group in groupby(planned, key=_statement):
+            gone = self._applied_by_others(cursor, batch)
+            ours = sorted((row for put, rows_ in planned if put.number not in gone for row in rows_), key=_place)
+            for statement, group in groupby(ours, key=_statement):
                 _execute(cursor, self._sql[statement], [parameters for _, parameters in group])
             if not self._database.is_sqlite:
                 cursor.execute("SELECT pg_current_xact_id()::text")
@@ -148,6 +156,22 @@ class Batches:
             raise
         self._doubt = None
         cursor.close()
+
+    def _applied_by_others(self, cursor: Any, batch: Sequence[Put]) -> set[int]:
+        """The numbers of entries that were written ahead and are not there any more; the others are taken out."""
+        numbers = {put.number for put in batch if put.number and (self._ahead is None or self._ahead.holds(put))}
+        return numbers - take(cursor, numbers) if numbers else set()
+
+    def _apply_what_is_left(self) -> None:
+        """Apply what was written ahead, by a process that ended or before the connection was lost."""
+        puts = left(self._connected().connection.cursor())
+        try:
+            self._transact(puts)
+        except Exception as error:
+            if fault(error) is not Fault.ENTRY:
+                raise
+            if failure := self._write_each(puts, 0).failure:
+                raise Unusable(failure) from error
 
     def _written_after_all(self) -> int:
         """How many entries the commit has written that was not answered; none where there is no such doubt."""
@@ -169,6 +193,8 @@ class Batches:
         if self._connection is None:
             self._connection = self._database.connect()
             self._sql = compiled(self._database.dialect)
+            if self._database.is_sqlite:
+                self._apply_what_is_left()
         return self._connection
 
     def _failed(self, error: Exception) -> str:
@@ -176,13 +202,22 @@ class Batches:
         try:
             self.close()
             if self._damage or fault(error) is Fault.DAMAGE:
-                aside = self._database.put_aside(self._stamp())
+                aside = self._put_aside()
                 self._damage = ""
                 return f"{words(error)}; it was moved to {aside}, and a new one is begun"
         except Exception as another:
             logger.exception("the database cannot even be closed")
             return words(another)
         return words(error)
+
+    def _put_aside(self) -> str:
+        if self._ahead is None:
+            return self._database.put_aside(self._stamp())
+        self._ahead.close()
+        try:
+            return self._database.put_aside(self._stamp())
+        finally:
+            self._ahead.abandon()
 
 
 def _execute(cursor: Any, sql: str, parameters: list[dict[str, Any]]) -> None:

@@ -14,6 +14,7 @@ from typing import TypeVar
 from sqlalchemy import Connection
 
 from adapters.storage import reads
+from adapters.storage.ahead import Ahead
 from adapters.storage.batches import Batches
 from adapters.storage.database import READERS, Database, Migrate
 from adapters.storage.failures import Fault, fault, words
@@ -133,10 +134,12 @@ async def open_store(
     `adapters.storage.migrate.migrate`, imported when it is called: Alembic is large and rarely needed.
     """
     database = Database(url, migrate=migrate)
-    batches = Batches(database, stamp=lambda: time.strftime("%Y%m%d-%H%M%S", time.localtime(clock.now())))
+    ahead = Ahead(database.file) if database.file is not None else None
+    stamp = partial(_stamp, clock)
+    batches = Batches(database, stamp=stamp, ahead=ahead)
     with ThreadPoolExecutor(1, "store-writer") as thread, ThreadPoolExecutor(READERS, "store-reader") as threads:
         loop = asyncio.get_running_loop()
-        writer = Writer(batches=batches, thread=thread, clock=clock, trouble=trouble, place=database.place)
+        writer = Writer(batches=batches, thread=thread, clock=clock, trouble=trouble, place=database.place, ahead=ahead)
         store = SqlStore(database=database, writer=writer, batches=batches, threads=threads, clock=clock)
         try:
             if reason := await loop.run_in_executor(thread, batches.open):
@@ -150,5 +153,12 @@ async def open_store(
                     tidying.cancel()
                     await writer.close(writing)
         finally:
+            if ahead is not None:
+                ahead.close()
             await loop.run_in_executor(thread, batches.close)
             await loop.run_in_executor(threads, database.close)
+
+
+def _stamp(clock: Clock) -> str:
+    """The time as part of a file name."""
+    return time.strftime("%Y%m%d-%H%M%S", time.localtime(clock.now()))

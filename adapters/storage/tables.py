@@ -28,7 +28,7 @@ from sqlalchemy import (
     text,
 )
 
-REVISIONS = ("0001",)
+REVISIONS = ("0001", "0002")
 """Every revision of the schema, oldest first; the last is the one this code needs (migrations/versions)."""
 
 versions = Table(
@@ -209,6 +209,15 @@ usage = _table(
     Index("usage_by_turn_id", "turn_id"),
     Index("usage_by_time", "at"),
 )
+
+ahead = Table(
+    "ahead",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    _moment("taken"),
+    _json("entry"),
+)
+"""Entries that are durable and not yet in their tables (`ahead.py`); on PostgreSQL always empty."""
 
 BY_CONVERSATION = (messages, windows, turns, sends, usage)
 """The tables that say themselves which conversation a row belongs to."""

@@ -1,4 +1,5 @@
-"""When the journal is written: at once where somebody waits for it, else within 20 ms; and what if it cannot be.
+"""When the journal is written: at once where somebody waits for it (`ahead.py` where it can be, else in a batch), else
+within 20 ms; and what if it cannot be.
 
 Invariants: entries are written in the order they were put. Nobody waits for a store in trouble: what is put then is
 kept in memory, up to a limit, and written as soon as that is possible; each outage is told once, and its end once.
@@ -13,7 +14,8 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from adapters.storage.batches import Batches, Put, Written
+from adapters.storage.ahead import Ahead, Put
+from adapters.storage.batches import Batches, Written
 from bot.domain.journal import CallFinished, CallStarted, Entry, MessageObserved, StepTaken
 from bot.domain.ports import Clock
 
@@ -54,9 +56,11 @@ class Writer:
         clock: Clock,
         trouble: Callable[[str], None],
         place: str,
+        ahead: Ahead | None = None,
         limit: int = LIMIT,
     ) -> None:
         self._batches = batches
+        self._ahead = ahead
         self._thread = thread
         self._clock = clock
         self._tell = trouble
@@ -67,7 +71,7 @@ class Writer:
         self._alarm: asyncio.TimerHandle | None = None
         self._writing: list[Put] = []  # taken from the queue, not settled
         self._promises: list[tuple[int, _Promise]] = []  # each with the number of those entries it stands behind
-        self._trouble = self._catching_up = False
+        self._busy = self._trouble = self._catching_up = False
         self._caught_up = self._lost = 0
         self._ending = False
 
@@ -81,7 +85,7 @@ class Writer:
     def put(self, *entries: Entry) -> None:
         """Take entries; they are written soon."""
         now = self._clock.now()
-        self._queue.extend((entry, now) for entry in entries)
+        self._queue.extend(Put(entry, now) for entry in entries)
         if len(self._queue) + len(self._writing) > self._full:
             self._make_room()
         if len(self._queue) >= ENOUGH:
@@ -97,10 +101,19 @@ class Writer:
             return False
         if not self._queue and not self._writing:
             return True
+        if entries and self._is_written_ahead():
+            return True
         promise = _Promise(len(entries), asyncio.get_running_loop().create_future())
         self._queue.append(promise)
         self._due.set()
         return await promise.kept
+
+    def _is_written_ahead(self) -> bool:
+        """Whether all that waits is durable without a batch. Never beside one: what that will do is not known yet."""
+        if self._ahead is None or self._busy:
+            return False
+        puts = [item for item in self._queue if isinstance(item, Put)]
+        return len(puts) == len(self._queue) and self._ahead.write(puts)
 
     def retry(self) -> None:
         """Try whether the database can be used, though there may be nothing to write."""
@@ -165,6 +178,13 @@ class Writer:
 
     async def _write(self) -> None:
         """Everything in the queue, however often it must be tried; at the end of all things, once more."""
+        self._busy = True
+        try:
+            await self._write_all()
+        finally:
+            self._busy = False
+
+    async def _write_all(self) -> None:
         self._take()
         pause = FIRST_PAUSE
         while True:
@@ -224,9 +244,9 @@ class Writer:
 
 def _is_chatter(item: _Item) -> bool:
     """What nobody said to the bot."""
-    return not isinstance(item, _Promise) and isinstance(item[0], MessageObserved) and item[0].overheard
+    return not isinstance(item, _Promise) and isinstance(item.entry, MessageObserved) and item.entry.overheard
 
 
 def _is_detail(item: _Item) -> bool:
     """What the round of the closed turn will repeat."""
-    return not isinstance(item, _Promise) and isinstance(item[0], StepTaken | CallStarted | CallFinished)
+    return not isinstance(item, _Promise) and isinstance(item.entry, StepTaken | CallStarted | CallFinished)

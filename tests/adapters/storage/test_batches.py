@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, event, select, text
 
-from adapters.storage.batches import Batches, Put, Written
+from adapters.storage.ahead import Put
+from adapters.storage.batches import Batches, Written
 from adapters.storage.database import Database
 from adapters.storage.migrate import migrate
 from adapters.storage.tables import messages, sends, tool_calls, turns, usage
@@ -21,7 +22,7 @@ from tests.adapters.storage.entries import NOW, asked, closing, heard, opening, 
 
 
 def put(*entries: Entry) -> list[Put]:
-    return [(entry, NOW + place) for place, entry in enumerate(entries)]
+    return [Put(entry, NOW + place) for place, entry in enumerate(entries)]
 
 
 def column(database: Database, of: Any) -> list[Any]:

@@ -155,7 +155,7 @@ def test_a_newer_database_is_refused_with_one_line(url: str) -> None:
         again.connect()
     (problem,) = caught.value.problems
     assert problem.name == "STORE_URL"
-    assert "newer version of the bot (its schema is 1234, ours 0001)" in problem.what
+    assert f"newer version of the bot (its schema is 1234, ours {REVISIONS[-1]})" in problem.what
     assert words(again) == ["from the future"]
     again.close()
 

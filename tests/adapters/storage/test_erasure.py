@@ -10,7 +10,8 @@ import pytest
 from sqlalchemy import func, select
 
 from adapters.storage import reads
-from adapters.storage.batches import Batches, Put
+from adapters.storage.ahead import Put
+from adapters.storage.batches import Batches
 from adapters.storage.database import Database
 from adapters.storage.erasure import forget_group, forget_user
 from adapters.storage.tables import messages, metadata
@@ -36,7 +37,7 @@ ELSEWHERE = Conversation(10002, "group", 9)
 
 
 def put(*entries: Entry) -> list[Put]:
-    return [(entry, NOW) for entry in entries]
+    return [Put(entry, NOW) for entry in entries]
 
 
 def whole_turn(turn_id: str, word: str, *, where: Conversation = GROUP, user: int = 777) -> list[Entry]:

@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from sqlalchemy import Connection, event, text, update
 
 from adapters.storage import reads
-from adapters.storage.batches import Batches, Put, Written
+from adapters.storage.ahead import Put
+from adapters.storage.batches import Batches, Written
 from adapters.storage.database import Database
 from adapters.storage.tables import messages as message_table
 from adapters.storage.tables import metadata
@@ -59,7 +60,7 @@ T = TypeVar("T")
 
 
 def put(*entries: Entry, at: float = NOW) -> list[Put]:
-    return [(entry, at) for entry in entries]
+    return [Put(entry, at) for entry in entries]
 
 
 def read(database: Database, query: Callable[..., T], *arguments: Any) -> T:

@@ -8,10 +8,11 @@ import pytest
 from sqlalchemy import func, select
 
 from adapters.storage import reads, retention
-from adapters.storage.batches import Batches, Put
+from adapters.storage.ahead import Put
+from adapters.storage.batches import Batches
 from adapters.storage.database import Database
 from adapters.storage.retention import DAY, Retention
-from adapters.storage.tables import messages, metadata, turns
+from adapters.storage.tables import ahead, messages, metadata, turns
 from bot.domain.chat import ToolMessage
 from bot.domain.journal import CallFinished, Entry
 from tests.adapters.storage.entries import NOW, closing, heard, opening, sending, step
@@ -19,7 +20,7 @@ from tests.fakes import GROUP
 
 
 def put(*entries: Entry, days: float = 0.0, seconds: float = 0.0) -> list[Put]:
-    return [(entry, NOW - days * DAY - seconds) for entry in entries]
+    return [Put(entry, NOW - days * DAY - seconds) for entry in entries]
 
 
 def sweep(batches: Batches, keep: Retention) -> int:
@@ -41,6 +42,7 @@ def counts(database: Database) -> dict[str, int]:
         return {
             name: connection.scalar(select(func.count()).select_from(table)) or 0
             for name, table in metadata.tables.items()
+            if table is not ahead
         }
 
 

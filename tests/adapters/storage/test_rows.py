@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from adapters.storage.ahead import Put
 from adapters.storage.rows import MAX_SOURCE, kept, plain, rows
 from adapters.storage.statements import SQL, Statement, compiled
 from bot.domain import codec
@@ -125,4 +126,4 @@ def test_the_parameters_are_those_of_the_statements(batches: Any, database: Any)
         for statement, row in rows(entry, NOW):
             if statement in SQL:
                 assert all(f":{name}" in SQL[statement] for name in row), statement
-    assert batches.write([(entry, NOW) for entry, _ in ENTRIES]).failure == ""
+    assert batches.write([Put(entry, NOW) for entry, _ in ENTRIES]).failure == ""

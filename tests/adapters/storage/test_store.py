@@ -38,6 +38,8 @@ async def fill(store: Opened, count: int, *, begin: int = 0) -> list[MessageRece
 async def written(store: Opened) -> list[str]:
     """The ids of all messages in the database."""
 
+    await store.store.commit()
+
     def read() -> list[str]:
         with store.database.reading() as connection:
             return list(connection.scalars(select(messages.c.message_id).order_by(messages.c.id)))

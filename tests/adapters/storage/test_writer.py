@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from adapters.storage import writer as module
-from adapters.storage.batches import Put, Written
+from adapters.storage.ahead import Put
+from adapters.storage.batches import Written
 from adapters.storage.writer import ENOUGH, Writer
 from bot.clock import SystemClock
 from bot.domain.journal import Entry, RunResumed
@@ -37,7 +38,7 @@ class ScriptedBatches:
         self.going_on.wait(10)
         if self.failure:
             return Written(0, failure=self.failure)
-        entries = [entry for entry, _ in batch]
+        entries = [put.entry for put in batch]
         bad = tuple(place for place, entry in enumerate(entries) if entry in self.bad)
         self.written += [entry for entry in entries if entry not in self.bad]
         self.sizes.append(len(batch))
