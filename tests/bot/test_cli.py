@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from adapters.storage.ahead import Put
 from adapters.storage.batches import Batches
 from adapters.storage.database import Database
 from bot.cli import go
@@ -214,7 +215,7 @@ def chat_in(folder: Path) -> str:
     database = Database(url, migrate=lambda _: None)
     batches = Batches(database, stamp=str)
     entries = [MessageObserved(said(f"词{number}", user=number), overheard=True) for number in (111, 222)]
-    assert batches.write([(entry, 1_700_000_000.0) for entry in entries]).done == 2
+    assert batches.write([Put(entry, 1_700_000_000.0) for entry in entries]).done == 2
     batches.close()
     database.close()
     return url
