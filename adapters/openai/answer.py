@@ -34,7 +34,8 @@ class Answer:
     """A whole answer in the vendor's own terms.
 
     `done` says whether the stream ended with its marker (None for an answer that was no stream);
-    `reasoning_field` is the wire name the reasoning came under.
+    `reasoning_field` is the wire name the reasoning came under; `leaked` says that a call stands in the text as the
+    model's own markup, or stood there, and could not be taken as one.
     """
 
     text: str = ""
@@ -50,6 +51,7 @@ class Answer:
     model: str = ""
     id: str = ""
     done: bool | None = None
+    leaked: bool = False
 
 
 class _CallDraft:

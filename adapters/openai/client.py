@@ -16,11 +16,12 @@ from io import BytesIO
 import aiohttp
 
 from adapters.openai.answer import Answer
-from adapters.openai.dialects import Dialect, choose_dialect
+from adapters.openai.dialects import choose_dialect, named_dialect
 from adapters.openai.endpoint import find_proxy, join_url
 from adapters.openai.errors import classify, clean
+from adapters.openai.history import Origin
 from adapters.openai.stream import AnswerReader
-from adapters.openai.wire import Origin, read_answer, write_request
+from adapters.openai.wire import read_answer, write_request
 from bot.domain.chat import Completion, ModelRequest
 from bot.domain.errors import ModelError, ModelTransport
 
@@ -80,14 +81,14 @@ class OpenAIModel:
         api_key: str,
         model: str,
         timeouts: Timeouts | None = None,
-        dialect: Dialect | None = None,
+        dialect: str = "",
         now: Callable[[], float] = time.time,
         new_id: Callable[[], str] = lambda: f"call_{uuid.uuid4().hex[:24]}",
     ) -> None:
-        """`base_url` may end in a slash, /v1 or the whole path; `api_key` may be empty, `dialect` is found if None.
+        """`base_url` may end in a slash, /v1 or the whole path; `api_key` may be empty, `dialect` is found if empty.
 
         `now` is in seconds since 1970, `new_id` names calls that came without an id. Raises ValueError where the
-        base URL is none.
+        base URL is none, or the dialect unknown.
         """
         self._key = "".join(api_key.split())
         url = join_url(base_url)
@@ -95,7 +96,7 @@ class OpenAIModel:
         self._session = session
         self._timeouts = timeouts or Timeouts()
         self._origin = Origin(endpoint=self._url.host_port_subcomponent or "", model=model)
-        self._dialect = dialect or choose_dialect(url.host or "", model)
+        self._dialect = named_dialect(dialect) if dialect else choose_dialect(url.host or "", model)
         self._proxy = find_proxy(url)
         self._now = now
         self._new_id = new_id
@@ -122,7 +123,10 @@ class OpenAIModel:
                 raise
             self._stream_options = False
             answer, first_token = await self._ask(request, stream_options=False)
-        return replace(read_answer(answer, origin=self._origin, new_id=self._new_id), first_token=first_token)
+        completion = read_answer(
+            answer, request=request, origin=self._origin, dialect=self._dialect, new_id=self._new_id
+        )
+        return replace(completion, first_token=first_token)
 
     async def _ask(self, request: ModelRequest, *, stream_options: bool) -> tuple[Answer, float | None]:
         body = write_request(request, origin=self._origin, dialect=self._dialect, stream_options=stream_options)

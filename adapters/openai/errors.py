@@ -64,8 +64,11 @@ SIGNS = (
         r"<insufficient_quota>", r"<exceeded_current_quota_error>", r"<Arrearage>", r"<AccountOverdueError>",
         r"<1113>", r"<1304>", r"<130[89]>", r"<1310>", r"insufficient (account )?(balance|credits?|funds)",
         r"exceeded (your )?current quota", r"credit balance is too low", r"overdue balance", r"requires more credits",
-        r"out of credits", r"\b[TR]PD\b", r"(tokens|requests) per day",
-        r"余额不足", r"欠费", r"使用上限", r"今日调用次数",
+        r"out of credits", r"\b[TR]PD\b", r"(tokens|requests) per day", r"balance is (insufficient|not enough|too low)",
+        r"<billing_\w+>", r"<FreeTierOnly>|free tier of the model has been exhausted", r"<SetLimitExceeded>",
+        r"(used all available|monthly included|prepayment) credits", r"key limit exceeded", r"payment required",
+        r"spend(ing)? limits?\b.{0,40}(reached|exceeded)", r"(reached|exceeded).{0,40}\b(spend|spending|usage) limits?",
+        r"余额不足", r"欠费", r"使用上限", r"今日调用次数", r"账户已停用", r"额度(已)?(用尽|不足|耗尽)",
     ),
     _sign(
         ContentFiltered,
@@ -90,7 +93,13 @@ SIGNS = (
         BadHistory,
         r"reasoning_content", r"thought_signature", r"insufficient tool messages", r"<1214>",
         r"must be followed by tool messages", r"must be a response to a prece+ding message with 'tool_calls'",
-        r"roles must alternate", r"duplicate value for 'tool_call_id'",
+        r"roles must alternate", r"duplicate value for 'tool_call_id'", r"<invalid_request_message_order>",
+        r"unexpected role '?\w+'? after role", r"expected last role", r"same number of function calls and responses",
+        r"tool call id (was|has to be)", r"tool_call_id\b.{0,40}not found", r"ids were found without `tool_result`",
+        r"unexpected `tool_use_id`", r"first message must use the .?user", r"must have non-empty content",
+        r"content blocks must be non-empty", r"with role 'assistant' must not be empty", r"assistant message prefill",
+        r"function call turn comes immediately after", r"number of function response parts",
+        r"tool call result does not follow", r"system message must be (at the beginning|the first)",
     ),
     _sign(ContextOverflow, r"request too large.*tokens per min"),  # more than a minute's allowance: no use waiting
     _sign(
@@ -108,7 +117,8 @@ SIGNS = (
     _sign(
         ModelNotFound,
         r"<model_?not_?found>", r"<ModelNotOpen>", r"<InvalidEndpointOrModel", r"<1211>", r"<20012>", r"模型不存在",
-        r"\bmodel\b.{0,120}(does not exist|not found)", r"not a valid model", r"supported API model names",
+        r"\bmodel\b.{0,120}(does not exist|not found)", r"model not exist", r"not a valid model",
+        r"supported API model names",
     ),
     _sign(ModelOverloaded, r"<1305>", r"<1312>", r"overloaded", r"访问量过大", r"速率限制"),
     _sign(ModelRateLimited, r"<130[23]>", r"rate.?limit", r"too many requests", r"throttl"),
@@ -117,6 +127,8 @@ SIGNS = (
         r"<100[0-4]>", r"<invalid_api_key>", r"<authentication_?error>", r"(invalid|incorrect) api key",
         r"api key not valid",
     ),
+    # after the sign of a key that is no good: some say both
+    _sign(ModelBilling, r"<403>.*(quota|balance|credit|billing|额度)"),
     _sign(ModelRejected, r"cannot use both json_schema and grammar"),  # llama.cpp says 500 to the caller's mistake
 )  # fmt: skip
 
@@ -170,7 +182,8 @@ def classify(
         status = complaint.status
     if status is not None and 300 <= status < 400:
         complaint.words.append(f"redirected to {head.get('location', 'nowhere')}: use that as base URL")
-    kind = next((sign.error for sign in SIGNS if sign.fits(complaint.text)), None) or _by_status(status)
+    text = complaint.text if status is None else f"<{status}>{complaint.text}"
+    kind = next((sign.error for sign in SIGNS if sign.fits(text)), None) or _by_status(status)
     message = clean(" ".join(complaint.words)) or f"HTTP {status} without a word"
     code = complaint.codes[0] if complaint.codes else ""
     if issubclass(kind, ModelRateLimited | ModelOverloaded):

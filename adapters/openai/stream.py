@@ -161,8 +161,8 @@ class AnswerReader:
     def _read_frame(self, body: dict[str, Any]) -> None:
         """What stands around the choices. The last usage wins, they are never added up (2.5)."""
         usage = body.get("usage")
-        if not usage and isinstance(groq := body.get("x_groq"), dict):
-            usage = groq.get("usage")
+        if not usage and isinstance(inner := body.get("x_groq"), dict):
+            usage = inner.get("usage")
         if usage and isinstance(usage, dict):
             self._usage = usage
         if not self._id and isinstance(identity := body.get("id"), str):

@@ -6,15 +6,18 @@ The body is the intersection of what every vendor takes (quirks.md section 9): n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, assert_never
 
 import orjson
 
-from adapters.openai.answer import Answer, RawCall, mend, to_json
+from adapters.openai.answer import Answer, mend, to_json
 from adapters.openai.dialects import Dialect
+from adapters.openai.history import Origin, parse, prepare_history, prepare_tools
+from adapters.openai.leaks import split_leaks
+from adapters.openai.names import names_back, read_name
 from bot.domain.chat import (
     AssistantMessage,
     Completion,
@@ -30,8 +33,6 @@ from bot.domain.chat import (
     UserMessage,
 )
 from bot.domain.errors import ContextOverflow, ModelError, ModelOverloaded, ModelTransport, ToolUseFailed
-
-NO_OUTPUT = "(no output)"  # an empty tool message is refused by some (6.9)
 
 FINISHES: Mapping[str, FinishReason | type[ModelError]] = {
     "stop": FinishReason.STOP,
@@ -53,41 +54,51 @@ FINISHES: Mapping[str, FinishReason | type[ModelError]] = {
     "error": ModelOverloaded,
 }
 
+COMPLETE = frozenset({FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.UNKNOWN})
+
 CACHED = ("prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens", "num_cached_tokens")
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Whose words an answer holds, so that they go back only there: the host, the model's configured name."""
-
-    endpoint: str
-    model: str
 
 
 # --- domain -> wire -------------------------------------------------------------------------------
 
 
 def write_request(request: ModelRequest, *, origin: Origin, dialect: Dialect, stream_options: bool) -> bytes:
-    """The body of the request, as JSON. `stream_options` asks for the usage at the end of the stream."""
+    """The body of the request, as JSON; its history is prepared here, so that none leaves as it came.
+
+    `stream_options` asks for the usage at the end of the stream.
+    """
+    request = prepare_history(request, origin=origin, dialect=dialect)
     body: dict[str, Any] = {
         "model": origin.model,
-        "messages": [_write_message(message, origin, dialect) for message in request.messages],
+        "messages": [_write_message(message, dialect) for message in request.messages],
         "stream": True,
     }
     if stream_options:
         body["stream_options"] = {"include_usage": True}
     if request.tools:
-        body["tools"] = _write_tools(request.tools)
+        body["tools"] = _write_tools(request.tools, dialect)
+    elif dialect.tools_stay and (tools := _tools_of(request.messages)):
+        body["tools"] = _write_tools(tools, dialect)
+        body["tool_choice"] = "none"
     return _encode(body)
 
 
 @lru_cache(maxsize=64)
-def _write_tools(tools: tuple[ToolSpec, ...]) -> orjson.Fragment:
+def _write_tools(tools: tuple[ToolSpec, ...], dialect: Dialect) -> orjson.Fragment:
     """The tools as JSON; a bot offers the same ones in every request."""
-    return orjson.Fragment(_encode([_write_tool(tool) for tool in tools]))
+    return orjson.Fragment(_encode([_write_tool(tool, dialect) for tool in tools]))
 
 
-def _write_message(message: Message, origin: Origin, dialect: Dialect) -> dict[str, Any]:
+def _tools_of(messages: Iterable[Message]) -> tuple[ToolSpec, ...]:
+    """What a history has called, for a vendor that refuses calls without tools (4.8)."""
+    calls = (call for message in messages if isinstance(message, AssistantMessage) for call in message.tool_calls)
+    nothing = {"type": "object", "properties": {}}
+    return tuple(
+        ToolSpec(name, "Not to be called now.", nothing) for name in dict.fromkeys(call.name for call in calls)
+    )
+
+
+def _write_message(message: Message, dialect: Dialect) -> dict[str, Any]:
     match message:
         case SystemMessage(text=text):
             return {"role": "system", "content": text}
@@ -97,45 +108,40 @@ def _write_message(message: Message, origin: Origin, dialect: Dialect) -> dict[s
             parts: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
             parts += ({"type": "image_url", "image_url": {"url": url}} for url in images)
             return {"role": "user", "content": parts}
-        case AssistantMessage():
-            return _write_assistant(message, origin, dialect)
+        case AssistantMessage(text=text, tool_calls=()):
+            return {"role": "assistant", "content": text}
+        case AssistantMessage(text=text, tool_calls=calls, reasoning=reasoning):
+            written = {"role": "assistant", "content": text, "tool_calls": [_write_call(call) for call in calls]}
+            return {**written, **_write_reasoning(reasoning, dialect)}
         case ToolMessage(call_id=call_id, content=content):
-            return {"role": "tool", "tool_call_id": call_id, "content": content or NO_OUTPUT}
+            return {"role": "tool", "tool_call_id": call_id, "content": content}
         case _:
             assert_never(message)
 
 
-def _write_assistant(message: AssistantMessage, origin: Origin, dialect: Dialect) -> dict[str, Any]:
-    written: dict[str, Any] = {"role": "assistant", "content": message.text}
-    if message.tool_calls:
-        written["tool_calls"] = [_write_call(call, dialect) for call in message.tool_calls]
-        written.update(_write_reasoning(message.reasoning, origin, dialect))
-    return written
+def _write_call(call: ToolCall) -> dict[str, Any]:
+    function = {"name": call.name, "arguments": call.arguments}
+    extras = parse(call.extras) if call.extras else {}
+    return {**extras, "id": call.id, "type": "function", "function": function}
 
 
-def _write_call(call: ToolCall, dialect: Dialect) -> dict[str, Any]:
-    arguments = call.arguments if isinstance(_parse(call.arguments), dict) else "{}"  # 3.9
-    written = {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
-    extras = _parse(call.extras) if dialect.call_extras and call.extras else None
-    return {**extras, **written} if isinstance(extras, dict) else written
-
-
-def _write_reasoning(reasoning: Reasoning | None, origin: Origin, dialect: Dialect) -> dict[str, Any]:
-    """What goes back of a turn's reasoning: only to the endpoint and model it came from (section 5)."""
-    own = reasoning is not None and Origin(reasoning.endpoint, reasoning.model) == origin
+def _write_reasoning(reasoning: Reasoning | None, dialect: Dialect) -> dict[str, Any]:
+    """The reasoning that goes back, under its vendor's field; what may is decided in `prepare_history`."""
+    if reasoning is None:
+        return {}
     match dialect.reasoning:
         case "none":
             return {}
         case "reasoning_details":
-            details = _parse(reasoning.details) if reasoning is not None and own and reasoning.details else None
-            return {"reasoning_details": details} if details else {}
+            return {"reasoning_details": parse(reasoning.details)} if reasoning.details else {}
         case "reasoning_content":
-            text = reasoning.text if reasoning is not None and own and reasoning.text else dialect.backfill
-            return {} if text is None else {"reasoning_content": text}
+            return {"reasoning_content": reasoning.text} if reasoning.text or dialect.backfill is not None else {}
 
 
-def _write_tool(tool: ToolSpec) -> dict[str, Any]:
-    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+def _write_tool(tool: ToolSpec, dialect: Dialect) -> dict[str, Any]:
+    function: dict[str, Any] = {"name": tool.name, "description": tool.description}
+    if tool.parameters["properties"] or dialect.empty_parameters:
+        function["parameters"] = tool.parameters
     return {"type": "function", "function": function}
 
 
@@ -160,25 +166,28 @@ def _scrub(value: Any) -> Any:
             return value
 
 
-def _parse(text: str) -> object:
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return None
-
-
 # --- wire -> domain -------------------------------------------------------------------------------
 
 
-def read_answer(answer: Answer, *, origin: Origin, new_id: Callable[[], str]) -> Completion:
-    """The answer in our words. `new_id` makes ids for calls that came without one, or with another's.
+def read_answer(
+    answer: Answer, *, request: ModelRequest, origin: Origin, dialect: Dialect, new_id: Callable[[], str]
+) -> Completion:
+    """The answer to that request in our words. `new_id` makes ids for calls without one, or with another's.
 
     Raises ModelError where the finish reason says that this is no answer (1.8), ModelTransport for an empty answer
-    that does not say why it ended (1.7), ToolUseFailed where all there is are calls without a name (4.7).
+    that does not say why it ended (1.7), ToolUseFailed where all there is are calls without a name (4.7), or a call
+    that was written as text and cannot be taken as one (4.4).
     """
     finish = _read_finish(answer)
-    calls = _read_calls(answer, new_id)
+    if dialect.leaks:
+        tools = prepare_tools(request.tools, dialect) if finish in COMPLETE else ()
+        answer = split_leaks(answer, tools=tools, given=_given(request))
+    if dialect.answers_in_reasoning and not (answer.text or answer.refusal or answer.tool_calls):
+        answer = replace(answer, text=answer.reasoning, reasoning="")
+    calls = _read_calls(answer, names_back(request.tools), new_id)
     text = answer.text or answer.refusal
+    if not calls and answer.leaked:
+        raise ToolUseFailed("the model wrote a tool call as text")
     if not calls and not text and finish is not FinishReason.LENGTH:
         if answer.tool_calls:
             raise ToolUseFailed("the model called a tool without naming it")
@@ -198,6 +207,12 @@ def read_answer(answer: Answer, *, origin: Origin, new_id: Callable[[], str]) ->
     )
 
 
+def _given(request: ModelRequest) -> tuple[str, ...]:
+    """What others than the model said in a request: repeating it is quoting, not calling."""
+    said = (message for message in request.messages if isinstance(message, UserMessage | ToolMessage))
+    return tuple(message.text if isinstance(message, UserMessage) else message.content for message in said)
+
+
 def _read_finish(answer: Answer) -> FinishReason:
     for reason in filter(None, (answer.native_finish_reason, answer.finish_reason)):
         meaning = FINISHES.get(reason.lower())
@@ -207,8 +222,8 @@ def _read_finish(answer: Answer) -> FinishReason:
     return known if isinstance(known, FinishReason) else FinishReason.UNKNOWN
 
 
-def _read_calls(answer: Answer, new_id: Callable[[], str]) -> tuple[ToolCall, ...]:
-    """The calls that name a tool, each with an id of its own (2.10, 2.14, 4.7)."""
+def _read_calls(answer: Answer, back: Mapping[str, str], new_id: Callable[[], str]) -> tuple[ToolCall, ...]:
+    """The calls that name a tool, each with our name of it and an id of its own (2.10, 2.14, 4.6, 4.7)."""
     raw = answer.tool_calls or ((answer.function_call,) if answer.function_call else ())
     calls: list[ToolCall] = []
     taken: set[str] = set()
@@ -217,17 +232,14 @@ def _read_calls(answer: Answer, new_id: Callable[[], str]) -> tuple[ToolCall, ..
             continue
         identity = call.id if call.id and call.id not in taken else new_id()
         taken.add(identity)
-        calls.append(_read_call(call, identity))
+        extras = to_json(call.extras) if call.extras else ""
+        calls.append(ToolCall(identity, read_name(call.name, back), call.arguments or "", extras))
     return tuple(calls)
 
 
-def _read_call(call: RawCall, identity: str) -> ToolCall:
-    extras = to_json(call.extras) if call.extras else ""
-    return ToolCall(id=identity, name=call.name, arguments=call.arguments or "", extras=extras)
-
-
 def _read_reasoning(answer: Answer, origin: Origin) -> Reasoning | None:
-    if not answer.reasoning and not answer.reasoning_details:
+    """What was thought, and whose the answer is where fields of its calls may have to go back (section 5)."""
+    if not (answer.reasoning or answer.reasoning_details or any(call.extras for call in answer.tool_calls)):
         return None
     return Reasoning(
         text=answer.reasoning,

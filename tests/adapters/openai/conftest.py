@@ -14,6 +14,7 @@ import pytest
 from aiohttp import web
 
 from adapters.openai.client import make_session
+from tests.adapters.openai.sessions import Turn, read_sessions
 
 PROVIDERS = Path(__file__).parents[4] / "shared" / "providers"
 
@@ -55,6 +56,15 @@ def quoted_errors() -> tuple[Mapping[str, Any], ...]:
     if not file.exists():
         pytest.skip("the quoted errors (shared/providers) are not here")
     return tuple(json.loads(file.read_text()))
+
+
+@pytest.fixture(scope="session")
+def sessions() -> list[list[Turn]]:
+    """The recorded conversations of more than one turn."""
+    found = read_sessions(PROVIDERS / "recorded")
+    if not found:
+        pytest.skip("the recorded exchanges (shared/providers) are not here")
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from adapters.openai.answer import Answer, RawCall
 from adapters.openai.dialects import DIALECTS, PLAIN, Dialect
 from adapters.openai.errors import classify
+from adapters.openai.history import Origin
 from adapters.openai.stream import AnswerReader
-from adapters.openai.wire import Origin, read_answer, read_usage, write_request
+from adapters.openai.wire import read_answer, read_usage, write_request
 from bot.domain.chat import (
     AssistantMessage,
     Completion,
@@ -37,6 +38,7 @@ from tests.adapters.openai.conftest import Exchange
 ORIGIN = Origin("api.example", "m")
 WEATHER = ToolSpec("get_weather", "The weather.", {"type": "object", "properties": {}})
 CALL = ToolCall("c1", "get_weather", '{"city":"北京"}')
+ASKED = UserMessage("hi")
 ROWS: Mapping[str, Dialect] = {row.name: row for row in reversed(DIALECTS)}
 
 
@@ -47,9 +49,15 @@ def write(*messages: Message, dialect: Dialect = PLAIN, origin: Origin = ORIGIN,
     return body
 
 
-def read(answer: Answer) -> Completion:
+def read(answer: Answer, *tools: ToolSpec, dialect: Dialect = PLAIN, asked: Message = ASKED) -> Completion:
     numbers = count(1)
-    return read_answer(answer, origin=ORIGIN, new_id=lambda: f"new{next(numbers)}")
+    return read_answer(
+        answer,
+        request=ModelRequest((asked,), tools),
+        origin=ORIGIN,
+        dialect=dialect,
+        new_id=lambda: f"new{next(numbers)}",
+    )
 
 
 # --- domain -> wire -------------------------------------------------------------------------------
@@ -67,8 +75,8 @@ def test_a_request_asks_for_a_stream_and_for_nothing_that_some_vendor_refuses() 
 
 def test_the_usage_is_not_asked_for_where_that_is_not_understood() -> None:
     """2.19"""
-    body = write_request(ModelRequest(()), origin=ORIGIN, dialect=PLAIN, stream_options=False)
-    assert orjson.loads(body) == {"model": "m", "messages": [], "stream": True}
+    body = write_request(ModelRequest((ASKED,)), origin=ORIGIN, dialect=PLAIN, stream_options=False)
+    assert orjson.loads(body) == {"model": "m", "messages": [{"role": "user", "content": "hi"}], "stream": True}
 
 
 def test_tools_are_written_flat() -> None:
@@ -88,7 +96,8 @@ def test_pictures_are_parts_and_text_alone_is_a_string() -> None:
     """6.16"""
     url = "data:image/png;base64,AA=="
     picture = {"type": "image_url", "image_url": {"url": url}}
-    messages = write(UserMessage("look", images=(url, url)), UserMessage("", images=(url,)))["messages"]
+    looks = (UserMessage("look", images=(url, url)), UserMessage("", images=(url,)))
+    messages = write(*looks, dialect=ROWS["openai"])["messages"]
     assert [message["content"] for message in messages] == [
         [{"type": "text", "text": "look"}, picture, picture],
         [picture],
@@ -96,44 +105,39 @@ def test_pictures_are_parts_and_text_alone_is_a_string() -> None:
 
 
 def test_a_call_and_its_result_are_replayed() -> None:
-    messages = write(AssistantMessage(tool_calls=(CALL,)), ToolMessage("c1", "get_weather", "sunny"))["messages"]
+    messages = write(ASKED, AssistantMessage(tool_calls=(CALL,)), ToolMessage("c1", "get_weather", "sunny"))["messages"]
     function = {"name": "get_weather", "arguments": '{"city":"北京"}'}
-    assert messages == [
+    assert messages[1:] == [
         {"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "type": "function", "function": function}]},
         {"role": "tool", "tool_call_id": "c1", "content": "sunny"},
     ]
 
 
-@pytest.mark.parametrize("arguments", ["", "null", "[1]", '{"a":', '"{}"', "{}{}"])
-def test_3_9_arguments_that_are_no_object_go_back_as_an_empty_one(arguments: str) -> None:
-    message = write(AssistantMessage(tool_calls=(replace(CALL, arguments=arguments),)))["messages"][0]
-    assert message["tool_calls"][0]["function"]["arguments"] == "{}"
+def test_every_history_is_prepared_before_it_leaves() -> None:
+    messages = write(AssistantMessage(tool_calls=(CALL,)))["messages"]
+    assert [message["role"] for message in messages] == ["user", "assistant", "tool"]
 
 
-def test_6_9_an_empty_result_says_so() -> None:
-    assert write(ToolMessage("c1", "f", ""))["messages"][0]["content"] == "(no output)"
-
-
-@given(st.text(st.characters(categories=["Cs", "Ll", "Cc", "So"])))
+@given(st.text(st.characters(categories=["Cs", "Ll", "Cc", "So"]), min_size=1))
 def test_6_18_no_text_breaks_the_json(text: str) -> None:
-    sent = write(UserMessage(text))["messages"][0]["content"]
-    assert "\0" not in sent
-    assert sent.encode().decode() == sent
+    sent = write(UserMessage("a" + text), tools=(ToolSpec("f", text, {"description": text}),))
+    assert "\0" not in sent["messages"][0]["content"]
+    assert "\0" not in sent["tools"][0]["function"]["parameters"]["description"]
 
 
-@pytest.mark.parametrize(
-    ("text", "sent"), [("a\0b", "ab"), ("a\ud83d!", "a\ufffd!"), ("\ud83d\ude00", "😀"), ("\\u0000", "\\u0000")]
-)
-def test_6_18_nul_goes_and_halves_of_characters_are_mended(text: str, sent: str) -> None:
-    assert write(ToolMessage("c", "f", text))["messages"][0]["content"] == sent
+@pytest.mark.parametrize(("name", "sent"), [("gemini", False), ("plain", True), ("openai", True)])
+def test_6_10_empty_parameters_are_left_out_where_they_are_refused(name: str, sent: bool) -> None:
+    assert ("parameters" in write(ASKED, tools=(WEATHER,), dialect=ROWS[name])["tools"][0]["function"]) is sent
 
 
-@pytest.mark.parametrize(("name", "sent"), [("gemini", True), ("plain", True), ("openai", False), ("mistral", False)])
-def test_5_vendor_fields_of_a_call_go_back_where_they_are_taken(name: str, sent: bool) -> None:
-    call = replace(CALL, extras='{"extra_content":{"google":{"thought_signature":"s"}}}')
-    written = write(AssistantMessage(tool_calls=(call,)), dialect=ROWS[name])["messages"][0]["tool_calls"][0]
-    assert ("extra_content" in written) is sent
-    assert written["id"] == "c1"
+def test_4_8_a_history_with_calls_has_tools_where_it_must() -> None:
+    history = (ASKED, AssistantMessage(tool_calls=(CALL,)), ToolMessage("c1", "get_weather", "sunny"))
+    sent = write(*history, dialect=ROWS["anthropic"])
+    assert [tool["function"]["name"] for tool in sent["tools"]] == ["get_weather"]
+    assert sent["tool_choice"] == "none"
+    assert "tools" not in write(ASKED, dialect=ROWS["anthropic"])
+    assert "tools" not in write(*history)
+    assert "tool_choice" not in write(*history, tools=(WEATHER,), dialect=ROWS["anthropic"])
 
 
 THOUGHT = Reasoning(
@@ -163,14 +167,32 @@ def test_5_reasoning_goes_back_only_to_whom_it_belongs(
     name: str, reasoning: Reasoning | None, fields: dict[str, Any]
 ) -> None:
     message = AssistantMessage("a", (CALL,), reasoning)
-    written = write(message, dialect=ROWS[name])["messages"][0]
+    written = write(ASKED, message, dialect=ROWS[name])["messages"][1]
     assert {key: value for key, value in written.items() if key.startswith("reasoning")} == fields
 
 
 def test_5_reasoning_of_a_turn_without_calls_stays_here() -> None:
-    assert write(AssistantMessage("a", (), THOUGHT), dialect=ROWS["deepseek"])["messages"] == [
-        {"role": "assistant", "content": "a"}
-    ]
+    history = (ASKED, AssistantMessage("a", (), THOUGHT), ASKED)
+    assert write(*history, dialect=ROWS["deepseek"])["messages"][1] == {"role": "assistant", "content": "a"}
+
+
+@pytest.mark.parametrize(
+    ("name", "own", "signature"),
+    [
+        ("gemini", True, "s"),
+        ("gemini", False, "skip_thought_signature_validator"),
+        ("plain", True, "s"),
+        ("plain", False, None),
+        ("openai", True, None),
+        ("mistral", True, None),
+    ],
+)
+def test_5_vendor_fields_of_a_call_go_back_where_they_came_from(name: str, own: bool, signature: str | None) -> None:
+    call = replace(CALL, extras='{"extra_content":{"google":{"thought_signature":"s"}}}')
+    message = AssistantMessage(tool_calls=(call, replace(call, id="c2")), reasoning=THOUGHT if own else FOREIGN)
+    first, second = write(ASKED, message, dialect=ROWS[name])["messages"][1]["tool_calls"]
+    assert first.get("extra_content", {}).get("google", {}).get("thought_signature") == signature
+    assert ("extra_content" in second) is (signature == "s")
 
 
 # --- wire -> domain -------------------------------------------------------------------------------
@@ -258,6 +280,57 @@ def test_4_7_a_call_without_a_name_is_dropped() -> None:
         read(Answer(tool_calls=raw[:1], finish_reason="tool_calls"))
 
 
+@pytest.mark.parametrize(
+    "name", ["get_weather", "functions.get_weather", "default_api:get_weather", "get_weather<|x|>"]
+)
+def test_4_6_what_models_put_around_a_name_is_taken_off(name: str) -> None:
+    [call] = read(Answer(tool_calls=(RawCall("a", name, "{}"),)), WEATHER).message.tool_calls
+    assert call.name == "get_weather"
+
+
+@pytest.mark.parametrize("name", ["Get_Weather", "functions.other", "get_weather get_weather"])
+def test_4_6_a_name_that_only_resembles_one_is_left_to_the_toolset(name: str) -> None:
+    [call] = read(Answer(tool_calls=(RawCall("a", name, "{}"),)), WEATHER).message.tool_calls
+    assert call.name == name
+
+
+def test_6_6_a_name_of_another_alphabet_comes_back_as_ours() -> None:
+    tool = ToolSpec("天气.查询", "The weather.", {})
+    sent = write(ASKED, tools=(tool,))["tools"][0]["function"]["name"]
+    [call] = read(Answer(tool_calls=(RawCall("a", sent, "{}"),)), tool).message.tool_calls
+    assert call.name == "天气.查询"
+
+
+LEAKED = '<tool_call>{"name": "get_weather", "arguments": {"city": "北京"}}</tool_call>'
+
+
+def test_4_2_a_call_that_leaked_into_the_text_is_a_call() -> None:
+    completion = read(Answer(text=LEAKED, finish_reason="stop"), WEATHER)
+    assert completion.message == AssistantMessage("", (ToolCall("new1", "get_weather", '{"city":"北京"}'),))
+    assert completion.finish is FinishReason.TOOL_CALLS
+
+
+def test_4_2_what_was_not_offered_cut_off_or_only_quoted_is_never_called() -> None:
+    assert read(Answer(text=LEAKED, finish_reason="stop")).message == AssistantMessage()
+    assert read(Answer(text=LEAKED, finish_reason="length"), WEATHER).message == AssistantMessage()
+    assert read(Answer(text=LEAKED, finish_reason="content_filter"), WEATHER).message == AssistantMessage()
+    asked = UserMessage(f"repeat: {LEAKED}")
+    assert read(Answer(text=LEAKED, finish_reason="stop"), WEATHER, asked=asked).message == AssistantMessage(LEAKED)
+    strict = read(Answer(text=LEAKED, finish_reason="stop"), WEATHER, dialect=ROWS["openai"])
+    assert strict.message == AssistantMessage(LEAKED)
+
+
+def test_4_4_a_leaked_call_that_cannot_be_read_may_be_made_again() -> None:
+    with pytest.raises(ToolUseFailed):
+        read(Answer(text="<tool_call>{oops</tool_call>", finish_reason="stop"), WEATHER)
+
+
+def test_5_an_answer_may_be_in_the_reasoning() -> None:
+    answer = Answer(reasoning="42", reasoning_field="reasoning", finish_reason="stop")
+    assert read(answer, dialect=ROWS["stepfun"]).message == AssistantMessage("42")
+    assert read(answer).message.text == ""
+
+
 def test_reasoning_and_extras_remember_where_they_came_from() -> None:
     extras = {"extra_content": {"google": {"thought_signature": "s"}}}
     details = ({"type": "reasoning.text", "text": "hm"},)
@@ -294,7 +367,7 @@ def test_8_tokens_are_counted_under_every_name(usage: dict[str, Any], counts: Us
     assert read_usage(usage) == counts
 
 
-def test_every_recorded_answer_is_a_completion_that_can_be_sent_back(recorded: tuple[Exchange, ...]) -> None:
+def test_every_recorded_answer_is_a_completion(recorded: tuple[Exchange, ...]) -> None:
     for exchange in recorded:
         if exchange.status != 200 or exchange.expect["error"]:
             assert isinstance(classify(exchange.status, exchange.body), ModelError)
@@ -303,6 +376,5 @@ def test_every_recorded_answer_is_a_completion_that_can_be_sent_back(recorded: t
         reader.feed(exchange.body)
         completion = read(reader.finish())
         assert len({call.id for call in completion.message.tool_calls}) == len(completion.message.tool_calls)
-        assert completion.message.text == (exchange.expect["text"] or exchange.expect["refusal"])
-        for dialect in DIALECTS:
-            write(completion.message, dialect=dialect)
+        if "<" not in exchange.expect["text"]:
+            assert completion.message.text == (exchange.expect["text"] or exchange.expect["refusal"])

@@ -1,0 +1,245 @@
+"""The markup in which models of several families write calls when their server does not read it (rules 4.2 to 4.5).
+
+Finding it and reading it: what becomes of it is decided in `leaks`. A row of `FAMILIES` is how a block opens, how it
+closes, and how what stands between is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from adapters.openai.names import read_name
+from bot.domain.chat import ToolSpec
+
+Written = list[tuple[str, dict[str, Any]]]
+"""Calls as name and arguments."""
+
+Tools = Mapping[str, ToolSpec]
+
+Read = Callable[[str, Tools], Written]
+"""What stands between the marks, and the tools there are -> the calls; raises ValueError for anything else."""
+
+BAR = r"\s*[|｜‖]{1,2}\s*"
+DSML = rf"(?:{BAR}DSML{BAR}|minimax:)?"  # the same form is spoken with and without
+EDGE = r"[|｜]"
+GAP = r"[_▁]"
+WORD = r"[A-Za-z_][\w.:-]*"
+CUT = r"(?:<[^<>]{0,20})?\Z"  # the end, maybe in the middle of a mark
+ENVELOPE = r"(?:(?:tool|function)_calls|calls|tool_call)"
+INVOKE = re.compile(rf'<{DSML}invoke\s+name="([^"<>]+)"\s*>(.*?)<\s*/{DSML}invoke\s*>', re.DOTALL)
+PARAMETER = re.compile(
+    rf'<{DSML}parameter\s+name="([^"<>]+)"(?:\s+string="(true|false)")?\s*>(.*?)<\s*/{DSML}parameter\s*>', re.DOTALL
+)
+ARGUMENT = re.compile(r"<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
+FUNCTION = re.compile(r"<function=([^<>\s]+)>(.*?)(?:</function>|$)", re.DOTALL)
+FIELD = re.compile(r"<parameter=([^<>\s]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
+ENTRY = re.compile(
+    rf"<{EDGE}tool{GAP}call{GAP}begin{EDGE}>(.*?)<{EDGE}tool{GAP}(?:sep|call{GAP}argument{GAP}begin){EDGE}>"
+    rf"(.*?)<{EDGE}tool{GAP}call{GAP}end{EDGE}>",
+    re.DOTALL,
+)
+FENCED = re.compile(r"\s*([^\s`]+)\s*```(?:json)?\s*(.*?)\s*```\s*", re.DOTALL)
+
+
+def _read_json(body: str, _: Tools) -> Written:
+    """`{"name": ..., "arguments": {...}}`, or a list of them."""
+    value = orjson.loads(body)
+    calls: Written = []
+    for item in value if isinstance(value, list) else [value]:
+        match item:
+            case {"name": str(name), "arguments": arguments} | {"name": str(name), "parameters": arguments}:
+                calls.append((name, _object(arguments)))
+            case _:
+                raise ValueError("no call")
+    return calls
+
+
+def _read_tool_call(body: str, tools: Tools) -> Written:
+    """What stands in `<tool_call>`: JSON, a function with parameters, or a name with keys and values."""
+    body = body.strip()
+    if body.startswith("{"):
+        return _read_json(body, tools)
+    if body.startswith("<function="):
+        return _read_functions(body, tools)
+    name, mark, rest = body.partition("<arg_key>")
+    return [(name.strip(), _typed(_all(ARGUMENT, mark + rest), name.strip(), tools))]
+
+
+def _read_functions(body: str, tools: Tools) -> Written:
+    return [(name, _typed(_all(FIELD, fields), name, tools)) for name, fields in _all(FUNCTION, body)]
+
+
+def _read_invokes(body: str, tools: Tools) -> Written:
+    calls: Written = []
+    for name, fields in _all(INVOKE, body):
+        parameters = _all(PARAMETER, fields)
+        arguments = _typed([(key, value) for key, _, value in parameters], name, tools)
+        for key, is_text, value in parameters:
+            if is_text:
+                arguments[key] = value if is_text == "true" else orjson.loads(value)
+        calls.append((name, arguments))
+    return calls
+
+
+def _read_entries(body: str, _: Tools) -> Written:
+    """Names and JSON between marks; an older form has the kind first and the JSON in a fence behind the name."""
+    calls: Written = []
+    for name, rest in _all(ENTRY, body):
+        older = FENCED.fullmatch(rest)
+        calls.append((older[1], _object(older[2])) if older else (name.strip(), _object(rest)))
+    return calls
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """How one family marks its calls; `opens` looks ahead where the mark alone may be prose."""
+
+    opens: str
+    closes: str
+    read: Read
+    inner: bool = False
+    """Whether the marks belong to what is read."""
+
+
+FAMILIES = (
+    Family(
+        rf"<tool_call>(?=\s*(?:\{{|<function=|{WORD}\s*<(?:arg_key|/tool_call)>|{CUT})|\n?{WORD}\s*{CUT})",
+        r"</tool_call>",
+        _read_tool_call,
+    ),
+    Family(rf"<function=(?={WORD}>)", r"</function>", _read_functions, inner=True),
+    Family(
+        rf"<{BAR}DSML{BAR}{ENVELOPE}\s*>|<(?:minimax:)?{ENVELOPE}\s*>(?=\s*(?:<invoke\b|{CUT}))",
+        rf"<\s*/{DSML}{ENVELOPE}\s*>",
+        _read_invokes,
+    ),
+    Family(rf"<{BAR}DSML{BAR}invoke\b", rf"<\s*/{BAR}DSML{BAR}invoke\s*>", _read_invokes, inner=True),
+    Family(
+        rf"<{EDGE}tool{GAP}calls(?:{GAP}section)?{GAP}begin{EDGE}>",
+        rf"<{EDGE}tool{GAP}calls(?:{GAP}section)?{GAP}end{EDGE}>",
+        _read_entries,
+    ),
+    Family(
+        rf"<{EDGE}tool{GAP}call{GAP}begin{EDGE}>", rf"<{EDGE}tool{GAP}call{GAP}end{EDGE}>", _read_entries, inner=True
+    ),
+    Family(r"<\|FunctionCallBegin\|>", r"<\|FunctionCallEnd\|>", _read_json),
+)
+
+STRAY = (
+    rf"</tool_call>|<\s*/{BAR}DSML{BAR}\w+\s*>|<{EDGE}tool{GAP}calls?(?:{GAP}section)?{GAP}end{EDGE}>"
+    r"|<\|FunctionCallEnd\|>"
+)
+
+# A fence at the beginning of a line, a run of backticks, the beginning of a block, or an end that has none.
+MARKS = re.compile(
+    r"(?P<fence>^[ \t>]*(?P<run>`{3,}|~{3,}))|(?P<tick>`+)|"
+    + "|".join(f"(?P<family{index}>{family.opens})" for index, family in enumerate(FAMILIES))
+    + f"|(?P<stray>{STRAY})",
+    re.MULTILINE,
+)
+CLOSES = tuple(re.compile(family.closes) for family in FAMILIES)
+MAX_SPAN = 2000  # characters of code in a line of text
+MAX_BLOCK = 2**16  # characters; what is longer is not read, which might take quadratic time
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Markup from `start` to `end` in the text; `calls` is None where it cannot be read as calls.
+
+    `is_closed` is False where the text ends before it does; a `stray` end is no block.
+    """
+
+    start: int
+    end: int
+    calls: Written | None = None
+    is_closed: bool = True
+    is_stray: bool = False
+
+
+def find_blocks(text: str, tools: Tools) -> Iterator[Block]:
+    """The markup outside code, in order; in code it is somebody's example."""
+    at = 0
+    while found := MARKS.search(text, at):
+        at = found.end()
+        kind = found.lastgroup or ""
+        if found["fence"]:
+            at = _end_of_fence(text, found)
+        elif kind == "tick":
+            at = _end_of_span(text, found)
+        elif kind == "stray":
+            yield Block(found.start(), at, is_stray=True)
+        else:
+            block = _read_block(text, found, int(kind.removeprefix("family")), tools)
+            at = block.end
+            yield block
+
+
+def _read_block(text: str, found: re.Match[str], index: int, tools: Tools) -> Block:
+    family = FAMILIES[index]
+    close = CLOSES[index].search(text, found.end())
+    if close is None:
+        return Block(found.start(), len(text), is_closed=False)
+    body = text[found.start() : close.end()] if family.inner else text[found.end() : close.start()]
+    return Block(found.start(), close.end(), _read(body, family, tools) if len(body) <= MAX_BLOCK else None)
+
+
+def _read(body: str, family: Family, tools: Tools) -> Written | None:
+    """The calls, all of them to tools that there are; None for anything else."""
+    known = {name: name for name in tools}
+    try:
+        calls = [(read_name(name, known), arguments) for name, arguments in family.read(body, tools)]
+    except ValueError:
+        return None
+    return calls if calls and all(name in tools for name, _ in calls) else None
+
+
+def _end_of_fence(text: str, found: re.Match[str]) -> int:
+    run = found["run"]
+    line_end = text.find("\n", found.end())
+    close = re.compile(rf"^[ \t>]*{run[0]}{{{len(run)},}}[ \t]*$", re.MULTILINE)
+    end = close.search(text, line_end) if line_end >= 0 else None
+    return end.end() if end else len(text)
+
+
+def _end_of_span(text: str, found: re.Match[str]) -> int:
+    """The end of code in a line, that of its first backticks where none close it."""
+    run = found["tick"]
+    close = re.compile(rf"(?<!`){run}(?!`)").search(text, found.end(), found.end() + MAX_SPAN)
+    return close.end() if close and "\n\n" not in text[found.end() : close.start()] else found.end()
+
+
+def _all(pattern: re.Pattern[str], text: str) -> list[Any]:
+    """Every match of the pattern; raises ValueError where anything but blanks stands between."""
+    found = pattern.findall(text)
+    if pattern.sub("", text).strip():
+        raise ValueError("there is more than calls")
+    return found
+
+
+def _typed(pairs: list[tuple[str, str]], name: str, tools: Tools) -> dict[str, Any]:
+    """Arguments that came as text: JSON, except where the tool wants text."""
+    tool = tools.get(name)
+    properties = tool.parameters.get("properties", {}) if tool else {}
+    return {
+        key.strip(): value if properties.get(key.strip(), {}).get("type") == "string" else _json_or_text(value)
+        for key, value in pairs
+    }
+
+
+def _json_or_text(value: str) -> Any:
+    try:
+        return orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return value
+
+
+def _object(arguments: object) -> dict[str, Any]:
+    value = orjson.loads(arguments) if isinstance(arguments, str) else arguments
+    if not isinstance(value, dict):
+        raise ValueError("arguments are no object")  # noqa: TRY004  # what came is wrong, not what we passed
+    return value
