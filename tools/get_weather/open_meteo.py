@@ -1,43 +1,56 @@
 """Open-Meteo: its geocoder and its forecast, without a key (`shared/sources/facts.md` 1.1 and 1.3).
 
 Traps it answers for: no match is a 200 without `results`; empty and zero fields are left out, a latitude of 0
-included; a request it does not understand may be a 200 with no body; errors are `{"error": true, "reason": ...}`.
+included; a request it does not understand may be a 200 with no body; errors are `{"error": true, "reason": ...}`;
+a quota that is used up is a 429 whose words say until when.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
-from typing import Any, Literal, TypeVar
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import Field, NaiveDatetime, ValidationError
 
-from bot.domain.errors import ToolFailed
 from bot.domain.ports import Web, WebResponse
+from tools.get_weather.asking import (
+    A_DAY,
+    A_MINUTE,
+    AN_HOUR,
+    DAYS,
+    FRESH,
+    Fetched,
+    Question,
+    SourceFailed,
+    W,
+    Wire,
+    holds,
+    read,
+    said,
+    tidy,
+)
 from tools.get_weather.places import Place, Query
-from tools.get_weather.weather import Day, Now, Weather
+from tools.get_weather.weather import Day, Hour, Now, Weather
 
+NAME = "Open-Meteo"
 GEOCODER = "https://geocoding-api.open-meteo.com/v1/search"
 FORECAST = "https://api.open-meteo.com/v1/forecast"
 CREDIT = "Weather data by Open-Meteo.com; places by GeoNames"  # CC BY 4.0, both
-FRESH = 600.0
-DAYS = 3
 
-# Ten variables: a request with more counts as more than one.
+# Thirteen variables: a request counts as 1.3, since more than ten count as more than one.
 CURRENT = (
     "temperature_2m", "apparent_temperature", "relative_humidity_2m", "weather_code", "wind_speed_10m",
     "wind_direction_10m",
 )  # fmt: skip
+HOURLY = ("temperature_2m", "precipitation_probability", "weather_code")
 DAILY = ("weather_code", "temperature_2m_max", "temperature_2m_min", "precipitation_probability_max")
 
 METRES_A_SECOND = {"m/s": 1.0, "km/h": 1 / 3.6, "mp/h": 0.44704, "kn": 0.514444}
 
 
-class _Wire(BaseModel):
-    model_config = ConfigDict(allow_inf_nan=False)
-
-
-class _Row(_Wire):
+class _Row(Wire):
     id: int
     name: str
     latitude: float = 0.0
@@ -50,15 +63,16 @@ class _Row(_Wire):
     admin4: str = ""
     feature_code: str = ""
     population: int = 0
+    timezone: str = ""
 
 
-class _Rows(_Wire):
+class _Rows(Wire):
     error: Literal[False] = False
-    results: list[Any] = []
+    results: tuple[Any, ...] = ()
 
 
-class _Current(_Wire):
-    time: dt.datetime
+class _Current(Wire):
+    time: NaiveDatetime
     temperature_2m: float
     apparent_temperature: float | None = None
     relative_humidity_2m: float | None = None
@@ -67,44 +81,51 @@ class _Current(_Wire):
     wind_direction_10m: float | None = None
 
 
-class _Daily(_Wire):
-    time: list[dt.date] = []
-    weather_code: list[int | None] = []
-    temperature_2m_max: list[float | None] = []
-    temperature_2m_min: list[float | None] = []
-    precipitation_probability_max: list[float | None] = []
+class _Hourly(Wire):
+    time: tuple[NaiveDatetime, ...] = ()
+    temperature_2m: tuple[float | None, ...] = ()
+    precipitation_probability: tuple[float | None, ...] = ()
+    weather_code: tuple[int | None, ...] = ()
 
 
-class _Forecast(_Wire):
+class _Daily(Wire):
+    time: tuple[dt.date, ...] = ()
+    weather_code: tuple[int | None, ...] = ()
+    temperature_2m_max: tuple[float | None, ...] = ()
+    temperature_2m_min: tuple[float | None, ...] = ()
+    precipitation_probability_max: tuple[float | None, ...] = ()
+
+
+class _Forecast(Wire):
     timezone: str = ""
     current: _Current
-    current_units: dict[str, str] = {}
+    current_units: Mapping[str, str] = Field(default_factory=dict)
+    hourly: _Hourly = _Hourly()
     daily: _Daily = _Daily()
-
-
-W = TypeVar("W", bound=_Wire)
 
 
 async def find_places(web: Web, query: Query, spelling: str) -> tuple[Place, ...]:
     """What the geocoder offers for one spelling of the name, best first. Raises ToolFailed."""
     count = "100" if query.within else "20"  # a namesake in a given region may rank low
     params = {"name": spelling, "count": count, "language": query.language, "format": "json"}
-    rows = await _ask(web, GEOCODER, params, _Rows)
+    response = await web.get(GEOCODER, params=params, fresh=FRESH, keep=partial(holds, _Rows))
+    rows = _read(_Rows, response)
     return tuple(place for row in rows.results if (place := _read_place(row)) is not None)
 
 
-async def fetch_weather(web: Web, place: Place) -> Weather:
-    """The weather of a place, now and for three days. Raises ToolFailed."""
+async def fetch_weather(question: Question) -> Fetched:
+    """The weather of a place, now and for seven days. Raises SourceFailed."""
     params = {
-        "latitude": f"{place.latitude:.4f}",
-        "longitude": f"{place.longitude:.4f}",
+        "latitude": f"{question.place.latitude:.4f}",
+        "longitude": f"{question.place.longitude:.4f}",
         "current": ",".join(CURRENT),
+        "hourly": ",".join(HOURLY),
         "daily": ",".join(DAILY),
         "timezone": "auto",  # without it "today" is Greenwich's
         "forecast_days": str(DAYS),
         "wind_speed_unit": "ms",
     }
-    return _read_weather(await _ask(web, FORECAST, params, _Forecast))
+    return Fetched(_read_weather(_read(_Forecast, await question.get(NAME, FORECAST, kind=_Forecast, params=params))))
 
 
 def _read_place(row: Any) -> Place | None:
@@ -118,14 +139,15 @@ def _read_place(row: Any) -> Place | None:
     regions = (wire.admin1, wire.admin2, wire.admin3, wire.admin4)
     return Place(
         id=wire.id,
-        name=_tidy(wire.name),
+        name=tidy(wire.name),
         latitude=wire.latitude,
         longitude=wire.longitude,
-        country=_tidy(wire.country),
+        country=tidy(wire.country),
         country_code=wire.country_code,
-        regions=tuple(_tidy(region) for region in regions if region),
+        regions=tuple(tidy(region) for region in regions if region),
         feature=wire.feature_code,
         population=wire.population,
+        zone=tidy(wire.timezone),
     )
 
 
@@ -152,41 +174,35 @@ def _read_weather(wire: _Forecast) -> Weather:
         )
         for index, date in enumerate(daily.time[:DAYS])
     )
-    return Weather(now=now, days=days, zone=_tidy(wire.timezone), credit=CREDIT)
+    return Weather(
+        now=now, days=days, hours=_read_hours(wire.hourly), zone=tidy(wire.timezone), credit=CREDIT, source=NAME
+    )
 
 
-async def _ask(web: Web, url: str, params: Mapping[str, str], kind: type[W]) -> W:
-    response = await web.get(url, params=params, fresh=FRESH, keep=lambda response: _reads(kind, response))
-    if response.status != 200:
-        raise ToolFailed(f"Open-Meteo answered {response.status}{_reason(response)}")
-    try:
-        return kind.model_validate_json(response.body)
-    except ValidationError as error:
-        raise ToolFailed(f"Open-Meteo sent an answer that cannot be read{_reason(response)}") from error
+def _read_hours(hourly: _Hourly) -> tuple[Hour, ...]:
+    return tuple(
+        Hour(
+            time=time,
+            temperature=temperature,
+            code=_at(hourly.weather_code, index),
+            rain_chance=_at(hourly.precipitation_probability, index),
+        )
+        for index, time in enumerate(hourly.time)
+        if (temperature := _at(hourly.temperature_2m, index)) is not None
+    )
 
 
-def _reads(kind: type[_Wire], response: WebResponse) -> bool:
-    try:
-        kind.model_validate_json(response.body)
-    except ValidationError:
-        return False
-    return True
+def _read(kind: type[W], response: WebResponse) -> W:
+    if response.status == 429:
+        words = said(response, _reason)
+        rest = A_DAY / 2 if "Daily" in words else AN_HOUR if "Hourly" in words else A_MINUTE
+        raise SourceFailed(f"{NAME} answered 429{words}", rest=rest)
+    return read(NAME, kind, response, _reason)
 
 
-def _reason(response: WebResponse) -> str:
-    """What the vendor says went wrong, as ": reason", or nothing."""
-    try:
-        body = response.json()
-    except ValueError:
-        return ""
-    reason = body.get("reason") if isinstance(body, dict) else None
-    return f": {_tidy(reason)}" if isinstance(reason, str) else ""
+def _reason(body: Any) -> str:
+    return str(body["reason"]) if isinstance(body["reason"], str) else ""
 
 
-def _tidy(text: str) -> str:
-    """A vendor's words as one short line: they go to a model."""
-    return " ".join("".join(char if char.isprintable() else " " for char in text).split())[:120]
-
-
-def _at(values: list[Any], index: int) -> Any:
+def _at(values: Sequence[Any], index: int) -> Any:
     return values[index] if index < len(values) else None

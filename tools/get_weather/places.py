@@ -1,5 +1,7 @@
 """Which place is meant: reads the question, and chooses among the rows a geocoder offers. Pure.
 
+What our own table knows is answered by `gazetteer.py` before any geocoder is asked.
+
 A wrong place is worse than none, because nobody notices. So a bare name means a place of standing (a seat of
 something, or 1000 people), and it means one only if that place plainly outweighs its namesakes elsewhere; a hamlet
 is meant only by somebody who also says where it lies (open-meteo/geocoding-api issue 20: hamlets called 北京 came
@@ -10,9 +12,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, assert_never
 
 from bot.domain.errors import InvalidArguments
 
@@ -24,10 +26,17 @@ GONE = frozenset({"PPLH", "PPLQ", "PPLW"})  # historical, abandoned, destroyed
 STANDING = 1000
 OUTWEIGHS = 3  # times the people of a namesake
 LISTED = 5  # places of an ambiguous answer
+LONGEST = 400  # characters of a question that are read
+NEAR = 0.5  # degrees between what two tables say of one place
 BESIDE = 3  # namesakes named beside a clear one
 
 HAN = re.compile(r"[\u4e00-\u9fff]")
-CHATTER = re.compile(r"(?:的?天气|市区|\s*weather)$", re.IGNORECASE)
+CHATTER = re.compile(
+    r"(?:[的\s]*(?:天气(?:预报)?|气温|温度|预报)|(?<=..)(?:市区|当地|现在|[今明后昨]天|大后天|[今明]日|[今明]晚|[今明]早|这几天"
+    r"|最近|[这本下]周末?|周末|[这本下]?(?:周|星期|礼拜)[一二三四五六日天]|未来[一二三四五六七几\d]+[天日]|怎么?样|如何|[?？!！]+)"
+    r"|\s+(?:weather|today|tomorrow|forecast))$",
+    re.IGNORECASE,
+)
 COUNTRY_NAMES = {"usa": "us", "america": "us", "unitedstatesofamerica": "us", "uk": "gb", "britain": "gb", "uae": "ae"}
 UNDECOMPOSED = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"})
 
@@ -55,7 +64,11 @@ class Query:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A row of a geocoder. `regions` from the largest (admin1) to the smallest; `population` 0 where unknown."""
+    """A row of a geocoder, or of our own table. `regions` from the largest (admin1) to the smallest.
+
+    `population` is 0 where unknown, `zone` an IANA name or empty. Only a place of the table has an `adcode` (of six
+    digits, as AMap takes it; empty abroad and for areas without one) and a `title`, which says where it lies.
+    """
 
     id: int
     name: str
@@ -66,6 +79,9 @@ class Place:
     regions: tuple[str, ...] = ()
     feature: str = ""
     population: int = 0
+    zone: str = ""
+    adcode: str = ""
+    title: str = ""
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -75,6 +91,10 @@ class Place:
             if part and plain(part) != plain(parts[-1]):
                 parts.append(part)
         return tuple(parts)
+
+    def is_near(self, other: Place) -> bool:
+        """Whether the two may be one place: within half a degree."""
+        return max(abs(self.latitude - other.latitude), abs(self.longitude - other.longitude)) < NEAR
 
     @property
     def rank(self) -> int:
@@ -122,9 +142,11 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Ambiguous:
-    """Any of these."""
+    """Any of these, and `more` that are not listed. `within` says that all lie in what was named: it is too large."""
 
     places: tuple[Place, ...]
+    more: int = 0
+    within: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +161,9 @@ Choice: TypeAlias = Chosen | Ambiguous | NotFound
 
 def read_query(city: str) -> Query:
     """Read "place" or "place, region, country". Raises InvalidArguments where there is no name."""
-    text = "".join(char if char.isprintable() else " " for char in unicodedata.normalize("NFKC", city))
+    text = "".join(char if char.isprintable() else " " for char in unicodedata.normalize("NFKC", city[:LONGEST]))
     parts = [" ".join(part.split()) for part in re.split("[,、]", text)]
-    name, *within = [part for part in (CHATTER.sub("", part).strip() for part in parts) if part] or [""]
+    name, *within = [part for part in map(_strip, parts) if part] or [""]
     if not any(char.isalpha() for char in name) or len(name) > 80:
         raise InvalidArguments("city: must be the name of a place", fields=("city: must be the name of a place",))
     return Query(name, tuple(within))
@@ -172,6 +194,31 @@ def plain(name: str) -> str:
     spread = unicodedata.normalize("NFKD", name.casefold()).translate(UNDECOMPOSED)
     bare = "".join(char for char in spread if char.isalnum())
     return re.sub(r"(?<=[\u4e00-\u9fff]{2})(?:特别行政区|自治区|地区|省|市)$", "", bare)
+
+
+def merge(choice: Choice, known: Sequence[Place]) -> Choice:
+    """What a geocoder led to, beside the places of our table that have this name, too: of several, none is meant."""
+    match choice:
+        case Chosen(place, others):
+            rest = [one for one in known if not place.is_near(one)]
+            return Ambiguous((place, *rest, *others)[:LISTED], more=max(0, len(rest) - LISTED + 1)) if rest else choice
+        case Ambiguous(places, more, within):
+            rest = [one for one in known if not any(place.is_near(one) for place in places)]
+            listed = (*places[:BESIDE], *rest, *places[BESIDE:]) if rest else places
+            return Ambiguous(listed[:LISTED], more + max(0, len(listed) - LISTED), within)
+        case NotFound():
+            if len(known) > 1:
+                return Ambiguous(tuple(known[:LISTED]), more=max(0, len(known) - LISTED))
+            return Chosen(known[0]) if known else choice
+        case _:
+            assert_never(choice)
+
+
+def _strip(part: str) -> str:
+    """A part of the question without what is asked about the place."""
+    while (shorter := CHATTER.sub("", part).strip()) != part:
+        part = shorter
+    return part
 
 
 def _names(wanted: str, area: str) -> bool:

@@ -3,81 +3,74 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
+from tools.get_weather.conditions import WINDS, say_code
+from tools.get_weather.days import SAID
 from tools.get_weather.places import Ambiguous, Chosen, Language, NotFound, Place, Query
-from tools.get_weather.weather import Day, Now, Weather
+from tools.get_weather.weather import Alert, Day, Hour, Now, Weather
 
-Unit: TypeAlias = Literal["celsius", "fahrenheit"]
+Units: TypeAlias = Literal["metric", "imperial"]
 
-# WMO weather codes as Open-Meteo uses them (`shared/sources/facts.md` 1.3).
-CODES: dict[int, tuple[str, str]] = {
-    0: ("晴", "clear"),
-    1: ("晴间多云", "mainly clear"),
-    2: ("多云", "partly cloudy"),
-    3: ("阴", "overcast"),
-    45: ("雾", "fog"),
-    48: ("雾凇", "rime fog"),
-    51: ("小毛毛雨", "light drizzle"),
-    53: ("毛毛雨", "drizzle"),
-    55: ("大毛毛雨", "dense drizzle"),
-    56: ("轻冻毛毛雨", "light freezing drizzle"),
-    57: ("强冻毛毛雨", "dense freezing drizzle"),
-    61: ("小雨", "light rain"),
-    63: ("中雨", "rain"),
-    65: ("大雨", "heavy rain"),
-    66: ("轻冻雨", "light freezing rain"),
-    67: ("强冻雨", "heavy freezing rain"),
-    71: ("小雪", "light snow"),
-    73: ("中雪", "snow"),
-    75: ("大雪", "heavy snow"),
-    77: ("米雪", "snow grains"),
-    80: ("阵雨", "light showers"),
-    81: ("强阵雨", "showers"),
-    82: ("暴阵雨", "violent showers"),
-    85: ("小阵雪", "light snow showers"),
-    86: ("大阵雪", "heavy snow showers"),
-    95: ("雷阵雨", "thunderstorm"),
-    96: ("雷阵雨伴小冰雹", "thunderstorm with slight hail"),
-    97: ("强雷阵雨", "heavy thunderstorm"),
-    99: ("雷阵雨伴大冰雹", "thunderstorm with heavy hail"),
-}
-WINDS = {
-    "zh": ("北风", "东北风", "东风", "东南风", "南风", "西南风", "西风", "西北风"),
-    "en": ("N", "NE", "E", "SE", "S", "SW", "W", "NW"),
-}
-DAY_NAMES = {"zh": ("今天", "明天", "后天"), "en": ("today", "tomorrow", "in 2 days")}
+ALERTS = 5  # warnings that are said
+EVERY = 3  # hours between two that are said
+MILES = 2.2369  # miles an hour in a metre a second
 
 
-def report_weather(chosen: Chosen, weather: Weather, *, unit: Unit, language: Language) -> str:
-    """The whole answer: place, now, the coming days, when it was observed, whose data it is."""
-    place, now = chosen.place, weather.now
-    where = f"{say_path(place, language)} ({place.latitude:.2f}, {place.longitude:.2f})"
-    what = _say_now(now, unit, language)
-    when = f"{now.time:%Y-%m-%d %H:%M}"
-    clock = f"当地时间 {weather.zone}" if language == "zh" else f"local time {weather.zone}"
-    days = [_say_day(day, now.time.date(), unit, language) for day in weather.days]
-    others = "; ".join(say_path(other, language) for other in chosen.others)
-    if language == "zh":
-        lines = [f"地点：{where}", f"现在：{what}", *days, f"观测时间：{when}（{clock.strip()}）"]
-        lines += [f"另有同名地点：{others}"] if others else []
-    else:
-        lines = [f"Place: {where}", f"Now: {what}", *days, f"Observed: {when} ({clock.strip()})"]
-        lines += [f"Other places of this name: {others}"] if others else []
-    return "\n".join((*lines, weather.credit))
+def report_weather(
+    chosen: Chosen,
+    weather: Weather,
+    *,
+    units: Units,
+    language: Language,
+    now_there: dt.datetime,
+    days: int = 3,
+    day: dt.date | None = None,
+    age: float = 0.0,
+    is_stale: bool = False,
+) -> str:
+    """The whole answer: place, warnings, now, hours, days, when it was observed and by whom.
+
+    `now_there` is the time at the place. `day` asks for that day alone. `age` in seconds is told where `is_stale`.
+    """
+    zh = language == "zh"
+    today = now_there.date()
+    place = f"{say_path(chosen.place, language)} ({chosen.place.latitude:.2f}, {chosen.place.longitude:.2f})"
+    lines = [f"地点：{place}" if zh else f"Place: {place}", *_say_alerts(weather.alerts, language)]
+    if day is None or day == today:
+        lines.append(("现在：" if zh else "Now: ") + _say_now(weather.now, units, language))
+    lines += _say_hours(weather.hours, now_there, day or today, units, language)
+    wanted = [one for one in weather.days if one.date >= today][:days]
+    if day is not None:
+        wanted = [one for one in weather.days if one.date == day]
+    lines += [_say_day(one, today, units, language) for one in wanted]
+    if not wanted:
+        lines.append("这一天没有预报，请如实告诉用户。" if zh else "There is no forecast for that day; say so.")
+    elif day is None and len(wanted) < days:
+        count = len(wanted)
+        lines.append(
+            f"只查到 {count} 天的预报，请如实告诉用户。"
+            if zh
+            else f"There is a forecast for only {count} days; say so."
+        )
+    return "\n".join((*lines, *_say_source(chosen, weather, language, age=age, is_stale=is_stale), weather.credit))
 
 
 def report_ambiguous(query: Query, choice: Ambiguous) -> str:
     """The paths to choose from, each of which can be asked for as it stands."""
     paths = _list_paths(choice.places, query.language)
     if query.language == "zh":
+        paths += f"\n……还有 {choice.more} 处" if choice.more else ""
+        what = "范围太大，里面有这些城市" if choice.within else "可能指下面这些地方，不知道是哪一个"
         return (
-            f"“{query.name}”可能指下面这些地方，不知道是哪一个，没有查天气：\n{paths}\n"
-            "请按对话判断或问用户，再用“地名，省或国家”的形式查一次；要找的大地方不在其中时换它的英文名再查。"
+            f"“{query.name}”{what}，没有查天气：\n{paths}\n请按对话判断或问用户，再用上面的完整写法查一次；"
+            "要找的地方不在其中时，写明它在哪个省市或国家，或换它的英文名再查。"
         )
+    paths += f"\n... and {choice.more} more" if choice.more else ""
+    what = "is too large; in it are" if choice.within else "may be any of these places, so no weather was fetched"
     return (
-        f'"{query.name}" may be any of these places, so no weather was fetched:\n{paths}\n'
+        f'"{query.name}" {what}:\n{paths}\n'
         'Tell from the conversation or ask the user which is meant, then ask again as "Springfield, Illinois".'
     )
 
@@ -87,11 +80,8 @@ def report_not_found(query: Query, choice: NotFound) -> str:
     asked = ", ".join((query.name, *query.within))
     paths = _list_paths(choice.near, query.language)
     if query.language == "zh":
-        near = f"相近的地方：\n{paths}\n" if paths else ""
-        return (
-            f"没有找到“{asked}”。{near}"
-            "请换一个更大的地名（区县请用所在城市），或换英文名再查；仍查不到就如实告诉用户，不要编造天气。"
-        )
+        near = f"名字相近的地方（未必是用户要的）：\n{paths}\n" if paths else ""
+        return f"没有找到“{asked}”。{near}请换一个更大的地名，或换英文名再查；仍查不到就如实告诉用户，不要编造天气。"
     near = f"Places with a similar name:\n{paths}\n" if paths else ""
     return (
         f'There is no place "{asked}". {near}Try a bigger place near it, another spelling, or its name in Chinese; '
@@ -101,47 +91,134 @@ def report_not_found(query: Query, choice: NotFound) -> str:
 
 def say_path(place: Place, language: Language) -> str:
     """A place with all it lies in, in the form in which it can be asked for."""
-    return ("，" if language == "zh" else ", ").join(place.path)
+    return place.title or ("，" if language == "zh" else ", ").join(place.path)
 
 
-def say_code(code: int | None, language: Language) -> str:
-    """A weather code in words; a code nobody told us about keeps its number."""
-    if code is None:
-        return "天气未知" if language == "zh" else "unknown"
-    if code not in CODES:
-        return f"天气代码 {code}" if language == "zh" else f"weather code {code}"
-    return CODES[code][0 if language == "zh" else 1]
-
-
-def say_degrees(celsius: float, unit: Unit) -> str:
+def say_degrees(celsius: float, units: Units, *, sign: bool = True) -> str:
     """18.8°C, or the same in Fahrenheit."""
-    degrees = celsius * 9 / 5 + 32 if unit == "fahrenheit" else celsius
-    return f"{round(degrees, 1) + 0.0:g}°{'F' if unit == 'fahrenheit' else 'C'}"  # + 0.0 makes -0 a 0
+    degrees = celsius * 9 / 5 + 32 if units == "imperial" else celsius
+    unit = "" if not sign else "F" if units == "imperial" else "C"
+    return f"{round(degrees, 1 if sign else None) + 0.0:g}°{unit}"  # + 0.0 makes -0 a 0
 
 
-def _say_now(now: Now, unit: Unit, language: Language) -> str:
+def say_condition(code: int | None, text: str, language: Language) -> str:
+    """The source's own Chinese word where it has one, which is finer than a code."""
+    return text if text and language == "zh" else say_code(code, language)
+
+
+def say_age(seconds: float, language: Language) -> str:
+    """2 小时 5 分钟."""
+    hours, minutes = divmod(max(1, round(seconds / 60)), 60)
+    if language == "zh":
+        return (
+            (f"{hours} 小时" if hours else "")
+            + (" " if hours and minutes else "")
+            + (f"{minutes} 分钟" if minutes else "")
+        )
+    return " ".join(filter(None, (f"{hours} h" if hours else "", f"{minutes} min" if minutes else "")))
+
+
+def _say_now(now: Now, units: Units, language: Language) -> str:
     zh = language == "zh"
-    parts = [say_code(now.code, language), say_degrees(now.temperature, unit)]
+    parts = [say_condition(now.code, now.text, language), say_degrees(now.temperature, units)]
     if now.feels_like is not None:
-        parts.append(("体感 " if zh else "feels like ") + say_degrees(now.feels_like, unit))
+        parts.append(("体感 " if zh else "feels like ") + say_degrees(now.feels_like, units))
     if now.humidity is not None:
         parts.append(("湿度 " if zh else "humidity ") + f"{now.humidity:.0f}%")
-    if now.wind_speed is not None:
-        wind = "" if now.wind_from is None else WINDS[language][round(now.wind_from / 45) % 8] + " "
-        parts.append(("" if zh and wind else "风速 " if zh else "wind ") + f"{wind}{now.wind_speed:.1f} m/s")
+    if wind := _say_wind(now, units, language):
+        parts.append(wind)
     return ("，" if zh else ", ").join(parts)
 
 
-def _say_day(day: Day, today: dt.date, unit: Unit, language: Language) -> str:
+def _say_wind(now: Now, units: Units, language: Language) -> str:
+    zh = language == "zh"
+    origin = "" if now.wind_from is None else WINDS[language][round(now.wind_from / 45) % 8]
+    if now.wind_speed is not None:
+        speed = f"{now.wind_speed * MILES:.0f} mph" if units == "imperial" else f"{now.wind_speed:.1f} m/s"
+    elif now.force:
+        speed = f"{now.force} 级" if zh else f"force {now.force}"
+    else:
+        return ""
+    return f"{origin or '风速'} {speed}" if zh else " ".join(filter(None, ("wind", origin, speed)))
+
+
+def _say_alerts(alerts: Sequence[Alert] | None, language: Language) -> Iterable[str]:
+    zh = language == "zh"
+    if alerts is None:
+        return
+    if not alerts:
+        yield "预警：目前没有" if zh else "Warnings: none at present"
+    for alert in alerts[:ALERTS]:
+        until = (
+            ""
+            if alert.until is None
+            else f"（至 {alert.until:%m-%d %H:%M}）"
+            if zh
+            else f" (until {alert.until:%m-%d %H:%M})"
+        )
+        yield ("预警：" if zh else "Warning: ") + alert.title + until + (f" {alert.detail}" if alert.detail else "")
+
+
+def _say_hours(
+    hours: Iterable[Hour], now_there: dt.datetime, date: dt.date, units: Units, language: Language
+) -> Iterable[str]:
+    """Every third hour of that day that is still to come."""
+    ahead = [
+        hour for hour in hours if hour.time.date() == date and hour.time > now_there and hour.time.hour % EVERY == 0
+    ]
+    if ahead:
+        zh = language == "zh"
+        said = ("；" if zh else "; ").join(_say_hour(hour, units, language) for hour in ahead)
+        yield ("逐时：" if zh else "Hours: ") + said
+
+
+def _say_hour(hour: Hour, units: Units, language: Language) -> str:
+    zh = language == "zh"
+    time = f"{hour.time:%H} 时" if zh else f"{hour.time:%H:%M}"
+    rain = _say_rain(hour.rain_chance, hour.rain, language)
+    parts = (time, say_condition(hour.code, hour.text, language), say_degrees(hour.temperature, units), rain)
+    return " ".join(filter(None, parts))
+
+
+def _say_day(day: Day, today: dt.date, units: Units, language: Language) -> str:
     zh = language == "zh"
     away = (day.date - today).days
-    name = f"{DAY_NAMES[language][away]} " if 0 <= away < 3 else ""
-    parts = [say_code(day.code, language)]
+    name = f"{SAID[language][away]} " if 0 <= away < len(SAID[language]) else ""
+    parts = [say_condition(day.code, day.text, language)]
     if day.low is not None and day.high is not None:
-        parts.append(f"{say_degrees(day.low, unit)} ~ {say_degrees(day.high, unit)}")
-    if day.rain_chance is not None:
-        parts.append(("降水概率 " if zh else "chance of rain ") + f"{day.rain_chance:.0f}%")
+        parts.append(f"{say_degrees(day.low, units)} ~ {say_degrees(day.high, units)}")
+    if rain := _say_rain(day.rain_chance, day.rain, language):
+        parts.append(rain)
     return f"{name}{day.date:%m-%d}" + ("：" if zh else ": ") + ("，" if zh else ", ").join(parts)
+
+
+def _say_rain(chance: float | None, amount: float | None, language: Language) -> str:
+    if chance is not None:
+        return ("降水概率 " if language == "zh" else "chance of rain ") + f"{chance:.0f}%"
+    if amount is not None:
+        return ("降水 " if language == "zh" else "rain ") + f"{round(amount, 1):g} mm"
+    return ""
+
+
+def _say_source(chosen: Chosen, weather: Weather, language: Language, *, age: float, is_stale: bool) -> Iterable[str]:
+    when = f"{weather.now.time:%Y-%m-%d %H:%M}"
+    others = "; ".join(say_path(other, language) for other in chosen.others)
+    if language == "zh":
+        yield f"观测时间：{when}（{f'当地时间 {weather.zone}'.strip()}）"
+        if weather.source:
+            yield f"来源：{weather.source}"
+        if is_stale:
+            yield f"注意：数据源现在都没有回应，以上是 {say_age(age, language)}前取得的数据，请告诉用户。"
+        if others:
+            yield f"另有同名地点：{others}"
+    else:
+        yield f"Observed: {when} ({f'local time {weather.zone}'.strip()})"
+        if weather.source:
+            yield f"Source: {weather.source}"
+        if is_stale:
+            yield f"Note: no source answers at the moment; this is {say_age(age, language)} old. Tell the user."
+        if others:
+            yield f"Other places of this name: {others}"
 
 
 def _list_paths(places: Sequence[Place], language: Language) -> str:

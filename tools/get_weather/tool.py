@@ -1,57 +1,136 @@
-"""The tool `get_weather`: a name of a place in, its weather in words out."""
+"""The tool `get_weather`: a name of a place in, its weather in words out, and as a picture where somebody wants one."""
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import datetime as dt
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import assert_never
+from functools import partial
+from importlib import import_module
+from typing import Annotated, Any, assert_never
 
-from bot.domain.errors import ToolFailed
-from bot.domain.ports import Web
+from pydantic import BeforeValidator, Field
+
+from bot.domain.actions import Attachment, Confirmed, Unknown, Waiting
+from bot.domain.errors import ToolDenied, ToolFailed
+from bot.domain.ports import Speaker, Web
 from bot.domain.tool import ToolContext, tool
-from tools.get_weather.open_meteo import fetch_weather, find_places
-from tools.get_weather.places import Ambiguous, Choice, Chosen, NotFound, Place, Query, choose, read_query
-from tools.get_weather.report import Unit, report_ambiguous, report_not_found, report_weather
+from tools.get_weather.days import AHEAD, read_day
+from tools.get_weather.gazetteer import known_places
+from tools.get_weather.open_meteo import find_places
+from tools.get_weather.places import Ambiguous, Choice, Chosen, NotFound, Place, Query, choose, merge, read_query
+from tools.get_weather.report import Units, report_ambiguous, report_not_found, report_weather, say_path
+from tools.get_weather.sources import Found, WeatherSources
 
 
-@tool(needs=(Web,), timeout=45)
-async def get_weather(context: ToolContext, city: str, unit: Unit = "celsius") -> str:
-    """Look up the current weather of a place and its forecast for today and the next two days.
+def read_units(value: object) -> object:
+    """The units as the schema names them; small models say what they mean by the degrees."""
+    words = {"celsius": "metric", "c": "metric", "fahrenheit": "imperial", "f": "imperial"}
+    return words.get(value.casefold(), value) if isinstance(value, str) else value
+
+
+@tool(needs=(Web, WeatherSources), timeout=60, side_effects="read", idempotent=True)
+async def get_weather(
+    context: ToolContext,
+    city: str,
+    day: str = "",
+    days: Annotated[int, Field(ge=1, le=AHEAD)] = 3,
+    units: Annotated[Units, BeforeValidator(read_units)] = "metric",
+    picture: bool = False,
+) -> str:
+    """Look up the weather of a place: warnings, now, the hours of today, and up to seven days.
 
     Use it whenever somebody asks about weather; never answer such a question from memory.
 
     Args:
-        city: The place's name in Chinese or English, if need be with what it lies in: "北京", "Paris", "Springfield,
-            Illinois". The city, not a district or a landmark.
-        unit: The unit of temperatures.
+        city: The place's name in Chinese or English, if need be with what it lies in: "北京", "江苏南京鼓楼", "Paris",
+            "Springfield, Illinois". A city or a district, not a landmark.
+        day: Only one day: today, tomorrow, a weekday, or a date as 2026-11-24. Leave out for now and the coming days.
+        days: How many days of forecast, today included, 1 to 7.
+        units: metric (°C, m/s) or imperial (°F, mph).
+        picture: true sends the chat a chart of the days as a picture. Only if somebody asks for a picture or a chart.
     """
-    web = context.port(Web)
     query = read_query(city)
-    with _nothing_invented():
-        choice = await _find(web, query)
+    choice = known_places().find(query)
+    if choice is None:
+        with _nothing_invented():
+            choice = merge(await _find(context, query), known_places().namesakes(query))
     match choice:
         case Chosen():
+            only = partial(read_day, day) if day.strip() else None
             with _nothing_invented():
-                weather = await fetch_weather(web, choice.place)
-            return report_weather(choice, weather, unit=unit, language=query.language)
+                found = await context.port(WeatherSources).look_up(
+                    choice.place, last=only or (lambda today: today + dt.timedelta(days=days - 1))
+                )
+            answer = report_weather(
+                choice,
+                found.weather,
+                units=units,
+                language=query.language,
+                days=days,
+                day=None if only is None else only(found.now_there.date()),
+                now_there=found.now_there,
+                age=found.age,
+                is_stale=found.is_stale,
+            )
+            if not picture or day.strip() or days == 1:
+                return answer
+            return f"{answer}\n{await _send_picture(context, query, choice.place, found, units=units, days=days)}"
         case Ambiguous():
             return report_ambiguous(query, choice)
         case NotFound():
-            raise ToolFailed(report_not_found(query, choice))
+            similar = NotFound((*known_places().suggest(query), *choice.near)[:5])
+            raise ToolFailed(report_not_found(query, similar))
         case _:
             assert_never(choice)
 
 
-async def _find(web: Web, query: Query) -> Choice:
+async def _find(context: ToolContext, query: Query) -> Choice:
     """Ask for one spelling of the name after the other until a city is found; judge by all that was offered."""
     offered: list[Place] = []
     choice: Choice = NotFound()
     for spelling in query.spellings:
-        offered += await find_places(web, query, spelling)
+        context.port(WeatherSources).spend_geocoding()
+        offered += await find_places(context.port(Web), query, spelling)
         choice = choose(query, offered)
         if isinstance(choice, Chosen) and choice.place.is_city:
             break
     return choice
+
+
+async def _send_picture(
+    context: ToolContext, query: Query, place: Place, found: Found, *, units: Units, days: int
+) -> str:
+    """Draw the chart and send it into the chat; how that went, in words for the model."""
+    if Speaker not in context.ports:
+        return "(No picture could be sent from here.)"
+    title, weather = say_path(place, query.language), found.weather
+    png = await asyncio.to_thread(
+        partial(_draw, title=title, weather=weather, units=units, days=days, language=query.language),
+        now_there=found.now_there,
+        age=found.age,
+    )
+    # Base64, whatever MEDIA_SEND says: nobody else needs this file, and the OneBot server may live elsewhere.
+    attachment = Attachment("image", "base64://" + base64.b64encode(png).decode("ascii"), "weather.png")
+    try:
+        receipts = await context.port(Speaker).say((attachment,))
+    except ToolDenied as error:
+        return f"(The picture was not sent: {error})"
+    match receipts:
+        case (Confirmed(),):
+            return "(A picture of this forecast has been sent to the chat; do not send it again.)"
+        case (Unknown() | Waiting(),):
+            return "(A picture of this forecast was sent and may arrive later; do not send it again.)"
+        case _:
+            return "(The picture of this forecast was not delivered; say it in words.)"
+
+
+def _draw(**arguments: Any) -> bytes:
+    """The chart as a PNG. In a thread, and imported there: Pillow and its font are needed by few."""
+    png: bytes = import_module("tools.get_weather.picture").draw_forecast(**arguments)
+    return png
 
 
 @contextmanager

@@ -1,63 +1,48 @@
-"""Open-Meteo on 127.0.0.1, the web that leads to it, and a way to call the tool."""
+"""The sources' hosts on 127.0.0.1, and a way to call the tool."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 import pytest
 
-from adapters.fetching.client import FetchLimits, HttpxWeb
-from bot.domain.events import Conversation
-from bot.domain.ports import Web
-from bot.domain.run import Asker
-from bot.domain.tool import ToolContext
-from tests.adapters.fetching.replay import Replay, StoppedClock
+from adapters.fetching.client import HttpxWeb
+from bot.domain.ports import Speaker, Web
+from tests.adapters.fetching.replay import StoppedClock
+from tests.fakes import tool_context
+from tests.tools.get_weather.bodies import QWEATHER_HOST
 from tools.get_weather import get_weather
-
-HOSTS = ("geocoding-api.open-meteo.com", "api.open-meteo.com")
+from tools.get_weather.keys import WeatherKeys
+from tools.get_weather.sources import WeatherSources
 
 GetWeather = Callable[..., Awaitable[str]]
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[Replay]:
-    async with Replay() as server:
-        yield server
-
-
-@pytest.fixture
-def clock() -> StoppedClock:
-    return StoppedClock()
-
-
-@pytest.fixture
-async def web(server: Replay, clock: StoppedClock) -> AsyncIterator[HttpxWeb]:
-    web = HttpxWeb(
-        clock=clock,
-        user_agent="FrostAgent/test (+tests)",
-        base_urls=server.standing_in_for(*HOSTS),
-        limits=FetchLimits(request_seconds=1),
-    )
-    yield web
-    await web.aclose()
-
-
-@pytest.fixture
-def ask(web: HttpxWeb) -> GetWeather:
-    """Calls the tool as the toolset does: with checked arguments and a context that has the web."""
-    context = ToolContext(
-        run_id="run",
-        step=1,
-        call_id="call",
-        conversation=Conversation(10001, "group", 4242),
-        asker=Asker(7),
-        deadline=0,
-        ports={Web: web},
+def hosts() -> Iterable[str]:
+    return (
+        *("geocoding-api.open-meteo.com", "api.open-meteo.com", "api.met.no", "wttr.in", "restapi.amap.com"),
+        QWEATHER_HOST,
     )
 
-    async def call(**arguments: Any) -> str:
-        answer = await get_weather.run(context, get_weather.check(arguments))
+
+@pytest.fixture
+def sources(web: HttpxWeb, clock: StoppedClock) -> WeatherSources:
+    """The sources as they are without a key; what wttr.in does not answer is a 404."""
+    return WeatherSources(web=web, clock=clock)
+
+
+@pytest.fixture
+def ask(web: HttpxWeb, sources: WeatherSources, clock: StoppedClock) -> GetWeather:
+    """Calls the tool as the toolset does: with checked arguments and a context that has its ports."""
+
+    async def call(*, keys: WeatherKeys | None = None, speaker: Speaker | None = None, **arguments: Any) -> str:
+        asked = sources if keys is None else WeatherSources(web=web, clock=clock, keys=keys)
+        ports: dict[type, object] = {Web: web, WeatherSources: asked}
+        if speaker is not None:
+            ports[Speaker] = speaker
+        answer = await get_weather.run(tool_context(ports), get_weather.check(arguments))
         assert isinstance(answer, str)
         return answer
 

@@ -10,6 +10,8 @@ from adapters.fetching.client import HttpxWeb
 from bot.domain.errors import ToolFailed
 from tests.adapters.fetching.replay import Replay
 from tests.tools.get_weather.bodies import BEIJING, FORECAST, PLACES, QUOTA, forecast, row, rows
+from tools.get_weather.asking import A_DAY, Question, SourceFailed
+from tools.get_weather.keys import WeatherKeys
 from tools.get_weather.open_meteo import fetch_weather, find_places
 from tools.get_weather.places import Place, Query
 from tools.get_weather.weather import Weather
@@ -22,7 +24,8 @@ async def find(web: HttpxWeb, name: str = "北京") -> tuple[Place, ...]:
 
 
 async def fetch(web: HttpxWeb) -> Weather:
-    return await fetch_weather(web, SOMEWHERE)
+    question = Question(place=SOMEWHERE, web=web, keys=WeatherKeys(), now=0)
+    return (await fetch_weather(question)).weather
 
 
 async def test_a_place_is_read_with_all_it_lies_in(server: Replay, web: HttpxWeb) -> None:
@@ -62,18 +65,21 @@ async def test_what_a_vendor_writes_becomes_one_short_line(server: Replay, web: 
     assert len(place.name) == 120
 
 
-async def test_the_forecast_is_asked_for_in_ten_variables(server: Replay, web: HttpxWeb) -> None:
-    server.tell(FORECAST, forecast(), latitude="39.9075", longitude="116.3972", timezone="auto", forecast_days="3")
+async def test_the_forecast_is_asked_for_in_thirteen_variables(server: Replay, web: HttpxWeb) -> None:
+    server.tell(FORECAST, forecast(), latitude="39.9075", longitude="116.3972", timezone="auto", forecast_days="7")
     weather = await fetch(web)
     query = server.asked[0].query
-    assert len(query["current"].split(",")) + len(query["daily"].split(",")) == 10
+    assert sum(len(query[name].split(",")) for name in ("current", "hourly", "daily")) == 13
     assert (weather.now.temperature, weather.now.code, weather.now.wind_from) == (3.4, 2, 318)
     assert [(day.low, day.high, day.rain_chance) for day in weather.days] == [
         (-1.5, 9.6, 3),
         (-4.2, 2, 80),
         (-6, 6.1, None),
     ]
-    assert weather.zone == "Asia/Shanghai"
+    assert (weather.zone, weather.source) == ("Asia/Shanghai", "Open-Meteo")
+    assert len(weather.hours) == 48
+    assert (weather.hours[-1].temperature, weather.hours[-1].code, weather.hours[-1].rain_chance) == (23.5, 71, None)
+    assert weather.alerts is None
 
 
 @pytest.mark.parametrize(
@@ -147,7 +153,7 @@ async def test_recorded_forecasts_are_read(server: Replay, web: HttpxWeb, name: 
     weather = await fetch(web)
     assert weather.now.wind_speed == pytest.approx({"openmeteo_forecast_beijing": 4.7 / 3.6}.get(name, 3.0))
     assert weather.days[0].high in (26.2, 19.8)
-    assert len(weather.days) <= 3
+    assert len(weather.days) == {"openmeteo_forecast_beijing": 1}.get(name, 7)
 
 
 @pytest.mark.parametrize(
@@ -173,3 +179,20 @@ async def test_recorded_errors_are_failures(server: Replay, web: HttpxWeb, name:
 async def test_recorded_places_are_read(server: Replay, web: HttpxWeb, name: str, count: int) -> None:
     server.tell_sample(PLACES, name)
     assert len(await find(web)) == count
+
+
+@pytest.mark.parametrize(
+    ("words", "rest"), [("Minutely", 60), ("Hourly", 3600), ("Daily", A_DAY / 2), ("Something new", 60)]
+)
+async def test_a_quota_that_is_used_up_is_left_alone_as_long_as_it_says(
+    server: Replay, web: HttpxWeb, words: str, rest: float
+) -> None:
+    server.tell(FORECAST, {"error": True, "reason": f"{words} API request limit exceeded."}, status=429)
+    with pytest.raises(SourceFailed) as caught:
+        await fetch(web)
+    assert caught.value.rest == rest
+
+
+async def test_a_place_has_its_time_zone(server: Replay, web: HttpxWeb) -> None:
+    server.tell(PLACES, rows(BEIJING))
+    assert [place.zone for place in await find(web)] == ["Asia/Shanghai"]

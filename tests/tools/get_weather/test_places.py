@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis.strategies import text
 
 from bot.domain.errors import InvalidArguments
-from tools.get_weather.places import Ambiguous, Chosen, NotFound, Place, Query, choose, plain, read_query
+from tools.get_weather.places import Ambiguous, Chosen, NotFound, Place, Query, choose, merge, plain, read_query
 
 
 def place(name: str, feature: str, population: int = 0, *regions: str, country: str = "United States") -> Place:
@@ -42,6 +42,14 @@ MISSOURI = place("Springfield", "PPLA2", 169176, "Missouri")
         ("北京", "北京", ()),
         ("  北京天气 ", "北京", ()),
         ("南昌市区", "南昌", ()),
+        ("上海明天", "上海", ()),
+        ("上海今天天气", "上海", ()),
+        ("北京天气怎么样？", "北京", ()),
+        ("大连市明天，辽宁", "大连市", ("辽宁",)),
+        ("未来三天", "未来三天", ()),
+        ("天水", "天水", ()),
+        ("Paris tomorrow weather", "Paris", ()),
+        ("Today", "Today", ()),
         ("Paris weather", "Paris", ()),
         ("Springfield, Illinois", "Springfield", ("Illinois",)),
         ("北京，四川，中国", "北京", ("四川", "中国")),
@@ -174,3 +182,26 @@ def test_a_path_says_nothing_twice() -> None:
     assert BEIJING.path == ("北京", "中国")
     assert HAMLETS[0].path == ("北京", "重庆市", "中国")
     assert ILLINOIS.path == ("Springfield", "Illinois", "United States")
+
+
+def located(name: str, latitude: float) -> Place:
+    return Place(id=0, name=name, latitude=latitude, longitude=100.0)
+
+
+def test_what_a_geocoder_chose_and_our_table_knows_elsewhere_is_asked_about() -> None:
+    found, ours, same = located("Gulou", 20.0), located("Gulou", 30.0), located("Gulou", 20.3)
+    assert merge(Chosen(found), ()) == Chosen(found)
+    assert merge(Chosen(found), (same,)) == Chosen(found)
+    assert merge(Chosen(found), (ours, same)) == Ambiguous((found, ours))
+    assert merge(Ambiguous((found,)), (ours, same)) == Ambiguous((found, ours))
+    assert merge(NotFound((found,)), ()) == NotFound((found,))
+    assert merge(NotFound((found,)), (ours,)) == Chosen(ours)
+    assert merge(NotFound(), (ours, found)) == Ambiguous((ours, found))
+
+
+def test_a_long_question_back_says_how_many_are_left() -> None:
+    many = tuple(located("Gulou", float(number)) for number in range(7))
+    assert merge(NotFound(), many) == Ambiguous(many[:5], more=2)
+    assert merge(Chosen(located("Gulou", -9.0)), many) == Ambiguous((located("Gulou", -9.0), *many[:4]), more=3)
+    choice = merge(Ambiguous(many[:5], more=1), (located("Gulou", 50.0), many[0]))
+    assert choice == Ambiguous((*many[:3], located("Gulou", 50.0), many[3]), more=2)

@@ -1,0 +1,141 @@
+"""What the sources have in common: the question, the answer, and how an answer that is none is told."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from bot.domain.errors import ToolFailed
+from bot.domain.ports import Web, WebResponse
+from tools.get_weather.keys import WeatherKeys
+from tools.get_weather.places import Place
+from tools.get_weather.weather import Weather
+
+FRESH = 600.0  # seconds for which an answer counts as new
+TOGETHER = 60.0  # seconds for which equal requests are one: those in flight, and the halves of an answer that failed
+DAYS = 7
+
+A_MINUTE, AN_HOUR, A_DAY = 60.0, 3600.0, 86400.0
+FOR_GOOD = 10 * 365 * A_DAY  # until the next start
+
+
+REST = {400: 0.0, 404: 0.0, 401: A_DAY, 403: A_DAY}
+"""How long a source is left alone after a status: 400 and 404 are about this place only."""
+
+
+class Wire(BaseModel):
+    """The part of a vendor's body that we read."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+
+W = TypeVar("W", bound=Wire)
+
+
+class SourceFailed(ToolFailed):
+    """A source has no answer. It is left alone for `rest` seconds, 0 where only this place is the trouble."""
+
+    def __init__(self, message: str, *, rest: float = A_MINUTE) -> None:
+        self.rest = rest
+        super().__init__(message)
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A weather, for how many seconds it is new, and the source's own mark for "changed since" (Last-Modified).
+
+    `retold` is the weather as the same answer tells it at another time (seconds since 1970): a source that sends only a
+    forecast has its "now" in it, too. It raises SourceFailed where the answer does not reach so far.
+    """
+
+    weather: Weather
+    fresh: float = FRESH
+    modified: str = ""
+    retold: Callable[[float], Weather] | None = None
+
+    def at(self, now: float) -> Weather:
+        """The weather as it is to be told now."""
+        return self.weather if self.retold is None else self.retold(now)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One place asked of one source. `now` in seconds since 1970; `earlier` is what the source said last time."""
+
+    place: Place
+    web: Web
+    keys: WeatherKeys
+    now: float
+    earlier: Fetched | None = None
+
+    @property
+    def local_now(self) -> dt.datetime:
+        """The time on a clock at the place."""
+        return localise(dt.datetime.fromtimestamp(self.now, dt.UTC), self.place.zone)
+
+    async def get(
+        self,
+        source: str,
+        url: str,
+        *,
+        kind: type[Wire],
+        params: Mapping[str, str],
+        headers: Mapping[str, str] | None = None,
+    ) -> WebResponse:
+        """One answer of any status; only what reads as `kind` is kept. Raises SourceFailed where there is none."""
+        try:
+            return await self.web.get(url, params=params, headers=headers, fresh=TOGETHER, keep=partial(holds, kind))
+        except ToolFailed as error:
+            raise SourceFailed(f"{source}: {error}") from error
+
+
+def read(source: str, kind: type[W], response: WebResponse, reason: Callable[[Any], str] = lambda _: "") -> W:
+    """The body as that kind; `reason` finds what the vendor says in a body that is an error. Raises SourceFailed."""
+    if response.status != 200:
+        rest = REST.get(response.status, A_MINUTE)
+        raise SourceFailed(f"{source} answered {response.status}{said(response, reason)}", rest=rest)
+    try:
+        return kind.model_validate_json(response.body)
+    except ValidationError as error:
+        raise SourceFailed(f"{source} sent an answer that cannot be read{said(response, reason)}") from error
+
+
+def holds(kind: type[Wire], response: WebResponse) -> bool:
+    """Whether the body can be read as that kind."""
+    try:
+        kind.model_validate_json(response.body)
+    except ValidationError:
+        return False
+    return True
+
+
+def said(response: WebResponse, reason: Callable[[Any], str]) -> str:
+    """What the vendor says went wrong, as ": reason", or nothing."""
+    try:
+        words = reason(response.json())
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+        return ""
+    return f": {tidy(words)}" if words else ""
+
+
+def tidy(text: str, longest: int = 120) -> str:
+    """A vendor's words as one short line: they go to a model."""
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())[:longest]
+
+
+def localise(time: dt.datetime, zone: str) -> dt.datetime:
+    """A time with an offset -> the local time of that zone, without one. Where the zone is unknown, UTC.
+
+    Raises OverflowError for a time at the very end of the calendar.
+    """
+    try:
+        there: dt.tzinfo = ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        there = dt.UTC
+    return time.astimezone(there).replace(tzinfo=None)

@@ -1,0 +1,217 @@
+"""Draws the forecast of some days as a chart, in light colours by day and dark ones by night. Needs Pillow; no I/O but
+reading the font, which the package pylopdf-fonts-zh-cn brings (Noto Sans SC, SIL Open Font License).
+
+Everything is drawn at twice its size and scaled down, because Pillow's lines have no smooth edges.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from PIL import Image, ImageDraw, ImageFont
+from pylopdf_fonts_zh_cn import sans_path
+
+from tools.get_weather.days import SAID, SHORT_WEEKDAYS
+from tools.get_weather.icons import Brush, draw_icon
+from tools.get_weather.places import Language
+from tools.get_weather.report import Units, say_age, say_condition, say_degrees
+from tools.get_weather.weather import Day, Weather
+
+SCALE = 2
+COLUMN = 128
+EDGE = 32
+NARROWEST = 4 * COLUMN  # room for a title
+HEIGHT = 560
+CHART = (296, 420)  # from the warmest to the coldest, where the lines run
+MORNING, EVENING = 6, 19
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """Colours."""
+
+    back: str
+    panel: str
+    text: str
+    muted: str
+    high: str
+    low: str
+    rain: str
+    today: str
+    cloud: str
+    snow: str
+    mist: str
+
+
+LIGHT = Theme(
+    back="#EDF2F8", panel="#FFFFFF", text="#1F2A37", muted="#66758A", high="#E4692F", low="#2F7CC4", rain="#3A86D0",
+    today="#F1F6FC", cloud="#AEBDCE", snow="#6FA8DC", mist="#9FAEBF",
+)  # fmt: skip
+DARK = Theme(
+    back="#10151E", panel="#1A2230", text="#EAF0F7", muted="#95A5BA", high="#FF9A62", low="#6CB4F5", rain="#7BBBF7",
+    today="#232E40", cloud="#8C9DB3", snow="#CFE4FA", mist="#8193A8",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Canvas:
+    """A picture under way. Coordinates are those of the finished picture."""
+
+    draw: ImageDraw.ImageDraw
+    theme: Theme
+
+    def write(self, x: float, y: float, text: str, size: int, colour: str, anchor: str = "mm") -> None:
+        self.draw.text((x * SCALE, y * SCALE), text, font=_font(size), fill=colour, anchor=anchor)
+
+    def panel(self, left: float, top: float, right: float, bottom: float, colour: str, radius: int = 18) -> None:
+        box = (left * SCALE, top * SCALE, right * SCALE, bottom * SCALE)
+        self.draw.rounded_rectangle(box, radius * SCALE, fill=colour)
+
+    def curve(self, points: Sequence[tuple[float, float]], colour: str) -> None:
+        """A line with a dot at each point."""
+        scaled = [(x * SCALE, y * SCALE) for x, y in points]
+        self.draw.line(scaled, fill=colour, width=3 * SCALE, joint="curve")
+        for x, y in scaled:
+            radius = 5.0 * SCALE
+            self.draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=colour)
+            radius = 2.5 * SCALE
+            self.draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=self.theme.panel)
+
+    def fit(self, text: str, width: float, sizes: Sequence[int]) -> tuple[str, int]:
+        """The largest of the sizes in which the text is no wider; in the smallest its middle may have to go."""
+        for size in sizes:
+            if _width(text, size) <= width:
+                return text, size
+        size, kept = sizes[-1], len(text)
+        while kept > 2 and _width(_shorten(text, kept), size) > width:
+            kept -= 1
+        return _shorten(text, kept), size
+
+
+def draw_forecast(
+    *,
+    title: str,
+    weather: Weather,
+    units: Units,
+    days: int,
+    language: Language,
+    now_there: dt.datetime,
+    age: float = 0.0,
+) -> bytes:
+    """A PNG of at most seven days. Raises nothing of its own: what is not known is left out.
+
+    `now_there` is the time at the place, which says what today is; `age` in seconds is told from an hour on.
+    """
+    shown = [day for day in weather.days if day.date >= now_there.date()][:days]
+    width = max(NARROWEST, len(shown) * COLUMN) + 2 * EDGE
+    theme = LIGHT if MORNING <= now_there.hour < EVENING else DARK
+    image = Image.new("RGB", (width * SCALE, HEIGHT * SCALE), theme.back)
+    canvas = Canvas(ImageDraw.Draw(image), theme)
+    _draw_head(canvas, width, title, weather, units, language)
+    canvas.panel(EDGE / 2, 124, width - EDGE / 2, HEIGHT - 44, theme.panel)
+    column = (width - 2 * EDGE) / max(1, len(shown))
+    middles = [EDGE + column * (index + 0.5) for index in range(len(shown))]
+    for x, day in zip(middles, shown, strict=True):
+        _draw_day(canvas, x, column, day, now_there.date(), language)
+    _draw_curves(canvas, middles, shown, units)
+    _draw_foot(canvas, width, weather, age, language)
+    finished = image.reduce(SCALE)
+    # A fourth of the bytes, and of these colours nobody misses one.
+    finished = finished.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    buffer = io.BytesIO()
+    finished.save(buffer, "PNG", optimize=True)
+    return buffer.getvalue()
+
+
+def _draw_head(canvas: Canvas, width: float, title: str, weather: Weather, units: Units, language: Language) -> None:
+    theme, now = canvas.theme, weather.now
+    degrees = say_degrees(now.temperature, units)
+    condition = say_condition(now.code, now.text, language)
+    room = width - 3 * EDGE - max(_width(degrees, 44), _width(condition, 20))
+    text, size = canvas.fit(title, room, (34, 30, 26, 22))
+    if "…" in text and " (" in title:  # an English title says it once more in Chinese
+        text, size = canvas.fit(title.partition(" (")[0], room, (34, 30, 26, 22))
+    canvas.write(EDGE, 50, text, size, theme.text, "lm")
+    canvas.write(EDGE, 94, f"{now.time:%Y-%m-%d %H:%M}", 18, theme.muted, "lm")
+    canvas.write(width - EDGE, 48, degrees, 44, theme.text, "rm")
+    canvas.write(width - EDGE, 94, condition, 20, theme.muted, "rm")
+
+
+def _draw_day(canvas: Canvas, x: float, column: float, day: Day, today: dt.date, language: Language) -> None:
+    theme = canvas.theme
+    away = (day.date - today).days
+    if away == 0:
+        canvas.panel(x - column / 2 + 4, 134, x + column / 2 - 4, HEIGHT - 54, theme.today, 14)
+    weekday = SHORT_WEEKDAYS[language][day.date.weekday()]
+    name = SAID[language][away] if away < (len(SAID["zh"]) if language == "zh" else 2) else weekday
+    canvas.write(x, 158, name.capitalize(), 22, theme.text)
+    canvas.write(x, 184, f"{day.date:%m-%d}", 16, theme.muted)
+    brush = Brush(canvas.draw, x * SCALE, 226 * SCALE, 62 * SCALE, theme.cloud, theme.snow, theme.mist)
+    draw_icon(day.code, brush)
+    condition = say_condition(day.code, day.text, language).partition(" with ")[0].capitalize()
+    text, size = canvas.fit(condition, column - 14, (18, 16, 14, 12))
+    canvas.write(x, 268, text, size, theme.text)
+    if day.rain_chance is not None:
+        _draw_rain(canvas, x, f"{day.rain_chance:.0f}%")
+    elif day.rain is not None:
+        _draw_rain(canvas, x, f"{day.rain:.1f} mm")
+
+
+def _draw_rain(canvas: Canvas, x: float, text: str) -> None:
+    """A drop and a figure, together in the middle."""
+    colour, y = canvas.theme.rain, 482
+    left = x - (_width(text, 18) + 16) / 2
+    points = ((left + 5, y - 10), (left + 0.6, y + 1), (left + 9.4, y + 1))
+    canvas.draw.polygon([(px * SCALE, py * SCALE) for px, py in points], fill=colour)
+    canvas.draw.ellipse(tuple(v * SCALE for v in (left, y - 3.5, left + 10, y + 6.5)), fill=colour)
+    canvas.write(left + 16, y, text, 18, colour, "lm")
+
+
+def _draw_curves(canvas: Canvas, middles: Sequence[float], days: Sequence[Day], units: Units) -> None:
+    figures = [figure for day in days for figure in (day.low, day.high) if figure is not None]
+    if not figures:
+        return
+    coldest, warmest = min(figures), max(figures)
+    top, bottom = CHART
+    span = max(warmest - coldest, 4.0)  # so that a flat week looks flat
+
+    def height(celsius: float) -> float:
+        return top + 24 + (warmest - celsius) / span * (bottom - top - 24)
+
+    for colour, offset, values in (
+        (canvas.theme.high, -18, [day.high for day in days]),
+        (canvas.theme.low, 18, [day.low for day in days]),
+    ):
+        known = [(x, value) for x, value in zip(middles, values, strict=True) if value is not None]
+        canvas.curve([(x, height(value)) for x, value in known], colour)
+        for x, value in known:
+            canvas.write(x, height(value) + offset, say_degrees(value, units, sign=False), 18, canvas.theme.text)
+
+
+def _draw_foot(canvas: Canvas, width: float, weather: Weather, age: float, language: Language) -> None:
+    text = weather.credit
+    if age >= 3600:
+        text += f"（{say_age(age, language)}前）" if language == "zh" else f" ({say_age(age, language)} ago)"
+    text, size = canvas.fit(text, width - 2 * EDGE, (14, 12))
+    canvas.write(width / 2, HEIGHT - 22, text, size, canvas.theme.muted)
+
+
+def _shorten(text: str, kept: int) -> str:
+    """The beginning and the end of a path say most."""
+    if kept >= len(text):
+        return text
+    head = kept // 2
+    return f"{text[:head]}…{text[len(text) - (kept - head) :]}"
+
+
+def _width(text: str, size: int) -> float:
+    return _font(size).getlength(text) / SCALE
+
+
+@cache
+def _font(size: int) -> ImageFont.FreeTypeFont:
+    return ImageFont.truetype(sans_path(), size * SCALE)

@@ -1,0 +1,236 @@
+"""QWeather (和风天气), version 1 by coordinates, at the operator's own host (`shared/sources/facts.md` 1.6).
+
+Traps it answers for: latitude comes first in the path, with two decimals at most; humidity and probability are
+fractions; the present weather has no time of its own; errors are problem+json, and an account that goes on after a 401
+or 403 may be frozen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+from typing import Any
+
+from pydantic import AwareDatetime, ConfigDict
+from pydantic.alias_generators import to_camel
+
+from bot.domain.ports import WebResponse
+from tools.get_weather.asking import (
+    DAYS,
+    FOR_GOOD,
+    Fetched,
+    Question,
+    SourceFailed,
+    W,
+    Wire,
+    localise,
+    read,
+    said,
+    tidy,
+)
+from tools.get_weather.conditions import read_chinese, read_english
+from tools.get_weather.weather import Alert, Day, Hour, Now, Weather
+
+NAME = "和风天气 QWeather"
+CREDIT = "天气数据：和风天气 https://www.qweather.com"
+HOURS = 24
+REFUSED = frozenset({401, 402, 403})  # also as the `code` of a 200: older answers are so
+
+
+class _Wire(Wire):
+    model_config = ConfigDict(alias_generator=to_camel, allow_inf_nan=False)
+
+
+class _Number(_Wire):
+    value: float
+
+
+class _Condition(_Wire):
+    text: str = ""
+
+
+class _Direction(_Wire):
+    degree: float | None = None
+
+
+class _Wind(_Wire):
+    direction: _Direction = _Direction()
+    speed: _Number | None = None
+
+
+class _Rain(_Wire):
+    amount: _Number | None = None
+    probability: float | None = None
+
+
+class _Current(_Wire):
+    condition: _Condition = _Condition()
+    temperature: _Number
+    feels_like: _Number | None = None
+    humidity: float | None = None
+    wind: _Wind = _Wind()
+
+
+class _HalfDay(_Wire):
+    condition: _Condition = _Condition()
+    precipitation: _Rain = _Rain()
+
+
+class _Day(_Wire):
+    forecast_start_time: AwareDatetime
+    temperature_max: _Number | None = None
+    temperature_min: _Number | None = None
+    daytime: _HalfDay = _HalfDay()
+    nighttime: _HalfDay = _HalfDay()
+
+
+class _Daily(_Wire):
+    days: list[_Day]
+
+
+class _Hour(_Wire):
+    forecast_time: AwareDatetime
+    condition: _Condition = _Condition()
+    temperature: _Number
+    precipitation: _Rain = _Rain()
+
+
+class _Hourly(_Wire):
+    hours: list[_Hour]
+
+
+class _Alert(_Wire):
+    headline: str
+    description: str | None = None
+    expire_time: dt.datetime | None = None
+
+
+class _Alerts(_Wire):
+    alerts: list[_Alert]
+
+
+async def fetch_weather(question: Question) -> Fetched:
+    """Now and the coming days, and the hours and warnings where they come too. Raises SourceFailed."""
+    async with asyncio.TaskGroup() as group:
+        now = group.create_task(_try(question, "weather/v1/current", _Current))
+        days = group.create_task(_try(question, "weather/v1/daily", _Daily, days=str(DAYS)))
+        hours = group.create_task(_try(question, "weather/v1/hourly", _Hourly, hours=str(HOURS)))
+        alerts = group.create_task(_try(question, "weatheralert/v1/current", _Alerts))
+    zone = question.place.zone
+    weather = Weather(
+        now=_read_now(_needed(now.result()), question.local_now),
+        days=tuple(_read_day(day, zone) for day in _needed(days.result()).days[:DAYS]),
+        hours=tuple(_read_hour(hour, zone) for hour in _hours(hours.result())),
+        alerts=_read_alerts(alerts.result(), zone),
+        zone=zone,
+        credit=CREDIT,
+        source=NAME,
+    )
+    return Fetched(weather)
+
+
+async def _try(question: Question, path: str, kind: type[W], **params: str) -> W | SourceFailed:
+    """One of the four answers; a failure is a value here, because not all four are needed."""
+    place = question.place
+    url = f"https://{question.keys.qweather_host}/{path}/{place.latitude:.2f}/{place.longitude:.2f}"
+    params |= {"lang": "zh", "localTime": "true"}
+    try:
+        headers = question.keys.qweather_headers(question.now)
+        response = await question.get(NAME, url, kind=kind, params=params, headers=headers)
+        if response.status in REFUSED or _code_of(response) in REFUSED:
+            raise SourceFailed(f"{NAME} answered {response.status}{said(response, _reason)}", rest=FOR_GOOD)
+        return read(NAME, kind, response, _reason)
+    except SourceFailed as error:
+        return error
+
+
+def _needed(outcome: W | SourceFailed) -> W:
+    if isinstance(outcome, SourceFailed):
+        raise outcome
+    return outcome
+
+
+def _read_now(wire: _Current, time: dt.datetime) -> Now:
+    return Now(
+        time=time,
+        code=_code(wire.condition),
+        text=_words(wire.condition),
+        temperature=wire.temperature.value,
+        feels_like=None if wire.feels_like is None else wire.feels_like.value,
+        humidity=_percent(wire.humidity),
+        wind_speed=None if wire.wind.speed is None else wire.wind.speed.value,
+        wind_from=wire.wind.direction.degree,
+    )
+
+
+def _read_day(wire: _Day, zone: str) -> Day:
+    """A day begins at local midnight, whatever the offset its time is written in; noon is surely inside it."""
+    by_day, by_night = wire.daytime, wire.nighttime
+    words = _words(by_day.condition), _words(by_night.condition)
+    chances = [half.precipitation.probability for half in (by_day, by_night)]
+    return Day(
+        date=localise(wire.forecast_start_time + dt.timedelta(hours=12), zone).date(),
+        code=_code(by_day.condition),
+        text="转".join(dict.fromkeys(filter(None, words))),
+        low=None if wire.temperature_min is None else wire.temperature_min.value,
+        high=None if wire.temperature_max is None else wire.temperature_max.value,
+        rain_chance=_percent(max((chance for chance in chances if chance is not None), default=None)),
+    )
+
+
+def _hours(outcome: _Hourly | SourceFailed) -> list[_Hour]:
+    return [] if isinstance(outcome, SourceFailed) else outcome.hours
+
+
+def _read_hour(wire: _Hour, zone: str) -> Hour:
+    return Hour(
+        time=localise(wire.forecast_time, zone),
+        temperature=wire.temperature.value,
+        code=_code(wire.condition),
+        text=_words(wire.condition),
+        rain_chance=_percent(wire.precipitation.probability),
+    )
+
+
+def _read_alerts(outcome: _Alerts | SourceFailed, zone: str) -> tuple[Alert, ...] | None:
+    if isinstance(outcome, SourceFailed):
+        return None
+    return tuple(
+        Alert(
+            tidy(alert.headline),
+            tidy(alert.description or "", 300),
+            _local(alert.expire_time, zone),
+        )
+        for alert in outcome.alerts
+    )
+
+
+def _code(condition: _Condition) -> int | None:
+    """Its own codes stand for finer words than WMO's; the words say enough, in whichever language they come."""
+    code = read_chinese(condition.text)
+    return read_english(condition.text) if code is None else code
+
+
+def _words(condition: _Condition) -> str:
+    return tidy(condition.text, 20) if read_chinese(condition.text) is not None else ""
+
+
+def _percent(fraction: float | None) -> float | None:
+    return None if fraction is None else fraction * 100
+
+
+def _local(time: dt.datetime | None, zone: str) -> dt.datetime | None:
+    """A time without an offset is the place's already."""
+    return time if time is None or time.tzinfo is None else localise(time, zone)
+
+
+def _code_of(response: WebResponse) -> int:
+    """The `code` of a body of the older shape, 0 where there is none."""
+    try:
+        return int(response.json()["code"])
+    except (ValueError, TypeError, LookupError):
+        return 0
+
+
+def _reason(body: Any) -> str:
+    return f"code {body['code']}" if "code" in body else str(body["error"]["title"])
