@@ -2,18 +2,53 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
-from typing import assert_never
+from typing import Literal, TypeAlias, assert_never
 
-from tools.get_game_version.rows import Form
+from tools.get_game_version.names import fold
+
+Form: TypeAlias = Literal["", "league", "counter_strike", "dotted"]
 
 VERSION = re.compile(r"[\w.+-]{1,40}", re.ASCII)
+RESOURCES = re.compile(r"(\d\d)-(\d\d)-(\d\d)-\d\d-")  # Arknights: 26-11-05-12-30-11-a1b2c3
+# What a number behind which this stands counts: money, people, times, sizes, hours of the day.
+COUNTED = (
+    r"[%折倍$¥€£元点时万亿]|周年|小时|分钟|名玩家|[xkmGMK]b?\b|millions?|billions?|thousand|stars?|players?|copies|hours?|days?"
+    r"|years?|usd|eur|rmb|cny|gbp|[ap]m\b|维护|开服|停服"
+)
+TITLED = re.compile(
+    rf"(?<![\w.$¥€£])(v\.?\s?)?(\d+\.\d+(?:\.\d+){{0,3}}[a-h]?)(?![a-z\d]|\.\d|\s*(?:{COUNTED}))",
+    re.IGNORECASE | re.ASCII,
+)
+KEYWORD = r"(?:versions?|ver|patch(?:es)?|updates?|hotfix(?:es)?|builds?|releases?|版本|更新|补丁|修复)"
+ABOUT_A_VERSION = re.compile(KEYWORD, re.IGNORECASE)
+BEFORE = re.compile(rf"{KEYWORD}(?:\s*notes?|号|公告|日志|内容|说明)?[\s#:：.\-–—(（\[【《「]*$", re.IGNORECASE)
+BEHIND = re.compile(rf"[\s)）\]】》」:：\-–—]*{KEYWORD}", re.IGNORECASE)
+NAMELESS = re.compile(
+    r"(?:^|[^a-z\d\s]|\b(?:the|our|new))\s*$", re.IGNORECASE
+)  # no other product's name: Proton 8.0 update
+NOT_YET = re.compile(
+    r"preview|delay|postpone|roadmap|coming|soon|teaser|sneak peek|planned|next week|tomorrow"
+    r"|前瞻|预告|预览|展望|延期|推迟|跳票|即将|爆料|计划",
+    re.IGNORECASE,
+)
+NEAR = dt.timedelta(days=7)
+NEAR_IN_FULL = dt.timedelta(days=31)  # for a day with its year: 22.11.26
 
 
 def read_version(raw: object) -> str | None:
     """A version as it was found; None for what cannot be one, which a source's error text is."""
     text = str(raw) if isinstance(raw, str | int) and not isinstance(raw, bool) else ""
     return text if VERSION.fullmatch(text) and any(char.isdigit() for char in text) else None
+
+
+def match_version(raw: object, match: str) -> str | None:
+    """The version that the first group of `match` finds in what was found; without `match`, all of it."""
+    if not match:
+        return read_version(raw)
+    found = re.search(match, raw[:1000]) if isinstance(raw, str) else None
+    return read_version(found[1]) if found else None
 
 
 def say_version(raw: str, form: Form) -> str:
@@ -30,5 +65,83 @@ def say_version(raw: str, form: Form) -> str:
             # PatchVersion without its dots, of one, two, one and one digit: 14035 is 1.40.3.5.
             parts = re.fullmatch(r"(\d)(\d\d)(\d)(\d)", raw)
             return ".".join(parts.groups()) if parts else raw
+        case "dotted":
+            # Each digit is a part: 1458 is 1.4.5.8. A five-digit one could be split in two ways.
+            return ".".join(raw) if re.fullmatch(r"\d{3,4}", raw) else raw
         case _:
             assert_never(form)
+
+
+def split_build(raw: str) -> tuple[str, str]:
+    """A Battle.net version and the build behind it: 12.0.7.61234 is 12.0.7, build 61234."""
+    found = re.fullmatch(r"(\d+\.\d+(?:\.\d+)*)\.(\d{4,})", raw)
+    return (found[1], found[2]) if found else (raw, "")
+
+
+def version_in(text: str, day: dt.date, *, said_to_be_one: bool, names: frozenset[str] = frozenset()) -> str:
+    """The version in a title of that day, empty if there is none that is surely one.
+
+    A date or a price is none, nor what is only announced, nor a number beside which stands neither a word for a version
+    nor the game's name (`names`, folded).
+
+    Without `said_to_be_one` (the vendor tagged it as patch notes) the text must speak of a version at all.
+    """
+    if NOT_YET.search(text) or not (said_to_be_one or ABOUT_A_VERSION.search(text)):
+        return ""
+    found = (found for found in TITLED.finditer(text) if _is_named(found, names) and not _is_date(found[2], day))
+    return next((one[2] for one in found), "")
+
+
+def _is_named(found: re.Match[str], names: frozenset[str]) -> bool:
+    """Whether the number is called a version: by a v, at the start, or by what stands beside it."""
+    before = found.string[: found.start()]
+    if found[1] or not fold(before) or BEFORE.search(before):
+        return True
+    if any(len(name) > 2 and fold(before).endswith(name) for name in names):
+        return True
+    return bool(NAMELESS.search(before) and BEHIND.match(found.string, found.end()))
+
+
+def _is_date(number: str, day: dt.date) -> bool:
+    parts = [int(part) for part in re.findall(r"\d+", number)]
+    if (
+        any(1990 <= part < 2100 for part in (parts[0], parts[-1]))
+        and sum(part <= 31 for part in parts) == len(parts) - 1
+    ):
+        return True
+    match parts:
+        case one, other:
+            return _is_near(day.year, one, other, day, NEAR) or _is_near(day.year, other, one, day, NEAR)
+        case one, two, three:
+            orders = (one, two, three), (three, one, two), (three, two, one)
+            return any(_is_near(2000 + year, month, date, day, NEAR_IN_FULL) for year, month, date in orders)
+        case _:
+            return False
+
+
+def _is_near(year: int, month: int, day_of_month: int, day: dt.date, near: dt.timedelta) -> bool:
+    try:
+        return abs(dt.date(year, month, day_of_month) - day) <= near
+    except ValueError:
+        return False
+
+
+def read_day(raw: object) -> dt.date | None:
+    """A day from ISO text, seconds since 1970 (in UTC) or a resource version; None for anything else."""
+    try:
+        match raw:
+            case bool():
+                return None
+            case str():
+                found = RESOURCES.match(raw)
+                return dt.date(2000 + int(found[1]), int(found[2]), int(found[3])) if found else _iso(raw)
+            case int() | float():
+                return dt.datetime.fromtimestamp(raw, dt.UTC).date()
+            case _:
+                return None
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _iso(text: str) -> dt.date:
+    return dt.datetime.fromisoformat(text).date()

@@ -1,90 +1,225 @@
-"""The table of games, and how a game is found in it by the name somebody types."""
+"""The rows of the table of games: what a row may say, and reading them from TOML (`docs/games.md` has each field)."""
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
-import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import ClassVar, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias, assert_never
 
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-Kind: TypeAlias = Literal["json", "hoyoplay", "steam_news"]
-Form: TypeAlias = Literal["", "league", "counter_strike"]
+from bot.domain.errors import Problem
+from tools.get_game_version.forms import Form
+from tools.get_game_version.names import fold
+from tools.get_game_version.paths import pick
 
-CLOSE = 0.86  # of difflib's ratio: one slip in seven letters
+SETTING = "GAMES_FILE"
+MEND = "Correct it as docs/games.md says; until then it is left out"
 
-CHATTER = re.compile(r"(?:的?(?:最新|当前|现在)?的?版本号?|的?最新版|(?:latest)?version)$")
+
+def _check_path(path: str) -> str:
+    pick(None, path)
+    return path
+
+
+def _check_match(match: str) -> str:
+    try:
+        groups = re.compile(match).groups
+    except re.error as error:
+        raise ValueError(f"is not a regular expression ({error})") from None
+    if match and groups != 1:
+        raise ValueError("must have exactly one group (...), around the version")
+    return match
+
+
+def _check_name(name: str) -> str:
+    if not fold(name):
+        raise ValueError("must have a letter")
+    return name
+
+
+Url = Annotated[str, Field(pattern=r"^https://[A-Za-z0-9.-]+/\S*$", max_length=500)]
+JsonPath = Annotated[str, AfterValidator(_check_path)]
+Match = Annotated[str, AfterValidator(_check_match)]
+Name = Annotated[str, Field(min_length=1, max_length=80), AfterValidator(_check_name)]
+Words = Annotated[str, Field(max_length=80)]
+AppId = Annotated[int, Field(gt=0)]
+STRICT: ConfigDict = ConfigDict(extra="forbid")  # a misspelt field is an error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """One question to one place; the fields are explained in `games.toml`."""
+class Json:
+    """A url that answers JSON; paths lead to the version and its day."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")  # a misspelt field is an error
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
-    kind: Kind
-    ref: str
-    channel: str
-    pick: str = ""
-    date: str = ""
+    kind: Literal["json"] = "json"
+    url: Url
+    pick: JsonPath
+    date: JsonPath = ""
+    match: Match = ""
     form: Form = ""
-    note: str = ""
+    optional: bool = False
+    channel: Words = ""
+    note: Words = ""
+    note_en: Words = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bpsv:
+    """A product of Battle.net."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    kind: Literal["bpsv"] = "bpsv"
+    product: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")]
+    region: Annotated[str, Field(pattern=r"^[a-z]{2}$")] = "us"
+    channel: Words = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoYoPlay:
+    """A game of the HoYoPlay launcher, by its id there."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    kind: Literal["hoyoplay"] = "hoyoplay"
+    game: Annotated[str, Field(pattern=r"^[A-Za-z0-9]{8,12}$")]
+    region: Literal["cn", "global"] = "cn"
+    channel: Words = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steam:
+    """A game on Steam: its patch notes and its public build."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    kind: Literal["steam"] = "steam"
+    app: AppId
+    channel: Words = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitHub:
+    """The latest release of a repository."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    kind: Literal["github"] = "github"
+    repo: Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")]
+    match: Match = ""
+    channel: Words = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppStore:
+    """An app in Apple's store of a country: by its id, or the one that is called exactly like the game."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    kind: Literal["appstore"] = "appstore"
+    app: Annotated[int, Field(ge=0)] = 0
+    search: Words = ""
+    country: Annotated[str, Field(pattern=r"^[a-z]{2}$")] = "cn"
+    channel: Words = ""
+
+    def __post_init__(self) -> None:
+        if bool(self.app) == bool(self.search):
+            raise ValueError("needs either app (its id) or search (its name)")
+
+
+Source: TypeAlias = Json | Bpsv | HoYoPlay | Steam | GitHub | AppStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Game:
     """A row: the names of a game and where its versions are told."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
-    key: str
-    zh: str
-    en: str
-    sources: tuple[Source, ...]
-    aliases: tuple[str, ...] = ()
+    key: Name
+    zh: Name
+    en: Name
+    sources: Annotated[tuple[Annotated[Source, Field(discriminator="kind")], ...], Field(min_length=1, max_length=12)]
+    aliases: tuple[Name, ...] = ()
 
     @property
-    def title(self) -> str:
-        return f"{self.zh} / {self.en}"
+    def called(self) -> tuple[str, ...]:
+        """All it is called, as the row writes it."""
+        return self.key, self.zh, self.en, *self.aliases
 
     @property
     def names(self) -> frozenset[str]:
         """All it is called, folded."""
-        return frozenset(map(fold, (self.key, self.zh, self.en, *self.aliases)))
+        return frozenset(map(fold, self.called))
+
+
+GAME = TypeAdapter(Game)
+
+
+def channel_of(source: Source) -> str:
+    """What the answer calls a source. Sources of one channel are alternatives, asked in their order."""
+    if source.channel:
+        return source.channel
+    match source:
+        case Json() | Bpsv():
+            return "正式版"
+        case HoYoPlay(region=region):
+            return "国服" if region == "cn" else "国际服"
+        case Steam():
+            return "Steam"
+        case GitHub():
+            return "GitHub"
+        case AppStore(country=country):
+            return "iOS 国区" if country == "cn" else f"iOS {country.upper()}"
+        case _:
+            assert_never(source)
+
+
+def channels_of(game: Game) -> dict[str, list[Source]]:
+    """The sources by channel, both in the order of the row."""
+    channels: dict[str, list[Source]] = {}
+    for source in game.sources:
+        channels.setdefault(channel_of(source), []).append(source)
+    return channels
 
 
 @cache
 def known_games() -> tuple[Game, ...]:
-    """The table, read once: it belongs to the program and does not change while that runs."""
+    """The built-in rows, read once: they belong to the program and do not change while that runs."""
     text = files(__package__).joinpath("games.toml").read_text("utf-8")
     return TypeAdapter(tuple[Game, ...]).validate_python(tomllib.loads(text)["game"])
 
 
-def find_game(name: str, games: tuple[Game, ...]) -> Game | None:
-    """The game of this name, of this beginning of a name, or of nearly this name; None if there is not exactly one."""
-    wanted = fold(name)
-    exact = [game for game in games if wanted in game.names]
-    begun = [game for game in games if any(known.startswith(wanted) for known in game.names)]
-    close = [game for game in games if any(_is_close(wanted, known) for known in game.names)]
-    for found in (exact, begun if len(wanted) >= 2 else [], close):
-        if found:
-            return found[0] if len(found) == 1 else None
-    return None
+def read_rows(text: str, *, file: str) -> tuple[tuple[Game, ...], tuple[Problem, ...]]:
+    """The good rows of an operator's file, and a problem for each other one. Raises tomllib.TOMLDecodeError."""
+    data = tomllib.loads(text)
+    rows = data.pop("game", [])
+    problems = [Problem(SETTING, f"{file} has {name}, which is no [[game]]", MEND) for name in data]
+    if not isinstance(rows, list):
+        return (), (*problems, Problem(SETTING, f"{file} has a [game]: each stands under [[game]]", MEND))
+    games: dict[str, Game] = {}
+    for number, row in enumerate(rows, 1):
+        key = row.get("key") if isinstance(row, dict) else None
+        place = f"{file} row {number}" + (f" ({key[:40]})" if isinstance(key, str) and key else "")
+        try:
+            game = GAME.validate_python(row)
+        except ValidationError as error:
+            problems.append(Problem(SETTING, f"{place}: {'; '.join(_complaints(error))}", MEND))
+            continue
+        if game.key in games:
+            problems.append(Problem(SETTING, f"{place}: an earlier row has the same key", MEND))
+        games.setdefault(game.key, game)
+    return tuple(games.values()), tuple(problems)
 
 
-def fold(name: str) -> str:
-    """A name as it compares: no case, spaces, punctuation or width, and without the word "version" behind it."""
-    spread = unicodedata.normalize("NFKC", name).casefold()
-    bare = "".join(char for char in spread if char.isalnum())
-    return CHATTER.sub("", bare) or bare
-
-
-def _is_close(wanted: str, known: str) -> bool:
-    """A slip of the finger, but never in a number: Persona 3 is not Persona 5."""
-    same_numbers = re.findall(r"\d+", wanted) == re.findall(r"\d+", known)
-    return same_numbers and difflib.SequenceMatcher(None, wanted, known).ratio() >= CLOSE
+def _complaints(error: ValidationError) -> Iterator[str]:
+    """Each wrong field with its place, as `sources.1.json.pick: ...`."""
+    for detail in error.errors(include_url=False, include_input=False)[:5]:
+        place = ".".join(str(part) for part in detail["loc"])
+        yield f"{place}: {detail['msg']}" if place else detail["msg"]

@@ -1,154 +1,194 @@
-"""The kinds of sources: how each is asked and how its answer is read.
-
-Every kind is a pair: the url a row asks, and a pure reader from the answer to releases. A reader raises
-`Unreadable` when the answer holds no version, an error inside a 200 included; nothing is ever guessed.
-"""
+"""The kinds of sources: what each is asked, and how its answer is read. Readers are pure; nothing is ever guessed."""
 
 from __future__ import annotations
 
-import datetime as dt
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, assert_never
 from urllib.parse import urlsplit
 
 from bot.domain.errors import ToolFailed
 from bot.domain.ports import Web, WebResponse
-from tools.get_game_version.forms import read_version, say_version
+from tools.get_game_version import appstore, steam
+from tools.get_game_version.forms import match_version, read_day, read_version, say_version, split_build
 from tools.get_game_version.paths import pick
-from tools.get_game_version.rows import Kind, Source
+from tools.get_game_version.releases import Release, Unreadable, ask, link, rows, tidy
+from tools.get_game_version.rows import AppStore, Bpsv, GitHub, HoYoPlay, Json, Source, Steam, channel_of
 
 FRESH = 1800.0
-STEAM_NEWS = (
-    "https://api.steampowered.com/ISteamNews/GetNewsForApp/v2/?appid={appid}&count=5&maxlength=300&tags=patchnotes"
+GITHUB_FRESH = 3600.0  # 60 requests an hour and address, a 304 counts too
+
+# The second address of Battle.net speaks plain http on a port of its own; some networks let only one of them through.
+BATTLE_NET = (
+    "https://us.version.battle.net/v2/products/{product}/versions",
+    "http://us.patch.battle.net:1119/{product}/versions",
 )
-
-WEB_ADDRESS = re.compile(r"https://[\w./%?=&#:+-]{1,200}", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
-    """What one source says of one channel. `version` is empty where only an announcement is known, by its `title`."""
-
-    channel: str
-    source: str
-    version: str = ""
-    released: dt.date | None = None
-    title: str = ""
-    note: str = ""
+HOYOPLAY = {
+    "cn": "https://hyp-api.mihoyo.com/hyp/hyp-connect/api/{call}?launcher_id=jGHBHlcOq1&game_ids[]={game}",
+    "global": "https://sg-hyp-api.hoyoverse.com/hyp/hyp-connect/api/{call}?launcher_id=VYTpXlbWo8&game_ids[]={game}",
+}
+# Branches first: the packages of Genshin stopped at 5.5.0.
+HOYOPLAY_CALLS = ("getGameBranches", "getGamePackages")
+Reader = Callable[[str, WebResponse], tuple[Release, ...]]
+GITHUB = ("https://api.github.com/repos/{repo}/releases/latest", "https://api.github.com/repos/{repo}/tags")
 
 
-class Unreadable(ValueError):
-    """An answer that holds no version; the text says what it holds instead."""
+async def ask_source(source: Source, web: Web, *, names: frozenset[str] = frozenset()) -> tuple[Release, ...]:
+    """What a source says, one release for each channel; nothing only where the row calls it optional.
+
+    `names` are the game's, folded: a store's answer about another game is an error. Raises ToolFailed.
+    """
+    match source:
+        case Json():
+            return await ask(web, source.url, lambda got: read_json(source, got.json()), fresh=FRESH) or ()
+        case Bpsv():
+            return await _first(web, source, lambda url, got: read_bpsv(source, got.body, url))
+        case HoYoPlay():
+            return await _first(web, source, lambda url, got: read_hoyoplay(source, got.json(), url))
+        case Steam():
+            return await steam.ask_steam(source.app, web, channel=channel_of(source), names=names)
+        case GitHub():
+            return await _ask_github(source, web)
+        case AppStore():
+            return await appstore.ask_appstore(source, web, names=names)
+        case _:
+            assert_never(source)
 
 
-Reader = Callable[[Source, Any], tuple[Release, ...]]
+def urls_of(source: Source) -> tuple[str, ...]:
+    """What a source is asked; its first url is asked always."""
+    match source:
+        case Json():
+            return (source.url,)
+        case Bpsv():
+            return tuple(url.format(product=source.product) for url in BATTLE_NET)
+        case HoYoPlay():
+            return tuple(HOYOPLAY[source.region].format(call=call, game=source.game) for call in HOYOPLAY_CALLS)
+        case Steam():
+            return steam.NEWS.format(app=source.app), steam.INFO.format(app=source.app)
+        case GitHub():
+            return tuple(url.format(repo=source.repo) for url in GITHUB)
+        case AppStore():
+            return (appstore.url_of(source),)
+        case _:
+            assert_never(source)
 
 
-async def ask_source(source: Source, web: Web) -> tuple[Release, ...]:
-    """Ask one source; what it says, one release for each channel. Raises ToolFailed."""
-    url_of, read = KINDS[source.kind]
-    response = await web.get(url_of(source), fresh=FRESH, keep=lambda response: _reads(read, source, response))
-    host = host_of(source)
-    if response.status != 200:
-        raise ToolFailed(f"{host} answered {response.status}")
-    try:
-        return read(source, response.json())
-    except ValueError as error:  # Unreadable, or no JSON at all
-        reason = str(error) if isinstance(error, Unreadable) else "no JSON"
-        raise ToolFailed(f"{host} sent an answer that cannot be read ({reason})") from error
+def hosts_of(source: Source) -> tuple[str, ...]:
+    """Whom a source asks."""
+    return tuple(dict.fromkeys(urlsplit(url).hostname or "" for url in urls_of(source)))
 
 
 def host_of(source: Source) -> str:
-    """Whom a source asks."""
-    url_of, _ = KINDS[source.kind]
-    return urlsplit(url_of(source)).hostname or ""
+    """Whom a source asks first."""
+    return hosts_of(source)[0]
 
 
-def read_json(source: Source, data: Any) -> tuple[Release, ...]:
+def fresh_for(source: Source) -> float:
+    """For how many seconds what a source said is not asked again."""
+    return GITHUB_FRESH if isinstance(source, GitHub) else FRESH
+
+
+async def _first(web: Web, source: Source, read: Reader) -> tuple[Release, ...]:
+    """What the first of a source's urls says that can be read. Raises ToolFailed with the troubles of all."""
+    troubles: list[str] = []
+    for url in urls_of(source):
+        try:
+            return await ask(web, url, partial(read, url), fresh=FRESH) or ()
+        except ToolFailed as error:
+            troubles.append(str(error))
+    raise ToolFailed("; ".join(dict.fromkeys(troubles)))
+
+
+async def _ask_github(source: GitHub, web: Web) -> tuple[Release, ...]:
+    """The latest release; the newest tag of a repository that has no releases."""
+    latest, tags = urls_of(source)
+    found = await ask(web, latest, lambda got: read_release(source, got.json()), fresh=GITHUB_FRESH, absent=404)
+    return found or await ask(web, tags, lambda got: read_tags(source, got.json()), fresh=GITHUB_FRESH) or ()
+
+
+def read_json(source: Json, data: Any) -> tuple[Release, ...]:
     """`pick` leads to the version and `date` to its day."""
-    raw = read_version(pick(data, source.pick))
+    found = pick(data, source.pick)
+    raw = match_version(found, source.match)
     if raw is None:
+        if source.optional and isinstance(data, dict | list) and found is None:
+            return ()
         raise Unreadable(f"no version at {source.pick}")
     version = say_version(raw, source.form)
-    day = read_day(pick(data, source.date.replace("{version}", raw))) if source.date else None
-    note = "，".join(part for part in (f"数据版本 {raw}" if version != raw else "", source.note) if part)
-    return (Release(channel=source.channel, source=source.ref, version=version, released=day, note=note),)
+    return (
+        Release(
+            channel=channel_of(source),
+            source=source.url,
+            version=version,
+            raw=raw if version != raw else "",
+            released=read_day(pick(data, source.date.replace("{version}", raw))) if source.date else None,
+            note=source.note,
+            note_en=source.note_en or source.note,
+        ),
+    )
 
 
-def read_hoyoplay(source: Source, data: Any) -> tuple[Release, ...]:
-    """The branches of a HoYoPlay launcher: what is played now, and what can be downloaded beforehand.
+def read_bpsv(source: Bpsv, body: bytes, url: str) -> tuple[Release, ...]:
+    """Rows of fields between bars, told by the first one; the order of the fields changes, so they go by name."""
+    lines = [line for line in body.decode("utf-8", "replace").splitlines() if line.strip() and line[:2] != "##"]
+    header = [field.partition("!")[0].casefold() for field in lines[0].split("|")] if lines else []
+    if not {"region", "versionsname"} <= set(header):
+        raise Unreadable(f"no table of versions: {tidy(lines[0])[:60]}" if lines else "nothing")
+    table = [dict(zip(header, line.split("|"), strict=False)) for line in lines[1:]]
+    row = next((row for row in table if row.get("region") == source.region), {})
+    raw = read_version(row.get("versionsname"))
+    if raw is None:
+        raise Unreadable(f"no version of {source.product} in {source.region}")
+    version, build = split_build(raw)
+    return (Release(channel=channel_of(source), source=url, version=version, build=build),)
+
+
+def read_hoyoplay(source: HoYoPlay, data: Any, url: str) -> tuple[Release, ...]:
+    """The branches or packages of a launcher: what is played now, and what can be downloaded beforehand.
 
     The row is found by the game's id: without one asked for, or with one unknown, rows of other games come too.
     """
     if pick(data, "retcode") != 0:
         raise Unreadable(f"error: {tidy(pick(data, 'message'))}")
-    row = next((row for row in _list(pick(data, "data.game_branches")) if pick(row, "game.id") == source.pick), None)
-    version, coming = read_version(pick(row, "main.tag")), read_version(pick(row, "pre_download.tag"))
+    games = rows(pick(data, "data.game_branches")) + rows(pick(data, "data.game_packages"))
+    row = next((row for row in games if pick(row, "game.id") == source.game), None)
+    version, coming = (_hoyoplay_version(pick(row, branch)) for branch in ("main", "pre_download"))
     if version is None:
-        raise Unreadable(f"no version of game {source.pick}")
-    now = Release(channel=source.channel, source=source.ref, version=version, note=source.note)
+        raise Unreadable(f"no version of game {source.game}")
+    now = Release(channel=channel_of(source), source=url, version=version)
     if coming is None:
         return (now,)
-    return (now, Release(channel=f"{source.channel}预下载", source=source.ref, version=coming, note=source.note))
+    return (now, Release(channel=channel_of(source), source=url, version=coming, coming=True))
 
 
-def read_steam_news(source: Source, data: Any) -> tuple[Release, ...]:
-    """The newest patch note of a Steam game: a title and a day, and a version only if the title has one."""
-    items = _list(pick(data, "appnews.newsitems"))
-    dated = [item for item in items if isinstance(pick(item, "date"), int) and tidy(pick(item, "title"))]
-    if not dated:
-        raise Unreadable("no patch notes")
-    newest = max(dated, key=lambda item: int(pick(item, "date")))
-    title, url = tidy(pick(newest, "title")), str(pick(newest, "url"))
-    found = re.search(r"(?<![\d.])v?(\d+\.\d+(?:\.\d+){0,3}[a-z]?)(?![\d.])", title)
+def read_release(source: GitHub, data: Any) -> tuple[Release, ...]:
+    """GitHub's latest release, without the v before its number."""
+    version = _tag(source, pick(data, "tag_name"))
+    if version is None:
+        raise Unreadable(f"no version in {tidy(pick(data, 'tag_name'))[:40] or tidy(pick(data, 'message'))}")
     return (
         Release(
-            channel=source.channel,
-            source=url if WEB_ADDRESS.fullmatch(url) else f"https://store.steampowered.com/news/app/{source.ref}",
-            version=found[1] if found else "",
-            released=read_day(pick(newest, "date")),
-            title=title,
-            note=source.note,
+            channel=channel_of(source),
+            source=link(pick(data, "html_url"), f"https://github.com/{source.repo}/releases"),
+            version=version,
+            released=read_day(pick(data, "published_at")),
         ),
     )
 
 
-def read_day(raw: object) -> dt.date | None:
-    """A day from ISO text or seconds since 1970 (in UTC); None for anything else."""
-    try:
-        match raw:
-            case bool():
-                return None
-            case str():
-                return dt.datetime.fromisoformat(raw).date()
-            case int() | float():
-                return dt.datetime.fromtimestamp(raw, dt.UTC).date()
-            case _:
-                return None
-    except (ValueError, OverflowError, OSError):
-        return None
+def read_tags(source: GitHub, data: Any) -> tuple[Release, ...]:
+    """The first tag that names a version, which GitHub lists newest first."""
+    version = next(filter(None, (_tag(source, pick(row, "name")) for row in rows(data))), None)
+    if version is None:
+        raise Unreadable("no tag with a version")
+    return (Release(channel=channel_of(source), source=f"https://github.com/{source.repo}/tags", version=version),)
 
 
-def tidy(text: object) -> str:
-    """A vendor's words as one short line: they go to a model."""
-    return " ".join("".join(char if char.isprintable() else " " for char in str(text or "")).split())[:120]
+def _hoyoplay_version(branch: Any) -> str | None:
+    return read_version(pick(branch, "tag")) or read_version(pick(branch, "major.version"))
 
 
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _reads(read: Reader, source: Source, response: WebResponse) -> bool:
-    try:
-        return bool(read(source, response.json()))
-    except ValueError:
-        return False
-
-
-KINDS: Mapping[Kind, tuple[Callable[[Source], str], Reader]] = {
-    "json": (lambda source: source.ref, read_json),
-    "hoyoplay": (lambda source: source.ref, read_hoyoplay),
-    "steam_news": (lambda source: STEAM_NEWS.format(appid=source.ref), read_steam_news),
-}
+def _tag(source: GitHub, name: object) -> str | None:
+    version = match_version(name, source.match)
+    return version[1:] if version and version[0] in "vV" and version[1:2].isdigit() else version

@@ -4,66 +4,78 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.domain.errors import ToolFailed
+from bot.domain.errors import InvalidArguments, ToolFailed
 from bot.domain.ports import Web
 from bot.domain.tool import ToolContext, tool
-from tools.get_game_version.rows import Game, Source, find_game, known_games
-from tools.get_game_version.sources import Release, ask_source, host_of
+from tools.get_game_version.games import Games, Missed
+from tools.get_game_version.names import fold, language_of
+from tools.get_game_version.releases import tidy
+from tools.get_game_version.report import Answer, report_missed, report_silence, report_versions
+from tools.get_game_version.resolver import Found, resolve
+from tools.get_game_version.rows import Json, Source, channels_of
+from tools.get_game_version.sources import ask_source, fresh_for, hosts_of
+
+CHANNEL_SECONDS = 20.0
+LONGEST = 80
 
 
-@tool(needs=(Web,), timeout=30)
-async def get_game_version(context: ToolContext, game: str) -> str:
+@tool(needs=(Web, Games), timeout=45, side_effects="read", idempotent=True)
+async def get_game_version(context: ToolContext, game: str, name_en: str = "") -> str:
     """Look up the latest version of a game: its number, channel, date and where that is from.
 
     Use it whenever somebody asks which version of a game is the newest; never answer such a question from memory.
 
     Args:
-        game: The game's name in Chinese or English, or what players call it: "原神", "Minecraft", "LoL", "CS2".
+        game: The game's name as the user wrote it, in Chinese or English, or what players call it: "原神", "LoL".
+        name_en: The game's official English name, if you know it and `game` is not that already: "Elden Ring".
     """
-    games = known_games()
-    found = find_game(game, games)
-    if found is None:
-        known = "；".join(row.title for row in games)
-        raise ToolFailed(
-            f"不认识“{game.strip()[:60]}”这个游戏。现在能查的有：{known}。"
-            "要查的是其中之一就换它的名字再查；不是就如实告诉用户查不到，不要编造版本号。"
-        )
-    return await _ask_all(found, context.port(Web))
+    games, web = context.port(Games), context.port(Web)
+    name, english = tidy(game)[:LONGEST], tidy(name_en)[:LONGEST]
+    if not fold(name):
+        raise InvalidArguments("game: must be the name of a game", fields=("game: must be the name of a game",))
+    language = language_of(name)
+    found = await resolve(name, english, games, web)
+    if isinstance(found, Missed):
+        raise ToolFailed(report_missed(name, found, language))
+    answers = await ask_all(found, games, web)
+    if not any(answer.releases for answer in answers):
+        hosts = tuple(dict.fromkeys(host for source in found.game.sources for host in hosts_of(source)))
+        raise ToolFailed(report_silence(found, answers, hosts, language))
+    return report_versions(found, answers, language)
 
 
-async def _ask_all(game: Game, web: Web) -> str:
-    """Every channel that answers, in the table's order; what failed as a note. Raises ToolFailed if nothing answers."""
+async def ask_all(found: Found, games: Games, web: Web) -> tuple[Answer, ...]:
+    """Every channel of the game, side by side, in the order of its row."""
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(_ask(source, web)) for source in game.sources]
-    answers = [task.result() for task in tasks]
-    releases = [release for answer in answers if not isinstance(answer, ToolFailed) for release in answer]
-    failures = [
-        f"{source.channel}（{answer}）"
-        for source, answer in zip(game.sources, answers, strict=True)
-        if isinstance(answer, ToolFailed)
-    ]
-    if not releases:
-        hosts = "、".join(dict.fromkeys(map(host_of, game.sources)))
-        raise ToolFailed(
-            f"{game.title} 现在查不到版本，问过 {hosts}：{'；'.join(failures)}。"
-            "请如实告诉用户暂时查不到，不要编造版本号。"
-        )
-    lines = [game.title, *map(say_release, releases)]
-    if failures:
-        lines.append(f"没有查到：{'；'.join(failures)}")
-    return "\n".join(lines)
+        tasks = [
+            group.create_task(ask_channel(channel, sources, _guard(found), games, web))
+            for channel, sources in channels_of(found.game).items()
+        ]
+    return tuple(task.result() for task in tasks)
 
 
-async def _ask(source: Source, web: Web) -> tuple[Release, ...] | ToolFailed:
+async def ask_channel(channel: str, sources: list[Source], names: frozenset[str], games: Games, web: Web) -> Answer:
+    """The first of a channel's sources that answers; where none does, what one of them said within a day."""
+    troubles: list[str] = []
     try:
-        return await ask_source(source, web)
-    except ToolFailed as error:
-        return error
+        async with asyncio.timeout(CHANNEL_SECONDS):
+            for source in sources:
+                if kept := games.kept(source, younger=fresh_for(source)):
+                    return Answer(channel, kept.releases)
+                try:
+                    releases = await ask_source(source, web, names=names)
+                except ToolFailed as error:
+                    troubles.append(str(error))
+                    continue
+                games.keep(source, releases)
+                return Answer(channel, releases)
+    except TimeoutError:
+        troubles.append(f"took longer than {CHANNEL_SECONDS:g} s")
+    trouble = "" if all(isinstance(source, Json) and source.optional for source in sources) else "; ".join(troubles)
+    kept = max(filter(None, map(games.kept, sources)), key=lambda kept: kept.at, default=None)
+    return Answer(channel, kept.releases, games.age(kept), trouble) if kept else Answer(channel, trouble=trouble)
 
 
-def say_release(release: Release) -> str:
-    """One line: channel, version, date, what must be said beside it, and where it is from."""
-    title = f"《{release.title}》" if release.title else ""
-    day = f"（{release.released:%Y-%m-%d}）" if release.released else "（日期未知）"
-    beside = [part for part in (title if release.version else "", release.note) if part]
-    return "，".join((f"{release.channel}：{release.version or title}{day}", *beside, f"来源 {release.source}"))
+def _guard(found: Found) -> frozenset[str]:
+    """The names a store's answer must fit. What a store's own search found was judged there, in its language."""
+    return frozenset() if found.store else found.game.names

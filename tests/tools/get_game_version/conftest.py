@@ -1,63 +1,56 @@
-"""The sources' hosts on 127.0.0.1, the web that leads to them, and a way to call the tool."""
+"""The sources' hosts, the table, and a way to call the tool."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
-from adapters.fetching.client import FetchLimits, HttpxWeb
+from adapters.fetching.client import HttpxWeb
 from bot.domain.events import Conversation
 from bot.domain.ports import Web
 from bot.domain.run import Asker
 from bot.domain.tool import ToolContext
-from tests.adapters.fetching.replay import Replay, StoppedClock
-from tools.get_game_version import get_game_version
+from tests.adapters.fetching.replay import StoppedClock
+from tools.get_game_version import appstore, get_game_version, steam
+from tools.get_game_version.games import Games
 from tools.get_game_version.rows import known_games
-from tools.get_game_version.sources import host_of
+from tools.get_game_version.sources import hosts_of
 
 GetVersion = Callable[..., Awaitable[str]]
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[Replay]:
-    async with Replay() as server:
-        yield server
+def hosts() -> set[str]:
+    """The hosts of the table, of the searches, and of the examples in docs/games.md."""
+    return {
+        *(host for game in known_games() for source in game.sources for host in hosts_of(source)),
+        *(urlsplit(url).hostname or "" for url in (steam.SEARCH, appstore.SEARCH)),
+        "versions.example.net",
+    }
 
 
 @pytest.fixture
-def clock() -> StoppedClock:
-    return StoppedClock()
+def games(clock: StoppedClock) -> Games:
+    return Games(clock=clock)
 
 
 @pytest.fixture
-async def web(server: Replay, clock: StoppedClock) -> AsyncIterator[HttpxWeb]:
-    hosts = {host_of(source) for game in known_games() for source in game.sources}
-    web = HttpxWeb(
-        clock=clock,
-        user_agent="FrostAgent/test (+tests)",
-        base_urls=server.standing_in_for(*hosts),
-        limits=FetchLimits(request_seconds=1),
-    )
-    yield web
-    await web.aclose()
+def ask(web: HttpxWeb, games: Games) -> GetVersion:
+    """Calls the tool as the toolset does: with checked arguments and a context that has the ports."""
 
-
-@pytest.fixture
-def ask(web: HttpxWeb) -> GetVersion:
-    """Calls the tool as the toolset does: with checked arguments and a context that has the web."""
-    context = ToolContext(
-        run_id="run",
-        step=1,
-        call_id="call",
-        conversation=Conversation(10001, "group", 4242),
-        asker=Asker(7),
-        deadline=0,
-        ports={Web: web},
-    )
-
-    async def call(**arguments: Any) -> str:
+    async def call(table: Games = games, /, **arguments: Any) -> str:
+        context = ToolContext(
+            run_id="run",
+            step=1,
+            call_id="call",
+            conversation=Conversation(10001, "group", 4242),
+            asker=Asker(7),
+            deadline=0,
+            ports={Web: web, Games: table},
+        )
         answer = await get_game_version.run(context, get_game_version.check(arguments))
         assert isinstance(answer, str)
         return answer

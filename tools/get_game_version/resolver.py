@@ -1,0 +1,143 @@
+"""From a name to a game: the table first, then Steam's search, then Apple's; else what it may have been.
+
+A wrong game is worse than none: a store's offer is taken only if it alone is called so, give or take a slip.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.domain.errors import ToolFailed
+from bot.domain.ports import Web
+from tools.get_game_version.appstore import search_appstore
+from tools.get_game_version.games import Games, Missed
+from tools.get_game_version.lookup import Looked, Table
+from tools.get_game_version.names import ALIKE, HAN, closeness, fold, is_slip, same_numbers, words_of
+from tools.get_game_version.rows import AppStore, Game, Steam
+from tools.get_game_version.steam import Offer, search_steam
+
+SEARCH_SECONDS = 15.0
+SUGGESTED = 5
+
+# China's store hides titles that are not licensed there.
+CHINESE_STORES, OTHER_STORES = ("CN", "HK", "JP"), ("US", "JP")
+
+EXTRA = re.compile(
+    r"原声|音乐集|设定集|画集|试玩|测试服|服务器|皮肤|季票|通行证|扩展包|资料片|追加|礼包|升级包"
+    r"|soundtrack|\bost\b|\bdlc\b|\bpack\b|\bdemo\b|playtest|\bserver\b|artbook|art book|season pass|upgrade|"
+    r"\bbeta\b|\bbundle\b|supporter|public test",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The game, and the store in which it was found by its name, empty for the table."""
+
+    game: Game
+    store: str = ""
+
+
+async def resolve(name: str, name_en: str, games: Games, web: Web) -> Found | Missed:
+    """The game that is meant. A store that cannot be asked is one of the troubles of `Missed`; raises nothing."""
+    table = await games.table()
+    looked = look_up(table, name, name_en)
+    if looked.game is not None:
+        return Found(looked.game)
+    near = tuple(f"{game.zh} / {game.en}" for game in looked.near)
+    if looked.ambiguous:
+        return Missed(near=near)
+    key = fold(name), fold(name_en)
+    if missed := games.missed(*key):
+        return missed
+    found, offered, troubles = await _search(name, name_en, web)
+    if found is not None:
+        return found
+    missed = Missed(near=tuple(dict.fromkeys((*near, *offered)))[:SUGGESTED], troubles=troubles)
+    if not troubles:
+        games.miss(*key, missed)
+    return missed
+
+
+def look_up(table: Table, name: str, name_en: str) -> Looked:
+    """By the name somebody typed; else by the English one, if that has the numbers of the other."""
+    looked = table.find(name)
+    if looked.game is not None or looked.ambiguous or not fold(name_en):
+        return looked
+    english = table.find(name_en)
+    numbers = re.findall(r"\d+", fold(name))
+    if english.game is not None and not any(
+        set(numbers) <= set(re.findall(r"\d+", known)) for known in (*english.game.names, fold(name_en))
+    ):
+        return looked
+    return Looked(english.game, looked.near or english.near, english.ambiguous)
+
+
+async def _search(name: str, name_en: str, web: Web) -> tuple[Found | None, list[str], tuple[str, ...]]:
+    """What the stores have: a game; or the names they offered, and whom could not be asked and why."""
+    offered: list[str] = []
+    troubles: list[str] = []
+    try:
+        async with asyncio.timeout(SEARCH_SECONDS):
+            found = await _search_steam(name, name_en, web, offered, troubles)
+            return found or await _search_apple(name, web, offered, troubles), offered, tuple(troubles)
+    except TimeoutError:
+        return None, offered, (*troubles, f"the search took longer than {SEARCH_SECONDS:g} s")
+
+
+async def _search_steam(name: str, name_en: str, web: Web, offered: list[str], troubles: list[str]) -> Found | None:
+    """Steam in Chinese, and in English by whatever name is English; what the first of them knows for sure is it."""
+    english = name_en if fold(name_en) else name
+    terms: list[tuple[str, str, tuple[str, ...]]] = [(name, "schinese", CHINESE_STORES)]
+    if not HAN.search(english):
+        terms.append((english, "english", OTHER_STORES))
+
+    async def search(term: str, language: str, countries: tuple[str, ...]) -> tuple[Offer, ...]:
+        try:
+            return await search_steam(term, web, language=language, countries=countries)
+        except ToolFailed as error:
+            troubles.append(str(error))
+            return ()
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(search(*term)) for term in terms]
+    offers = [task.result() for task in tasks]
+    for (term, _, _), found in zip(terms, offers, strict=True):
+        if offer := choose(term, found):
+            other = next((known.name for each in offers for known in each if known.app == offer.app), offer.name)
+            game = Game(key=f"steam {offer.app}", zh=other, en=offer.name, sources=(Steam(app=offer.app),))
+            return Found(game, "Steam")
+    for (term, _, _), found in zip(terms, offers, strict=True):
+        offered += [offer.name for offer in found if closeness(fold(term), fold(offer.name)) >= ALIKE]
+    return None
+
+
+async def _search_apple(name: str, web: Web, offered: list[str], troubles: list[str]) -> Found | None:
+    """The game that Apple has under exactly this name: behind a slogan's dash stand guides and imitations, too."""
+    try:
+        apps = await search_appstore(name, web)
+    except ToolFailed as error:
+        troubles.append(str(error))
+        return None
+    wanted = fold(name)
+    if app := next((app for app in apps if fold(app.name) == wanted), None):
+        game = Game(key=f"appstore {app.id}", zh=app.name, en=app.name, sources=(AppStore(app=app.id),))
+        return Found(game, "App Store")
+    offered += [app.name for app in apps if closeness(wanted, fold(app.name)) >= ALIKE]
+    return None
+
+
+def choose(term: str, offers: Sequence[Offer]) -> Offer | None:
+    """The offer that is meant: the only one of this name; else the only one a slip away, if no name goes on from it."""
+    wanted = fold(term)
+    base = [offer for offer in offers if not EXTRA.search(offer.name) or EXTRA.search(term)]
+    same = [offer for offer in base if same_numbers(wanted, fold(offer.name))]
+    exact = [offer for offer in same if fold(offer.name) == wanted]
+    if exact:
+        return exact[0] if len(exact) == 1 else None
+    begun = [offer for offer in base if fold(offer.name).startswith(wanted)]
+    near = [offer for offer in same if is_slip(words_of(term), words_of(offer.name))]
+    return near[0] if len(near) == 1 and not begun else None
