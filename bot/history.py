@@ -1,8 +1,10 @@
 """What a conversation remembers: rounds, what was overheard since the last one, and who said which message.
 
 A round is a rendered user message and all that followed it, and is never changed once stored: the prompt of the
-next run begins with the same bytes, so providers can cache it. When it grows too long, whole rounds leave the front
-of the prompt (not the store) down to half, so that the front moves rarely; the store knows where it is.
+next run begins with the same bytes, so providers can cache it. When it grows too long, the window moves, rarely and
+never during a run: long tool results of older rounds are told shortened, then the oldest rounds become a summary
+(`bot/summaries.py`), or leave without one where it does not come in time. The store keeps the rounds, and knows the
+window.
 
 This is a bounded cache over the store: a conversation is read once, when it is first needed.
 """
@@ -10,40 +12,99 @@ This is a bounded cache over the store: a conversation is read once, when it is 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from typing import Protocol
 
 from cachetools import LRUCache
 
-from bot.domain.chat import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
+from bot.domain.chat import Message, ToolMessage, UserMessage
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Round, WindowMoved
 from bot.domain.ports import Store
+from bot.policy.compaction import lighten
+from bot.policy.tokens import estimate_message, estimate_text
 
 MAX_CONVERSATIONS = 5000
 MAX_KNOWN = 20_000
 MAX_OVERHEARD = 30  # messages
-MAX_ROUNDS = 40
-MAX_CHARACTERS = 24_000
+MAX_TOKENS = 12_000.0  # estimated
+
+FULL = 0.85  # of its room: then the window moves,
+EMPTIED = 0.5  # down to this, so that it moves rarely
+FRESH = 2  # rounds whose tool results stay whole
+SUMMARY = 450.0  # tokens that a new summary will have
+
+
+class Folding(Protocol):
+    """What makes summaries, while nobody waits for an answer."""
+
+    def begin(self, conversation: Conversation) -> None:
+        """A turn has ended, and the conversation is too long."""
+        ...
+
+    def stop(self, conversation: Conversation) -> None:
+        """The next turn begins: what is not there yet is too late."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """What is to become a summary: rounds, oldest first, as they are told, and the summary before them.
+
+    `turn_id` is the latest turn of the conversation: it is what made it too long.
+    """
+
+    rounds: tuple[Round, ...]
+    before: str
+    turn_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A round as the prompt tells it, and its estimated tokens."""
+
+    turn_id: str
+    messages: tuple[Message, ...]
+    tokens: float
+
+    @classmethod
+    def of(cls, round_: Round, *, light: bool = False) -> _Told:
+        messages = lighten(round_.messages) if light else round_.messages
+        return cls(round_.turn_id, messages, sum(map(estimate_message, messages)))
+
+    def lighter(self) -> _Told:
+        messages = lighten(self.messages)
+        return self if messages is self.messages else _Told.of(Round(self.turn_id, messages))
 
 
 @dataclass(slots=True)
 class _Memory:
-    rounds: list[Round] = field(default_factory=list)
-    characters: int = 0
+    rounds: list[_Told] = field(default_factory=list)
+    light_to: str = ""
+    summary: str = ""
     overheard: deque[MessageReceived] = field(default_factory=lambda: deque(maxlen=MAX_OVERHEARD))
     loaded: bool = False
 
+    @property
+    def tokens(self) -> float:
+        return sum(told.tokens for told in self.rounds) + estimate_text(self.summary)
+
 
 class History:
-    """The memory of all conversations of the process."""
+    """The memory of all conversations of the process. `room` is how many estimated tokens of one are told."""
 
-    def __init__(self, *, store: Store, max_rounds: int = MAX_ROUNDS, max_characters: int = MAX_CHARACTERS) -> None:
+    def __init__(self, *, store: Store, room: Callable[[], float] = lambda: MAX_TOKENS) -> None:
         self._store = store
-        self._max_rounds = max_rounds
-        self._max_characters = max_characters
+        self._room = room
+        self._folding: Folding | None = None
         self._memories: LRUCache[Conversation, _Memory] = LRUCache(MAX_CONVERSATIONS)
         self._known: LRUCache[tuple[Conversation, str], MessageReceived] = LRUCache(MAX_KNOWN)
+
+    def fold_with(self, folding: Folding) -> None:
+        """Have summaries made by this."""
+        self._folding = folding
 
     def _memory(self, conversation: Conversation) -> _Memory:
         memory = self._memories.get(conversation)
@@ -52,21 +113,29 @@ class History:
         return memory
 
     async def load(self, conversation: Conversation) -> None:
-        """Read what the store has of this conversation, unless that was done; call it before asking for messages."""
+        """A turn begins: have at hand what the store has of the conversation, in its room. Ask for messages then."""
+        if self._folding is not None:
+            self._folding.stop(conversation)
+        if not self._memory(conversation).loaded:
+            await self._read(conversation)
         memory = self._memory(conversation)
-        if memory.loaded:
-            return
+        if memory.tokens > self._room():
+            self._drop(conversation, memory)
+
+    async def _read(self, conversation: Conversation) -> None:
         remembered = await self._store.remember(conversation)
         memory = self._memory(conversation)
-        if memory.loaded:  # somebody else did it meanwhile
+        if memory.loaded or remembered is None:  # somebody else did it meanwhile; or the next turn will ask again
             return
         stored = [message.identity for message in remembered.overheard]
         since = [message for message in memory.overheard if message.identity not in stored]
         memory.overheard.clear()
         memory.overheard.extend((*remembered.overheard, *since))
         known = [round_.turn_id for round_ in remembered.rounds]
-        memory.rounds = [*remembered.rounds, *(round_ for round_ in memory.rounds if round_.turn_id not in known)]
-        memory.characters = sum(_characters(round_.messages) for round_ in memory.rounds)
+        told = [_Told.of(round_, light=place < remembered.light) for place, round_ in enumerate(remembered.rounds)]
+        memory.rounds = [*told, *(told for told in memory.rounds if told.turn_id not in known)]
+        memory.light_to = known[remembered.light - 1] if remembered.light else ""
+        memory.summary = remembered.summary
         memory.loaded = True
 
     def know(self, message: MessageReceived) -> None:
@@ -87,9 +156,12 @@ class History:
         self._memory(message.conversation).overheard.append(message)
 
     def take_overheard(self, conversation: Conversation) -> tuple[MessageReceived, ...]:
-        """What was overheard since the last run, oldest first; it now belongs to that run."""
+        """What was overheard since the last run, oldest first; it now belongs to that run.
+
+        What was missed and found later stands where it was said.
+        """
         overheard = self._memory(conversation).overheard
-        taken = tuple(overheard)
+        taken = tuple(sorted(overheard, key=lambda message: message.time))
         overheard.clear()
         return taken
 
@@ -102,38 +174,84 @@ class History:
         memory.overheard.extend(kept)
 
     def messages(self, conversation: Conversation) -> tuple[Message, ...]:
-        """The rounds as one transcript, oldest first."""
-        return tuple(message for round_ in self._memory(conversation).rounds for message in round_.messages)
+        """The rounds as one transcript, oldest first, as they are told."""
+        return tuple(message for told in self._memory(conversation).rounds for message in told.messages)
+
+    def summary(self, conversation: Conversation) -> str:
+        """What was said before the first of the rounds; empty where nothing was, or nobody knows."""
+        return self._memory(conversation).summary
 
     def add_round(
         self, conversation: Conversation, turn_id: str, user: UserMessage, answer: Sequence[Message]
     ) -> tuple[Message, ...]:
         """Keep a finished round: what the user said, and all that the run added to it. The round, as it is stored."""
-        round_ = Round(turn_id, (user, *answer))
+        # Pictures were for this run; the text says where they stood.
+        round_ = Round(turn_id, tuple(map(_without_pictures, (user, *answer))))
         memory = self._memory(conversation)
-        memory.rounds.append(round_)
-        memory.characters += _characters(round_.messages)
-        if len(memory.rounds) > self._max_rounds or memory.characters > self._max_characters:
-            self._shrink(conversation, memory)
+        memory.rounds.append(_Told.of(round_))
+        if memory.loaded and memory.tokens > FULL * self._room():
+            self._compact(conversation, memory)
         return round_.messages
 
-    def _shrink(self, conversation: Conversation, memory: _Memory) -> None:
-        while len(memory.rounds) > 1 and (
-            len(memory.rounds) > self._max_rounds // 2 or memory.characters > self._max_characters // 2
-        ):
-            memory.characters -= _characters(memory.rounds.pop(0).messages)
-        self._store.put(WindowMoved(conversation, memory.rounds[0].turn_id))
+    # --- the window -----------------------------------------------------------------------------------
+
+    def fold(self, conversation: Conversation) -> Fold | None:
+        """What of a conversation is to become a summary; None where it has room."""
+        memory = self._memories.get(conversation)
+        if memory is None or not memory.loaded or memory.tokens <= FULL * self._room():
+            return None
+        lighter = _lighter(memory.rounds)
+        surplus = _surplus(lighter, EMPTIED * self._room() - SUMMARY)
+        rounds = tuple(Round(told.turn_id, told.messages) for told in lighter[:surplus])
+        return Fold(rounds, memory.summary, lighter[-1].turn_id) if rounds else None
+
+    def folded(self, conversation: Conversation, fold: Fold, summary: str) -> bool:
+        """The summary stands for these rounds from now on, unless the window has moved since it was asked for."""
+        memory = self._memories.get(conversation)
+        gone = [round_.turn_id for round_ in fold.rounds]
+        if memory is None or [told.turn_id for told in memory.rounds[: len(gone)]] != gone:
+            return False
+        self._move(conversation, memory, gone=len(gone), summary=summary)
+        return True
+
+    def _compact(self, conversation: Conversation, memory: _Memory) -> None:
+        light = sum(told.tokens for told in _lighter(memory.rounds)) + estimate_text(memory.summary)
+        if light <= EMPTIED * self._room():
+            self._move(conversation, memory)
+        elif self._folding is not None:
+            self._folding.begin(conversation)
+
+    def _drop(self, conversation: Conversation, memory: _Memory) -> None:
+        """No summary came in time: the oldest rounds leave without one."""
+        lighter = _lighter(memory.rounds)
+        surplus = _surplus(lighter, EMPTIED * self._room() - estimate_text(memory.summary))
+        if surplus or lighter != memory.rounds:
+            self._move(conversation, memory, gone=surplus)
+
+    def _move(self, conversation: Conversation, memory: _Memory, *, gone: int = 0, summary: str = "") -> None:
+        older = memory.rounds[:-FRESH]
+        memory.light_to = older[-1].turn_id if older else memory.light_to
+        memory.rounds = _lighter(memory.rounds)[gone:]
+        memory.summary = summary or memory.summary
+        if memory.loaded:  # else nobody knows what came before
+            first = memory.rounds[0].turn_id
+            self._store.put(WindowMoved(conversation, first, memory.light_to, memory.summary))
 
 
-def _characters(messages: tuple[Message, ...]) -> int:
-    total = 0
-    for message in messages:
-        match message:
-            case SystemMessage(text=text) | UserMessage(text=text):
-                total += len(text)
-            case AssistantMessage(text=text, tool_calls=calls, reasoning=reasoning):
-                total += len(text) + sum(len(call.name) + len(call.arguments) + len(call.extras) for call in calls)
-                total += len(reasoning.text) + len(reasoning.details) if reasoning else 0
-            case ToolMessage(content=content):
-                total += len(content)
-    return total
+def _lighter(rounds: list[_Told]) -> list[_Told]:
+    """The rounds with the older ones told shortened."""
+    return [*(told.lighter() for told in rounds[:-FRESH]), *rounds[-FRESH:]]
+
+
+def _surplus(rounds: list[_Told], room: float) -> int:
+    """How many rounds are too much, from the front on; the last one is not."""
+    behind = list(accumulate(told.tokens for told in reversed(rounds)))
+    return len(rounds) - max(1, sum(tokens <= room for tokens in behind))
+
+
+def _without_pictures(message: Message) -> Message:
+    match message:
+        case UserMessage() | ToolMessage() if message.images:
+            return replace(message, images=())
+        case _:
+            return message

@@ -1,1 +1,1 @@
-"""Media that leave the bot: files of the media folder and public urls; the one place where either is checked."""
+"""Media: files and public urls that leave the bot, checked; pictures of people on their way to a model that sees."""

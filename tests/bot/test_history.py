@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+import asyncio
 import dataclasses
+from itertools import count
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.chat import AssistantMessage, Message, Reasoning, SystemMessage, ToolCall, ToolMessage, UserMessage
+from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from bot.domain.events import Conversation
-from bot.history import MAX_CONVERSATIONS, MAX_KNOWN, MAX_OVERHEARD, History
+from bot.domain.journal import Remembered, Round, WindowMoved
+from bot.history import MAX_CONVERSATIONS, MAX_KNOWN, MAX_OVERHEARD, Fold, History
+from bot.policy.compaction import LONG
+from bot.policy.tokens import estimate_message
 from tests.fakes import BOT, GROUP, PRIVATE, RecordingStore, said
 
 
@@ -32,6 +37,12 @@ def test_a_round_is_remembered_as_it_was() -> None:
     assert history.messages(GROUP) == (UserMessage("one"), *answer, UserMessage("two"), AssistantMessage("ok"))
 
 
+def test_pictures_from_tools_are_not_kept_with_their_round() -> None:
+    history, seen = History(store=RecordingStore()), ToolMessage("c0", "draw", "[图片 1]", images=("data:image/png;,",))
+    add(history, "one", AssistantMessage("", (ToolCall("c0", "draw", ""),)), seen)
+    assert history.messages(GROUP)[-1] == ToolMessage("c0", "draw", "[图片 1]")
+
+
 def test_a_stored_round_does_not_change_with_the_list_it_came_from() -> None:
     history, answer = History(store=RecordingStore()), [AssistantMessage("ok")]
     history.add_round(GROUP, "t1", UserMessage("one"), answer)
@@ -48,82 +59,231 @@ def test_conversations_remember_apart_but_a_temporary_session_is_its_person() ->
     assert history.messages(Conversation(20002, "group", 4242)) == ()
 
 
-def test_too_many_rounds_are_dropped_from_the_front_down_to_half() -> None:
-    history = History(store=RecordingStore(), max_rounds=4)
-    for number in range(4):
-        add(history, str(number))
-    assert users(history) == ["0", "1", "2", "3"]
-    add(history, "4")
-    assert users(history) == ["3", "4"]
+def test_pictures_are_for_their_run_alone() -> None:
+    history = History(store=RecordingStore())
+    seen = ToolMessage("c", "look", "a chart", images=("data:image/png;base64,AAAA",))
+    call = AssistantMessage("", (ToolCall("c", "look", "{}"),))
+    kept = history.add_round(GROUP, "t1", UserMessage("[图片]", images=("data:image/png;base64,AAAA",)), [call, seen])
+    assert kept == (UserMessage("[图片]"), call, ToolMessage("c", "look", "a chart")) == history.messages(GROUP)
+
+
+# --- the window -----------------------------------------------------------------------------------
+
+
+class Begun:
+    """Notes when a summary is wanted, and when it is too late."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def begin(self, conversation: Conversation) -> None:
+        self.said.append(f"begin {conversation.session_id}")
+
+    def stop(self, conversation: Conversation) -> None:
+        self.said.append(f"stop {conversation.session_id}")
+
+
+class Memory:
+    """A history of so much room, and what was written of its window."""
+
+    def __init__(self, room: float, *, folding: bool = False) -> None:
+        self.room = room
+        self.store = RecordingStore()
+        self.history = History(store=self.store, room=lambda: self.room)
+        self.folding = Begun()
+        if folding:
+            self.history.fold_with(self.folding)
+        self._turns = count(1)
+
+    async def take(self, *answer: Message, user: str = "") -> None:
+        """One turn."""
+        await self.history.load(GROUP)
+        number = next(self._turns)
+        self.history.add_round(GROUP, f"t{number}", UserMessage(user or f"q{number}"), answer)
+
+    async def talk(self, turns: int) -> None:
+        """So many turns, each with a long answer."""
+        for _ in range(turns):
+            await self.take(AssistantMessage("好" * 300))
+
+    def summarise(self, summary: str) -> Fold:
+        """A summary has come in time."""
+        fold = self.history.fold(GROUP)
+        assert fold is not None
+        assert self.history.folded(GROUP, fold, summary)
+        return fold
+
+    @property
+    def windows(self) -> list[WindowMoved]:
+        return [entry for entry in self.store.entries if isinstance(entry, WindowMoved)]
+
+    @property
+    def questions(self) -> list[str]:
+        return users(self.history)
+
+    async def again(self) -> History:
+        """What another process reads from what this one wrote, every round being stored."""
+        names = [f"t{number}" for number in ROUND_OF]
+        last = self.windows[-1] if self.windows else WindowMoved(GROUP, names[0])
+        first = names.index(last.first_turn)
+        light = names.index(last.light_to) + 1 if last.light_to else 0
+        rounds = tuple(map(Round, names, ROUND_OF.values()))[first:]
+        remembered = Remembered(rounds, light=max(0, light - first), summary=last.summary)
+        history = History(store=RecordingStore(remembered={GROUP: remembered}), room=lambda: self.room)
+        await history.load(GROUP)
+        return history
+
+
+ROUND_OF: dict[int, tuple[Message, ...]] = {}
+
+
+async def test_long_results_of_older_rounds_are_told_shortened_before_anything_is_left_out() -> None:
+    memory = Memory(5000, folding=True)
+    for _ in range(5):
+        call = AssistantMessage("", (ToolCall("c", "look", "{}"),))
+        await memory.take(call, ToolMessage("c", "look", "x" * 4000), AssistantMessage("done"))
+    results = [m.content for m in memory.history.messages(GROUP) if isinstance(m, ToolMessage)]
+    assert [len(text) for text in results] == [len(results[0])] * 3 + [4000] * 2
+    assert len(results[0]) < LONG
+    assert memory.questions == ["q1", "q2", "q3", "q4", "q5"]
+    assert memory.windows == [WindowMoved(GROUP, "t1", "t3")]
+    assert "begin 4242" not in memory.folding.said
+
+
+async def test_too_long_a_conversation_wants_a_summary_after_its_turn_and_not_during_the_next() -> None:
+    memory = Memory(1000, folding=True)
+    await memory.talk(4)
+    assert memory.folding.said == ["stop 4242"] * 4 + ["begin 4242"]
+    assert memory.windows == []
+    assert len(memory.questions) == 4
+    await memory.history.load(GROUP)
+    assert memory.folding.said[-1] == "stop 4242"
+    assert len(memory.questions) == 4  # there is room yet
+
+
+async def test_a_summary_stands_for_the_oldest_rounds_from_then_on() -> None:
+    memory = Memory(1000, folding=True)
+    await memory.talk(4)
+    fold = memory.summarise("小明(777) 问了三次")
+    assert [round_.turn_id for round_ in fold.rounds] == ["t1", "t2", "t3"]
+    assert (fold.before, fold.turn_id) == ("", "t4")
+    assert memory.questions == ["q4"]
+    assert memory.history.summary(GROUP) == "小明(777) 问了三次"
+    assert memory.windows == [WindowMoved(GROUP, "t4", "t2", "小明(777) 问了三次")]
+    assert not memory.history.folded(GROUP, fold, "once more")
+    assert memory.history.fold(GROUP) is None
+    assert memory.history.fold(PRIVATE) is None
+
+
+async def test_without_a_summary_whole_rounds_leave_when_the_next_turn_begins() -> None:
+    memory = Memory(1000)
+    await memory.talk(5)
+    assert memory.questions == ["q1", "q2", "q3", "q4", "q5"]
+    await memory.history.load(GROUP)
+    assert memory.questions == ["q4", "q5"]
+    assert memory.windows == [WindowMoved(GROUP, "t4", "t3")]
+
+
+async def test_a_summary_outlives_rounds_that_leave_without_one_until_there_is_a_later_one() -> None:
+    memory = Memory(1000)
+    await memory.talk(4)
+    memory.summarise("what was")
+    await memory.talk(5)
+    assert len(memory.windows) == 2
+    assert memory.windows[-1].summary == "what was"
+    await memory.talk(1)
+    assert memory.summarise("what was, and since").before == "what was"
+    assert memory.history.summary(GROUP) == "what was, and since"
+
+
+async def test_the_last_round_is_kept_however_long_it_is() -> None:
+    memory = Memory(500)
+    await memory.take()
+    await memory.take(AssistantMessage("好" * 3000))
+    await memory.history.load(GROUP)
+    assert memory.questions == ["q2"]
+    await memory.history.load(GROUP)
+    assert len(memory.windows) == 1
+    assert memory.history.fold(GROUP) is None
+
+
+async def test_a_smaller_window_is_obeyed_when_the_next_turn_begins() -> None:
+    memory = Memory(10_000)
+    await memory.talk(5)
+    memory.room = 600
+    await memory.history.load(GROUP)
+    assert memory.questions == ["q5"]
+
+
+async def test_while_the_store_cannot_be_read_nothing_is_written_of_the_window() -> None:
+    memory = Memory(1000)
+    memory.store.trouble = True
+    await memory.talk(8)
+    assert len(memory.questions) <= 5
+    assert memory.windows == []
 
 
 @pytest.mark.parametrize(
     "answer",
     [
-        (AssistantMessage("x" * 100),),
-        (AssistantMessage("", (ToolCall("c", "n", "x" * 100),)), ToolMessage("c", "n", "")),
-        (AssistantMessage("", (ToolCall("c", "n", "", "x" * 100),)), ToolMessage("c", "n", "")),
-        (AssistantMessage("", (ToolCall("c", "n", ""),)), ToolMessage("c", "n", "x" * 100)),
-        (AssistantMessage("", (), Reasoning("x" * 100)),),
-        (AssistantMessage("", (), Reasoning("", details="x" * 100)),),
-        (SystemMessage("x" * 100),),
-        (UserMessage("x" * 100),),
+        (AssistantMessage("x" * 2000),),
+        (AssistantMessage("", (ToolCall("c", "n", "x" * 2000),)), ToolMessage("c", "n", "")),
+        (UserMessage("x" * 2000),),
     ],
 )
-def test_whatever_makes_a_round_long_counts(answer: tuple[Message, ...]) -> None:
-    history = History(store=RecordingStore(), max_characters=350)
-    for number in range(3):
-        add(history, str(number), *answer)
-    assert users(history)[0] == "0"
-    add(history, "3", *answer)
-    assert [user for user in users(history) if len(user) == 1] == ["3"]
+async def test_whatever_makes_a_round_long_counts(answer: tuple[Message, ...]) -> None:
+    memory = Memory(1500, folding=True)
+    for _ in range(3):
+        await memory.take(*answer)
+    assert "begin 4242" in memory.folding.said
 
 
-def test_the_last_round_is_kept_however_long_it_is() -> None:
-    history = History(store=RecordingStore(), max_characters=100)
-    add(history, "one")
-    add(history, "x" * 1000)
-    assert users(history) == ["x" * 1000]
-    add(history, "two")
-    assert users(history) == ["two"]
-
-
-ROUNDS = st.lists(
-    st.tuples(st.integers(0, 60), st.integers(0, 3)).map(
+ANSWERS = st.lists(
+    st.tuples(st.integers(0, 1200), st.integers(0, 3), st.booleans()).map(
         lambda size: (
-            UserMessage("u" * size[0]),
             *(
                 part
                 for number in range(size[1])
                 for part in (
                     AssistantMessage("", (ToolCall(f"c{number}", "t", "{}"),)),
-                    ToolMessage(f"c{number}", "t", "r" * size[0]),
+                    ToolMessage(f"c{number}", "t", "结果r"[number % 3] * size[0]),
                 )
             ),
-            AssistantMessage("a"),
+            AssistantMessage("a" * (size[0] // 2)),
         )
     ),
-    max_size=40,
+    max_size=15,
 )
 
 
-@given(ROUNDS, st.integers(1, 12), st.integers(50, 600))
-def test_the_beginning_stays_the_same_until_whole_rounds_are_dropped(
-    rounds: list[tuple[Message, ...]], max_rounds: int, max_characters: int
+@given(ANSWERS, st.floats(300, 4000), st.sets(st.integers(0, 15)))
+def test_the_window_moves_rarely_between_turns_and_is_known_to_the_store(
+    answers: list[tuple[Message, ...]], room: float, summarised: set[int]
 ) -> None:
-    history = History(store=RecordingStore(), max_rounds=max_rounds, max_characters=max_characters)
-    stored: list[tuple[Message, ...]] = []
-    for user, *answer in rounds:
-        assert isinstance(user, UserMessage)
-        before = history.messages(GROUP)
-        history.add_round(GROUP, f"t{len(stored)}", user, answer)
-        stored.append((user, *answer))
-        after = history.messages(GROUP)
-        kept = next(n for n in range(1, len(stored) + 1) if len(after) == sum(map(len, stored[-n:])))
-        assert after == tuple(message for round_ in stored[-kept:] for message in round_)
-        assert kept <= max_rounds
-        if after[: len(before)] != before:  # it shrank, and then far enough to leave room for several rounds
-            assert kept == 1 or kept <= max_rounds // 2
+    """Whether a summary comes in time or not; and another process tells the same, byte for byte."""
+
+    async def live() -> None:
+        memory = Memory(room)
+        history = memory.history
+        ROUND_OF.clear()
+        for number, answer in enumerate(answers, 1):
+            await history.load(GROUP)
+            begin, told, moved = history.summary(GROUP), history.messages(GROUP), len(memory.windows)
+            ROUND_OF[number] = history.add_round(GROUP, f"t{number}", UserMessage(f"q{number}"), answer)
+            if len(memory.windows) == moved:
+                assert history.messages(GROUP) == told + ROUND_OF[number]
+                assert history.summary(GROUP) == begin
+            if number in summarised and (fold := history.fold(GROUP)):
+                assert history.folded(GROUP, fold, f"summary {number}")
+            assert history.messages(GROUP)[-len(ROUND_OF[number]) :] == ROUND_OF[number]
+            again = await memory.again()
+            await history.load(GROUP)
+            assert again.messages(GROUP) == history.messages(GROUP)
+            assert again.summary(GROUP) == history.summary(GROUP)
+            tokens = sum(map(estimate_message, history.messages(GROUP)))
+            assert tokens <= room or len(memory.questions) <= 1
+
+    asyncio.run(live())
 
 
 # --- messages -------------------------------------------------------------------------------------
@@ -158,6 +318,33 @@ def test_what_was_overheard_is_taken_once_and_in_order() -> None:
     assert history.take_overheard(PRIVATE) == ()
     assert history.take_overheard(GROUP) == tuple(messages)
     assert history.take_overheard(GROUP) == ()
+
+
+def test_what_was_overheard_is_taken_in_the_order_in_which_it_was_said() -> None:
+    history = History(store=RecordingStore())
+    live = [said(str(number), at=False) for number in range(3)]
+    missed = dataclasses.replace(said("missed", at=False), time=live[0].time - 1)
+    for message in (*live, missed):
+        history.overhear(message)
+    assert history.take_overheard(GROUP) == (missed, *live)
+
+
+async def test_a_past_that_cannot_be_read_now_is_read_at_the_next_turn() -> None:
+    earlier = Round("t0", (UserMessage("earlier"), AssistantMessage("indeed")))
+    before, since = said("before", at=False), said("since", at=False)
+    store = RecordingStore(remembered={GROUP: Remembered((earlier,), (before,))})
+    history = History(store=store)
+    store.trouble = True
+    await history.load(GROUP)
+    add(history, "in between")
+    history.overhear(since)
+    assert users(history) == ["in between"]
+    store.trouble = False
+    await history.load(GROUP)
+    assert users(history) == ["earlier", "in between"]
+    assert history.take_overheard(GROUP) == (before, since)
+    await history.load(GROUP)
+    assert store.asked == [GROUP, GROUP]
 
 
 def test_only_the_latest_of_what_was_overheard_is_kept() -> None:

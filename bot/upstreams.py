@@ -1,0 +1,78 @@
+"""One model at one place, asked by one or more keys: how well it is, and what it has turned out not to take."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bot.domain.chat import Completion, ModelRequest
+from bot.domain.ports import ChatModel
+from bot.policy import compaction
+from bot.policy.breaker import Breaker
+from bot.policy.repairs import without_pictures
+from bot.policy.tokens import Scale, estimate
+
+KEY_REST = 600.0  # seconds that a refused key is left alone while there is another way; then it is tried again,
+LONGEST_KEY_REST = 3600.0  # and rests longer each time, up to this
+BLIND = 3600.0  # seconds that a model is not shown pictures after it refused one
+
+
+class Line:
+    """One key: the client that uses it, whether it was refused, and until when it is too busy (monotonic seconds)."""
+
+    def __init__(self, model: ChatModel) -> None:
+        self.model = model
+        self.breaker = Breaker(threshold=1, rest=KEY_REST, longest=LONGEST_KEY_REST)
+        self.busy_until = 0.0
+
+
+class Upstream:
+    """All we know of one model at one place; shared by everybody who asks it, so that all learn at once."""
+
+    def __init__(self, *models: ChatModel, window: int | None = None) -> None:
+        """One client for each key, in order. `window` is in tokens, None where nobody knows."""
+        self.lines = tuple(map(Line, models))
+        self.name = models[0].name
+        self.window = window
+        self.breaker = Breaker()
+        self.busy_until = 0.0
+        self.scale = Scale()
+        self._takes_tools = True
+        self._blind_until = 0.0
+
+    def fit(self, request: ModelRequest, now: float) -> ModelRequest:
+        """The request without what this model is known not to take, and no longer than its window.
+
+        Some servers say nothing of what is too long, and leave out its beginning.
+        """
+        if request.tools and not self._takes_tools:
+            request = replace(request, tools=())
+        if now < self._blind_until:
+            request = without_pictures(request) or request
+        if self.window is not None:
+            request = compaction.shrink(request, to=self._room(self.window)) or request
+        return request
+
+    def shrink(self, request: ModelRequest) -> ModelRequest | None:
+        """A request that turned out to be too long, made shorter: to half of it, or less where its window is small."""
+        half = estimate(request) / 2
+        return compaction.shrink(request, to=half if self.window is None else min(half, self._room(self.window)))
+
+    def _room(self, window: int) -> float:
+        return compaction.room_in(window) / self.scale.factor
+
+    def refuse_tools(self) -> None:
+        """It takes no tools."""
+        self._takes_tools = False
+
+    def refuse_pictures(self, now: float) -> None:
+        """It takes no pictures, for all we know: not for long, as it may have been that picture alone."""
+        self._blind_until = now + BLIND
+
+    def measure(self, request: ModelRequest) -> int:
+        """The tokens of the request as this model counts them, for all we know."""
+        return self.scale.correct(estimate(request))
+
+    def learn(self, request: ModelRequest, completion: Completion) -> None:
+        """It answered: what it counted corrects how we count."""
+        if completion.usage is not None:
+            self.scale.learn(estimate(request), completion.usage.prompt)

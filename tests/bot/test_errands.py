@@ -1,0 +1,142 @@
+"""Who is asked, and who is next."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from bot.domain.chat import AssistantMessage, Completion, ModelRequest, ToolCall, ToolMessage
+from bot.domain.errors import (
+    BadHistory,
+    ContextOverflow,
+    ModelAuth,
+    ModelBilling,
+    ModelError,
+    ModelNotFound,
+    ModelRateLimited,
+    ModelRejected,
+    ModelTransport,
+)
+from bot.errands import Errand
+from bot.models import SLOW
+from bot.policy.repairs import asking_again
+from bot.upstreams import Upstream
+from tests.bot.several_models import QUESTION, REQUEST, SYSTEM, TOOLS, Bench, one
+from tests.fakes import ScriptedModel, words
+
+
+@pytest.mark.parametrize("kind", [ModelAuth, ModelBilling, ModelNotFound, ModelRejected, ContextOverflow, BadHistory])
+async def test_who_cannot_answer_is_passed_over_at_once(kind: type[ModelError]) -> None:
+    bench = Bench(([kind("no")],), ([words("from b")],))
+    assert (await bench.model.complete(REQUEST)).endpoint == "b1"
+    assert bench.asked == ["a1", "b1"]
+    assert bench.clock.slept == []
+
+
+async def test_a_hiccup_is_waited_for_and_more_is_not() -> None:
+    bench = Bench(([ModelTransport("cut"), words("from a")],), ([],))
+    assert await bench.ask() == "from a"
+    bench = Bench(([ModelTransport("cut")] * 2,), ([words("from b")],))
+    assert await bench.ask() == "from b"
+    assert bench.clock.slept == [1.0]
+
+
+async def test_a_vendor_that_asks_to_wait_is_not_waited_for_while_another_could_answer() -> None:
+    bench = Bench(([ModelRateLimited("busy", retry_after=20), words("from a")],), ([words("from b")] * 2,))
+    assert [await bench.ask(), await bench.ask()] == ["from b", "from b"]
+    bench.clock.time += 20
+    assert await bench.ask() == "from a"
+    assert bench.asked == ["a1", "b1", "b1", "a1"]
+    assert bench.clock.slept == []
+
+
+async def test_where_all_are_busy_the_first_that_is_ready_is_waited_for() -> None:
+    bench = Bench(
+        ([ModelRateLimited("busy", retry_after=30)],), ([ModelRateLimited("busy", retry_after=10), words("from b")],)
+    )
+    assert await bench.ask() == "from b"
+    assert bench.clock.slept == [10.0]
+
+
+async def test_the_last_error_gets_out_where_nobody_answers() -> None:
+    bench = Bench(([ModelAuth("bad key")],), ([ModelNotFound("no such model")],), ([ModelRejected("odd")],))
+    assert await bench.ask() == "rejected: odd"
+
+
+async def test_in_the_middle_of_a_tool_loop_the_next_one_gets_the_same_transcript() -> None:
+    call = AssistantMessage("", (ToolCall("c0", "f", "{}"),))
+    loop = ModelRequest((SYSTEM, QUESTION, call, ToolMessage("c0", "f", "done")), TOOLS)
+    bench = Bench(([words("from a"), ModelBilling("empty")],), ([words("from b")],))
+    assert [await bench.ask(), await bench.ask(loop)] == ["from a", "from b"]
+    assert bench.requests(1) == [loop]
+
+
+async def test_who_failed_again_and_again_is_asked_last_until_a_probe_of_it_succeeds() -> None:
+    cut = ModelTransport("cut")
+    bench = Bench(([cut, cut, cut, cut, words("from a"), words("from a")],), ([words("from b")] * 4,))
+    for _ in range(2):
+        assert await bench.ask() == "from b"
+    assert await bench.ask() == "from b"
+    assert bench.asked == ["a1", "a1", "b1", "a1", "b1", "b1"]
+    bench.clock.time += 31
+    assert await bench.ask() == "from b"  # the probe fails, and is not repeated
+    bench.clock.time += 61
+    assert [await bench.ask(), await bench.ask()] == ["from a", "from a"]
+
+
+async def test_who_takes_long_to_fail_is_not_asked_twice_while_there_is_another() -> None:
+    async def stall(request: ModelRequest) -> Completion:
+        bench.clock.time += SLOW
+        raise ModelTransport("no answer began")
+
+    bench = Bench(([stall],), ([words("from b")] * 2,))
+    assert [await bench.ask(), await bench.ask()] == ["from b", "from b"]
+    assert bench.asked == ["a1", "b1", "b1"]
+
+
+async def test_only_one_request_at_a_time_is_a_probe() -> None:
+    going_on, go = asyncio.Event(), asyncio.Event()
+
+    async def probe(request: ModelRequest) -> Completion:
+        going_on.set()
+        await go.wait()
+        return words("from a")
+
+    bench = Bench(([ModelNotFound("no"), probe],), ([words("from b")] * 2,))
+    assert await bench.ask() == "from b"
+    bench.clock.time += 31
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        probing = group.create_task(bench.ask())
+        await going_on.wait()
+        assert await bench.ask() == "from b"
+        go.set()
+    assert probing.result() == "from a"
+
+
+async def test_who_is_alone_is_asked_however_often_it_failed() -> None:
+    bench = one(*[ModelTransport("cut")] * 8, words("hello"))
+    assert [await bench.ask() for _ in range(3)] == ["transport: cut", "transport: cut", "hello"]
+
+
+# --- the errand itself ------------------------------------------------------------------------------
+
+
+def test_a_change_is_made_so_often_and_only_where_there_is_one() -> None:
+    errand = Errand(REQUEST, ())
+    assert not errand.change(lambda request: None)
+    assert not errand.change(lambda request: request)
+    assert errand.change(asking_again, times=2)
+    assert errand.change(asking_again, times=2)
+    assert not errand.change(asking_again, times=2)
+    assert len(errand.request.messages) == 3
+
+
+def test_who_is_closed_is_not_chosen() -> None:
+    first, second = (Upstream(ScriptedModel(), ScriptedModel()) for _ in range(2))
+    errand = Errand(REQUEST, (first, second))
+    chosen = []
+    while way := errand.choose(now=0):
+        chosen.append((way.upstream, way.line))
+        errand.closed.add(way.line if way.upstream is first else way.upstream)
+    assert chosen == [(first, first.lines[0]), (first, first.lines[1]), (second, second.lines[0])]
