@@ -5,18 +5,15 @@ Text always leaves as text segments, never as a string a server would search for
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from weakref import WeakValueDictionary
 
-from bot.domain.actions import Attachment, Confirmed, Receipt, Refused, SendMessage, SendSegment, Unknown, Waiting
+from bot.domain.actions import Attachment, Confirmed, Receipt, Refused, SendMessage, SendSegment, as_received
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.ports import Clock
 from bot.domain.segments import Quote, Text
 from bot.history import History
-from bot.outbox import PATIENCE, Outbox
-from bot.owner import Owner
+from bot.outbox import Outbox
 from bot.splitting import LIMIT, split_text
 
 MAX_MESSAGES = 20  # for one thing said: more is a flood, and risk control's business
@@ -44,43 +41,29 @@ class Said:
 class Delivery:
     """Says things in conversations, in order."""
 
-    def __init__(self, *, outbox: Outbox, history: History, owner: Owner, clock: Clock, limit: int = LIMIT) -> None:
+    def __init__(self, *, outbox: Outbox, history: History, clock: Clock, limit: int = LIMIT) -> None:
         self._outbox = outbox
         self._history = history
-        self._owner = owner
         self._clock = clock
         self._limit = limit
-        # The pieces of one thing said stay together, also when two tools speak at the same time.
-        self._locks: WeakValueDictionary[Conversation, asyncio.Lock] = WeakValueDictionary()
 
     async def say(
         self, where: Conversation, segments: tuple[SendSegment, ...], *, turn_id: str = "", final: bool = False
     ) -> tuple[Said, ...]:
-        """Send the segments now, in as few QQ messages as they need.
+        """Send the segments now, in as few QQ messages as they need, with nothing in between.
 
         After a message that was refused, or whose fate is unknown, the rest is not sent.
         """
-        said: list[Said] = []
-        lock = self._locks.setdefault(where, asyncio.Lock())
-        patience = PATIENCE
-        async with lock:
-            for part in at_most(MAX_MESSAGES, messages_of(segments, limit=self._limit)):
-                action = SendMessage(where, part)
-                receipt = await self._outbox.send(action, turn_id=turn_id, final=final, patience=patience)
-                said.append(Said(action, receipt))
-                match receipt:
-                    case Confirmed(message_id=message_id):
-                        self._remember(action, message_id)
-                    case Waiting():
-                        patience = 0.0  # the rest waits in the same queue
-                    case Refused():
-                        break
-                    case Unknown():
-                        self._owner.tell(
-                            "unknown send", f"发到 {where} 的一条消息没有得到 QQ 的确认，可能已送达，不会重发。"
-                        )
-                        break
-        return tuple(said)
+        parts = at_most(MAX_MESSAGES, messages_of(segments, limit=self._limit))
+        actions = [SendMessage(where, part) for part in parts]
+        if not actions:
+            return ()
+        receipts = await self._outbox.send_all(actions, turn_id=turn_id, final=final)
+        said = tuple(map(Said, actions, receipts))
+        for one in said:
+            if isinstance(one.receipt, Confirmed):
+                self._remember(one.action, one.receipt.message_id)
+        return said
 
     async def answer(self, message: MessageReceived, text: str, *, turn_id: str = "") -> tuple[Said, ...]:
         """Say the text where the message came from; in a group its first piece quotes the message."""
@@ -97,7 +80,7 @@ class Delivery:
                 conversation=where,
                 message_id=message_id,
                 sender=Sender(where.platform_id),
-                segments=tuple(segment for segment in action.segments if not isinstance(segment, Attachment)),
+                segments=tuple(map(as_received, action.segments)),
             )
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import assert_never
 
 from bot.domain.journal import CallFinished, CallStarted, StepTaken
@@ -14,18 +15,21 @@ from bot.domain.run import (
     RunStarted,
     StepFinished,
     ToolFinished,
+    ToolProgressed,
     ToolStarted,
 )
 
 
 class Recorder:
-    """Fits `Observer`. How a run began and ended is the turn's own entry."""
+    """Fits `Observer`. How a run began and ended is the turn's own entry; runs inside it are a call of it, no more."""
 
     def __init__(self, *, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
     def notice(self, event: RunEvent) -> None:
+        if event.parent:
+            return
         match event:
             case StepFinished(completion=completion):
                 self._store.put(
@@ -34,7 +38,7 @@ class Recorder:
                         step=event.step,
                         message=completion.message,
                         finish=completion.finish,
-                        model=completion.model,
+                        model=completion.endpoint or completion.model,
                         seconds=event.seconds,
                         at=self._clock.now(),
                         usage=completion.usage,
@@ -47,12 +51,12 @@ class Recorder:
                     CallFinished(
                         turn_id=event.run_id,
                         step=event.step,
-                        result=event.result,
+                        result=replace(event.result, images=()),  # megabytes that nobody would read again
                         code=event.code,
                         seconds=event.seconds,
                     )
                 )
-            case RunStarted() | RunContinued() | RunPaused() | RunFinished():
+            case RunStarted() | RunContinued() | RunPaused() | RunFinished() | ToolProgressed():
                 pass
             case _:
                 assert_never(event)

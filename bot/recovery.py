@@ -6,6 +6,9 @@
 - A send that was never on the wire is sent if it is young, else dropped; one that may have been on the wire is only
   looked out for.
 
+A store that cannot be read at the start is asked again until it can: then only of what earlier processes wrote, and a
+question that came again meanwhile is not asked a second time.
+
 The process may end in here as well: a turn is closed in the same commit in which what its asker gets is written down.
 """
 
@@ -28,13 +31,14 @@ from bot.turn import Turns
 
 logger = logging.getLogger(__name__)
 
+LOOK = 2.0  # seconds between two looks at a store that could not be read at the start
 INTERRUPTED = "(被打断了)"
 SORRY = "刚才重启了一下，没能答完，请再问一次。"
 ON_WIRE = (SendState.SENDING, SendState.UNKNOWN, SendState.CONFIRMED)
 
 
 class Recoverer:
-    """Goes through a `Recovery` once."""
+    """Goes through the store's `Recovery`, once."""
 
     def __init__(
         self, *, store: Store, dispatcher: Dispatcher, turns: Turns, outbox: Outbox, toolset: Toolset, clock: Clock
@@ -45,14 +49,35 @@ class Recoverer:
         self._outbox = outbox
         self._toolset = toolset
         self._clock = clock
+        self._is_done = False
+
+    async def start(self) -> bool:
+        """Settle everything, before any event is taken; False where the store cannot be read: `run` goes on trying."""
+        recovery = await self._store.recover()
+        if recovery is None:
+            return False
+        await self.recover(recovery)
+        self._is_done = True
+        return True
+
+    async def run(self) -> None:
+        """Settle everything once the store can be read, unless that is done; new questions are answered meanwhile."""
+        while not self._is_done:
+            await self._clock.sleep(LOOK)
+            if await self.start():
+                logger.info("what the earlier process left is settled now")
 
     async def recover(self, recovery: Recovery) -> None:
-        """Settle everything; the lanes and the outbox must be open, and no event may have been taken yet."""
+        """Settle everything; the lanes and the outbox must be open."""
+        taken = {turn.turn_id for turn in recovery.turns if self._dispatcher.knows(turn.question)}
+        waking = [message for message in recovery.waking if not self._dispatcher.knows(message)]
         self._dispatcher.preload(recovery.seen, recovery.active)
         coming = [send for send in recovery.sends if self._settle_send(send)]
         again = []
         for turn in recovery.turns:
-            if not self._is_owed_an_answer(turn, coming):
+            if turn.recalled:
+                self._turns.give_up(turn)
+            elif turn.turn_id in taken or not self._is_owed_an_answer(turn, coming):
                 await self._store.commit(self._close(turn))
             elif turn.retry_of or self._had_effects(turn, coming):
                 await self._apologise(turn)
@@ -63,7 +88,7 @@ class Recoverer:
             self._dispatcher.retry(turn)
         for suspended in recovery.suspended:
             self._turns.restore(suspended)
-        for message in recovery.waking:
+        for message in waking:
             self._dispatcher.ask_again(message)
         if recovery.turns or recovery.sends:
             logger.info("after a restart: %d runs interrupted, %d sends", len(recovery.turns), len(recovery.sends))

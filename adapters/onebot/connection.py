@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from websockets.asyncio.connection import Connection as Socket
 from websockets.exceptions import ConnectionClosed
@@ -91,12 +92,13 @@ class Connection:
         async with asyncio.TaskGroup() as self._tasks:
             if self._account:
                 self._join(self._account)
-            attendance = self._tasks.create_task(self._attend())
+            waiting = [self._tasks.create_task(work) for work in (self._attend(), self._get_to_know())]
             try:
                 await self._pump()
             finally:
                 self._peers.leave(self)
-                attendance.cancel()
+                for task in waiting:
+                    task.cancel()
         level = logging.INFO if self._account else logging.DEBUG
         logger.log(level, "account %d: connection closed (%s)", self._account, self._socket.close_code)
 
@@ -208,6 +210,7 @@ class Connection:
             await self._clock.sleep(self._silence)
             if not self._beat.is_set():
                 logger.warning("account %d: no heartbeat for %.0f s, is it alive?", self._account, self._silence)
+                await self._ask_for_status()
 
     async def _learn_account(self) -> None:
         """Wait for the first event; a quiet server is asked."""
@@ -226,3 +229,29 @@ class Connection:
         account = read_account(reply.data)
         if account and not self._account:
             self._join(account)
+
+    async def _get_to_know(self) -> None:
+        """Ask what it is, for whoever looks at the bot from outside, and whether QQ is logged in."""
+        await self._introduced.wait()
+        await self._ask_for_status()
+        about = await self._ask("get_version_info")
+        name = f"{about.get('app_name') or ''} {about.get('app_version') or ''}".strip()
+        if name:
+            self._peers.name(self._account, name)
+
+    async def _ask_for_status(self) -> None:
+        """Not every server has heartbeats, and the first one comes half a minute after the connection."""
+        online = (await self._ask("get_status")).get("online")
+        if isinstance(online, bool):
+            self._note_online(online=online, reason="says its status")
+
+    async def _ask(self, question: str) -> Mapping[str, Any]:
+        """The fields of its answer; none where it takes no calls, does not know the question, or says nothing."""
+        if self._role is Role.EVENT or not self._account:
+            return {}
+        try:
+            reply = await self._calls.make(self, question, {})
+        except TransportError as error:
+            logger.debug("account %d: %s", self._account, error)
+            return {}
+        return reply.data if reply.ok and isinstance(reply.data, Mapping) else {}

@@ -52,10 +52,14 @@ class Peer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A connected account. `online` is what the server last said of it; None if it never said (it need not)."""
+    """A connected account. `online` is what the server last said of it; None if it never said (it need not).
+
+    `server` is the name and version of the server, empty where it does not say.
+    """
 
     self_id: int
     online: bool | None = None
+    server: str = ""
 
 
 class Peers:
@@ -64,6 +68,7 @@ class Peers:
     def __init__(self) -> None:
         self._peers: dict[tuple[int, Role], Peer] = {}  # in order of arrival
         self._online: dict[int, bool] = {}
+        self._servers: dict[int, str] = {}
         self._met: set[tuple[int, Role]] = set()
         self.reconnects = 0  # connections of an account and role that had one before
 
@@ -84,6 +89,7 @@ class Peers:
         del self._peers[key]
         if not any(account == peer.account for account, _ in self._peers):
             self._online.pop(peer.account, None)
+            self._servers.pop(peer.account, None)
 
     def caller(self, account: int) -> Peer:
         """The newest open connection of the account that takes calls. Raises NotConnected."""
@@ -98,9 +104,15 @@ class Peers:
         self._online[account] = online
         return news
 
+    def name(self, account: int, server: str) -> None:
+        """Note what the server calls itself."""
+        self._servers[account] = server
+
     def accounts(self) -> tuple[Account, ...]:
         """The accounts that can be asked to do something now, in order of arrival."""
         open_ones = {
             account: None for (account, role), peer in self._peers.items() if role is not Role.EVENT and peer.is_open
         }
-        return tuple(Account(account, self._online.get(account)) for account in open_ones)
+        return tuple(
+            Account(account, self._online.get(account), self._servers.get(account, "")) for account in open_ones
+        )

@@ -18,9 +18,11 @@ from adapters.onebot.fields import Fields, load, mapping, number, sequence, text
 from adapters.onebot.segments import write_segments
 from bot.domain.actions import SendMessage
 from bot.domain.events import Conversation, Event, MessageReceived
+from bot.domain.ports import KeptFile
 
 MAX_FRAME: Final = 50 * 2**20  # bytes; NapCat's maxPayload (facts.md 1.2)
 
+INLINE: Final = "base64://"
 ACTION_FAILED: Final = 1200
 BAD_TOKEN: Final = 1403
 _MUTED = re.compile(r'"result"\s*:\s*120\b')
@@ -130,6 +132,19 @@ def read_history(data: object, conversation: Conversation) -> tuple[MessageRecei
     read = (_read_answered(node, account) for node in sequence(mapping(data).get("messages")) if isinstance(node, dict))
     found = [replace(message, conversation=conversation) for message in read if message.sender.user_id]
     return tuple(sorted(found, key=lambda message: message.time))
+
+
+def read_kept_file(data: object) -> KeptFile:
+    """The file in an answer to get_image: `base64` only where the server is set to give it.
+
+    Else `file` is a path inside the server's container, and `url` the same path or a fresh address (facts.md 4.5).
+    """
+    fields = mapping(data)
+    places = [text(fields.get(name)).removeprefix("file://") for name in ("path", "file", "url")]
+    inline = next((place.removeprefix(INLINE) for place in places if place.startswith(INLINE)), "")
+    url = next((place for place in places if place.startswith(("http://", "https://"))), "")
+    path = next((place for place in places if "://" not in place and ("/" in place or "\\" in place)), "")
+    return KeptFile(text(fields.get("base64")) or inline, path, url)
 
 
 def _node(node: Fields) -> Fields:

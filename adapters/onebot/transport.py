@@ -11,12 +11,14 @@ from adapters.onebot.protocol import (
     read_answered_message,
     read_forward,
     read_history,
+    read_kept_file,
     read_message_id,
     write_action,
 )
 from bot.domain.actions import SendMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered
 from bot.domain.events import Conversation, MessageReceived
+from bot.domain.ports import KeptFile
 
 
 class OneBotTransport:
@@ -66,6 +68,10 @@ class OneBotTransport:
         params = {place: conversation.session_id, "count": count, "message_seq": 0, "reverse_order": False}
         data = await self.call(conversation.platform_id, f"get_{kind}_msg_history", params)
         return read_history(data, conversation)
+
+    async def get_image(self, account: int, file: str) -> KeptFile:
+        """A received picture by its `file` name. Raises NotConnected, ActionRefused, ActionUnanswered."""
+        return read_kept_file(await self.call(account, "get_image", {"file": file}))
 
     async def call(self, account: int, action: str, params: Mapping[str, object]) -> Any:
         """Any action by its wire name; the `data` of its answer.

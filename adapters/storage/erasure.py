@@ -42,6 +42,7 @@ def forget_user(database: Database, user: int) -> dict[str, int]:
     )
     with database.connect() as connection:
         with connection.begin():
+            _erase_summaries(connection, whose, named)
             gone = _erase(connection, whose)
             _erase_names(connection, user)
         _compact(connection)
@@ -72,6 +73,14 @@ def _erase(connection: Connection, whose: _Whose) -> dict[str, int]:
         turns: their_turns,  # last: the others ask it which turns
     }
     return {table.name: connection.execute(delete(table).where(rows)).rowcount for table, rows in conditions.items()}
+
+
+def _erase_summaries(connection: Connection, whose: _Whose, named: str) -> None:
+    """Of every conversation in which they said something: the words of a summary are everybody's."""
+    spoken = select(messages.c.conversation).where(*whose.messages)
+    asked = select(turns.c.conversation).where(or_(*whose.turns))
+    theirs = or_(windows.c.summary.like(named), windows.c.conversation.in_(spoken.union(asked)))
+    connection.execute(update(windows).where(windows.c.summary != "", theirs).values(summary=""))
 
 
 def _erase_names(connection: Connection, user: int) -> None:

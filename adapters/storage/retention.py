@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, delete, select, update
 
-from adapters.storage.reads import SEEN
-from adapters.storage.tables import BY_TURN, messages, sends, turns, usage
+from adapters.storage.tables import BY_TURN, messages, sends, turns, usage, windows
+from adapters.storage.unfinished import SEEN
 
 DAY = 86_400.0
 ROWS = 500  # of one table in one transaction
@@ -62,5 +62,7 @@ def _delete_turns(connection: Connection, horizon: float) -> bool:
     old = [row for row in connection.execute(first.order_by(turns.c.id).limit(TURNS)) if row.opened < horizon]
     for table in (*BY_TURN, usage):
         connection.execute(delete(table).where(table.c.turn_id.in_([row.turn_id for row in old])))
+    # What came before a window that begins with such a turn is as old.
+    connection.execute(update(windows).where(windows.c.first_turn.in_([row.id for row in old])).values(summary=""))
     connection.execute(delete(turns).where(turns.c.id.in_([row.id for row in old])))
     return bool(old)

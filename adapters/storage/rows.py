@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, assert_never
 from adapters.storage.statements import OVERHEARD, Statement
 from bot.domain import codec
 from bot.domain.actions import Attachment, SendSegment
-from bot.domain.chat import AssistantMessage, Message, ToolMessage, UserMessage
+from bot.domain.chat import AssistantMessage, Message, ToolMessage, Usage, UserMessage
 from bot.domain.events import MessageReceived
 from bot.domain.journal import (
     CallFinished,
@@ -28,12 +28,14 @@ from bot.domain.journal import (
     StepTaken,
     TurnClosed,
     TurnOpened,
+    UsageAdded,
     WindowMoved,
 )
 from bot.domain.segments import Segment
 
 Row: TypeAlias = tuple[Statement, dict[str, Any]]
 
+BESIDE = 0  # the step of what a turn used beside its steps, which count from 1
 MAX_SOURCE = 100_000  # characters of a medium inside a message: larger ones are not kept
 
 SEGMENTS = tuple[Segment, ...]
@@ -55,8 +57,12 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
         case MessageErased(conversation=conversation, message_id=message_id):
             place = {"conversation": str(conversation), "message_id": plain(message_id)}
             return ((Statement.ERASE_MESSAGE, place),)
-        case WindowMoved(conversation=conversation, first_turn=turn_id):
-            return ((Statement.MOVE_WINDOW, {"conversation": str(conversation), "turn_id": turn_id}),)
+        case WindowMoved(first_turn=turn_id, light_to=light_to, summary=summary):
+            window = {"turn_id": turn_id, "light_to": light_to, "summary": plain(summary)}
+            return ((Statement.MOVE_WINDOW, {"conversation": str(entry.conversation), **window}),)
+        case UsageAdded(turn_id=turn_id):
+            beside = {"turn_id": turn_id, "step": BESIDE, "model": plain(entry.model), "at": entry.at}
+            return ((Statement.ADD_USAGE, {**beside, **_tokens(entry.usage)}),)
         case TurnOpened() | TurnClosed():
             return _of_turn(entry)
         case StepTaken() | CallStarted() | CallFinished():
@@ -126,7 +132,7 @@ def _of_turn(entry: TurnOpened | TurnClosed) -> tuple[Row, ...]:
             if entry.retry_of:  # it reads what the turn before it has read, and nothing more
                 return ((Statement.OPEN_TURN, turn),)
             return (
-                (Statement.CONSUME_MESSAGES, {**place, "turn_id": turn_id, "overheard": OVERHEARD}),
+                (Statement.CONSUME_MESSAGES, {**place, **_read_by(entry)}),
                 (Statement.MARK_READ, {"conversation": place["conversation"]}),
                 (Statement.OPEN_TURN, turn),
             )
@@ -137,17 +143,23 @@ def _of_turn(entry: TurnOpened | TurnClosed) -> tuple[Row, ...]:
                 "stop": str(entry.stop),
                 "error": plain(entry.error),
                 "steps": entry.steps,
-                "prompt": usage.prompt,
-                "completion": usage.completion,
-                "cached": usage.cached,
-                "reasoning": usage.reasoning,
-                "cost": usage.cost,
+                **_tokens(usage),
             }
             text = codec.write(ROUND, round_) if round_ else None
             closed = {"turn_id": turn_id, "round": text, "at": entry.at}
             return (Statement.CLOSE_RUN, run), (Statement.CLOSE_TURN, closed)
         case _:
             assert_never(entry)
+
+
+def _tokens(usage: Usage) -> dict[str, Any]:
+    return {name: getattr(usage, name) for name in ("prompt", "completion", "cached", "reasoning", "cost")}
+
+
+def _read_by(entry: TurnOpened) -> dict[str, Any]:
+    question = entry.question
+    asked = {"asker": question.sender.user_id, "asked": question.time}
+    return {"turn_id": entry.turn_id, "overheard": OVERHEARD, **asked}
 
 
 def _of_step(entry: StepTaken | CallStarted | CallFinished, taken: float) -> tuple[Row, ...]:
@@ -164,16 +176,7 @@ def _of_step(entry: StepTaken | CallStarted | CallFinished, taken: float) -> tup
             }
             if usage is None:
                 return ((Statement.ADD_STEP, step),)
-            tokens = {
-                **number,
-                "model": step["model"],
-                "prompt": usage.prompt,
-                "completion": usage.completion,
-                "cached": usage.cached,
-                "reasoning": usage.reasoning,
-                "cost": usage.cost,
-                "at": entry.at,
-            }
+            tokens = {**number, "model": step["model"], **_tokens(usage), "at": entry.at}
             return (Statement.ADD_STEP, step), (Statement.ADD_USAGE, tokens)
         case CallStarted(call_id=call_id, name=name):
             call = {**number, "call_id": plain(call_id), "name": plain(name), "started": taken}

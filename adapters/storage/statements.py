@@ -73,18 +73,24 @@ SQL = {
     Statement.ERASE_MESSAGE: """
         UPDATE messages SET segments = '[]', erased = true
         WHERE conversation = :conversation AND message_id = :message_id""",
-    # What the turn reads: its question, and the last of what was overheard since the turn before.
+    # What the turn reads: its question, and the last of what was overheard since the turn before. Some servers give
+    # many messages one id (0), and an event that came again is there twice: so the question has a sender and a time.
     Statement.CONSUME_MESSAGES: """
         UPDATE messages SET turn_id = :turn_id
         WHERE turn_id = '' AND id IN (
             SELECT id FROM (
                 SELECT id FROM messages
-                WHERE conversation = :conversation AND overheard
+                WHERE conversation = :conversation AND overheard AND NOT erased
                     AND id > coalesce((SELECT read_to FROM windows WHERE conversation = :conversation), 0)
                 ORDER BY id DESC LIMIT :overheard
             ) AS last
             UNION ALL
-            SELECT max(id) FROM messages WHERE conversation = :conversation AND message_id = :message_id
+            SELECT id FROM (
+                SELECT id, overheard, sender, time FROM messages
+                WHERE conversation = :conversation AND message_id = :message_id
+                ORDER BY id DESC LIMIT 100
+            ) AS alike
+            WHERE NOT overheard AND sender = :asker AND time = :asked
         )""",
     # A mark instead of a mark on each row: thousands may have been overheard since the last turn.
     Statement.MARK_READ: """
@@ -92,9 +98,11 @@ SQL = {
         VALUES (:conversation, coalesce((SELECT max(id) FROM messages WHERE conversation = :conversation), 0))
         ON CONFLICT (conversation) DO UPDATE SET read_to = excluded.read_to""",
     Statement.MOVE_WINDOW: """
-        INSERT INTO windows (conversation, first_turn)
-        VALUES (:conversation, coalesce((SELECT max(id) FROM turns WHERE turn_id = :turn_id), 0))
-        ON CONFLICT (conversation) DO UPDATE SET first_turn = excluded.first_turn""",
+        INSERT INTO windows (conversation, first_turn, light_to, summary)
+        VALUES (:conversation, coalesce((SELECT max(id) FROM turns WHERE turn_id = :turn_id), 0),
+            coalesce((SELECT max(id) FROM turns WHERE turn_id = :light_to), 0), :summary)
+        ON CONFLICT (conversation) DO UPDATE SET first_turn = excluded.first_turn, light_to = excluded.light_to,
+            summary = excluded.summary""",
     Statement.ADD_USAGE: """
         INSERT INTO usage (turn_id, step, conversation, asker, model, prompt, completion, cached, reasoning, cost, at)
         SELECT :turn_id, :step, coalesce(conversation, ''), coalesce(asker, 0),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
@@ -13,7 +14,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
-from adapters.storage import reads
+from adapters.storage import reads, unfinished
 from adapters.storage.ahead import Ahead
 from adapters.storage.batches import Batches
 from adapters.storage.database import READERS, Database, Migrate
@@ -45,6 +46,8 @@ class SqlStore:
         self._clock = clock
         # The conversations that may have a past; None while nobody has looked. A new one is not read about.
         self._with_past: set[Conversation] | None = None
+        self._opened = clock.now()
+        self._is_untouched = True  # nothing was put yet: whatever is found is an earlier process's
 
     def put(self, *entries: Entry) -> None:
         """Take entries; they are durable within 100 ms. Never waits, never raises."""
@@ -52,6 +55,7 @@ class SqlStore:
         self._writer.put(*entries)
 
     def _note(self, entries: tuple[Entry, ...]) -> None:
+        self._is_untouched = False
         if self._with_past is not None:
             for entry in entries:
                 if isinstance(entry, MessageOverheard) or (isinstance(entry, MessageObserved) and entry.overheard):
@@ -59,25 +63,32 @@ class SqlStore:
 
     async def commit(self, *entries: Entry) -> bool:
         """Take entries and wait until they and all before them are durable; False where that cannot be promised."""
-        self._note(entries)
+        if entries:
+            self._note(entries)
         return await self._writer.commit(*entries)
 
-    async def remember(self, conversation: Conversation) -> Remembered:
-        """What the conversation's next prompt is made of; empty where it cannot be read."""
+    async def remember(self, conversation: Conversation) -> Remembered | None:
+        """What the conversation's next prompt is made of; None where it cannot be read."""
         if self._with_past is not None and conversation not in self._with_past:
             self._with_past.add(conversation)
             return Remembered()
-        return await self._read(lambda connection: reads.remember(connection, conversation), Remembered())
+        return await self._read(lambda connection: reads.remember(connection, conversation), None)
 
     async def find(self, conversation: Conversation, message_id: str) -> MessageReceived | None:
         """The latest stored message of this id there, the bot's own included; None where it cannot be read."""
         return await self._read(lambda connection: reads.find(connection, conversation, message_id), None)
 
-    async def recover(self) -> Recovery:
-        """What was left unfinished; empty where it cannot be read."""
-        now = self._clock.now()
+    async def heard(self, conversation: Conversation, message_ids: Collection[str]) -> set[str] | None:
+        """Which of these messages were observed there, recalled ones included; None where it cannot be read."""
+        if not await self._writer.commit():  # what waits to be written was observed, too
+            return None
+        return await self._read(lambda connection: reads.heard(connection, conversation, message_ids), None)
+
+    async def recover(self) -> Recovery | None:
+        """What was left unfinished before anything was put; None where it cannot be read."""
+        now, before = self._clock.now(), math.inf if self._is_untouched else self._opened
         self._with_past = await self._read(reads.conversations, None)
-        return await self._read(lambda connection: reads.recover(connection, now), Recovery())
+        return await self._read(lambda connection: unfinished.recover(connection, now, before), None)
 
     async def tidy(self, retention: Retention, thread: Executor) -> None:
         """Delete what is too old or too much, for ever, in small batches: others' entries are written in between."""

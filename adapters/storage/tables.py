@@ -42,6 +42,9 @@ versions = Table(
 UNFINISHED = "state IN ('queued', 'sending', 'unknown')"
 """The sends nobody knows the end of. Written out, never with parameters: only then SQLite uses their index."""
 
+KEPT = "round IS NOT NULL"
+"""The turns whose rounds the history keeps."""
+
 metadata = MetaData()
 
 
@@ -104,6 +107,8 @@ windows = _table(
     Column("conversation", Text, nullable=False, unique=True),
     _number("first_turn"),  # turns.id: where the prompt begins
     _number("read_to"),  # messages.id: the last one a turn has read, or passed over
+    _number("light_to"),  # turns.id: the last one whose round is told with shortened tool results
+    _words("summary"),  # of what came before the first turn
 )
 
 turns = _table(
@@ -120,6 +125,7 @@ turns = _table(
     _words("retry_of"),
     Index("turns_by_conversation", "conversation", "id"),
     Index("turns_by_turn_id", "turn_id", "id"),
+    Index("turns_kept", "conversation", "closed", sqlite_where=text(KEPT), postgresql_where=text(KEPT)),
     Index("turns_left_open", "id", sqlite_where=text("closed IS NULL"), postgresql_where=text("closed IS NULL")),
     marked=True,
 )

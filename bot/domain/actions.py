@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from bot.domain.events import Conversation
-from bot.domain.segments import Face, Mention, MentionAll, Quote, Text
+from bot.domain.segments import Face, File, Image, Mention, MentionAll, Quote, Record, Segment, Text, Video
 
 MediaKind: TypeAlias = Literal["image", "record", "video", "file"]
 
@@ -22,6 +22,21 @@ class Attachment:
 
 
 SendSegment: TypeAlias = Text | Mention | MentionAll | Quote | Face | Attachment
+
+
+def as_received(segment: SendSegment) -> Segment:
+    """What we send, as it looks to whoever receives it."""
+    if not isinstance(segment, Attachment):
+        return segment
+    match segment.kind:
+        case "image":
+            return Image(file=segment.name)
+        case "record":
+            return Record(file=segment.name)
+        case "video":
+            return Video(file=segment.name)
+        case "file":
+            return File(name=segment.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,10 @@ class TurnOpened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepTaken:
-    """The model answered a step: its words or calls, what they cost. `seconds` the request took."""
+    """The model answered a step: its words or calls, what they cost. `seconds` the request took.
+
+    `model` is who answered, as model@host, or the vendor's name of the model where that is not known.
+    """
 
     turn_id: str
     step: int
@@ -118,11 +121,28 @@ class TurnClosed:
 
 @dataclass(frozen=True, slots=True)
 class WindowMoved:
-    """The prompt of a conversation now begins with this turn's round; older ones stay stored, but are not read."""
+    """The prompt of a conversation now begins with this turn's round; older ones stay stored, but are not read.
+
+    Of the rounds up to `light_to`'s, in the order in which they ended, long tool results are told shortened (of none
+    where it is empty). `summary` stands for what was said before the first turn.
+    """
 
     conversation: Conversation
     first_turn: str
+    light_to: str = ""
+    summary: str = ""
     type: Literal["window_moved"] = "window_moved"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageAdded:
+    """A model was asked beside the steps of a turn, on its behalf and after its end: to summarise what came before."""
+
+    turn_id: str
+    model: str
+    usage: Usage
+    at: float
+    type: Literal["usage_added"] = "usage_added"
 
 
 class SendState(StrEnum):
@@ -193,6 +213,7 @@ Entry: TypeAlias = (
     | CallFinished
     | TurnClosed
     | WindowMoved
+    | UsageAdded
     | SendQueued
     | SendChanged
     | RunSuspended
@@ -213,10 +234,15 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What a conversation remembers: its rounds from the window's first on, and what was overheard since the last."""
+    """What a conversation remembers: its rounds from the window's first on, and what was overheard since the last.
+
+    The first `light` of the rounds are told with shortened tool results; `summary` is of what came before them.
+    """
 
     rounds: tuple[Round, ...] = ()
     overheard: tuple[MessageReceived, ...] = ()
+    light: int = 0
+    summary: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,7 +263,7 @@ class OpenTurn:
     """A turn that was never closed.
 
     `messages` are its steps, each followed by the results there are (calls that were under way have none);
-    `started` names the tools whose calls began.
+    `started` names the tools whose calls began. `recalled`: its question was taken back.
     """
 
     turn_id: str
@@ -248,17 +274,23 @@ class OpenTurn:
     messages: tuple[Message, ...]
     started: tuple[str, ...]
     sends: tuple[StoredSend, ...]
+    recalled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Suspended:
-    """A run that waits, as it was put down, with the question and the rendered user message of its turn."""
+    """A run that waits, as it was put down, with the question and the rendered user message of its turn.
+
+    `said` are the words of what the turn sent to its own conversation and that may have been read, in order (empty for
+    a message of media alone).
+    """
 
     turn_id: str
     state: str
     expires: float
     question: MessageReceived
     user: UserMessage
+    said: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,8 +299,8 @@ class Recovery:
 
     `seen` are the identities of the de-duplication window with their times, `waking` the questions of the last minutes
     that were taken but whose turn had not begun (oldest first), `turns` those left open (suspended ones not among
-    them), `sends` the unfinished ones whatever their turn (QUEUED, SENDING, UNKNOWN), `active` the groups heard in the
-    last day with the time of the last message (latest first).
+    them), `sends` the unfinished ones whatever their turn (QUEUED, SENDING, and UNKNOWN for a day), `active` the
+    conversations heard in the last day with the time of the last message (latest first).
     """
 
     seen: tuple[tuple[tuple[int, str, int, str], float], ...] = ()

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Final
+
+TOO_LONG: Final = "too long"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +29,13 @@ REFUSALS = (
     ),
     Refusal(
         "not a friend",
-        re.compile(r"不是好友|非好友|加好友|not (a )?friend|临时会话.*(关闭|失败|禁)", re.IGNORECASE),
+        re.compile(r"不是好友|非好友|加好友|添加.*好友|not (a )?friend|临时会话.*(关闭|失败|禁)", re.IGNORECASE),
         "this person cannot be written to: not a friend of the bot. Do not try again",
+    ),
+    Refusal(
+        "not in the group",
+        re.compile(r"移出该群|不在(该)?群|not in (the|this) group", re.IGNORECASE),
+        "the bot is not in this group any more. Do not try again",
     ),
     Refusal(
         "risk control",
@@ -35,7 +43,7 @@ REFUSALS = (
         "QQ's risk control stopped it. Do not send it again, and send less",
     ),
     Refusal(
-        "too long",
+        TOO_LONG,
         re.compile(r"过长|太长|too (long|large)|超(过|出).*(长度|限制|大小)", re.IGNORECASE),
         "it is too long. Send a shorter text",
     ),
@@ -52,6 +60,11 @@ REFUSALS = (
         "QQ does not know this kind of message. Say it in words",
     ),
 )
+
+
+def is_too_long(reason: str) -> bool:
+    """Whether this, from `explain_refusal`, says that less may be said after all."""
+    return reason.startswith(f"{TOO_LONG}: ")
 
 
 def explain_refusal(wording: str, retcode: int) -> str:

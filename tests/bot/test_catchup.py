@@ -9,7 +9,7 @@ from bot.catchup import Catchup
 from bot.domain.actions import SendMessage
 from bot.domain.errors import ActionUnanswered
 from bot.domain.events import Connected, Conversation, MessageReceived
-from bot.domain.journal import SendState, StoredSend
+from bot.domain.journal import MessageErased, MessageObserved, SendState, StoredSend
 from bot.domain.segments import Text
 from tests.bot.test_dispatcher import Hall
 from tests.fakes import BOT, GROUP, PRIVATE, ScriptedModel, Step, said, until, words
@@ -18,14 +18,18 @@ HELLO = Connected(self_id=BOT, time=0.0)
 
 
 @asynccontextmanager
-async def back(*steps: Step) -> AsyncIterator[Hall]:
-    """A hall that has heard GROUP before, with its catching up at work."""
+async def back(*steps: Step, heard: float = 300) -> AsyncIterator[Hall]:
+    """A hall that has heard GROUP so many seconds ago, with its catching up at work."""
     with ScriptedModel(*steps) as model:
         house = Hall(model)
         catchup = Catchup(
-            transport=house.transport, dispatcher=house.dispatcher, outbox=house.outbox, clock=house.clock
+            transport=house.transport,
+            dispatcher=house.dispatcher,
+            outbox=house.outbox,
+            store=house.store,
+            clock=house.clock,
         )
-        house.dispatcher.preload([], [(GROUP, house.clock.now() - 300)])
+        house.dispatcher.preload([], [(GROUP, house.clock.now() - heard)])
         async with asyncio.timeout(5), house.outbox.open(), house.dispatcher.lanes.open(), asyncio.TaskGroup() as group:
             task = group.create_task(catchup.run())
             yield house
@@ -110,6 +114,77 @@ async def test_what_the_bot_said_confirms_what_nobody_had_confirmed() -> None:
         await house.dispatcher.handle(HELLO)
         await until(lambda: house.store.of("send_changed"))
         assert house.transport.sent == []
+
+
+async def test_what_was_heard_before_the_dispatcher_can_remember_is_not_heard_again() -> None:
+    """The last message of a quiet group is as old as the place itself; one of the same second may have been missed."""
+    last, gone, missed = (ago(said(text, at=False), 700) for text in ("tea", "recalled", "the same second"))
+    async with back(heard=700) as house:
+        house.store.put(*[MessageObserved(message, overheard=True) for message in (last, gone)])
+        house.store.put(MessageErased(GROUP, gone.message_id))
+        house.transport.histories[GROUP] = (last, gone, missed)
+        await house.dispatcher.handle(HELLO)
+        await until(lambda: len(house.store.of("message_observed")) == 3)
+        assert house.history.take_overheard(GROUP) == (missed,)
+
+
+async def test_while_the_store_cannot_be_read_only_what_the_dispatcher_remembers_is_looked_at() -> None:
+    old, young = ago(said("old", at=False), 700), ago(said("young", at=False), 500)
+    async with back(heard=700) as house:
+        house.store.trouble = True
+        house.transport.histories[GROUP] = (old, young)
+        await house.dispatcher.handle(HELLO)
+        await until(lambda: house.store.of("message_observed"))
+        assert house.history.take_overheard(GROUP) == (young,)
+
+
+async def test_what_was_missed_is_read_where_it_was_said() -> None:
+    missed = ago(said("FIRST missed", at=False), 200)
+    async with back(words("ok")) as house:
+        house.transport.histories[GROUP] = (missed,)
+        await house.dispatcher.handle(HELLO)
+        await house.dispatcher.handle(said("SECOND live", at=False))
+        await until(lambda: len(house.store.of("message_observed")) == 2)
+        await house.take(said("what was that?"))
+        user = str(house.history.messages(GROUP)[0])
+        assert user.index("FIRST") < user.index("SECOND")
+
+
+async def test_a_private_question_that_was_missed_is_answered_too() -> None:
+    question = ago(said("still there?", where=PRIVATE), 60)
+    async with back(words("one"), words("yes")) as house:
+        await house.take(said("hi", where=PRIVATE))
+        house.transport.histories = {GROUP: (), PRIVATE: (question,)}
+        await house.dispatcher.handle(HELLO)
+        await until(lambda: house.transport.texts == ["one", "yes"])
+
+
+async def test_a_server_that_only_knows_the_histories_of_groups_is_asked_for_those() -> None:
+    friends = [Conversation(BOT, "private", number) for number in (1, 2)]
+    async with back(words("yes")) as house:
+        house.dispatcher.preload([], [(friend, house.clock.now()) for friend in friends])
+        house.transport.histories[GROUP] = (ago(said("still there?"), 60),)
+        await house.dispatcher.handle(HELLO)
+        await until(lambda: house.transport.sent)
+        assert house.transport.histories_asked == [friends[0], GROUP]
+
+
+async def test_an_account_whose_server_hangs_keeps_no_other_waiting() -> None:
+    other = Conversation(20002, "group", 1)
+    async with back() as house:
+        asked: list[Conversation] = []
+
+        async def hang(conversation: Conversation, *, count: int = 20) -> tuple[MessageReceived, ...]:
+            asked.append(conversation)
+            if conversation.platform_id == BOT:
+                await asyncio.Event().wait()
+            return ()
+
+        house.transport.get_history = hang  # type: ignore[method-assign]  # one call of a fake is replaced
+        house.dispatcher.preload([], [(other, house.clock.now() - 10)])
+        await house.dispatcher.handle(HELLO)
+        await house.dispatcher.handle(Connected(self_id=20002, time=0.0))
+        await until(lambda: asked == [GROUP, other])
 
 
 async def test_a_server_without_histories_is_asked_once_per_connection() -> None:

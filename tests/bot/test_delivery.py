@@ -8,14 +8,12 @@ import pytest
 
 from bot.delivery import MAX_MESSAGES, Delivery, messages_of
 from bot.domain.actions import Attachment, Confirmed, Refused, SendMessage, SendSegment, Unknown
-from bot.domain.errors import ActionRefused, ActionUnanswered
+from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.journal import SendQueued
-from bot.domain.segments import Mention, Quote, Text
+from bot.domain.segments import Image, Mention, Quote, Text
 from bot.history import History
 from bot.outbox import Outbox
-from bot.owner import Owner
 from tests.fakes import (
-    BOT,
     GROUP,
     PRIVATE,
     CountingIds,
@@ -28,7 +26,6 @@ from tests.fakes import (
 
 PICTURE = Attachment("image", "base64://aaaa", "a.png")
 VOICE = Attachment("record", "base64://bbbb", "b.amr")
-OWNER = 999
 
 
 class Mouth:
@@ -38,8 +35,7 @@ class Mouth:
         self.transport, self.store, self.clock = RecordingTransport(), RecordingStore(), ManualClock()
         self.history = History(store=self.store)
         self.outbox = Outbox(transport=self.transport, store=self.store, clock=self.clock, ids=CountingIds())
-        self.owner = Owner(owners=frozenset({OWNER}), outbox=self.outbox, clock=self.clock)
-        self.delivery = Delivery(outbox=self.outbox, history=self.history, owner=self.owner, clock=self.clock)
+        self.delivery = Delivery(outbox=self.outbox, history=self.history, clock=self.clock)
 
 
 @asynccontextmanager
@@ -103,17 +99,25 @@ async def test_after_a_refused_message_the_rest_is_not_sent() -> None:
         assert mouth.transport.sent == []
 
 
-async def test_a_send_of_unknown_fate_stops_the_rest_and_the_owner_is_told() -> None:
+async def test_a_send_of_unknown_fate_stops_the_rest() -> None:
     async with speaking() as mouth:
-        mouth.owner.connected(BOT)
         mouth.transport.failures = [ActionUnanswered("no answer")]
         (said_,) = await mouth.delivery.say(GROUP, (Text("a"), VOICE))
         assert isinstance(said_.receipt, Unknown)
         assert said_.may_be_read
-        await until(lambda: mouth.transport.sent)
-        (told,) = mouth.transport.sent
-        assert told.conversation == type(GROUP)(BOT, "private", OWNER)
-        assert str(GROUP) in mouth.transport.texts[0]
+        assert mouth.transport.sent == []
+
+
+async def test_each_piece_of_a_long_answer_is_a_row_before_the_first_is_delivered() -> None:
+    """Else a process that ends between two of them would have kept half an answer."""
+    async with speaking() as mouth:
+        mouth.transport.failures = [NotConnected("away")]
+        async with asyncio.TaskGroup() as group:
+            saying = group.create_task(mouth.delivery.answer(said("hi"), "长" * 4000, turn_id="t1"))
+            await until(lambda: mouth.store.of("send_changed"))
+            assert len(mouth.store.of("send_queued")) == 3
+            mouth.outbox.connected()
+        assert [type(one.receipt) for one in await saying] == [Confirmed] * 3
 
 
 async def test_what_was_sent_is_known_when_somebody_quotes_it() -> None:
@@ -123,7 +127,7 @@ async def test_what_was_sent_is_known_when_somebody_quotes_it() -> None:
         known = await mouth.history.find(GROUP, said_.receipt.message_id)
         assert known is not None
         assert known.is_own
-        assert known.segments == (Text("a"),)
+        assert known.segments == (Text("a"), Image(file="a.png"))
 
 
 async def test_the_pieces_of_one_thing_said_stay_together() -> None:

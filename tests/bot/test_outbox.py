@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bot.domain.actions import Attachment, Confirmed, Refused, SendMessage, Unknown, Waiting
+from bot.domain.actions import Attachment, Confirmed, Receipt, Refused, SendMessage, Unknown, Waiting
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, NotConnected
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import SendChanged, SendQueued, SendState, StoredSend
 from bot.domain.segments import Image, Quote, Text
-from bot.outbox import MAX_AGE, MAX_WAITING, Outbox
+from bot.outbox import MAX_AGE, MAX_WAITING, SHORTEST, Outbox
 from tests.fakes import BOT, GROUP, PRIVATE, CountingIds, ManualClock, RecordingStore, RecordingTransport, said, until
 
 
@@ -23,11 +23,31 @@ class Post:
         self.transport = transport or RecordingTransport()
         self.store, self.clock = RecordingStore(), ManualClock()
         self.outbox = Outbox(transport=self.transport, store=self.store, clock=self.clock, ids=CountingIds(), rate=rate)
+        self.told: list[tuple[str, SendState]] = []
+        self.outbox.report_to(self._report)
+
+    def _report(self, action: SendMessage, state: SendState, reason: str) -> None:
+        assert reason
+        self.told.append(("".join(part.text for part in action.segments if isinstance(part, Text)), state))
 
     @property
     def states(self) -> list[str]:
         """The states of all sends, in the order they were written down."""
         return [str(e.state) for e in self.store.entries if isinstance(e, SendQueued | SendChanged)]
+
+    @property
+    def rows(self) -> dict[str, str]:
+        """The latest state of each send, by its words."""
+        ids, rows = dict[str, str](), dict[str, str]()
+        for entry in self.store.entries:
+            match entry:
+                case SendQueued(send_id=send_id, action=SendMessage(segments=(Text(text=text),)), state=state):
+                    ids[send_id], rows[text] = text, str(state)
+                case SendChanged(send_id=send_id, state=state):
+                    rows[ids[send_id]] = str(state)
+                case _:
+                    pass
+        return rows
 
 
 @asynccontextmanager
@@ -268,4 +288,108 @@ async def test_closing_leaves_what_is_queued_in_the_store() -> None:
         post.outbox.post(hello("two"))
         await transport.entered.wait()
     assert transport.sent == []
-    assert "confirmed" not in post.states
+    assert post.rows == {"one": "sending", "two": "queued"}
+
+
+async def test_what_waits_behind_another_send_is_a_row_from_the_start() -> None:
+    """However the process ends, the next one knows what was not said."""
+    async with office() as post:
+        post.transport.failures = [NotConnected("away")] * 9
+        for text in ("one", "two", "three"):
+            assert isinstance(await post.outbox.send(hello(text), final=True, patience=0), Waiting)
+        await until(lambda: post.rows["one"] == "queued")
+        assert post.rows == {"one": "queued", "two": "queued", "three": "queued"}
+
+
+async def test_an_impatient_caller_does_not_spin_while_the_send_is_on_the_wire(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[float | None] = []
+    wait = asyncio.wait
+
+    async def counted(futures: set[asyncio.Future[Receipt]], timeout: float | None) -> object:
+        looks.append(timeout)
+        return await wait(futures, timeout=timeout)
+
+    transport = Slow()
+    async with office(transport) as post, asyncio.TaskGroup() as group:
+        monkeypatch.setattr(asyncio, "wait", counted)
+        sending = group.create_task(post.outbox.send(hello(), patience=0))
+        await until(lambda: len(looks) > 1)
+        transport.gate.set()
+        assert await sending == Confirmed("9001")
+    assert set(looks[1:]) == {SHORTEST}
+
+
+async def test_a_failure_of_ours_is_one_unknown_send_and_the_rest_goes_on() -> None:
+    class Broken(RecordingTransport):
+        async def send(self, action: SendMessage) -> str:
+            if action == hello("bad"):
+                raise ValueError("a bug in an adapter")
+            return await super().send(action)
+
+    async with office(Broken()) as post:
+        assert await post.outbox.send(hello("bad")) == Unknown("bug: ValueError")
+        assert await post.outbox.send(hello("good")) == Confirmed("9001")
+        assert post.rows == {"bad": "unknown", "good": "confirmed"}
+
+
+async def test_what_is_seen_confirms_the_send_on_the_wire_rather_than_an_equal_one_that_was_lost() -> None:
+    class Echoing(RecordingTransport):
+        async def send(self, action: SendMessage) -> str:
+            if self.failures:
+                raise self.failures.pop()
+            post.outbox.seen(own("好的", "m2"))
+            return "m2"
+
+    async with office(Echoing()) as post:
+        post.transport.failures = [ActionUnanswered("?")]
+        assert isinstance(await post.outbox.send(hello("好的")), Unknown)
+        assert await post.outbox.send(hello("好的")) == Confirmed("m2")
+        assert post.states == ["sending", "unknown", "sending", "confirmed"]
+
+
+async def test_what_was_taken_before_a_restart_is_sent_however_much_it_is() -> None:
+    async with office() as post:
+        for number in range(MAX_WAITING + 5):
+            post.outbox.resume(stored(SendState.QUEUED, str(number)))
+        await post.outbox.wait_idle()
+        assert post.transport.texts == [str(number) for number in range(MAX_WAITING + 5)]
+
+
+async def test_finishing_waits_for_what_is_on_the_wire_and_leaves_the_rest_in_the_store() -> None:
+    on_wire, gate = asyncio.Event(), asyncio.Event()
+
+    class Slow(RecordingTransport):
+        async def send(self, action: SendMessage) -> str:
+            on_wire.set()
+            await gate.wait()
+            return await super().send(action)
+
+    async with office(Slow()) as post, asyncio.TaskGroup() as group:
+        post.outbox.post(hello("first"))
+        post.outbox.post(hello("second"))
+        await on_wire.wait()
+        finishing = group.create_task(post.outbox.finish(within=5))
+        await asyncio.sleep(0)
+        assert post.rows == {"first": "sending", "second": "queued"}
+        gate.set()
+        await finishing
+        await post.outbox.wait_idle()
+        post.outbox.post(hello("late"))
+        assert post.transport.texts == ["first"]
+        assert post.rows == {"first": "confirmed", "second": "queued"}
+
+
+async def test_finishing_does_not_wait_for_a_connection_or_for_long() -> None:
+    class Silent(RecordingTransport):
+        async def send(self, action: SendMessage) -> str:
+            if action.conversation == GROUP:
+                raise NotConnected("away")
+            await asyncio.Event().wait()
+            return "never"
+
+    async with office(Silent()) as post:
+        post.outbox.post(hello())
+        post.outbox.post(hello(where=PRIVATE))
+        await until(lambda: sorted(post.states) == ["queued", "sending", "sending"])
+        await post.outbox.finish(within=0)
+        assert sorted(post.states) == ["queued", "sending", "sending"]

@@ -5,6 +5,7 @@ import dataclasses
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from bot.dispatcher import Arrival
 from bot.domain.actions import SendMessage
 from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from bot.domain.events import Connected, MessageRecalled, MessageReceived
@@ -29,7 +30,7 @@ HELLO = Connected(self_id=BOT, time=0.0)
 CALL = ToolCall("c0", "send_message", "{}")
 
 
-@tool(may_have_happened=True)
+@tool(side_effects="external")
 async def pay() -> str:
     """Has effects of its own."""
     return "paid"
@@ -256,3 +257,82 @@ async def test_an_event_taken_before_the_restart_is_not_taken_again() -> None:
         await recoverer.recover(Recovery(seen=((message.identity, message.time),)))
         await house.take(message)
         assert house.transport.sent == []
+
+
+async def test_a_turn_whose_question_was_recalled_is_closed_and_leaves_nothing_behind() -> None:
+    said_already = send(SendState.CONFIRMED, final=False)
+    for sends in ((), (said_already,)):
+        async with restarted() as (house, recoverer):
+            old = dataclasses.replace(turn(asked(), sends=sends), recalled=True)
+            await recoverer.recover(Recovery(turns=(old,)))
+            await house.dispatcher.lanes.wait_idle()
+            (closed,) = house.store.of("turn_closed")
+            assert isinstance(closed, TurnClosed)
+            assert (closed.turn_id, closed.stop, closed.round) == ("t0", Stop.STOPPED, ())
+            assert house.transport.sent == []
+
+
+# --- a store that cannot be read at the start -----------------------------------------------------
+
+
+@asynccontextmanager
+async def blind(*steps: Step) -> AsyncIterator[tuple[Hall, asyncio.Event]]:
+    """A start at which the store cannot be read; it can once the event is set."""
+    async with restarted(*steps) as (house, recoverer), asyncio.TaskGroup() as group:
+        readable = asyncio.Event()
+
+        async def sleep(seconds: float) -> None:
+            await readable.wait()
+            house.store.trouble = False
+
+        house.store.trouble = True
+        assert not await recoverer.start()
+        house.clock.sleep = sleep  # type: ignore[method-assign]  # one call of a fake is replaced
+        running = group.create_task(recoverer.run())
+        yield house, readable
+        readable.set()
+        await running
+
+
+async def test_it_is_settled_later_and_new_questions_are_answered_meanwhile() -> None:
+    old, waits = asked("interrupted"), asked("waits")
+    async with blind(words("new"), words("old"), words("waited")) as (house, readable):
+        house.store.recovery = Recovery(turns=(turn(old),), waking=(waits,))
+        await house.take(HELLO, said("hello?"))
+        assert house.transport.texts == ["new"]
+        readable.set()
+        await until(lambda: len(house.transport.sent) == 3)
+        assert house.transport.texts == ["new", "old", "waited"]
+
+
+async def test_what_came_again_meanwhile_is_not_asked_again() -> None:
+    question, waits = asked("interrupted"), asked("waits")
+    async with blind(words("one"), words("two")) as (house, readable):
+        house.store.recovery = Recovery(
+            turns=(turn(question),),
+            waking=(waits,),
+            seen=((question.identity, question.time), (waits.identity, waits.time)),
+        )
+        await house.take(HELLO, question, waits)
+        readable.set()
+        await until(lambda: len(house.store.of("turn_closed")) == 3)
+        await house.dispatcher.lanes.wait_idle()
+        assert house.transport.texts == ["one", "two"]
+
+
+async def test_who_is_connected_already_is_caught_up_with_then() -> None:
+    async with blind() as (house, readable):
+        await house.take(HELLO, said("in between", at=False))
+        assert await house.dispatcher.next_connected() == Arrival(BOT, ())
+        house.store.recovery = Recovery(active=((GROUP, 5.0),))
+        readable.set()
+        assert await house.dispatcher.next_connected() == Arrival(BOT, ((GROUP, 5.0),))
+
+
+async def test_it_is_settled_once() -> None:
+    async with restarted(words("yes")) as (house, recoverer):
+        house.store.recovery = Recovery(turns=(turn(asked()),))
+        assert await recoverer.start()
+        await recoverer.run()
+        await house.dispatcher.lanes.wait_idle()
+        assert house.transport.texts == ["yes"]

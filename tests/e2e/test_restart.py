@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import itertools
+import logging
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pydantic import SecretStr
 
+import tools
 from adapters.offline.server import MEDIA_FOLDER, OfflineModel
 from adapters.simulator.server import Simulator
-from adapters.simulator.world import demo_world
+from adapters.simulator.wire import Json, text
+from adapters.simulator.world import Person, World, demo_world
 from bot.app import Service, open_service
+from bot.discovery import Discovered
+from bot.domain.suspension import Allow, Suspend
+from bot.domain.tool import ToolContext, tool
 from config.settings import Settings
+from tests.torture.model import LONG, Asked, ScriptedModel
 
 GROUP = 4242
 
 
 @asynccontextmanager
-async def life(folder: Path, model: OfflineModel, simulator: Simulator, url: str) -> AsyncIterator[Service]:
+async def life(
+    folder: Path, model: OfflineModel | ScriptedModel, simulator: Simulator, url: str, **more: Any
+) -> AsyncIterator[Service]:
     """One life of the service, on the journal in this folder."""
     settings = Settings(
         llm_base_url=model.base_url,
@@ -31,15 +42,17 @@ async def life(folder: Path, model: OfflineModel, simulator: Simulator, url: str
         store_url=SecretStr(f"sqlite:///{folder}/bot.db"),
         bot_send_rate=0.0,
         web_port=0,
+        **more,
     )
     async with open_service(settings) as service:
+        service.dispatcher.approvals.ask_on(logging.getLogger(__name__).info)
         await simulator.wait_connected()
         yield service
     await simulator.wait_until(lambda: simulator.connected == 0)
 
 
-async def ask(simulator: Simulator, service: Service, text: str) -> None:
-    message_id = await simulator.say(text)
+async def ask(simulator: Simulator, service: Service, words: str | list[Json], *, user: int = 20001) -> None:
+    message_id = await simulator.say(words, user_id=user)
     await service.dispatcher.wait_settled((simulator.world.self_id, "group", GROUP, str(message_id)))
     await service.wait_idle()
 
@@ -54,7 +67,7 @@ async def test_the_prompt_after_a_restart_goes_on_byte_for_byte_from_the_one_bef
         async with life(tmp_path, model, simulator, url) as service:
             await ask(simulator, service, "@bot hello")
             await ask(simulator, service, "@bot send me a message with a picture")
-            await simulator.say("just talking", user_id=20002)
+            await ask(simulator, service, "just talking", user=20002)
         before = prompts(model)
         # The picture took two requests; the second one's transcript and its answer are the history from then on.
         last, closing = before[-1], simulator.delivered[-1].text
@@ -90,3 +103,81 @@ async def test_an_event_delivered_again_after_a_restart_is_not_answered_again(tm
             await simulator.push(simulator.world.event(simulator.world.message(message_id)))
             await ask(simulator, service, "@bot thanks")
         assert len(simulator.delivered) == 2
+
+
+# --- the same with a restart and without ----------------------------------------------------------
+
+
+@tool
+async def ask_first(context: ToolContext) -> str:
+    """Waits for somebody's word."""
+    if not context.allowed:
+        raise Suspend("May I?", seconds=600)
+    return "it was done"
+
+
+@pytest.fixture
+def _with_ask_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The service has a tool more, one that waits for somebody's word."""
+    found = Discovered((*tools.discover(), ask_first))
+    monkeypatch.setattr("bot.app.find_tools", lambda _settings: found)
+
+
+async def allow(service: Service) -> None:
+    """Somebody allows what the one suspended run wants."""
+    ((turn_id, run),) = service.dispatcher._turns.waiting().items()
+    assert service.dispatcher.resume(run.conversation, turn_id, {run.pending[0].call.id: Allow()})
+    await service.wait_idle()
+
+
+async def nothing_happens(_asked: Asked) -> None:
+    """Between a question and its answer."""
+
+
+def world_at(moment: float) -> World:
+    """A world in which it is always that time, so that its ids are the same ones each time."""
+    world = World(now=lambda: moment)
+    world.add_group(GROUP, "FrostAgent", (Person(20001, "user1", role="owner"), Person(20002, "user2")))
+    return world
+
+
+async def conversation(folder: Path, *, moment: float, restart: bool) -> tuple[list[bytes], list[str]]:
+    """One conversation, with a restart in it or not: every request to the model, and all that was said."""
+    async with ScriptedModel(nothing_happens) as model, Simulator(world_at(moment)) as simulator:
+        url = await simulator.serve()
+
+        async def begin(service: Service) -> None:
+            await ask(simulator, service, "@bot picture#q1")
+            await ask(simulator, service, "@bot wait#q2")
+            await ask(simulator, service, "@bot plain#q3")
+            await ask(simulator, service, "just talking", user=20002)
+
+        async def end(service: Service) -> None:
+            await allow(service)
+            picture = next(message for message in simulator.delivered if message.text == "S:q1")
+            quote = {"type": "reply", "data": {"id": str(picture.message_id)}}
+            await ask(simulator, service, [quote, text("plain#q4")])
+            await ask(simulator, service, "@bot plain#q5")
+
+        async with life(folder, model, simulator, url) as service:
+            await begin(service)
+            if not restart:
+                await end(service)
+        if restart:
+            async with life(folder, model, simulator, url) as service:
+                await end(service)
+        assert model.invalid == []
+        return model.bodies, [message.text for message in simulator.delivered]
+
+
+@pytest.mark.usefixtures("_with_ask_first")
+async def test_a_restart_changes_no_byte_of_any_later_prompt_nor_what_is_said(tmp_path: Path) -> None:
+    """With a quote of the bot's own picture, and a turn that waited for somebody's word over the restart."""
+    moment = time.time()
+    bodies, said = await conversation(tmp_path / "without", moment=moment, restart=False)
+    again, said_again = await conversation(tmp_path / "with", moment=moment, restart=True)
+    assert again == bodies
+    assert said_again == said
+    assert said == ["S:q1", "F:q1", f"S:q2 {LONG}", "A:q3", "A:q4", "A:q5"]  # what q2 said before it waited, once
+    assert any("it was done" in body.decode() for body in bodies)
+    assert "just talking" in bodies[-1].decode()

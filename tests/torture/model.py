@@ -26,7 +26,7 @@ LONG = "这一句已经说过了，最后不用再说一遍"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request as the model saw it: `conversation` is empty for a subagent's; `step` counts from 0."""
+    """A request as the model saw it: `conversation` is empty for a subagent's and a summary; `step` counts from 0."""
 
     conversation: str
     kind: str
@@ -39,13 +39,14 @@ class ScriptedModel:
     """An OpenAI-compatible server; it lives as long as its `async with`.
 
     `on_ask` is waited for before a question is answered. `asked` are all requests in order, `invalid` what is wrong
-    with their transcripts.
+    with their transcripts; `bodies` are the requests as they came, byte for byte.
     """
 
     def __init__(self, on_ask: Callable[[Asked], Awaitable[None]]) -> None:
         self.base_url = ""
         self.asked: list[Asked] = []
         self.invalid: list[str] = []
+        self.bodies: list[bytes] = []
         self._on_ask = on_ask
         app = web.Application(client_max_size=2**24)
         app.router.add_post("/v1/chat/completions", self._complete)
@@ -64,7 +65,8 @@ class ScriptedModel:
         await self._runner.cleanup()
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
-        messages = json.loads(await request.read())["messages"]
+        self.bodies.append(await request.read())
+        messages = json.loads(self.bodies[-1])["messages"]
         asked = read_request(messages)
         self.asked.append(asked)
         self.invalid += (f"a request for {asked.kind}#{asked.token}: {what}" for what in faults(messages))
@@ -82,9 +84,10 @@ class ScriptedModel:
 def read_request(messages: Sequence[Json]) -> Asked:
     """What is asked, from the last user message; how far its answer is, from what follows it."""
     last = max(place for place, message in enumerate(messages) if message["role"] == "user")
-    kind, token = (QUESTION.findall(messages[last]["content"]) or [("task", "none0")])[-1]
     step = sum(message["role"] == "assistant" for message in messages[last:])
     where = CONVERSATION.search(messages[0]["content"])
+    asked = QUESTION.findall(messages[last]["content"]) if where else []
+    kind, token = (asked or [("task", "none0")])[-1]
     return Asked(where[1] if where else "", kind, token, step, tuple(messages))
 
 
@@ -94,15 +97,21 @@ def think(asked: Asked) -> Thought:
     match asked.kind, asked.step:
         case "task", _:
             return Thought("C:done")
-        case ("tool" | "adrift", 0):
+        case "tool", 0:
             return Thought(calls=(_say(f"S:{token}"),))
         case ("rounds", 0 | 1 as step):
             return Thought(calls=(_say(f"S:{token}-{step}"),))
-        case "pair", 0:
+        case (("pair" | "adrift"), 0):
             return Thought(calls=(_say(f"S:{token}-0"), _say(f"S:{token}-1")))
         case "same", step:
             said = f"S:{token} {LONG}"
             return Thought(said) if step else Thought(calls=(_say(said),))
+        case "picture", 0:
+            return Thought(calls=(_say(f"S:{token}", "demo.png"),))
+        case "wait", 0:
+            return Thought(calls=(_say(f"S:{token} {LONG}"), Call("ask_first", {})))
+        case "wait", _:
+            return Thought(f"S:{token} {LONG}")
         case "helper", 0:
             return Thought(calls=(Call("use_subagent", {"subagent_name": "Coder", "content": "make it"}),))
         case _, 0:
@@ -111,8 +120,9 @@ def think(asked: Asked) -> Thought:
             return Thought(f"F:{token}")
 
 
-def _say(text: str) -> Call:
-    return Call("send_message", {"messages": [{"type": "plain", "text": text}]})
+def _say(text: str, *pictures: str) -> Call:
+    shown = [{"type": "image", "path": picture} for picture in pictures]
+    return Call("send_message", {"messages": [{"type": "plain", "text": text}, *shown]})
 
 
 def faults(messages: Sequence[Json]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 from adapters.simulator.call import SentMessage
 from bot import recovery, turn
 from bot.domain.chat import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
-from bot.domain.journal import Entry, MessageObserved, MessageOverheard, SendState
+from bot.domain.journal import Entry, MessageErased, MessageObserved, MessageOverheard, SendState
 from bot.domain.segments import Text
 from tests.torture.journal import Journal, Turn
 from tests.torture.model import Asked, Json, faults
@@ -63,6 +63,7 @@ def judge(evidence: Evidence) -> Verdict:
     verdict.complaints += journal.broken(list(chain.from_iterable(evidence.promised)))
     verdict.complaints += _unsound(journal)
     verdict.complaints += _said_twice(evidence)
+    verdict.complaints += _answered_after_all(evidence)
     verdict.complaints += _unanswered(evidence, verdict)
     verdict.complaints += _changed_prompts(evidence)
     verdict.complaints += _unread(evidence)
@@ -126,13 +127,37 @@ def _said_twice(evidence: Evidence) -> Iterator[str]:
             yield f"{text} was said {times} times"
     for question in evidence.questions:
         answers = [m.text for m in evidence.delivered if _is_final(m, question, evidence)]
+        if question.friend:
+            answers = [text for text in answers if not text.startswith(POLITE)]
         if len(answers) > 1:
             yield f"{question.kind}#{question.token} was answered {len(answers)} times: {answers}"
+    yield from _said_twice_in_private(evidence)
     tokens = {question.token for question in evidence.questions}
     for message in evidence.delivered:
         token = message.text.partition(":")[2].partition(" ")[0].partition("-")[0]
         if token not in tokens and not message.text.startswith(POLITE):
             yield f"nobody asked for {message.text!r}"
+
+
+def _said_twice_in_private(evidence: Evidence) -> Iterator[str]:
+    """A polite line in private says to which question it belongs to nobody: there are not more answers than those."""
+    asked = Counter(question.friend for question in evidence.questions if question.friend)
+    for friend, questions in asked.items():
+        texts = [m.text for m in evidence.delivered if not m.group_id and m.user_id == friend]
+        answers = [text for text in texts if text.startswith(("A:", "F:", *POLITE))]
+        if len(answers) > questions:
+            yield f"friend {friend} asked {questions} questions and got {len(answers)} answers: {answers}"
+
+
+def _answered_after_all(evidence: Evidence) -> Iterator[str]:
+    """Nobody answers a question any more once it is promised that its recall is known."""
+    promised = chain.from_iterable(evidence.promised)
+    erased = {(str(entry.conversation), entry.message_id) for entry in promised if isinstance(entry, MessageErased)}
+    for question in evidence.questions:
+        if question.recalled and (question.where, str(question.message_id)) in erased:
+            answers = [m.text for m in evidence.delivered if _is_final(m, question, evidence)]
+            if answers:
+                yield f"{question.kind}#{question.token} was taken back, and answered: {answers}"
 
 
 def _is_final(message: SentMessage, question: Question, evidence: Evidence) -> bool:
@@ -153,7 +178,7 @@ def _unanswered(evidence: Evidence, verdict: Verdict) -> Iterator[str]:
     for question in evidence.questions:
         alive = question.life == len(evidence.promised) - 1 and not question.missed
         heard = alive or (question.where, str(question.message_id)) in known
-        found = question.group and question.where in places  # in the history, when the group is caught up with
+        found = question.where in places  # in the history, when that is caught up with
         replies = [m for m in evidence.delivered if _is_reply(m, question, evidence)]
         if question.recalled or replies or not (heard or found):
             continue

@@ -107,6 +107,7 @@ class Stage:
         simulator.faults.disarm()
         await self._chat(ONE)
         await self._ask("plain", group=TWO)
+        await self._ask("plain", friend=ANN)
         simulator.come_back()
 
     async def play_again(self) -> None:

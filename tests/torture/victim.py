@@ -17,7 +17,7 @@ from typing import Any
 
 from adapters.onebot import forward_ws
 from adapters.storage.rows import ROUND, SEGMENTS, SEND_SEGMENTS
-from bot import delivery, outbox
+from bot import outbox
 from bot.app import Service, open_service
 from bot.cli import go
 from bot.domain import codec
@@ -28,10 +28,13 @@ from config.settings import Settings
 from tests.torture.crossings import Crossings, Death
 
 LONGEST_LIFE = 60  # seconds; what nobody kills, when the parent itself died
+GRACE = 3.0  # seconds a run has to end when it is stopped gently; nothing in the script takes longer
 TURNS = 20  # of the loop, after which everything that was ready has run
 
-SHORTER = ((forward_ws, "LONGEST_WAIT", 0.05), (outbox, "LOOK_AFTER", 0.02), (delivery, "PATIENCE", 0.1))
+SHORTER = ((forward_ws, "LONGEST_WAIT", 0.05), (outbox, "LOOK_AFTER", 0.02))
 """Waits of a second and more, and what they are here."""
+
+PATIENCE = 0.1  # seconds, of whoever sends something
 
 ENTRIES = list[Entry]
 WRITTEN = (ENTRIES, ROUND, SEGMENTS, SEND_SEGMENTS, MessageReceived, UserMessage, AssistantMessage, ToolMessage)
@@ -57,6 +60,10 @@ def hurry() -> None:
     for module, name, seconds in SHORTER:
         assert hasattr(module, name)
         setattr(module, name, seconds)
+    for send in (outbox.Outbox.send, outbox.Outbox.send_all):
+        defaults: Any = send.__kwdefaults__
+        assert "patience" in defaults
+        defaults["patience"] = PATIENCE
 
 
 def live(life: dict[str, Any]) -> int:
@@ -68,13 +75,14 @@ def live(life: dict[str, Any]) -> int:
     crossings = Crossings(tell, death)
     crossings.watch_disk()
     try:
-        go(lambda: serve(Settings(**life["settings"]), crossings))
+        cut_off = death is not None and death.number % 2 == 0  # every other stop is impatient
+        go(lambda: serve(Settings(**life["settings"]), crossings, grace=0.0 if cut_off else GRACE))
     finally:
         tell("crossed", dict(crossings.counts))
     return 0
 
 
-async def serve(settings: Settings, crossings: Crossings) -> None:
+async def serve(settings: Settings, crossings: Crossings, *, grace: float) -> None:
     """The service, until it is asked to stop.
 
     SIGUSR1 asks it to tell when it has nothing more to do, SIGUSR2 how many accounts are connected.
@@ -82,7 +90,7 @@ async def serve(settings: Settings, crossings: Crossings) -> None:
     loop = asyncio.get_running_loop()
     asked = asyncio.Event()
     loop.add_signal_handler(signal.SIGUSR1, asked.set)
-    async with open_service(settings, wrap=crossings.wrap) as service:
+    async with open_service(settings, wrap=crossings.wrap, grace=grace) as service:
         loop.add_signal_handler(signal.SIGUSR2, lambda: tell("accounts", len(service.transport.accounts())))
         while True:
             await asked.wait()

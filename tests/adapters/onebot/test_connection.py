@@ -140,6 +140,40 @@ async def test_three_missing_heartbeats_are_warned_of_and_the_connection_lives_o
         await house.sink.until(3)
 
 
+async def test_a_server_is_asked_what_it_is_and_whether_its_account_is_online(house: House, dial: Dial) -> None:
+    async with dial() as napcat:
+        status = await napcat.receive_any()
+        assert status["action"] == "get_status"
+        await napcat.answer(status, {"online": False, "good": True})
+        version = await napcat.receive_any()
+        assert version["action"] == "get_version_info"
+        await napcat.answer(version, {"app_name": "NapCat.Onebot", "app_version": "4.18.33"})
+        known = Account(ACCOUNT, online=False, server="NapCat.Onebot 4.18.33")
+        await house.until(lambda: house.transport.accounts() == (known,))
+
+
+async def test_a_server_that_knows_neither_question_is_as_good(house: House, dial: Dial) -> None:
+    async with dial() as napcat:
+        await napcat.answer(await napcat.receive_any(), None, status="failed", retcode=1404)
+        await napcat.answer(await napcat.receive_any(), "what?")
+        await napcat.send(message())
+        await house.sink.until(1)
+        assert house.transport.accounts() == (Account(ACCOUNT),)
+
+
+async def test_where_heartbeats_are_missing_the_status_is_asked_for(house: House, dial: Dial) -> None:
+    async with dial() as napcat:
+        for data in ({"online": True}, {}):
+            await napcat.answer(await napcat.receive_any(), data)
+        await napcat.send(heartbeat(interval=5000))
+        await house.clock.until(1)
+        house.clock.wake()
+        status = await napcat.receive_any()
+        assert status["action"] == "get_status"
+        await napcat.answer(status, {"online": False})
+        await house.until(lambda: house.transport.accounts() == (Account(ACCOUNT, online=False),))
+
+
 async def test_a_server_without_heartbeats_is_not_suspected(house: House, dial: Dial) -> None:
     async with dial() as napcat:
         await napcat.send(lifecycle(), heartbeat(interval=0), message())

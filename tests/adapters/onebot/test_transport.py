@@ -9,6 +9,7 @@ import pytest
 from bot.domain.actions import Attachment, SendMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected, TransportError
 from bot.domain.events import Conversation
+from bot.domain.ports import KeptFile
 from bot.domain.segments import Text
 from tests.adapters.onebot.conftest import ACCOUNT, PATIENCE, Dial, Frame, House, NapCat, message
 
@@ -138,9 +139,9 @@ async def test_a_forward_is_opened(house: House, dial: Dial) -> None:
 
 async def test_any_action_can_be_called_and_its_refusal_is_typed(house: House, dial: Dial) -> None:
     async with dial() as napcat, asyncio.TaskGroup() as group:
-        calling = group.create_task(house.transport.call(ACCOUNT, "get_status", {}))
-        await answered(napcat, {"online": True})
-        assert await calling == {"online": True}
+        calling = group.create_task(house.transport.call(ACCOUNT, "get_csrf_token", {}))
+        await answered(napcat, {"token": 7})
+        assert await calling == {"token": 7}
         refused = group.create_task(refusal(house))
         await answered(napcat, None, status="failed", retcode=404)
     assert refused.result().retcode == 404
@@ -159,3 +160,25 @@ async def test_ten_mebibytes_go_out_in_one_frame(house: House, dial: Dial) -> No
         call = await answered(napcat, {"message_id": 1})
     assert sending.result() == "1"
     assert call["params"]["message"][0]["data"]["file"] == source
+
+
+@pytest.mark.parametrize(
+    ("data", "kept"),
+    [
+        ({"file": "/app/A.png", "url": "/app/A.png", "file_name": "A.png"}, KeptFile(path="/app/A.png")),
+        ({"file": "/app/A.png", "url": "/app/A.png", "base64": "iVBO"}, KeptFile("iVBO", "/app/A.png")),
+        ({"file": "base64://iVBO", "url": "https://a.test/A"}, KeptFile("iVBO", url="https://a.test/A")),
+        ({"file": "A.png", "url": "file:///tmp/A.png"}, KeptFile(path="/tmp/A.png")),
+        ({"file": "C:\\QQ\\A.png", "url": "http://a.test/A"}, KeptFile(path="C:\\QQ\\A.png", url="http://a.test/A")),
+        ({"file": "A.png", "base64": None, "url": ""}, KeptFile()),
+        (None, KeptFile()),
+    ],
+)
+async def test_a_picture_is_asked_for_by_its_name_and_found_in_every_dialect(
+    house: House, dial: Dial, data: object, kept: KeptFile
+) -> None:
+    async with dial() as napcat, asyncio.TaskGroup() as group:
+        asking = group.create_task(house.transport.get_image(ACCOUNT, "A.png"))
+        call = await answered(napcat, data)
+    assert asking.result() == kept
+    assert (call["action"], call["params"]) == ("get_image", {"file": "A.png"})

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
+from adapters.storage.ahead import Put
+from adapters.storage.database import Database
 from bot.domain.actions import Attachment, SendMessage
 from bot.domain.chat import AssistantMessage, Message, Reasoning, ToolCall, ToolMessage, Usage, UserMessage
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.journal import (
+    Entry,
     MessageObserved,
     SendQueued,
     StepTaken,
@@ -19,6 +23,8 @@ from bot.domain.journal import (
 from bot.domain.run import Stop
 from bot.domain.segments import Face, Image, Mention, Quote, Segment, Text
 from tests.fakes import BOT, GROUP, said
+
+T = TypeVar("T")
 
 NOW = 1_700_000_000.0
 ANSWER = AssistantMessage("你好！", reasoning=Reasoning("hm", "https://x.test/v1", "m", "reasoning_content"))
@@ -124,3 +130,14 @@ def messages(
         message_seq=draw(COLUMNS),
         group_name=draw(COLUMNS),
     )
+
+
+def put(*entries: Entry, at: float = NOW) -> list[Put]:
+    """Entries as the writer hands them to the batches."""
+    return [Put(entry, at) for entry in entries]
+
+
+def read(database: Database, query: Callable[..., T], *arguments: Any) -> T:
+    """What a query finds in the database as it is now."""
+    with database.reading() as connection:
+        return query(connection, *arguments)

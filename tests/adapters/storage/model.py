@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 from hypothesis import strategies as st
@@ -20,7 +20,7 @@ from bot.domain.journal import (
     TurnOpened,
     WindowMoved,
 )
-from tests.adapters.storage.entries import ROUND, closing, messages, opening
+from tests.adapters.storage.entries import COLUMNS, NOW, ROUND, closing, messages, opening
 from tests.fakes import BOT
 
 
@@ -37,9 +37,8 @@ class Model:
     """The journal of one conversation as its port describes it."""
 
     heard: list[Heard] = field(default_factory=list)
-    opened: list[str] = field(default_factory=list)
     rounds: dict[str, tuple[Message, ...]] = field(default_factory=dict)
-    first: str = ""
+    window: WindowMoved | None = None
 
     def take(self, entry: Entry) -> None:
         match entry:
@@ -53,28 +52,35 @@ class Model:
             case MessageErased(message_id=message_id):
                 for each in self.heard:
                     each.erased = each.erased or each.message.message_id == message_id
-            case TurnOpened(turn_id=turn_id):
-                self.opened.append(turn_id)
+            case TurnOpened():
                 for each in self.heard:
                     each.read = True
-            case TurnClosed(turn_id=turn_id, round=round_):
+            case TurnClosed(turn_id=turn_id, round=round_):  # in the order in which they are closed
                 self.rounds[turn_id] = round_
-            case WindowMoved(first_turn=turn_id):
-                self.first = turn_id
+            case WindowMoved():
+                self.window = entry
             case _:
                 raise AssertionError(entry)
 
     def remembered(self) -> Remembered:
-        within = self.opened[self.opened.index(self.first) if self.first else 0 :]
-        last = [h for h in self.heard if h.overheard and not h.read][-30:]
+        closed, window = list(self.rounds), self.window
+        within = closed[closed.index(window.first_turn) if window else 0 :]
+        light = closed[: closed.index(window.light_to) + 1] if window and window.light_to else []
+        last = [h for h in self.heard if h.overheard and not h.read and not h.erased][-30:]
         return Remembered(
-            tuple(Round(turn_id, self.rounds[turn_id]) for turn_id in within if self.rounds.get(turn_id)),
-            tuple(h.message for h in last if not h.erased),
+            tuple(Round(turn_id, self.rounds[turn_id]) for turn_id in within if self.rounds[turn_id]),
+            tuple(h.message for h in last),
+            light=sum(turn_id in light for turn_id in within if self.rounds[turn_id]),
+            summary=window.summary if window else "",
         )
 
     def find(self, message_id: str) -> MessageReceived | None:
         same = [h for h in self.heard if h.message.message_id == message_id]
         return same[-1].message if same and not same[-1].erased else None
+
+
+def closed_of(entries: list[Entry]) -> list[str]:
+    return [entry.turn_id for entry in entries if isinstance(entry, TurnClosed)]
 
 
 numbers = count(1)
@@ -88,6 +94,7 @@ def journals(draw: st.DrawFn) -> tuple[Conversation, list[Entry]]:
     where = Conversation(BOT, draw(st.sampled_from(["group", "private"])), number, draw(st.sampled_from([0, 4242])))
     entries: list[Entry] = []
     opened: list[TurnOpened] = []
+    left_open: list[TurnOpened] = []
     for kind in draw(st.lists(st.integers(0, 9), max_size=40)):
         message = draw(messages(where, IDS))
         match kind:
@@ -101,13 +108,15 @@ def journals(draw: st.DrawFn) -> tuple[Conversation, list[Entry]]:
                 entries.append(MessageErased(where, message.message_id))
             case 6 | 7:
                 opened.append(opening(f"{number}-{len(opened)}", message))
+                left_open.append(opened[-1])
                 entries.append(opened[-1])
-            case 8 if opened:
-                turn = draw(st.sampled_from(opened))
+            case 8 if left_open:  # in any order: some have waited for somebody's word
+                turn = left_open.pop(draw(st.integers(0, len(left_open) - 1)))
                 closed = closing(turn, *draw(ROUND), keep=draw(st.booleans()))
-                entries.append(closed)
-            case 9 if opened:
-                entries.append(WindowMoved(where, draw(st.sampled_from(opened)).turn_id))
+                entries.append(replace(closed, at=NOW + len(entries)))
+            case 9 if len(left_open) < len(opened):
+                closed_turns = st.sampled_from(closed_of(entries))
+                entries.append(WindowMoved(where, draw(closed_turns), draw(st.just("") | closed_turns), draw(COLUMNS)))
             case _:
                 pass
     return where, entries

@@ -15,7 +15,7 @@ from adapters.storage.batches import Batches
 from adapters.storage.database import Database
 from adapters.storage.erasure import forget_group, forget_user
 from adapters.storage.tables import messages, metadata
-from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, UserMessage
+from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
 from bot.domain.events import Conversation
 from bot.domain.journal import (
     CallFinished,
@@ -24,6 +24,7 @@ from bot.domain.journal import (
     MessageObserved,
     Remembered,
     RunSuspended,
+    UsageAdded,
     WindowMoved,
 )
 from bot.domain.segments import Mention, Text
@@ -55,7 +56,8 @@ def whole_turn(turn_id: str, word: str, *, where: Conversation = GROUP, user: in
         RunSuspended(turn_id=turn_id, state=word, expires=NOW),
         sending(f"s-{turn_id}", turn_id, word, where=where),
         replace(closing(opened, call, result, AssistantMessage(word)), error=word),
-        WindowMoved(where, turn_id),
+        WindowMoved(where, turn_id, turn_id, f"{word} said {word}"),
+        UsageAdded(turn_id=turn_id, model="demo", usage=Usage(1), at=NOW),
     ]
 
 
@@ -114,12 +116,29 @@ def test_a_person_is_forgotten_everywhere(batches: Batches, filled: Database) ->
         "runs": 3,
         "steps": 3,
         "tool_calls": 2,
-        "usage": 3,
+        "usage": 5,
         "sends": 2,
         "messages": 3,
         "windows": 1,
         "turns": 3,
     }
+
+
+def test_a_summary_goes_where_they_said_something_and_stays_elsewhere(batches: Batches, filled: Database) -> None:
+    batches.write(put(heard(SECRET, user=USER)))
+    batches.close()
+    forget_user(filled, USER)
+    with filled.reading() as connection:
+        assert reads.remember(connection, GROUP).summary == ""
+        assert reads.remember(connection, ELSEWHERE).summary == "elsewhere said elsewhere"
+
+
+def test_a_summary_that_names_a_person_goes(batches: Batches, filled: Database) -> None:
+    batches.write(put(WindowMoved(ELSEWHERE, "t-elsewhere", summary=f"小红({USER}) 来过")))
+    batches.close()
+    forget_user(filled, USER)
+    with filled.reading() as connection:
+        assert reads.remember(connection, ELSEWHERE).summary == ""
 
 
 def test_others_mentions_of_a_person_stay_without_the_name(batches: Batches, filled: Database) -> None:

@@ -11,10 +11,9 @@ from typing import Any, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from sqlalchemy import Connection, event, text, update
+from sqlalchemy import Connection, delete, event, text, update
 
-from adapters.storage import reads
-from adapters.storage.ahead import Put
+from adapters.storage import reads, unfinished
 from adapters.storage.batches import Batches, Written
 from adapters.storage.database import Database
 from adapters.storage.tables import messages as message_table
@@ -22,26 +21,23 @@ from adapters.storage.tables import metadata
 from adapters.storage.tables import turns as turn_table
 from bot.domain import codec
 from bot.domain.actions import Attachment, SendMessage
-from bot.domain.chat import Message, ToolMessage
+from bot.domain.chat import Message
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.journal import (
-    CallFinished,
-    CallStarted,
     Entry,
     MessageErased,
     MessageObserved,
     MessageOverheard,
     Remembered,
-    RunResumed,
     RunSuspended,
     SendChanged,
     SendQueued,
     SendState,
     StoredSend,
+    WindowMoved,
 )
 from bot.domain.segments import File, Image, Quote, Record, Text, Video
 from tests.adapters.storage.entries import (
-    CALLING,
     NOW,
     ROUND,
     SEND,
@@ -50,22 +46,14 @@ from tests.adapters.storage.entries import (
     heard,
     messages,
     opening,
-    sending,
+    put,
+    read,
     step,
 )
 from tests.adapters.storage.model import Model, journals, numbers
 from tests.fakes import BOT, GROUP, said
 
 T = TypeVar("T")
-
-
-def put(*entries: Entry, at: float = NOW) -> list[Put]:
-    return [Put(entry, at) for entry in entries]
-
-
-def read(database: Database, query: Callable[..., T], *arguments: Any) -> T:
-    with database.reading() as connection:
-        return query(connection, *arguments)
 
 
 # --- against a model ------------------------------------------------------------------------------
@@ -110,7 +98,7 @@ def test_everything_comes_back_byte_for_byte(
     assert codec.write(tuple[Message, ...], found.messages) == codec.write(tuple[Message, ...], round_)
     if question.message_id:
         assert read(database, reads.find, where, question.message_id) == question
-    sends = {send.send_id: send for send in read(database, reads.recover, NOW).sends}
+    sends = {send.send_id: send for send in read(database, unfinished.recover, NOW).sends}
     assert sends[f"s{number}"] == StoredSend(
         send_id=f"s{number}", turn_id=opened.turn_id, action=action, final=True, at=NOW, state=SendState.QUEUED
     )
@@ -123,17 +111,73 @@ def test_nothing_is_remembered_of_a_conversation_without_a_word(batches: Batches
     batches.open()
     assert read(database, reads.remember, GROUP) == Remembered()
     assert read(database, reads.find, GROUP, "1") is None
-    recovery = read(database, reads.recover, NOW)
+    recovery = read(database, unfinished.recover, NOW)
     assert recovery == type(recovery)()
 
 
-def test_only_the_last_thirty_overheard_are_remembered_and_a_recalled_one_leaves_its_place(
+def test_only_the_last_thirty_overheard_are_remembered_and_a_recalled_one_takes_no_place(
     batches: Batches, database: Database
 ) -> None:
     batches.write(put(*[heard(str(number), message_id=str(number)) for number in range(40)]))
     batches.write(put(MessageErased(GROUP, "20")))
     found = [message.message_id for message in read(database, reads.remember, GROUP).overheard]
-    assert found == [str(number) for number in range(10, 40) if number != 20]
+    assert found == [str(number) for number in range(9, 40) if number != 20]
+    batches.write(put(opening("t1")))
+    with database.reading() as connection:
+        its_own = connection.execute(text("SELECT message_id FROM messages WHERE turn_id = 't1' ORDER BY id"))
+        assert [row.message_id for row in its_own] == found
+
+
+def test_a_round_follows_those_that_ended_before_it_however_early_its_turn_began(
+    batches: Batches, database: Database
+) -> None:
+    turns = {name: opening(name) for name in "abcd"}
+    batches.write(put(*turns.values()))
+    for second, name in enumerate("bcda"):  # the first one has waited for somebody's word
+        batches.write(put(replace(closing(turns[name]), at=NOW + second)))
+
+    def remembered() -> str:
+        return "".join(round_.turn_id for round_ in read(database, reads.remember, GROUP).rounds)
+
+    assert remembered() == "bcda"
+    batches.write(put(WindowMoved(GROUP, "c")))
+    assert remembered() == "cda"
+    batches.run(lambda connection: connection.execute(delete(turn_table).where(turn_table.c.turn_id == "c")).rowcount)
+    assert remembered() == "da"
+    batches.write(put(WindowMoved(GROUP, "d")))
+    batches.run(lambda connection: connection.execute(delete(turn_table)).rowcount)
+    assert remembered() == ""
+
+
+def test_what_is_told_shortened_and_what_was_before_is_known_whatever_was_forgotten_meanwhile(
+    batches: Batches, database: Database
+) -> None:
+    turns = {name: opening(name) for name in "abcde"}
+    batches.write(put(*turns.values()))
+    for second, name in enumerate("bcdae"):
+        batches.write(put(replace(closing(turns[name]), at=NOW + second)))
+
+    def remembered() -> tuple[str, int, str]:
+        found = read(database, reads.remember, GROUP)
+        return "".join(round_.turn_id for round_ in found.rounds), found.light, found.summary
+
+    assert remembered() == ("bcdae", 0, "")
+    batches.write(put(WindowMoved(GROUP, "b", "d")))
+    assert remembered() == ("bcdae", 3, "")
+    batches.write(put(WindowMoved(GROUP, "c", "a", "小明(777) 问了\n天气")))
+    assert remembered() == ("cdae", 3, "小明(777) 问了\n天气")
+    batches.write(put(WindowMoved(GROUP, "c", "d", "two")))
+    batches.run(lambda connection: connection.execute(delete(turn_table).where(turn_table.c.turn_id == "d")).rowcount)
+    assert remembered() == ("cae", 1, "two")
+    batches.write(put(WindowMoved(GROUP, "e", "d", "three")))
+    assert remembered() == ("e", 0, "three")
+
+
+def test_what_was_taken_is_known_though_it_was_recalled(batches: Batches, database: Database) -> None:
+    elsewhere = heard(message_id="3", where=Conversation(BOT, "group", 1))
+    batches.write(put(asked(message_id="1"), heard(message_id="2"), MessageErased(GROUP, "2"), elsewhere))
+    assert read(database, reads.heard, GROUP, ["1", "2", "3", "4"]) == {"1", "2"}
+    assert read(database, reads.heard, GROUP, []) == set()
 
 
 def test_a_message_that_was_overheard_after_all_is_read_by_the_next_turn(batches: Batches, database: Database) -> None:
@@ -157,7 +201,7 @@ def test_the_words_of_a_recalled_message_are_gone(batches: Batches, database: Da
     assert read(database, reads.find, GROUP, "1") is None
     with database.reading() as connection:
         assert connection.scalar(text("SELECT segments FROM messages")) == "[]"
-    ((identity, _),) = read(database, reads.recover, NOW).seen
+    ((identity, _),) = read(database, unfinished.recover, NOW).seen
     assert identity == (BOT, "group", 4242, "1")
 
 
@@ -204,116 +248,6 @@ def test_a_row_that_cannot_be_read_is_left_out(
     assert "cannot be read, and is left out" in caplog.text
 
 
-# --- recovery -------------------------------------------------------------------------------------
-
-
-def test_what_was_seen_lately_is_known_again(batches: Batches, database: Database) -> None:
-    for age in (700, 599, 1):
-        batches.write(put(heard(message_id=str(age)), at=NOW - age))
-    assert read(database, reads.recover, NOW).seen == (
-        ((BOT, "group", 4242, "599"), NOW - 599),
-        ((BOT, "group", 4242, "1"), NOW - 1),
-    )
-
-
-def test_young_questions_that_nobody_took_up_are_waking(batches: Batches, database: Database) -> None:
-    batches.write(put(asked("too old"), at=NOW - 121))
-    forgotten = [said("first"), said("second"), said("third", where=Conversation(BOT, "private", 1))]
-    taken, recalled, other = said("taken"), said("recalled"), said("not for the bot")
-    own = replace(said("own"), sender=Sender(BOT))
-    observed: list[Entry] = [
-        MessageObserved(m, overheard=False) for m in (*forgotten[:2], taken, recalled, other, own, forgotten[2])
-    ]
-    entries: list[Entry] = [
-        opening("t1", taken),
-        MessageErased(GROUP, recalled.message_id),
-        MessageOverheard(other),
-        heard("chatter"),
-    ]
-    batches.write(put(*observed, *entries, at=NOW - 119))
-    assert read(database, reads.recover, NOW).waking == tuple(forgotten)
-
-
-def test_a_second_try_reads_nothing_that_was_said_since_the_first(batches: Batches, database: Database) -> None:
-    question, since = asked(), heard("since then")
-    first = opening("t1", question.message)
-    again = opening("t2", question.message, retry_of="t1")
-    batches.write(put(question, first, since, closing(first, keep=False), again))
-    assert read(database, reads.remember, GROUP).overheard == (since.message,)
-
-
-def test_a_turn_left_open_comes_back_with_all_it_did(batches: Batches, database: Database) -> None:
-    opened = opening("t1", retry_of="t0")
-    results = [ToolMessage("c2", "nothing", "no such tool", is_error=True), ToolMessage("c1", "get_weather", "晴")]
-    entries: list[Entry] = [
-        opened,
-        step("t1", 1, CALLING),
-        CallStarted(turn_id="t1", step=1, call_id="c1", name="get_weather"),
-        *(CallFinished(turn_id="t1", step=1, result=result, code="x", seconds=0.1) for result in results),
-        step("t1", 2, replace(CALLING, text="again")),
-        CallStarted(turn_id="t1", step=2, call_id="c2", name="send_message"),
-        sending("s1", "t1"),
-        SendChanged(send_id="s1", state=SendState.CONFIRMED, at=NOW, message_id="9"),
-        sending("s2", "t1", state=SendState.SENDING),
-    ]
-    closed = opening("t2")
-    batches.write(put(*entries, closed, closing(closed)))
-    (turn,) = read(database, reads.recover, NOW).turns
-    assert (turn.turn_id, turn.question, turn.user) == ("t1", opened.question, opened.user)
-    assert (turn.at, turn.retry_of) == (NOW, "t0")
-    assert turn.messages == (CALLING, results[1], results[0], replace(CALLING, text="again"))
-    assert turn.started == ("get_weather", "send_message")
-    assert [(send.send_id, send.state) for send in turn.sends] == [
-        ("s1", SendState.CONFIRMED),
-        ("s2", SendState.SENDING),
-    ]
-    assert [send.send_id for send in read(database, reads.recover, NOW).sends] == ["s2"]
-
-
-def test_only_unfinished_sends_come_back_oldest_first(batches: Batches, database: Database) -> None:
-    for place, state in enumerate(SendState):
-        batches.write(put(sending(f"s{place}", "t", state=state)))
-    found = read(database, reads.recover, NOW).sends
-    assert [send.state for send in found] == [SendState.QUEUED, SendState.SENDING, SendState.UNKNOWN]
-
-
-def test_a_suspended_run_waits_with_its_question_until_it_goes_on(batches: Batches, database: Database) -> None:
-    opened = opening("t1")
-    batches.write(put(opened, RunSuspended(turn_id="t1", state='{"a": 1}', expires=NOW + 60)))
-    recovery = read(database, reads.recover, NOW)
-    assert recovery.turns == ()
-    (suspended,) = recovery.suspended
-    assert (suspended.turn_id, suspended.state, suspended.expires) == ("t1", '{"a": 1}', NOW + 60)
-    assert (suspended.question, suspended.user) == (opened.question, opened.user)
-    batches.write(put(RunResumed("t1")))
-    recovery = read(database, reads.recover, NOW)
-    assert recovery.suspended == ()
-    assert [turn.turn_id for turn in recovery.turns] == ["t1"]
-    batches.write(put(RunSuspended(turn_id="t1", state="again", expires=NOW), closing(opened)))
-    recovery = read(database, reads.recover, NOW)
-    assert (recovery.suspended, recovery.turns) == ((), ())
-
-
-def test_groups_heard_in_the_last_day_are_active(batches: Batches, database: Database) -> None:
-    def at(group: int, when: float) -> MessageObserved:
-        return MessageObserved(replace(said("x", where=Conversation(BOT, "group", group)), time=when), overheard=True)
-
-    batches.write(put(at(1, NOW - 90_000), at=NOW - 90_000))
-    batches.write(
-        put(
-            at(2, NOW - 500),
-            at(3, NOW - 100),
-            at(2, NOW - 50),
-            heard(where=Conversation(BOT, "private", 4)),
-            at=NOW - 50,
-        )
-    )
-    assert read(database, reads.recover, NOW).active == (
-        (Conversation(BOT, "group", 2), NOW - 50),
-        (Conversation(BOT, "group", 3), NOW - 100),
-    )
-
-
 def test_every_conversation_is_known_unless_there_are_too_many(
     batches: Batches, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -345,6 +279,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     for number in range(2000):
         opened = opening(f"t{number}", said("?", where=Conversation(BOT, "group", number % 100)))
         entries += [opened, closing(opened)]
+    entries.append(WindowMoved(Conversation(BOT, "group", 8), "t1008"))
     entries += [heard(where=Conversation(BOT, "group", 7), message_id=str(number)) for number in range(40)]
     entries += [opening("open"), step("open"), opening("waiting"), RunSuspended(turn_id="waiting", state="", expires=0)]
     assert batches.write(put(*entries, at=NOW - 100_000)).failure == ""
@@ -368,7 +303,7 @@ def test_a_large_database_remembers_as_fast_as_a_small_one(large: Database) -> N
     empty = seconds(reads.remember, nowhere)
     assert seconds(reads.remember, somewhere) < empty + 0.005
     assert seconds(reads.find, somewhere, "7") < 0.005
-    assert seconds(reads.recover, NOW) < 0.02
+    assert seconds(unfinished.recover, NOW) < 0.02
     assert seconds(reads.conversations) < 0.02
 
 
@@ -385,11 +320,13 @@ def test_every_query_uses_an_index(large: Database) -> None:
     event.listen(listening, "before_cursor_execute", explain)
     where = Conversation(BOT, "group", 7)
     read(large, reads.remember, where)
+    read(large, reads.remember, Conversation(BOT, "group", 8))
     read(large, reads.find, where, "7")
-    recovery = read(large, reads.recover, NOW)
+    recovery = read(large, unfinished.recover, NOW)
     assert (len(recovery.turns), len(recovery.suspended)) == (1, 1)
     read(large, reads.conversations)
-    assert len(plans) == 16
+    read(large, reads.heard, where, ["7", "8"])
+    assert len(plans) == 20
     # An index of the few unfinished rows may be read from end to end; nothing else may.
     few = r"(?! USING INDEX (runs_suspended|turns_left_open|sends_unfinished)$)"
     whole = re.compile(rf"SCAN ({'|'.join(metadata.tables)}){few}")

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from adapters.storage import reads, retention
+from adapters.storage import reads, retention, unfinished
 from adapters.storage.ahead import Put
 from adapters.storage.batches import Batches
 from adapters.storage.database import Database
 from adapters.storage.retention import DAY, Retention
 from adapters.storage.tables import ahead, messages, metadata, turns
 from bot.domain.chat import ToolMessage
-from bot.domain.journal import CallFinished, Entry
+from bot.domain.journal import CallFinished, Entry, WindowMoved
 from tests.adapters.storage.entries import NOW, closing, heard, opening, sending, step
 from tests.fakes import GROUP
 
@@ -88,7 +88,7 @@ def test_what_tells_a_repeated_event_stays_however_many_there_are(batches: Batch
     sweep(batches, Retention(0, 1))
     assert ids(database) == [f"new{number}" for number in range(5)]
     with database.reading() as connection:
-        assert len(reads.recover(connection, NOW).seen) == 5
+        assert len(unfinished.recover(connection, NOW).seen) == 5
 
 
 def test_a_turn_goes_with_all_that_belongs_to_it(batches: Batches, database: Database) -> None:
@@ -100,6 +100,20 @@ def test_a_turn_goes_with_all_that_belongs_to_it(batches: Batches, database: Dat
     assert counts(database) == expected
     with database.reading() as connection:
         assert [found.turn_id for found in reads.remember(connection, GROUP).rounds] == ["young"]
+
+
+def test_a_summary_goes_with_the_turns_behind_it(batches: Batches, database: Database) -> None:
+    def summary() -> str:
+        with database.reading() as connection:
+            return reads.remember(connection, GROUP).summary
+
+    batches.write(turn("old", 91))
+    batches.write(turn("young", 2))
+    batches.write(put(WindowMoved(GROUP, "young", summary="of months ago, and of the old turn")))
+    sweep(batches, Retention(90, 0))
+    assert summary() == "of months ago, and of the old turn"
+    sweep(batches, Retention(1, 0))
+    assert summary() == ""
 
 
 def test_a_turn_left_open_is_not_deleted(batches: Batches, database: Database) -> None:

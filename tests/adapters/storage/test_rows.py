@@ -11,7 +11,7 @@ from adapters.storage.rows import MAX_SOURCE, kept, plain, rows
 from adapters.storage.statements import SQL, Statement, compiled
 from bot.domain import codec
 from bot.domain.actions import Attachment, SendMessage
-from bot.domain.chat import Message, ToolMessage
+from bot.domain.chat import Message, ToolMessage, Usage
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
     CallFinished,
@@ -24,6 +24,7 @@ from bot.domain.journal import (
     SendChanged,
     SendQueued,
     SendState,
+    UsageAdded,
     WindowMoved,
 )
 from bot.domain.segments import Text
@@ -43,7 +44,8 @@ ENTRIES: list[tuple[Entry, list[Statement]]] = [
         [Statement.FINISH_CALL],
     ),
     (closing(opening("t1")), [Statement.CLOSE_RUN, Statement.CLOSE_TURN]),
-    (WindowMoved(GROUP, "t1"), [Statement.MOVE_WINDOW]),
+    (WindowMoved(GROUP, "t1", "t2", "notes"), [Statement.MOVE_WINDOW]),
+    (UsageAdded(turn_id="t1", model="demo", usage=Usage(10, 5), at=NOW), [Statement.ADD_USAGE]),
     (sending("s1", "t1"), [Statement.QUEUE_SEND]),
     (SendChanged(send_id="s1", state=SendState.CONFIRMED, at=NOW, message_id="7"), [Statement.CHANGE_SEND]),
     (RunSuspended(turn_id="t1", state="{}", expires=NOW), [Statement.SUSPEND_RUN]),

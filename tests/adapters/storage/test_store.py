@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,6 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import MessageOverheard, Recovery, Remembered, SendChanged, SendState
 from tests.adapters.storage.conftest import Opened, ParkedClock, locked, opened
 from tests.adapters.storage.entries import NOW, asked, closing, heard, opening, sending
-from tests.adapters.storage.proxy import proxied
 from tests.fakes import BOT, GROUP, said, until
 
 ROOT = Path(__file__).parents[3]
@@ -33,6 +33,13 @@ async def fill(store: Opened, count: int, *, begin: int = 0) -> list[MessageRece
     for entry in entries:
         store.store.put(entry)
     return [entry.message for entry in entries]
+
+
+async def remember(store: Opened, where: Conversation = GROUP) -> Remembered:
+    """What is remembered; it can be read."""
+    remembered = await store.store.remember(where)
+    assert remembered is not None
+    return remembered
 
 
 async def written(store: Opened) -> list[str]:
@@ -58,7 +65,7 @@ async def test_a_conversation_survives_a_restart(url: str) -> None:
         first.store.put(closing(turn), heard("after", message_id="7"))
         before = await first.store.remember(GROUP)
     async with opened(url) as second:
-        after = await second.store.remember(GROUP)
+        after = await remember(second)
         assert after == before
         assert [round_.messages for round_ in after.rounds] == [closing(turn).round]
         assert [message.message_id for message in after.overheard] == ["7"]
@@ -70,7 +77,7 @@ async def test_what_was_put_a_moment_ago_is_read(url: str) -> None:
     async with opened(url) as at:
         (message,) = await fill(at, 1)
         assert await at.store.find(GROUP, message.message_id) == message
-        assert (await at.store.remember(GROUP)).overheard == (message,)
+        assert (await remember(at)).overheard == (message,)
 
 
 async def test_what_was_left_unfinished_is_recovered(url: str) -> None:
@@ -80,6 +87,7 @@ async def test_what_was_left_unfinished_is_recovered(url: str) -> None:
         await first.store.commit(SendChanged(send_id="s1", state=SendState.SENDING, at=NOW))
     async with opened(url) as second:
         recovery = await second.store.recover()
+    assert recovery is not None
     assert [found.turn_id for found in recovery.turns] == ["t1"]
     assert [send.state for send in recovery.sends] == [SendState.SENDING]
     assert len(recovery.waking) == len(recovery.seen) == 1
@@ -123,7 +131,7 @@ async def test_a_conversation_nobody_has_heard_of_costs_no_read(sqlite: str) -> 
         second.store.put(heard(where=new), MessageOverheard(said("?", where=later)))
         for where in (old, new, later):
             queries.clear()
-            assert len((await second.store.remember(where)).overheard) == 1
+            assert len((await remember(second, where)).overheard) == 1
             assert queries
 
 
@@ -174,8 +182,9 @@ async def test_a_folder_that_cannot_be_made_is_trouble_until_it_can(tmp_path: Pa
     async with opened(f"sqlite:///{tmp_path}/data/frost.db") as at:
         assert "The journal cannot be written" in at.told[0]
         assert f"{tmp_path}/data" in at.told[0]
-        assert await at.store.recover() == Recovery()
-        assert await at.store.remember(GROUP) == Remembered()
+        assert await at.store.recover() is None
+        assert await at.store.remember(GROUP) is None
+        assert await at.store.heard(GROUP, ["1"]) is None
         assert await at.store.find(GROUP, "1") is None
         await fill(at, 3)
         assert not await at.store.commit(heard(message_id="3"))
@@ -185,7 +194,28 @@ async def test_a_folder_that_cannot_be_made_is_trouble_until_it_can(tmp_path: Pa
         assert "4 entries caught up, 0 lost" in at.told[1]
         assert await at.store.commit(heard(message_id="4"))
         assert await written(at) == ["0", "1", "2", "3", "4"]
-        assert len((await at.store.remember(GROUP)).overheard) == 5
+        assert len((await remember(at)).overheard) == 5
+
+
+async def test_what_an_earlier_life_left_can_still_be_recovered_when_the_place_works_again(tmp_path: Path) -> None:
+    """And of this life nothing is: it goes on by itself."""
+    data, away = tmp_path / "data", tmp_path / "away"
+    async with opened(f"sqlite:///{data}/frost.db") as first:
+        assert await first.store.commit(opening("t1"), asked("old", message_id="1"))
+    data.rename(away)
+    data.write_text("a file where the folder should be")
+    async with opened(f"sqlite:///{data}/frost.db") as second:
+        assert await second.store.recover() is None
+        question = asked("new", message_id="2")
+        second.store.put(question, opening("t2", question.message, at=time.time()))
+        data.unlink()
+        away.rename(data)
+        await second.wait_told(2)
+        recovery = await second.store.recover()
+        assert recovery is not None
+        assert [turn.turn_id for turn in recovery.turns] == ["t1"]
+        assert [message.message_id for message in recovery.waking] == ["1"]
+        assert await second.store.heard(GROUP, ["1", "2", "3"]) == {"1", "2"}
 
 
 async def test_a_full_disk_is_told_once_and_nothing_is_lost(sqlite: str) -> None:
@@ -205,7 +235,7 @@ async def test_a_full_disk_is_told_once_and_nothing_is_lost(sqlite: str) -> None
         assert not await at.store.commit(heard(message_id="50"))
         assert asyncio.get_running_loop().time() - begun < 1
         assert "full" in at.told[0]
-        assert len((await at.store.remember(GROUP)).overheard) == 1  # what is written can still be read
+        assert len((await remember(at)).overheard) == 1  # what is written can still be read
         full["now"] = False
         await at.wait_told(2)
         assert await written(at) == [str(number) for number in range(51)]
@@ -242,7 +272,7 @@ async def test_a_file_that_is_no_database_is_put_aside_at_the_start(sqlite: str,
         await at.wait_told(2)
         assert "file is not a database; it was moved to" in at.told[0]
         assert await at.store.commit(heard())
-        assert await at.store.recover() != Recovery()
+        assert await at.store.recover() == Recovery()
     (aside,) = (tmp_path / "data").glob("frost.db.corrupt-*")
     assert aside.name[len("frost.db.corrupt-") :].replace("-", "").isdigit()
 
@@ -261,8 +291,9 @@ async def test_a_file_that_breaks_while_the_bot_runs_is_put_aside(sqlite: str, t
             damaged.write(b"\xff" * (size - 4096))
         at.database.close()
         at.batches.close()
-        assert await at.store.remember(GROUP) == Remembered()
+        assert await at.store.remember(GROUP) is None
         await at.wait_told(2)
+        assert await at.store.remember(GROUP) == Remembered()
         assert "malformed" in at.told[0]
         assert await at.store.commit(heard("new", message_id="new"))
         assert await written(at) == ["new"]
@@ -289,59 +320,6 @@ async def test_a_newer_schema_ends_the_start(url: str) -> None:
     async with opened(url) as at:
         at.batches.run(lambda connection: connection.execute(versions.update().values(version_num="7")).rowcount)
     assert "newer version of the bot" in await refused(url)
-
-
-# --- trouble: PostgreSQL --------------------------------------------------------------------------
-
-
-async def test_a_server_that_goes_and_comes_back_costs_nothing(postgres: str) -> None:
-    async with proxied(postgres) as (proxy, url), opened(url) as at:
-        assert await at.store.commit(heard(message_id="0"))
-        assert await at.store.find(GROUP, "0") is not None
-        await proxy.cut()
-        assert not await at.store.commit(heard(message_id="1"))
-        await fill(at, 100, begin=2)
-        assert not await at.store.commit(heard(message_id="102"))
-        assert await at.store.remember(GROUP) == Remembered()
-        assert len(at.told) == 1
-        assert "PostgreSQL, postgres at 127.0.0.1" in at.told[0]
-        await proxy.mend()
-        await at.wait_told(2)
-        assert at.told[1].endswith("102 entries caught up, 0 lost.")
-        assert await written(at) == [str(number) for number in range(103)]
-
-
-async def test_a_server_that_is_not_there_at_the_start_is_trouble_not_the_end(postgres: str) -> None:
-    async with proxied(postgres) as (proxy, url):
-        await proxy.cut()
-        async with opened(url) as at:
-            assert len(at.told) == 1
-            assert not await at.store.commit(heard(message_id="0"))
-            await proxy.mend()
-            await at.wait_told(2)
-            assert await at.store.commit(heard(message_id="1"))
-            assert await written(at) == ["0", "1"]
-
-
-async def test_a_connection_lost_during_a_commit_doubles_nothing(postgres: str) -> None:
-    async with proxied(postgres) as (proxy, url), opened(url) as at:
-        assert await at.store.commit(heard(message_id="0"))
-        at.batches.close()  # the next connection goes through a proxy that cuts
-        lost: list[bytes] = []
-
-        def passes(data: bytes) -> bool:
-            if b"COMMIT" in data and not lost:
-                lost.append(data)
-                return False
-            return True
-
-        proxy.on_data = passes
-        await fill(at, 10, begin=1)
-        await at.store.commit(heard(message_id="11"))
-        if len(at.told) == 1:
-            await at.wait_told(2)
-        assert lost
-        assert await written(at) == [str(number) for number in range(12)]
 
 
 # --- what it costs --------------------------------------------------------------------------------
@@ -378,7 +356,7 @@ async def test_nothing_is_left_behind(sqlite: str) -> None:
     before = threading.active_count()
     async with opened(sqlite) as at:
         assert await at.store.commit(heard())
-        assert len((await at.store.remember(GROUP)).overheard) == 1
+        assert len((await remember(at)).overheard) == 1
     assert threading.active_count() == before
     with sqlite3.connect(str(at.database.file), isolation_level="EXCLUSIVE") as alone:
         assert alone.execute("SELECT count(*) FROM messages").fetchone() == (1,)

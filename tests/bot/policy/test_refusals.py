@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.policy.refusals import REFUSALS, explain_refusal
+from adapters.simulator.faults import WORDINGS, Fault
+from bot.policy.refusals import REFUSALS, explain_refusal, is_too_long
 
 
 @pytest.mark.parametrize(
@@ -14,12 +15,39 @@ from bot.policy.refusals import REFUSALS, explain_refusal
         ("账号被风控", "risk control"),
         ("发言过于频繁", "risk control"),
         ("消息内容过长", "too long"),
+        ("你不在该群", "not in the group"),
         ("识别URL失败, uri= /app/x.png", "bad media"),
         ("消息体无法解析, 请检查是否发送了不支持的消息类型", "nothing left"),
     ],
 )
 def test_a_refusal_is_known_by_its_words(wording: str, kind: str) -> None:
     assert explain_refusal(wording, 1200).startswith(f"{kind}: ")
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        (Fault.REFUSE, "not in the group"),
+        (Fault.MUTED, "muted"),
+        (Fault.NOT_FRIEND, "not a friend"),
+        (Fault.TOO_LONG, "too long"),
+        (Fault.BAD_MEDIA, "bad media"),
+    ],
+)
+def test_the_refusals_of_the_simulator_are_known(fault: Fault, kind: str) -> None:
+    assert explain_refusal(WORDINGS[fault], 1200).startswith(f"{kind}: ")
+
+
+def test_all_wordings_of_the_simulator_but_the_doubtful_ones_are_refusals_that_are_known() -> None:
+    kinds = tuple(f"{refusal.kind}: " for refusal in REFUSALS)
+    unknown = {fault for fault, wording in WORDINGS.items() if not explain_refusal(wording, 1200).startswith(kinds)}
+    assert unknown == {Fault.TIMEOUT, Fault.RISK}
+
+
+def test_only_what_is_too_long_may_be_said_shorter() -> None:
+    assert is_too_long(explain_refusal("消息内容过长", 1200))
+    assert not is_too_long(explain_refusal("你已被禁言", 1200))
+    assert not is_too_long(explain_refusal("", 100))
 
 
 def test_unknown_words_are_passed_on_and_none_at_all_are_a_number() -> None:

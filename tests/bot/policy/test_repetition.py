@@ -19,6 +19,9 @@ def test_what_was_said_already_is_recognised_whatever_its_marks(text: str) -> No
         ("今天北京的天气是晴，气温25度，适合出门走走哦", "今天北京的天气是晴，气温25度，适合出门走走"),
         ("The release is 1.21.4, out since Tuesday", "The release is 1.21.4, it is out since Tuesday"),
         ("现在的版本是 6.7.0，可以预下载", "查到了：现在的版本是 6.7.0，可以预下载，祝玩得开心"),
+        ("你应该马上去医院看一下医生", "不客气。你应该马上去医院看一下医生"),
+        ("GPT-4 出来了", "GPT 4 出来了"),
+        ("会议在 3-5 点，地点是二楼的大会议室", "会议在 3 - 5 点，地点是二楼的大会议室"),
     ],
 )
 def test_nearly_the_same_or_a_good_part_of_it_is_not_new(text: str, said: str) -> None:
@@ -45,6 +48,7 @@ def test_case_and_blanks_do_not_make_it_new() -> None:
 def test_several_messages_said_again_in_one_are_not_new() -> None:
     assert already_said("第一句。\n\n第二句。", ["第一句。", "第二句。"])
     assert not already_said("第二句。\n\n第一句。", ["第一句。", "第二句。"])
+    assert already_said("买 3\n5 个一组", ["买 3", "5 个一组"])
 
 
 @pytest.mark.parametrize(
@@ -63,6 +67,23 @@ def test_several_messages_said_again_in_one_are_not_new() -> None:
         ("你明天不可以去那个地方，那里很危险的", ["你明天可以去那个地方，那里很危险的"]),
         ("You cannot open that file with this program", ["You can open that file with this program"]),
         ("R:final:tk00000001x", ["R:tool:tk00000001x"]),
+        ("现在室外是5度", ["现在室外是-5度"]),
+        ("现在室外是−5度", ["现在室外是5度"]),
+        ("一共15元", ["一共1.5元"]),
+        ("比分是 3:12", ["比分是 31:2"]),
+        ("1.5 元一个，不算贵，可以多买几个回来", ["21.5 元一个，不算贵，可以多买几个回来，慢慢吃"]),
+        ("5 度的天气，出门记得多穿一点衣服", ["查到了：-5 度的天气，出门记得多穿一点衣服，别着凉"]),
+        (
+            "更正一下，会议是在明天下午四点钟开始，请大家准时参加",
+            ["更正一下，会议是在明天下午三点钟开始，请大家准时参加"],
+        ),
+        ("同时删除这两个文件夹里的所有内容吗", ["同时删除这三个文件夹里的所有内容吗"]),
+        ("明天最低气温5度，出门注意保暖防滑", ["明天最低气温零下5度，出门注意保暖防滑"]),
+        ("明天的股市大概率会继续上涨，建议大家先持有观望", ["明天的股市大概率会继续下跌，建议大家先持有观望"]),
+        ("Turn the switch on before you open the lid", ["Turn the switch off before you open the lid"]),
+        ("你应该马上去医院看一下医生", ["我不认为你应该马上去医院看一下医生"]),
+        ("版本可以放心升级，数据也会保留下来", ["我不认为 1.5 版本可以放心升级，数据也会保留下来"]),
+        ("You should call the doctor", ["I do not think that you should call the doctor"]),
     ],
 )
 def test_what_is_new_is_said(text: str, said: list[str]) -> None:
@@ -96,3 +117,8 @@ def test_where_nothing_was_said_every_word_is_new(text: str) -> None:
 @given(st.text())
 def test_only_letters_and_digits_are_heard(text: str) -> None:
     assert all(char.isalnum() for char in bare(text))
+
+
+@given(st.text(), st.lists(st.text(), max_size=3), st.text(), st.text())
+def test_any_text_can_be_compared_with_any_other(text: str, before: list[str], left: str, right: str) -> None:
+    assert already_said(text, [*before, f"{left}{text}{right}"]) in (True, False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
-from sqlalchemy import create_engine, inspect
+from sqlalchemy import create_engine, inspect, text
 
 from adapters.storage.migrations.versions import r0001_journal, r0002_ahead
 
@@ -16,6 +16,17 @@ def test_it_adds_the_table_of_what_is_written_ahead() -> None:
         before = set(inspect(connection).get_table_names())
         r0002_ahead.upgrade()
         assert set(inspect(connection).get_table_names()) - before == {"ahead"}
+    engine.dispose()
+
+
+def test_the_windows_there_are_stay_as_they_were() -> None:
+    engine = create_engine("sqlite://")
+    with engine.connect() as connection, Operations.context(MigrationContext.configure(connection)):
+        r0001_journal.upgrade()
+        connection.execute(text("INSERT INTO windows (conversation, first_turn, read_to) VALUES ('here', 7, 9)"))
+        r0002_ahead.upgrade()
+        row = connection.execute(text("SELECT * FROM windows")).one()._asdict()
+    assert row == {"id": 1, "conversation": "here", "first_turn": 7, "read_to": 9, "light_to": 0, "summary": ""}
     engine.dispose()
 
 

@@ -1,0 +1,163 @@
+"""What was left unfinished: questions, turns, runs that wait, sends. Asked at the start. Blocks: threads only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from sqlalchemy import Connection, Row, select, text
+
+from adapters.storage.reads import conversation_of, message_of, places, readable
+from adapters.storage.rows import SEND_SEGMENTS, plain
+from adapters.storage.tables import UNFINISHED, messages, runs, sends, steps, tool_calls, turns
+from bot.domain import codec
+from bot.domain.actions import SendMessage
+from bot.domain.chat import AssistantMessage, Message, ToolMessage, UserMessage
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.journal import OpenTurn, Recovery, SendState, StoredSend, Suspended
+from bot.domain.segments import Text
+
+SEEN = 600.0  # seconds an event is remembered for, so that it is not handled twice
+YOUNG = 120.0  # seconds after which a question that was never taken up is too old to answer
+ACTIVE = 86_400.0  # seconds a conversation counts as active after its last message
+DOUBTED = 86_400.0  # seconds a send is looked out for whose fate nobody knows
+
+UNREAD = (SendState.REFUSED, SendState.WITHDRAWN, SendState.DROPPED)  # what nobody has read, nor will
+
+
+def recover(connection: Connection, now: float, before: float = math.inf) -> Recovery:
+    """What was left unfinished, at the time `now`, by whoever wrote before that time."""
+    suspended = connection.execute(
+        select(runs.c.state, runs.c.expires, turns)
+        .where(runs.c.state.is_not(None), turns.c.turn_id == runs.c.turn_id, turns.c.closed.is_(None))
+        .where(turns.c.opened < before)
+        .order_by(turns.c.id)
+    ).all()
+    suspended = [row for row in suspended if not _is_recalled(connection, row)]
+    waiting = {row.turn_id for row in suspended}
+    left_open = connection.execute(
+        select(turns).where(turns.c.closed.is_(None), turns.c.opened < before).order_by(turns.c.id)
+    ).all()
+    given_up = (sends.c.state == SendState.UNKNOWN) & (sends.c.queued < now - DOUBTED)
+    unfinished = connection.execute(
+        select(sends).where(text(UNFINISHED), sends.c.queued < before, ~given_up).order_by(sends.c.id)
+    )
+    young = connection.execute(
+        select(messages)
+        .where(messages.c.taken >= now - YOUNG, messages.c.taken < before, messages.c.turn_id == "")
+        .where(~messages.c.overheard, ~messages.c.erased, messages.c.sender != messages.c.self_id)
+        .order_by(messages.c.taken, messages.c.id)
+    )
+    return Recovery(
+        seen=tuple(_seen(connection, now, before)),
+        waking=tuple(readable(message_of, young)),
+        turns=tuple(
+            readable(lambda row: _open_turn(connection, row), (row for row in left_open if row.turn_id not in waiting))
+        ),
+        sends=tuple(readable(_send, unfinished)),
+        suspended=tuple(readable(lambda row: _suspended(connection, row), suspended)),
+        active=tuple(_active(connection, now, before)),
+    )
+
+
+def _is_recalled(connection: Connection, turn: Row[Any]) -> bool:
+    """Whether the turn's question was taken back."""
+    question = (
+        select(messages.c.erased)
+        .where(messages.c.conversation == turn.conversation, messages.c.message_id == turn.message_id)
+        .order_by(messages.c.id.desc())
+        .limit(1)
+    )
+    return bool(connection.scalar(question))
+
+
+def _seen(connection: Connection, now: float, before: float) -> Iterator[tuple[tuple[int, str, int, str], float]]:
+    """The de-duplication window, recalled messages included."""
+    columns = (messages.c.self_id, messages.c.conversation, messages.c.message_id, messages.c.taken)
+    lately = (messages.c.taken >= now - SEEN, messages.c.taken < before)
+    query = select(*columns).where(*lately).order_by(messages.c.taken)
+    for self_id, here, message_id, taken in connection.execute(query):
+        conversation = Conversation.parse(here)
+        yield (self_id, conversation.message_type, conversation.session_id, message_id), taken
+
+
+def _active(connection: Connection, now: float, before: float) -> Iterator[tuple[Conversation, float]]:
+    """The conversations heard lately, the last one first."""
+    names, there = places(messages), messages.alias("there")
+    newest = (
+        select(there.c.id)
+        .where(there.c.conversation == names.c.name, there.c.taken < before)
+        .order_by(there.c.id.desc())
+        .limit(1)
+        .scalar_subquery()
+    )
+    heard = (
+        select(messages.c.conversation, messages.c.time)
+        .join(names, messages.c.id == newest)
+        .where(messages.c.taken >= now - ACTIVE)
+        .order_by(messages.c.time.desc())
+    )
+    for here, at in connection.execute(heard):
+        yield Conversation.parse(here), at
+
+
+# --- rows -> the domain ---------------------------------------------------------------------------
+
+
+def _send(row: Row[Any]) -> StoredSend:
+    return StoredSend(
+        send_id=row.send_id,
+        turn_id=row.turn_id,
+        action=SendMessage(conversation_of(row), codec.read(SEND_SEGMENTS, row.segments)),
+        final=row.final,
+        at=row.queued,
+        state=SendState(row.state),
+        whole=row.whole,
+    )
+
+
+def _suspended(connection: Connection, row: Row[Any]) -> Suspended:
+    question, user = codec.read(MessageReceived, row.question), codec.read(UserMessage, row.user)
+    here = [send for send in _sends_of(connection, row) if send.action.conversation == question.conversation]
+    said = tuple(_words(send.action) for send in here if send.state not in UNREAD)
+    return Suspended(row.turn_id, row.state, row.expires, question, user, said)
+
+
+def _words(action: SendMessage) -> str:
+    return "".join(segment.text for segment in action.segments if isinstance(segment, Text))
+
+
+def _sends_of(connection: Connection, turn: Row[Any]) -> Iterator[StoredSend]:
+    query = select(sends).where(sends.c.turn_id == turn.turn_id).order_by(sends.c.id)
+    return readable(_send, connection.execute(query))
+
+
+def _open_turn(connection: Connection, row: Row[Any]) -> OpenTurn:
+    taken = connection.execute(select(steps).where(steps.c.turn_id == row.turn_id).order_by(steps.c.id))
+    calls = connection.execute(
+        select(tool_calls).where(tool_calls.c.turn_id == row.turn_id).order_by(tool_calls.c.id)
+    ).all()
+    return OpenTurn(
+        turn_id=row.turn_id,
+        question=codec.read(MessageReceived, row.question),
+        user=codec.read(UserMessage, row.user),
+        at=row.opened,
+        retry_of=row.retry_of,
+        messages=tuple(_transcript(taken, calls)),
+        started=tuple(call.name for call in calls if call.started is not None),
+        sends=tuple(_sends_of(connection, row)),
+        recalled=_is_recalled(connection, row),
+    )
+
+
+def _transcript(taken: Iterable[Row[Any]], calls: Iterable[Row[Any]]) -> Iterator[Message]:
+    """Each step, followed by the results of its calls, in the order of the calls."""
+    results = {(call.step, call.call_id): call.result for call in calls if call.result is not None}
+    for step in taken:
+        message: AssistantMessage = codec.read(AssistantMessage, step.message)
+        yield message
+        for call in message.tool_calls:
+            result = results.get((step.step, plain(call.id)))
+            if result is not None:
+                yield codec.read(ToolMessage, result)

@@ -1,0 +1,76 @@
+"""One send and its row: what is written down of it, and when."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from bot.domain.actions import Receipt, SendMessage
+from bot.domain.journal import SendChanged, SendQueued, SendState, StoredSend
+from bot.domain.ports import Clock, Store
+
+MAX_REASON = 500  # characters of a reason that are kept
+
+
+@dataclass(slots=True, eq=False)
+class Send:
+    """Something to be said, from the moment it is queued until nobody asks for it any more."""
+
+    send_id: str
+    turn_id: str
+    action: SendMessage
+    final: bool
+    at: float
+    state: SendState = SendState.QUEUED
+    recorded: bool = False
+    after: Send | None = None  # what must be delivered first, else this is not said either
+    awaited: bool = False  # whether somebody will hear the receipt
+    found: str | None = None  # the id under which the message was seen, before its answer came
+    receipt: asyncio.Future[Receipt] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+    @classmethod
+    def of(cls, stored: StoredSend, state: SendState) -> Send:
+        """One that is a row already."""
+        return cls(stored.send_id, stored.turn_id, stored.action, stored.final, stored.at, state, recorded=True)
+
+
+class Rows:
+    """The rows of all sends."""
+
+    def __init__(self, *, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def queued(self, send: Send) -> None:
+        """There is a row, if there was none."""
+        if not send.recorded:
+            send.recorded = True
+            self._store.put(_row(send))
+
+    async def sending(self, send: Send) -> None:
+        """The row says SENDING, durably, before the frame can leave."""
+        send.state = SendState.SENDING
+        if send.recorded:
+            await self._store.commit(SendChanged(send_id=send.send_id, state=send.state, at=self._clock.now()))
+        else:
+            send.recorded = True
+            await self._store.commit(_row(send))
+
+    def changed(self, send: Send, state: SendState, *, message_id: str = "", reason: str = "") -> None:
+        """The send has another state now, and so has its row."""
+        self.queued(send)
+        send.state = state
+        short = reason[:MAX_REASON]
+        now = self._clock.now()
+        self._store.put(SendChanged(send_id=send.send_id, state=state, at=now, message_id=message_id, reason=short))
+
+
+def _row(send: Send) -> SendQueued:
+    return SendQueued(
+        send_id=send.send_id,
+        turn_id=send.turn_id,
+        action=send.action,
+        final=send.final,
+        at=send.at,
+        state=send.state,
+    )

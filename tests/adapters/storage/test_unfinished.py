@@ -1,0 +1,220 @@
+"""What comes back at the start: everything left unfinished, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from adapters.storage import reads, unfinished
+from adapters.storage.batches import Batches
+from adapters.storage.database import Database
+from bot.domain.actions import Attachment, SendMessage
+from bot.domain.chat import ToolMessage
+from bot.domain.events import Conversation, Sender
+from bot.domain.journal import (
+    CallFinished,
+    CallStarted,
+    Entry,
+    MessageErased,
+    MessageObserved,
+    MessageOverheard,
+    RunResumed,
+    RunSuspended,
+    SendChanged,
+    SendQueued,
+    SendState,
+)
+from tests.adapters.storage.entries import (
+    CALLING,
+    NOW,
+    asked,
+    closing,
+    heard,
+    opening,
+    put,
+    read,
+    sending,
+    step,
+)
+from tests.fakes import BOT, GROUP, said
+
+
+def test_what_was_seen_lately_is_known_again(batches: Batches, database: Database) -> None:
+    for age in (700, 599, 1):
+        batches.write(put(heard(message_id=str(age)), at=NOW - age))
+    assert read(database, unfinished.recover, NOW).seen == (
+        ((BOT, "group", 4242, "599"), NOW - 599),
+        ((BOT, "group", 4242, "1"), NOW - 1),
+    )
+
+
+def test_young_questions_that_nobody_took_up_are_waking(batches: Batches, database: Database) -> None:
+    batches.write(put(asked("too old"), at=NOW - 121))
+    forgotten = [said("first"), said("second"), said("third", where=Conversation(BOT, "private", 1))]
+    taken, recalled, other = said("taken"), said("recalled"), said("not for the bot")
+    own = replace(said("own"), sender=Sender(BOT))
+    observed: list[Entry] = [
+        MessageObserved(m, overheard=False) for m in (*forgotten[:2], taken, recalled, other, own, forgotten[2])
+    ]
+    entries: list[Entry] = [
+        opening("t1", taken),
+        MessageErased(GROUP, recalled.message_id),
+        MessageOverheard(other),
+        heard("chatter"),
+    ]
+    batches.write(put(*observed, *entries, at=NOW - 119))
+    assert read(database, unfinished.recover, NOW).waking == tuple(forgotten)
+
+
+@pytest.mark.parametrize("message_id", ["0", ""])
+def test_questions_without_an_id_of_their_own_are_told_apart(
+    batches: Batches, database: Database, message_id: str
+) -> None:
+    first, second = (
+        replace(said(words, message_id=message_id), time=NOW + place) for place, words in enumerate(["one", "two"])
+    )
+    batches.write(put(*[MessageObserved(question, overheard=False) for question in (first, second)]))
+    batches.write(put(opening("t1", first)))
+    assert read(database, unfinished.recover, NOW).waking == (second,)
+    batches.write(put(opening("t2", second)))
+    assert read(database, unfinished.recover, NOW).waking == ()
+
+
+def test_a_question_that_came_again_is_taken_up_wherever_it_is_written(batches: Batches, database: Database) -> None:
+    question = asked()
+    batches.write(put(question, question, opening("t1", question.message)))
+    assert read(database, unfinished.recover, NOW).waking == ()
+
+
+def test_what_was_written_since_a_time_is_not_recovered(batches: Batches, database: Database) -> None:
+    old, new = opening("old", at=NOW - 9), opening("new", at=NOW)
+    waits, waits_now = opening("waits", at=NOW - 9), opening("waits now", at=NOW)
+    waiting = [RunSuspended(turn_id=turn.turn_id, state="{}", expires=NOW + 60) for turn in (waits, waits_now)]
+    before, since = asked("before", message_id="1"), asked("since", message_id="2")
+    batches.write(put(old, waits, before, replace(sending("s1", "old"), at=NOW - 9), at=NOW - 9))
+    batches.write(put(new, waits_now, *waiting, since, sending("s2", "new"), at=NOW))
+    recovery = read(database, unfinished.recover, NOW + 1, NOW)
+    assert [turn.turn_id for turn in recovery.turns] == ["old"]
+    assert [suspended.turn_id for suspended in recovery.suspended] == ["waits"]
+    assert [send.send_id for send in recovery.sends] == ["s1"]
+    assert recovery.waking == (before.message,)
+    assert [identity[-1] for identity, _ in recovery.seen] == ["1"]
+    assert recovery.active == ((GROUP, before.message.time),)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_turn_whose_question_was_recalled_is_marked_and_waits_for_nobody(
+    batches: Batches, database: Database, waits: bool
+) -> None:
+    question = asked(message_id="7")
+    state = [RunSuspended(turn_id="t1", state="{}", expires=NOW + 60)] if waits else []
+    batches.write(put(question, opening("t1", question.message), *state))
+    recovery = read(database, unfinished.recover, NOW)
+    assert [turn.recalled for turn in recovery.turns] == [False] * (not waits)
+    batches.write(put(MessageErased(GROUP, "7")))
+    recovery = read(database, unfinished.recover, NOW)
+    assert [(turn.turn_id, turn.recalled) for turn in recovery.turns] == [("t1", True)]
+    assert recovery.suspended == ()
+
+
+def test_a_second_try_reads_nothing_that_was_said_since_the_first(batches: Batches, database: Database) -> None:
+    question, since = asked(), heard("since then")
+    first = opening("t1", question.message)
+    again = opening("t2", question.message, retry_of="t1")
+    batches.write(put(question, first, since, closing(first, keep=False), again))
+    assert read(database, reads.remember, GROUP).overheard == (since.message,)
+
+
+def test_a_turn_left_open_comes_back_with_all_it_did(batches: Batches, database: Database) -> None:
+    opened = opening("t1", retry_of="t0")
+    results = [ToolMessage("c2", "nothing", "no such tool", is_error=True), ToolMessage("c1", "get_weather", "晴")]
+    entries: list[Entry] = [
+        opened,
+        step("t1", 1, CALLING),
+        CallStarted(turn_id="t1", step=1, call_id="c1", name="get_weather"),
+        *(CallFinished(turn_id="t1", step=1, result=result, code="x", seconds=0.1) for result in results),
+        step("t1", 2, replace(CALLING, text="again")),
+        CallStarted(turn_id="t1", step=2, call_id="c2", name="send_message"),
+        sending("s1", "t1"),
+        SendChanged(send_id="s1", state=SendState.CONFIRMED, at=NOW, message_id="9"),
+        sending("s2", "t1", state=SendState.SENDING),
+    ]
+    closed = opening("t2")
+    batches.write(put(*entries, closed, closing(closed)))
+    (turn,) = read(database, unfinished.recover, NOW).turns
+    assert (turn.turn_id, turn.question, turn.user) == ("t1", opened.question, opened.user)
+    assert (turn.at, turn.retry_of) == (NOW, "t0")
+    assert turn.messages == (CALLING, results[1], results[0], replace(CALLING, text="again"))
+    assert turn.started == ("get_weather", "send_message")
+    assert [(send.send_id, send.state) for send in turn.sends] == [
+        ("s1", SendState.CONFIRMED),
+        ("s2", SendState.SENDING),
+    ]
+    assert [send.send_id for send in read(database, unfinished.recover, NOW).sends] == ["s2"]
+
+
+def test_only_unfinished_sends_come_back_oldest_first(batches: Batches, database: Database) -> None:
+    for place, state in enumerate(SendState):
+        batches.write(put(sending(f"s{place}", "t", state=state)))
+    found = read(database, unfinished.recover, NOW).sends
+    assert [send.state for send in found] == [SendState.QUEUED, SendState.SENDING, SendState.UNKNOWN]
+
+
+def test_a_send_nobody_knows_of_is_looked_out_for_a_day(batches: Batches, database: Database) -> None:
+    batches.write(put(sending("s1", "t", state=SendState.UNKNOWN), sending("s2", "t", state=SendState.QUEUED)))
+    assert len(read(database, unfinished.recover, NOW + 86_400).sends) == 2
+    assert [send.send_id for send in read(database, unfinished.recover, NOW + 86_401).sends] == ["s2"]
+
+
+def test_a_suspended_run_waits_with_its_question_until_it_goes_on(batches: Batches, database: Database) -> None:
+    opened = opening("t1")
+    batches.write(put(opened, RunSuspended(turn_id="t1", state='{"a": 1}', expires=NOW + 60)))
+    recovery = read(database, unfinished.recover, NOW)
+    assert recovery.turns == ()
+    (suspended,) = recovery.suspended
+    assert (suspended.turn_id, suspended.state, suspended.expires) == ("t1", '{"a": 1}', NOW + 60)
+    assert (suspended.question, suspended.user) == (opened.question, opened.user)
+    batches.write(put(RunResumed("t1")))
+    recovery = read(database, unfinished.recover, NOW)
+    assert recovery.suspended == ()
+    assert [turn.turn_id for turn in recovery.turns] == ["t1"]
+    batches.write(put(RunSuspended(turn_id="t1", state="again", expires=NOW), closing(opened)))
+    recovery = read(database, unfinished.recover, NOW)
+    assert (recovery.suspended, recovery.turns) == ((), ())
+
+
+def test_a_suspended_run_knows_what_its_turn_said_here_and_may_have_been_read(
+    batches: Batches, database: Database
+) -> None:
+    """Not what never left, nor what went elsewhere; of media alone, that something was said."""
+    picture = SendMessage(GROUP, (Attachment("image", "x", "a.png"),))
+    states = [sending(str(state), "t1", f"{state}!", state=state) for state in SendState]
+    elsewhere = sending("s1", "t1", "elsewhere", Conversation(BOT, "private", 5), state=SendState.CONFIRMED)
+    alone = SendQueued(send_id="s2", turn_id="t1", action=picture, final=False, at=NOW, state=SendState.CONFIRMED)
+    suspended = RunSuspended(turn_id="t1", state="{}", expires=NOW + 60)
+    batches.write(put(opening("t1"), *states, elsewhere, alone, sending("s3", "t2", "not its own"), suspended))
+    (found,) = read(database, unfinished.recover, NOW).suspended
+    assert found.said == ("queued!", "sending!", "confirmed!", "unknown!", "")
+
+
+def test_conversations_heard_in_the_last_day_are_active(batches: Batches, database: Database) -> None:
+    def at(group: int, when: float) -> MessageObserved:
+        return MessageObserved(replace(said("x", where=Conversation(BOT, "group", group)), time=when), overheard=True)
+
+    private = Conversation(BOT, "private", 4)
+    batches.write(put(at(1, NOW - 90_000), at=NOW - 90_000))
+    batches.write(
+        put(
+            at(2, NOW - 500),
+            at(3, NOW - 100),
+            at(2, NOW - 50),
+            MessageObserved(replace(said("x", where=private), time=NOW - 40), overheard=False),
+            at=NOW - 50,
+        )
+    )
+    assert read(database, unfinished.recover, NOW).active == (
+        (private, NOW - 40),
+        (Conversation(BOT, "group", 2), NOW - 50),
+        (Conversation(BOT, "group", 3), NOW - 100),
+    )

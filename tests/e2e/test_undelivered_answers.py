@@ -1,0 +1,78 @@
+"""Answers that QQ did not take or did not confirm: what the asker reads, and what the model does in its next turn."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.delivery import Said
+from bot.domain.actions import Confirmed, Receipt, Refused, SendMessage, Unknown, Waiting
+from bot.domain.chat import AssistantMessage
+from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, ModelBilling
+from bot.domain.journal import TurnClosed
+from bot.domain.segments import Text
+from bot.turn import note_on
+from tests.bot.test_turn import living
+from tests.fakes import GROUP, said, words
+
+TOO_MUCH = ActionRefused("send_group_msg", retcode=1200, wording="消息内容过长")
+
+
+@pytest.mark.parametrize(
+    ("failure", "texts", "note"),
+    [
+        (
+            TOO_MUCH,
+            ["抱歉，回答太长，QQ 没让我发出来。请让我说得短一些，再问一次。"],
+            "(没有送达: too long: it is too long. Send a shorter text)",
+        ),
+        (
+            ActionRefused("send_group_msg", retcode=1200, wording="禁言中"),
+            [],
+            "(没有送达: muted: the bot is muted here. Do not try again)",
+        ),
+        (ActionUnanswered("no answer"), [], "(没有得到 QQ 的确认，可能已送达，不要重复)"),
+    ],
+    ids=["too long", "muted", "unknown"],
+)
+async def test_final_words_that_did_not_arrive_are_noted_for_the_next_prompt_and_in_the_store(
+    failure: BotError, texts: list[str], note: str
+) -> None:
+    async with living(words("the answer"), words("next")) as house:
+        house.transport.failures = [failure]
+        await house.turns.take(said("hi"))
+        assert house.transport.texts == texts
+        (closed,) = house.store.of("turn_closed")
+        assert isinstance(closed, TurnClosed)
+        assert closed.round[-1] == AssistantMessage(f"the answer\n{note}")
+        await house.turns.take(said("and?"))
+        assert house.model.requests[1].messages[1:-1] == closed.round
+
+
+async def test_a_line_about_a_failure_that_did_not_arrive_is_noted_too() -> None:
+    async with living(ModelBilling("Insufficient Balance")) as house:
+        house.transport.failures = [ActionUnanswered("no answer")]
+        await house.turns.take(said("hi"))
+        last = house.history.messages(GROUP)[-1]
+        assert isinstance(last, AssistantMessage)
+        assert last.text.endswith("（编号 t1）\n(没有得到 QQ 的确认，可能已送达，不要重复)")
+
+
+def piece(receipt: Receipt) -> Said:
+    return Said(SendMessage(GROUP, (Text("x"),)), receipt)
+
+
+@pytest.mark.parametrize(
+    ("receipts", "note"),
+    [
+        ((), ""),
+        ((Confirmed("1"), Confirmed("2")), ""),
+        ((Waiting("away"), Waiting("away")), "(当时连不上 QQ，排队等待发送，可能没有送达)"),
+        (
+            (Confirmed("1"), Confirmed("2"), Unknown("?")),
+            "(前 2 条已送达，之后的没有得到 QQ 的确认，可能已送达，不要重复)",
+        ),
+        ((Confirmed("1"), Refused("muted")), "(前 1 条已送达，之后的没有送达: muted)"),
+    ],
+)
+def test_a_note_says_which_part_of_the_words_did_not_arrive(receipts: tuple[Receipt, ...], note: str) -> None:
+    assert note_on(tuple(map(piece, receipts))) == note
