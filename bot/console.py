@@ -2,7 +2,8 @@
 
 Each line is a message in the simulated group, each message of the bot is printed as `bot: ...`. On a terminal lines
 are sent as they are typed; otherwise the next line waits until everything about the last one is settled. A line that
-begins with `!` is not said: it tells the simulator what is to go wrong.
+begins with `!` is not said: it tells the simulator what is to go wrong. What a tool needs somebody's word for is asked
+here, and a line as `同意 A1` is the answer.
 """
 
 from __future__ import annotations
@@ -48,6 +49,10 @@ async def converse(settings: Settings, source: TextIO, say: Callable[[str], None
             tell(HELP)
         said: list[int] = []
         async for line in read_lines(source):
+            if service.dispatcher.approvals.answer(line):
+                if not source.isatty():
+                    await finish(service)
+                continue
             said += await take_line(simulator, line, tell)
             # A person is not held up, and a script that waited for a bot it keeps away could say nothing meanwhile.
             if not (source.isatty() or simulator.away):
@@ -55,8 +60,13 @@ async def converse(settings: Settings, source: TextIO, say: Callable[[str], None
                 said.clear()
         if said:
             await settle(service, simulator, said[-LATEST:])
-        async with asyncio.timeout(SETTLED_WITHIN):
-            await service.wait_idle()
+        await finish(service)
+
+
+async def finish(service: Service) -> None:
+    """Wait until nothing is being answered or sent. Raises TimeoutError."""
+    async with asyncio.timeout(SETTLED_WITHIN):
+        await service.wait_idle()
 
 
 async def take_line(simulator: Simulator, line: str, tell: Callable[[str], None]) -> list[int]:
@@ -91,6 +101,7 @@ async def open_chat(
         simulator = await stack.enter_async_context(Simulator(world, on_sent=print_sent))
         changes |= {"onebot_mode": "forward", "onebot_url": await simulator.serve()}
         service = await stack.enter_async_context(open_service(settings.model_copy(update=changes)))
+        service.dispatcher.approvals.ask_on(tell)
         await simulator.wait_connected()
         yield service, simulator
 

@@ -5,32 +5,30 @@ knows of prompts, of delivery or of stored history.
 
 Invariant: `RunState.messages` is a valid transcript at every moment anyone can look at it: an assistant message
 with calls is added together with one result for each call, also when the run is cancelled in the middle. A step with
-a call that waits for somebody's word is not part of it: it lives in the `SuspendedRun` until it is whole.
+a call that waits for somebody's word is not part of it: it lives in the `SuspendedRun` until it is whole. What people
+say meanwhile (`RunState.steer`, `follow_up`) comes after a whole step, never between a call and its result.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import assert_never
+from collections.abc import Awaitable, Mapping
+from typing import Literal, TypeAlias, assert_never
 
+from bot.batches import Batch, Batches
 from bot.domain.chat import (
     AssistantMessage,
-    Completion,
     FinishReason,
-    Message,
     ModelRequest,
     ToolCall,
     ToolMessage,
-    Usage,
-    UserMessage,
+    ToolSpec,
 )
-from bot.domain.errors import ContentFiltered, InvalidArguments, ModelError, ToolDenied
-from bot.domain.events import Conversation
+from bot.domain.errors import ContentFiltered, InvalidArguments, ModelError, ToolDenied, ToolUnavailable
+from bot.domain.hooks import Metadata, StepEvent
 from bot.domain.ports import ChatModel, Clock, Observer
+from bot.domain.result import ToolResult
 from bot.domain.run import (
-    Asker,
     Outcome,
     PendingCall,
     RunContinued,
@@ -41,12 +39,18 @@ from bot.domain.run import (
     Stop,
     SuspendedRun,
     ToolFinished,
+    ToolProgressed,
     ToolStarted,
 )
 from bot.domain.suspension import Allow, BadSuspension, Decision, Deny, verify
-from bot.domain.tool import ToolContext
-from bot.toolset import Batch, Toolset
+from bot.domain.tool import Progress, ToolContext
+from bot.domain.traits import Execution
+from bot.running import Inside, Run, RunState
+from bot.steps import ask_after_step, ask_before_request, with_notice, words_of
+from bot.toolset import Toolset
 from bot.transcripts import close_interrupted
+
+__all__ = ["Engine", "OnLimit", "Run", "RunState"]
 
 MAX_STEPS = 12
 DEADLINE = 300.0  # seconds for a run (a resumed one: from then on): a person is waiting
@@ -58,38 +62,16 @@ LAST_STEP = (
 EMPTY_ANSWER = "Your last answer was empty. Answer now, in words."
 NOBODY_ANSWERED = "nobody allowed it in time"
 NO_CONCLUSION = "我查了好几步，还没有得出结论，先停在这里。换个更具体的问法再试试？"
-CUT_OFF = "…"
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """What the engine is asked. `transcript` is everything the model gets to read before its first step.
-
-    `heard` says whether the asker has already been told something in this run: then an empty ending is fine.
-    """
-
-    id: str
-    conversation: Conversation
-    asker: Asker
-    transcript: tuple[Message, ...]
-    ports: Mapping[type, object] = field(default_factory=dict)
-    heard: Callable[[], bool] = lambda: False
-
-
-@dataclass(slots=True)
-class RunState:
-    """What a run has done so far; owned by the caller, so that it is still there when the run is cancelled."""
-
-    messages: list[Message] = field(default_factory=list)
-    usage: Usage = field(default_factory=Usage)
-    steps: int = 0
-
-    def outcome(self, stop: Stop, text: str = "", *, limit: bool = False, error: str = "") -> Outcome:
-        return Outcome(stop, text, tuple(self.messages), self.usage, self.steps, limit=limit, error=error)
+OnLimit: TypeAlias = Literal["answer", "error"]
 
 
 class Engine:
-    """Lets the model speak and call tools until it answers in words, or a limit is reached."""
+    """Lets the model speak and call tools until it answers in words, or a limit is reached.
+
+    At `max_steps` (0 is the default) the model must answer in words, or the run fails: `on_limit`. `tool_execution`
+    is how the calls of every step are run. Hooks are those of the toolset.
+    """
 
     def __init__(
         self,
@@ -100,13 +82,17 @@ class Engine:
         observer: Observer,
         max_steps: int = MAX_STEPS,
         deadline: float = DEADLINE,
+        on_limit: OnLimit = "answer",
+        tool_execution: Execution = Execution.CONCURRENT,
     ) -> None:
         self._model = model
         self._toolset = toolset
+        self._batches = Batches(toolset.calls, execution=tool_execution)
         self._clock = clock
         self._observer = observer
-        self._max_steps = max_steps
+        self._max_steps = max_steps or MAX_STEPS
         self._deadline = deadline
+        self._on_limit = on_limit
 
     async def run(self, run: Run, state: RunState) -> Outcome | SuspendedRun:
         """Run to the end, or until a call waits for somebody's word; every failure is an outcome.
@@ -162,36 +148,85 @@ class Engine:
         return ended
 
     async def _steps(self, run: Run, state: RunState) -> Outcome | SuspendedRun:
-        specs = self._toolset.definitions(run.ports)
-        empty = 0
+        model, offered, empty = self._model, self._toolset.definitions(run.ports), 0
         while True:
-            last = state.steps >= self._max_steps or empty > 1
+            specs = self._toolset.definitions(run.ports)
+            if gone := self._lost(offered, specs):
+                return state.outcome(Stop.FAILED, error=f"tool: {gone} is critical and cannot be used any more")
+            if state.steps >= self._max_steps and self._on_limit == "error":
+                text = f"limit: no answer after {self._max_steps} steps"
+                return state.outcome(Stop.FAILED, limit=True, error=text)
+            last = state.steps >= self._max_steps or empty > 1 or state.tally.is_over
             notice = LAST_STEP if last else EMPTY_ANSWER if empty else ""
-            request = _request(run, state, notice=notice)
-            completion = await self._ask(run, state, request if last else ModelRequest(request.messages, specs))
-            message = completion.message
+            messages = with_notice((*run.transcript, *state.messages), notice)
+            request = ModelRequest(messages, () if last else specs)
+            metadata = _metadata(run, state.steps + 1)
+            request, model = await ask_before_request(self._toolset.hooks, request, model, metadata)
+            answer = await self._ask(run, state, model, request)
+            offered, completion = specs, answer.completion
             match completion.finish:
                 case FinishReason.CONTENT_FILTER:
                     raise ContentFiltered(completion.refusal or "the vendor filtered the answer")
-                case FinishReason.LENGTH if message.tool_calls and not last:
-                    self._refuse_cut_off(run, state, message)
-                    continue
                 case FinishReason.LENGTH | FinishReason.STOP | FinishReason.TOOL_CALLS | FinishReason.UNKNOWN:
                     pass
                 case _:
                     assert_never(completion.finish)
-            if message.tool_calls and not last:
-                if suspended := await self._execute(run, state, message):
-                    return suspended
-            elif text := _words(completion):
-                state.messages.append(AssistantMessage(text, reasoning=message.reasoning))
-                return state.outcome(Stop.ANSWERED, text, limit=state.steps > self._max_steps)
-            elif run.heard():
-                return state.outcome(Stop.SILENT)
+            if completion.message.tool_calls and not completion.refusal and not last:
+                if ended := await self._call(run, state, answer):
+                    return ended
+            elif (text := words_of(completion)) or run.heard():
+                if text:
+                    state.messages.append(AssistantMessage(text, reasoning=completion.message.reasoning))
+                if state.steps < self._max_steps and state.listen(state.steering, state.follow_ups):
+                    state.tally.is_over, empty = False, 0
+                    continue
+                limit = state.steps > self._max_steps
+                return state.outcome(Stop.ANSWERED if text else Stop.SILENT, text, limit=bool(text) and limit)
             elif last:
                 return self._give_up(state)
             else:
                 empty += 1
+
+    def _lost(self, offered: tuple[ToolSpec, ...], specs: tuple[ToolSpec, ...]) -> str:
+        """A critical tool that could be used in the last step, and cannot now; empty where there is none."""
+        if specs is offered:
+            return ""
+        gone = {spec.name for spec in offered}.difference(spec.name for spec in specs)
+        tools = [self._toolset.get(name) for name in sorted(gone)]
+        return next((tool.name for tool in tools if tool is not None and tool.critical), "")
+
+    async def _ask(self, run: Run, state: RunState, model: ChatModel, request: ModelRequest) -> StepFinished:
+        state.steps += 1
+        started = self._clock.monotonic()
+        completion = await model.complete(request)
+        if completion.usage is not None:
+            state.usage += completion.usage
+        answer = StepFinished(
+            run_id=run.id,
+            step=state.steps,
+            completion=completion,
+            seconds=self._clock.monotonic() - started,
+            response_id=completion.response_id or f"{run.id}-{state.steps}",
+        )
+        self._observer.notice(answer)
+        return answer
+
+    # --- the calls of a step ----------------------------------------------------------------------
+
+    async def _call(self, run: Run, state: RunState, answer: StepFinished) -> Outcome | SuspendedRun | None:
+        """Run the calls of an answer; None where the model is to be asked next."""
+        message = answer.completion.message
+        for call in message.tool_calls:
+            started = ToolStarted(run_id=run.id, step=state.steps, call=call, response_id=answer.response_id)
+            self._observer.notice(started)
+        batch = Batch(message.tool_calls)
+        if answer.completion.finish is FinishReason.LENGTH:
+            for index, call in enumerate(batch.calls):
+                problem = (
+                    f'the arguments for "{call.name}" were cut off (output limit). Send fewer or shorter arguments.'
+                )
+                batch.deny(index, InvalidArguments(problem))
+        return await self._run_batch(run, state, message, batch, answer.response_id)
 
     async def _go_on(
         self, run: Run, state: RunState, suspended: SuspendedRun, decisions: Mapping[str, Decision]
@@ -206,62 +241,38 @@ class Engine:
                     self._decide(batch, index, answer, decisions.get(answer.call.id))
                 case _:
                     assert_never(answer)
-        again = await self._run_batch(run, state, suspended.message, batch, allowed=True)
-        return again or await self._steps(run, state)
+        ended = await self._run_batch(run, state, suspended.message, batch, suspended.response_id)
+        return ended or await self._steps(run, state)
 
     def _decide(self, batch: Batch, index: int, pending: PendingCall, decision: Decision | None) -> None:
-        """Answer what is denied, keep what is undecided; what is allowed stays open in the batch, to be run."""
         if self._clock.now() >= pending.expires:
             decision = Deny(NOBODY_ANSWERED)
         match decision:
             case Allow():
-                pass
+                batch.allow(index, pending)
             case Deny(reason=reason):
-                denied = ToolDenied(f"the tool call was denied: {reason}")
-                batch.finish(index, self._toolset.refused(pending.call, denied))
+                batch.deny(index, ToolDenied(f"the tool call was denied: {reason}"), pending)
             case None:
                 batch.keep(index, pending)
             case _:
                 assert_never(decision)
 
-    async def _ask(self, run: Run, state: RunState, request: ModelRequest) -> Completion:
-        state.steps += 1
-        started = self._clock.monotonic()
-        completion = await self._model.complete(request)
-        if completion.usage is not None:
-            state.usage += completion.usage
-        seconds = self._clock.monotonic() - started
-        self._observer.notice(StepFinished(run_id=run.id, step=state.steps, completion=completion, seconds=seconds))
-        return completion
-
-    async def _execute(self, run: Run, state: RunState, message: AssistantMessage) -> SuspendedRun | None:
-        batch = self._start(run, state, message)
-        return await self._run_batch(run, state, message, batch)
-
-    def _refuse_cut_off(self, run: Run, state: RunState, message: AssistantMessage) -> None:
-        batch = self._start(run, state, message)
-        for index, call in enumerate(batch.calls):
-            problem = f'the arguments for "{call.name}" were cut off (output limit). Send fewer or shorter arguments.'
-            batch.finish(index, self._toolset.refused(call, InvalidArguments(problem)))
-        self._settle(run, state, message, batch)
-
-    def _start(self, run: Run, state: RunState, message: AssistantMessage) -> Batch:
-        for call in message.tool_calls:
-            self._observer.notice(ToolStarted(run_id=run.id, step=state.steps, call=call))
-        return Batch(message.tool_calls)
-
     async def _run_batch(
-        self, run: Run, state: RunState, message: AssistantMessage, batch: Batch, *, allowed: bool = False
-    ) -> SuspendedRun | None:
-        contexts = [self._context(run, state, call, allowed=allowed) for call in batch.calls]
-        suspended = None
+        self, run: Run, state: RunState, message: AssistantMessage, batch: Batch, response_id: str
+    ) -> Outcome | SuspendedRun | None:
+        contexts = [
+            self._context(run, state, call, response_id, allowed=batch.waited(index) is not None)
+            for index, call in enumerate(batch.calls)
+        ]
         try:
-            await self._toolset.run_batch(batch, contexts)
+            await self._batches.run(batch, contexts, state.tally)
         finally:
-            suspended = self._settle(run, state, message, batch)
-        return suspended
+            suspended = self._settle(run, state, message, batch, response_id)
+        return suspended or await self._after(run, state, message, batch, response_id)
 
-    def _settle(self, run: Run, state: RunState, message: AssistantMessage, batch: Batch) -> SuspendedRun | None:
+    def _settle(
+        self, run: Run, state: RunState, message: AssistantMessage, batch: Batch, response_id: str
+    ) -> SuspendedRun | None:
         """The one place where calls enter the transcript: with all their results, at once; not while one waits.
 
         What was finished is told in either case: a wait can be long, and a result known now is not lost in it.
@@ -279,46 +290,82 @@ class Engine:
                     result=executed.message,
                     code=executed.code,
                     seconds=executed.seconds,
+                    response_id=response_id,
+                    details=executed.details,
+                    arguments=executed.arguments,
+                    coerced=executed.coerced,
                 )
             )
-        return None if results is not None else _suspended(run, state, message, batch)
+        return None if results is not None else _suspended(run, state, message, batch, response_id)
 
-    def _context(self, run: Run, state: RunState, call: ToolCall, *, allowed: bool) -> ToolContext:
-        tool = self._toolset.get(call.name)
+    async def _after(
+        self, run: Run, state: RunState, message: AssistantMessage, batch: Batch, response_id: str
+    ) -> Outcome | None:
+        """What the results of a whole step say about the run: that it ends here, or None."""
+        for call, executed in batch.finished():
+            tool = self._toolset.get(call.name)
+            if executed.code == ToolUnavailable.code and tool is not None and tool.critical:
+                return state.outcome(Stop.FAILED, error=f"tool: {tool.name} is critical: {executed.message.content}")
+        event = StepEvent(
+            message=message,
+            results=batch.results() or (),
+            metadata=_metadata(run, state.steps, response_id),
+        )
+        if stop := await ask_after_step(self._toolset.hooks, event):
+            return state.outcome(Stop.STOPPED, error=f"hook: {stop.reason}")
+        if batch.is_terminal():
+            return self._terminate(run, state, event.results)
+        state.listen(state.steering)
+        return None
+
+    def _terminate(self, run: Run, state: RunState, results: tuple[ToolMessage, ...]) -> Outcome:
+        """The tools have said it all: to the asker, or else in their results."""
+        text = "" if run.heard() else "\n".join(result.content for result in results)
+        if text:
+            state.messages.append(AssistantMessage(text))
+        return state.outcome(Stop.ANSWERED if text else Stop.SILENT, text)
+
+    def _context(self, run: Run, state: RunState, call: ToolCall, response_id: str, *, allowed: bool) -> ToolContext:
+        step, tool = state.steps, self._toolset.get(call.name)
+
+        def tell(partial: ToolResult) -> None:
+            event = ToolProgressed(run_id=run.id, step=step, call=call, partial=partial, response_id=response_id)
+            self._observer.notice(event)
+
         return ToolContext(
             run_id=run.id,
-            step=state.steps,
+            step=step,
             call_id=call.id,
             conversation=run.conversation,
             asker=run.asker,
             deadline=self._clock.monotonic() + (tool.timeout if tool else 0.0),
+            response_id=response_id,
             ports=run.ports,
             allowed=allowed,
+            reports=Progress(tell),
+            inner=Inside(run, state, self._observer).notice,
         )
 
     def _give_up(self, state: RunState) -> Outcome:
-        if state.steps <= self._max_steps:
+        limit = state.steps > self._max_steps
+        if not limit and not state.tally.is_over:
             return state.outcome(Stop.FAILED, error="empty: the model gave no answer, three times")
         state.messages.append(AssistantMessage(NO_CONCLUSION))
-        return state.outcome(Stop.ANSWERED, NO_CONCLUSION, limit=True)
+        return state.outcome(Stop.ANSWERED, NO_CONCLUSION, limit=limit)
 
 
-def _request(run: Run, state: RunState, *, notice: str) -> ModelRequest:
-    """The transcript so far; a notice is for this request only and never becomes history.
-
-    It joins a user message that stands last: strict servers refuse two in a row (`providers/quirks.md` 6.4).
-    """
-    messages = (*run.transcript, *state.messages)
-    match messages[-1]:
-        case _ if not notice:
-            return ModelRequest(messages)
-        case UserMessage(text=text) as last:
-            return ModelRequest((*messages[:-1], replace(last, text=f"{text}\n\n{notice}")))
-        case _:
-            return ModelRequest((*messages, UserMessage(notice)))
+def _metadata(run: Run, step: int, response_id: str = "") -> Metadata:
+    return {
+        "run": run.id,
+        "step": step,
+        "call": "",
+        "response": response_id,
+        "conversation": str(run.conversation),
+        "asker": run.asker.user_id,
+    }
 
 
-def _suspended(run: Run, state: RunState, message: AssistantMessage, batch: Batch) -> SuspendedRun:
+def _suspended(run: Run, state: RunState, message: AssistantMessage, batch: Batch, response_id: str) -> SuspendedRun:
     return SuspendedRun(
         run_id=run.id,
         conversation=run.conversation,
@@ -328,10 +375,5 @@ def _suspended(run: Run, state: RunState, message: AssistantMessage, batch: Batc
         answers=batch.answers(),
         usage=state.usage,
         steps=state.steps,
+        response_id=response_id,
     )
-
-
-def _words(completion: Completion) -> str:
-    """What the model says to people: its text, or its refusal; marked where the output limit cut it off."""
-    text = (completion.message.text or completion.refusal).strip()
-    return text + CUT_OFF if text and completion.finish is FinishReason.LENGTH else text

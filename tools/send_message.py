@@ -90,7 +90,7 @@ def read_session(value: object) -> object:
     return "" if value is None else value
 
 
-@tool(needs=(Speaker, Media), timeout=300, may_have_happened=True)
+@tool(needs=(Speaker, Media), timeout=300, side_effects="external")
 async def send_message(
     context: ToolContext,
     messages: Annotated[list[MessagePart], BeforeValidator(read_messages)],

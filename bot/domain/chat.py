@@ -61,12 +61,13 @@ class AssistantMessage:
 
 @dataclass(frozen=True, slots=True)
 class ToolMessage:
-    """The one result of one call."""
+    """The one result of one call; `images` are data urls, for a model that sees."""
 
     call_id: str
     name: str
     content: str
     is_error: bool = False
+    images: tuple[str, ...] = ()
     type: Literal["tool"] = "tool"
 
 
@@ -102,7 +103,10 @@ class FinishReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens. `prompt` includes `cached`, `completion` includes `reasoning`; `cost` is the vendor's own figure."""
+    """Tokens. `prompt` includes `cached`, `completion` includes `reasoning`.
+
+    `cost` is in US dollars, the vendor's own figure or by its prices; None where nobody knows, never 0 for that.
+    """
 
     prompt: int = 0
     completion: int = 0
@@ -126,6 +130,7 @@ class Completion:
     """A finished answer. `refusal` is the model's own refusal in words; `usage` is None when the vendor did not say.
 
     `first_token` is in seconds from the request to the first piece of a streamed answer, None where it is not known.
+    `model` is what the vendor calls the model, `endpoint` what we call who answered: the `name` of that `ChatModel`.
     """
 
     message: AssistantMessage
@@ -135,3 +140,4 @@ class Completion:
     model: str = ""
     response_id: str = ""
     first_token: float | None = field(default=None, compare=False)
+    endpoint: str = ""

@@ -20,20 +20,23 @@ BotError
  |    +-- NotConnected        never reached the wire: nothing was done
  |    +-- ActionRefused       the server answered "failed": nothing was done
  |    +-- ActionUnanswered    written, but no answer: it may have been done; never repeat it blindly
+ +-- RunFailed, MustWait, UnfitAnswer    whoever uses an agent as a library (`bot/reply.py`)
  +-- MediaError               a path or url that may not, or cannot, be sent (says what to do instead)
  +-- ToolError                the model: its text is what the model reads (what was wrong, what to do)
       +-- ToolNotFound
       +-- InvalidArguments    `fields`: one line per wrong field
-      +-- ToolDenied
-      +-- ToolUnavailable
+      +-- ToolDenied          not allowed: by the operator, the owner's word, a hook, or for this asker
+      +-- ToolUnavailable     it cannot run (here, now)
       +-- ToolTimeout
-      +-- ToolFailed          the tool's own failure, told in its own words
+      +-- ToolRateLimited     called too often; `seconds` until it may be called again
+      +-- ToolFailed          the tool's own failure, told in its own words; `transient` ones may be tried again
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class BotError(Exception):
@@ -187,10 +190,17 @@ class MediaError(BotError):
 class ToolError(BotError):
     """A tool call that did not work; the text goes to the model and says what to change.
 
-    `code` is the stable word that ends the error result (seeds/004: argument validation codes).
+    `code` is the stable word that ends the error result (seeds/004: argument validation codes), `family` the wider one
+    it belongs to; `details` are for people and logs.
     """
 
     code: ClassVar[str] = "TOOL_EXECUTION_FAILED"
+    family: ClassVar[str] = ""
+
+    @property
+    def details(self) -> Mapping[str, Any]:
+        """What is known of the failure besides its text."""
+        return {}
 
 
 class ToolNotFound(ToolError):
@@ -201,10 +211,15 @@ class InvalidArguments(ToolError):
     """The arguments do not fit the tool; `fields` has one `path: problem` line for each wrong field."""
 
     code = "TOOL_INVALID_ARGUMENTS"
+    family = "TOOL_EXECUTION_FAILED"
 
     def __init__(self, message: str, *, fields: tuple[str, ...] = ()) -> None:
         self.fields = fields
         super().__init__(message)
+
+    @property
+    def details(self) -> Mapping[str, Any]:
+        return {"family": self.family, "fields": list(self.fields)}
 
 
 class ToolDenied(ToolError):
@@ -219,5 +234,26 @@ class ToolTimeout(ToolError):
     code = "TOOL_TIMEOUT"
 
 
+class ToolRateLimited(ToolError):
+    """The tool was called too often; `seconds` is how long it takes until it may be called again."""
+
+    code = "TOOL_RATE_LIMITED"
+
+    def __init__(self, message: str, *, seconds: float = 0.0) -> None:
+        self.seconds = seconds
+        super().__init__(message)
+
+    @property
+    def details(self) -> Mapping[str, Any]:
+        return {"seconds": self.seconds}
+
+
 class ToolFailed(ToolError):
-    """Raised by a tool that could not do its work; the text says what the model should do now."""
+    """Raised by a tool that could not do its work; the text says what the model should do now.
+
+    `transient` says that the same may well work in a moment: a tool that is idempotent is then tried once more.
+    """
+
+    def __init__(self, message: str, *, transient: bool = False) -> None:
+        self.transient = transient
+        super().__init__(message)

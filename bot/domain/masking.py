@@ -13,6 +13,17 @@ LONG: Final = 8  # characters; shorter ones are masked as whole words only: "loc
 SHORTEST: Final = 4  # characters; what is shorter cannot be told from ordinary text, and anybody can guess it
 
 
+class Quoting(str):
+    """A text with a vendor's words in brackets, who may repeat what people said: for the owner, not for the log."""
+
+    __slots__ = ()
+
+
+def for_the_log(text: str) -> str:
+    """The text; of one that quotes what stands before the brackets."""
+    return text.partition(" (")[0] if isinstance(text, Quoting) else text
+
+
 class Mask:
     """Puts `***` in the place of every secret: `mask(text)`."""
 

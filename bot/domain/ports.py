@@ -6,7 +6,7 @@ Each method says what it raises; anything else that escapes an implementation is
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -15,6 +15,9 @@ from bot.domain.chat import Completion, ModelRequest
 from bot.domain.events import Conversation, Event, MessageReceived
 from bot.domain.journal import Entry, Recovery, Remembered
 from bot.domain.run import RunEvent
+from bot.domain.segments import Image
+from bot.domain.suspension import Allow, ApprovalRequest, Deny, Pending
+from bot.domain.tool import ToolContext
 
 
 class Clock(Protocol):
@@ -90,16 +93,20 @@ class Store(Protocol):
         """
         ...
 
-    async def remember(self, conversation: Conversation) -> Remembered:
-        """What the conversation's next prompt is made of. Empty where there is nothing, or the store is in trouble."""
+    async def remember(self, conversation: Conversation) -> Remembered | None:
+        """What the conversation's next prompt is made of; None where that cannot be read now."""
         ...
 
     async def find(self, conversation: Conversation, message_id: str) -> MessageReceived | None:
         """The latest stored message of this id there."""
         ...
 
-    async def recover(self) -> Recovery:
-        """What was left unfinished; asked once, at start, before anything is put."""
+    async def heard(self, conversation: Conversation, message_ids: Collection[str]) -> Collection[str] | None:
+        """Which of these messages were observed there, recalled ones included; None where that cannot be read now."""
+        ...
+
+    async def recover(self) -> Recovery | None:
+        """What was left unfinished before anything was put; None where it cannot be read now: ask again."""
         ...
 
 
@@ -130,14 +137,34 @@ class Media(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class KeptFile:
+    """A file as the OneBot server has it: its content, where it gives that, a path on its own machine, a url."""
+
+    base64: str = field(default="", repr=False)
+    path: str = ""
+    url: str = ""
+
+
+class Sight(Protocol):
+    """Gets the pictures people send, as a model that sees takes them."""
+
+    async def see(self, account: int, image: Image) -> str:
+        """The picture as a data url of moderate size. Raises MediaError (it cannot be had, or not be shown)."""
+        ...
+
+
 class Subagents(Protocol):
     """Named helpers a run may ask."""
 
     @property
     def names(self) -> tuple[str, ...]: ...
 
-    async def ask(self, name: str, content: str) -> str:
-        """The helper's answer in words. Raises ToolFailed (told for the model), InvalidArguments (no such name)."""
+    async def ask(self, context: ToolContext, name: str, content: str) -> str:
+        """The helper's answer in words, on behalf of the call with this context; a note is behind one cut short.
+
+        Raises ToolFailed (told for the model), InvalidArguments (no such name).
+        """
         ...
 
 
@@ -176,6 +203,14 @@ class Web(Protocol):
         then one request. Kept for that are only answers of status 200 that have a body and that `keep` agrees to
         (say: one that can be read), so that a vendor's error inside a 200 does not last.
         """
+        ...
+
+
+class Approver(Protocol):
+    """Asks somebody whether a call may be run."""
+
+    async def approve(self, request: ApprovalRequest) -> Allow | Deny | Pending:
+        """The answer, or that it comes later. May take as long as the run may; whatever it raises is a no."""
         ...
 
 

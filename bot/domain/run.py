@@ -7,22 +7,34 @@ finished once, whatever number of segments lies between.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from bot.domain.chat import AssistantMessage, Completion, Message, ToolCall, ToolMessage, Usage
 from bot.domain.events import Conversation
+from bot.domain.result import ToolResult
+from bot.domain.traits import Audience
+
+CODE = re.compile(r"\[(TOOL_[A-Z_]+)\]\s*$")
 
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """On whose authority a run acts. `is_owner` comes from settings, never from what somebody says."""
+    """On whose authority a run acts. `is_owner` comes from settings, never from what somebody says.
+
+    `authority` is the least of those whose words the question passes on (quoted, forwarded), `overheard` the least of
+    those whose talk stands before it; OWNER where nobody's does (`bot/policy/authority.py`).
+    """
 
     user_id: int
     name: str = ""
     role: str = "unknown"
     is_owner: bool = False
+    authority: Audience = Audience.OWNER
+    overheard: Audience = Audience.OWNER
 
 
 class Stop(StrEnum):
@@ -35,6 +47,16 @@ class Stop(StrEnum):
     FAILED = "failed"
     OUT_OF_BUDGET = "out_of_budget"
     INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFailure:
+    """A call of a run that failed: which, with which stable code, and what the model read about it."""
+
+    call_id: str
+    name: str
+    code: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +75,40 @@ class Outcome:
     limit: bool = False
     error: str = ""
 
+    @property
+    def tool_failures(self) -> tuple[ToolFailure, ...]:
+        """Every call that failed, in order; whatever became of the run."""
+        return tuple(
+            ToolFailure(message.call_id, message.name, code_of(message), message.content)
+            for message in self.messages
+            if isinstance(message, ToolMessage) and message.is_error
+        )
+
+
+def code_of(result: ToolMessage) -> str:
+    """The stable word a result stands for: `ok`, or the one its error ends with."""
+    if not result.is_error:
+        return "ok"
+    match = CODE.search(result.content)
+    return match[1] if match else "TOOL_EXECUTION_FAILED"
+
 
 @dataclass(frozen=True, slots=True)
 class PendingCall:
     """A call that waits for somebody's word.
 
     `asks` is what is to be decided, for people; `expires` is in seconds since 1970, from then on it is denied; `digest`
-    binds the wait to its call, run and asker (`bot/domain/suspension.py`).
+    binds the wait to its call, run and asker (`bot/domain/suspension.py`). `arguments` are those that a hook put in the
+    place of the call's own, as JSON; empty where none did. `number` is what people call it by, as in `#A3`; 0 until it
+    has one.
     """
 
     call: ToolCall
     asks: str
     expires: float
     digest: str
+    arguments: str = ""
+    number: int = 0
     type: Literal["pending"] = "pending"
 
 
@@ -75,7 +118,7 @@ class SuspendedRun:
 
     `messages` is what it had added to the transcript, valid as it stands; `message` the calls of the unfinished step,
     not part of the transcript yet, and `answers` what has come of them: for each call, in call order, its result or
-    what it waits for. `steps` and `usage` are those of the run so far.
+    what it waits for. `steps` and `usage` are those of the run so far, `response_id` is the answer that made the calls.
     """
 
     run_id: str
@@ -86,6 +129,7 @@ class SuspendedRun:
     answers: tuple[ToolMessage | PendingCall, ...]
     usage: Usage
     steps: int
+    response_id: str = ""
 
     @property
     def pending(self) -> tuple[PendingCall, ...]:
@@ -100,7 +144,10 @@ class SuspendedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _RunEvent:
+    """`parent` is the run that this one goes on inside of (a subagent's): empty for a run of its own."""
+
     run_id: str
+    parent: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,9 +166,12 @@ class RunContinued(_RunEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepFinished(_RunEvent):
+    """The model answered. `response_id` is the vendor's, or one made for it: its calls carry the same one."""
+
     step: int
     completion: Completion
     seconds: float
+    response_id: str = ""
     type: Literal["step_finished"] = "step_finished"
 
 
@@ -129,16 +179,38 @@ class StepFinished(_RunEvent):
 class ToolStarted(_RunEvent):
     step: int
     call: ToolCall
+    response_id: str = ""
     type: Literal["tool_started"] = "tool_started"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolProgressed(_RunEvent):
+    """A call under way says how far it is; told as it happens, and never after its ToolFinished."""
+
+    step: int
+    call: ToolCall
+    partial: ToolResult
+    response_id: str = ""
+    type: Literal["tool_progressed"] = "tool_progressed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolFinished(_RunEvent):
+    """A call has its result. `details` are what the tool tells people only, or what is known of its failure.
+
+    `arguments` are those it was run with, after mending and hooks; None where it never came to that. `coerced` says
+    what was mended.
+    """
+
     step: int
     call: ToolCall
     result: ToolMessage
     code: str
     seconds: float
+    response_id: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    arguments: Mapping[str, Any] | None = field(default=None, hash=False)
+    coerced: tuple[str, ...] = ()
     type: Literal["tool_finished"] = "tool_finished"
 
 
@@ -155,5 +227,17 @@ class RunFinished(_RunEvent):
     seconds: float
     type: Literal["run_finished"] = "run_finished"
 
+    @property
+    def limit(self) -> bool:
+        """Whether the step limit was reached."""
+        return self.outcome.limit
 
-RunEvent: TypeAlias = RunStarted | RunContinued | StepFinished | ToolStarted | ToolFinished | RunPaused | RunFinished
+    @property
+    def tool_failures(self) -> tuple[ToolFailure, ...]:
+        """Every call that failed, in order."""
+        return self.outcome.tool_failures
+
+
+RunEvent: TypeAlias = (
+    RunStarted | RunContinued | StepFinished | ToolStarted | ToolProgressed | ToolFinished | RunPaused | RunFinished
+)

@@ -23,6 +23,9 @@ KEPT = frozenset({
     "minLength", "maxLength", "pattern", "minItems", "maxItems",
 })  # fmt: skip
 
+READ = KEPT | {"additionalProperties", "nullable"}
+"""What mending arguments wants to know besides; `nullable` is ours: null is among the values."""
+
 NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
@@ -72,48 +75,67 @@ def model_of(function: Callable[..., Any], *, skip: type) -> type[BaseModel]:
 
 def flat_schema(model: type[BaseModel]) -> dict[str, Any]:
     """The model's JSON schema with references inlined and only widely read keywords kept. Raises UnsuitableType."""
+    return _schema_of(model, KEPT)
+
+
+def reading_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """The same, with what the reading of arguments needs to know besides. Raises UnsuitableType."""
+    return _schema_of(model, READ)
+
+
+def _schema_of(model: type[BaseModel], kept: frozenset[str]) -> dict[str, Any]:
     try:
         whole = model.model_json_schema()
     except PydanticUserError as error:
         raise UnsuitableType(f"{model.__name__}: {error.message}") from error
-    schema = _flatten(whole, whole.get("$defs", {}), where=model.__name__, inside=())
+    schema = _Flattener(whole.get("$defs", {}), kept).flatten(whole, where=model.__name__, inside=())
     schema.setdefault("properties", {})
     return schema
 
 
-def _flatten(node: dict[str, Any], defs: dict[str, Any], *, where: str, inside: tuple[str, ...]) -> dict[str, Any]:
-    if ref := node.get("$ref"):
-        name = ref.rsplit("/", 1)[-1]
-        if name in inside:
-            raise UnsuitableType(f"{where}: {name} contains itself")
-        beside = {key: value for key, value in node.items() if key != "$ref"}
-        return _flatten({**defs[name], **beside}, defs, where=where, inside=(*inside, name))
-    if options := node.get("anyOf") or node.get("oneOf") or node.get("allOf"):
-        real = [option for option in options if option.get("type") != "null"]
-        if len(real) != 1:
-            raise UnsuitableType(f"{where}: a parameter must have one type, not a union")
-        beside = {key: value for key, value in node.items() if key not in ("anyOf", "oneOf", "allOf")}
-        if beside.get("default", "") is None:
-            del beside["default"]
-        return _flatten({**real[0], **beside}, defs, where=where, inside=inside)
-    flat = {key: value for key, value in node.items() if key in KEPT}
-    if "const" in node:
-        flat["enum"] = [node["const"]]
-    if flat.get("type", "null") == "null":
-        raise UnsuitableType(f"{where}: a parameter needs a plain type")
-    if "properties" in flat:
-        flat["properties"] = {
-            name: _flatten(child, defs, where=f"{where}.{name}", inside=inside)
-            for name, child in flat["properties"].items()
-        }
-    values = node.get("additionalProperties")
-    if isinstance(values, dict) and values.get("type", "object") in ("object", "array"):
-        raise UnsuitableType(f"{where}: a mapping may hold plain values only, its keyword is not sent")
-    if flat["type"] == "array":
-        if "items" not in flat:
-            raise UnsuitableType(f"{where}: a list needs the type of its items")
-        flat["items"] = _flatten(flat["items"], defs, where=f"{where}[]", inside=inside)
-    return flat
+class _Flattener:
+    """Writes a schema out flat; knows the definitions it refers to and the keywords to keep."""
+
+    def __init__(self, defs: dict[str, Any], kept: frozenset[str]) -> None:
+        self._defs = defs
+        self._kept = kept
+
+    def flatten(self, node: dict[str, Any], *, where: str, inside: tuple[str, ...]) -> dict[str, Any]:
+        """The node and all below it. Raises UnsuitableType with the place."""
+        if ref := node.get("$ref"):
+            name = ref.rsplit("/", 1)[-1]
+            if name in inside:
+                raise UnsuitableType(f"{where}: {name} contains itself")
+            beside = {key: value for key, value in node.items() if key != "$ref"}
+            return self.flatten({**self._defs[name], **beside}, where=where, inside=(*inside, name))
+        if options := node.get("anyOf") or node.get("oneOf") or node.get("allOf"):
+            real = [option for option in options if option.get("type") != "null"]
+            if len(real) != 1:
+                raise UnsuitableType(f"{where}: a parameter must have one type, not a union")
+            beside = {key: value for key, value in node.items() if key not in ("anyOf", "oneOf", "allOf")}
+            if beside.get("default", "") is None:
+                del beside["default"]
+            if len(real) < len(options):
+                beside["nullable"] = True
+            return self.flatten({**real[0], **beside}, where=where, inside=inside)
+        flat = {key: value for key, value in node.items() if key in self._kept}
+        if "const" in node:
+            flat["enum"] = [node["const"]]
+        if flat.get("type", "null") == "null":
+            raise UnsuitableType(f"{where}: a parameter needs a plain type")
+        if "properties" in flat:
+            flat["properties"] = {
+                name: self.flatten(child, where=f"{where}.{name}", inside=inside)
+                for name, child in flat["properties"].items()
+            }
+        values = node.get("additionalProperties")
+        if isinstance(values, dict) and values.get("type", "object") in ("object", "array"):
+            raise UnsuitableType(f"{where}: a mapping may hold plain values only, its keyword is not sent")
+        if flat["type"] == "array":
+            if "items" not in flat:
+                raise UnsuitableType(f"{where}: a list needs the type of its items")
+            flat["items"] = self.flatten(flat["items"], where=f"{where}[]", inside=inside)
+        return flat
 
 
 def check_arguments(model: type[BaseModel], arguments: dict[str, Any]) -> dict[str, Any]:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, assert_never
 
 from bot.domain.chat import ToolCall, ToolMessage
 from bot.domain.errors import BotError
 from bot.domain.events import Conversation
-from bot.domain.run import PendingCall, SuspendedRun
+from bot.domain.run import Asker, PendingCall, SuspendedRun
 
 
 class Suspend(Exception):
@@ -57,6 +57,28 @@ class Deny:
 Decision: TypeAlias = Allow | Deny
 
 
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """Nobody can say at once: the run is suspended for at most so many seconds, then the call is denied."""
+
+    seconds: float
+    type: Literal["pending"] = "pending"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRequest:
+    """A call that somebody must allow. `asks` is what people read; `arguments` are those the call would be run with."""
+
+    run_id: str
+    step: int
+    call_id: str
+    name: str
+    arguments: Mapping[str, Any] = field(hash=False)
+    asks: str
+    conversation: Conversation
+    asker: Asker
+
+
 def digest_call(call: ToolCall, *, run_id: str, asker: int) -> str:
     """What binds a wait to its call, run and asker (a user id), as hex; the layout of the arguments does not matter.
 
@@ -93,7 +115,8 @@ def verify(
             case ToolMessage():
                 fits = (answer.call_id, answer.name) == (call.id, call.name)
             case PendingCall():
-                fits = answer.call == call and answer.digest == digest_call(call, run_id=run_id, asker=asker)
+                meant = replace(call, arguments=answer.arguments) if answer.arguments else call
+                fits = answer.call == call and answer.digest == digest_call(meant, run_id=run_id, asker=asker)
             case _:
                 assert_never(answer)
         if not fits:

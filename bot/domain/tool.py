@@ -1,6 +1,6 @@
-"""What a tool is: a name, a description, a flat schema, and a body that runs with a context of its own.
+"""What a tool is: a name, a description, a flat schema, what it declares about itself, and a body with a context.
 
-    @tool(needs=(Web,))
+    @tool(needs=(Web,), side_effects="read", idempotent=True)
     async def get_weather(context: ToolContext, city: str) -> str:
         \"\"\"What the model reads: when to use it and what it gives.
 
@@ -8,35 +8,76 @@
             city: What the model reads about this parameter.
         \"\"\"
 
-The decorated function becomes a `Tool`; calling it calls the function as before.
+The decorated function becomes a `Tool`; calling it calls the function as before. Tools from outside, classes and
+programs become one too (`bot/domain/foreign.py`). Nothing here runs a call: that is `bot/calls.py`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar, cast, overload
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Protocol, TypeAlias, TypeVar, cast, overload
 
+from bot.domain.arguments import INPUT, Check, Checked, Shape, parse_arguments, parse_input, read_arguments
 from bot.domain.chat import ToolSpec
 from bot.domain.errors import ToolUnavailable
 from bot.domain.events import Conversation
-from bot.domain.run import Asker
-from bot.domain.schema import check_arguments, describe_function, flat_schema, model_of
+from bot.domain.result import ToolResult
+from bot.domain.run import Asker, RunEvent
+from bot.domain.schema import UnsuitableType, check_arguments, describe_function, flat_schema, model_of, reading_schema
+from bot.domain.traits import Audience, Execution, Permission, Rate, SideEffects, ToolType
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 DEFAULT_TIMEOUT = 60.0
 
+logger = logging.getLogger(__name__)
+
 P = TypeVar("P")
+Port: TypeAlias = type
+"""A capability a tool needs, named by its protocol."""
+
+
+class Progress:
+    """Where a call's partial results go while it runs. Once closed nothing is told any more.
+
+    A tool in a thread may use it too: what it tells is handed to the loop this was made in.
+    """
+
+    __slots__ = ("_loop", "_tell", "_thread")
+
+    def __init__(self, tell: Callable[[ToolResult], None]) -> None:
+        self._tell: Callable[[ToolResult], None] | None = tell
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+
+    def __call__(self, partial_result: ToolResult) -> None:
+        if threading.get_ident() == self._thread:
+            self._pass_on(partial_result)
+        elif self._tell is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._pass_on, partial_result)
+
+    def _pass_on(self, partial_result: ToolResult) -> None:
+        if self._tell is not None:
+            self._tell(partial_result)
+
+    def close(self) -> None:
+        """The call is over: what comes late is ignored."""
+        self._tell = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
     """One call's surroundings. `deadline` is on the clock's monotonic scale, in seconds.
 
-    `allowed` says that somebody has allowed this very call: a tool that raises `Suspend` does so only without it.
+    `response_id` is the model's answer that made the call. `allowed` says that somebody has allowed this very call: a
+    tool that raises `Suspend` does so only without it. `inner` is told what a run inside this call does: what its model
+    takes is counted to the run of the call.
     """
 
     run_id: str
@@ -45,8 +86,11 @@ class ToolContext:
     conversation: Conversation
     asker: Asker
     deadline: float
+    response_id: str = ""
     ports: Mapping[type, object] = field(default_factory=dict)
     allowed: bool = False
+    reports: Progress | None = None
+    inner: Callable[[RunEvent], None] | None = None
 
     def port(self, kind: type[P]) -> P:
         """The capability of this kind. Raises ToolUnavailable where this run has none."""
@@ -55,23 +99,78 @@ class ToolContext:
         except KeyError:
             raise ToolUnavailable(f"needs {kind.__name__}, which is not there in this run") from None
 
+    def progress(self, partial_result: object = None, **details: Any) -> None:
+        """Tell how far the call is: words, or a whole partial `ToolResult`. Nobody hears it once the call is over.
+
+        The model does not read it; it is for people who look on. Never waits.
+        """
+        if self.reports is not None:
+            result = ToolResult() if partial_result is None else ToolResult.of(partial_result)
+            self.reports(replace(result, details={**result.details, **details}) if details else result)
+
+
+Guard: TypeAlias = Callable[[ToolContext, Mapping[str, Any]], Awaitable[None] | None]
+"""A tool's own check of a call whose arguments fit its schema. It refuses by raising: a `ToolError` of its choice, or
+ValueError, which is told as wrong arguments."""
+
+Prepare: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
+"""Raw arguments -> raw arguments, before anything is checked: for a vendor's quirk, or a default it left out."""
+
+Recover: TypeAlias = Callable[[ToolContext, Mapping[str, Any], Exception], Any]
+"""What to do about a body that raised: gives a result in its place (or an awaitable of one), or raises."""
+
+Available: TypeAlias = Callable[[], str]
+"""Why the tool cannot be used right now; empty where it can. Asked before each model request, so it must be quick."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStatus:
+    """Whether a tool can be used now, and if not, why."""
+
+    name: str
+    type: ToolType
+    description: str
+    available: bool
+    reason: str = ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A tool the engine can offer. `check` turns raw arguments into the function's; `timeout` is in seconds.
+    """A tool the engine can offer: what the model is told (`spec`), what it declares, and the body.
 
-    `may_have_happened` marks a tool with effects outside: when it is cancelled, nobody knows whether it was done.
+    `check` turns plain arguments into the body's; `shape` is that by which they are mended first (by `parameters` where
+    it is left out). `timeout` is in seconds. `label` and `summary` are for people, `origin` is the name a
+    foreign tool has at home. A tool without a `function` can be registered, but not run.
     """
 
     name: str
     description: str
     parameters: Mapping[str, Any] = field(repr=False)
-    check: Callable[[dict[str, Any]], dict[str, Any]] = field(repr=False)
-    function: Callable[..., Any] = field(repr=False)
+    check: Check = field(repr=False)
+    function: Callable[..., Any] | None = field(repr=False)
+    shape: Shape | None = field(default=None, repr=False)
     wants_context: bool = False
-    needs: tuple[type, ...] = ()
+    raw_input: bool = False
+    type: ToolType = ToolType.FUNCTION
+    needs: tuple[Port, ...] = ()
+    requires: tuple[str, ...] = ()
     timeout: float = DEFAULT_TIMEOUT
-    may_have_happened: bool = False
+    permission: Permission = Permission.ALLOW
+    audience: Audience = Audience.EVERYONE
+    side_effects: SideEffects = SideEffects.UNDECLARED
+    idempotent: bool = False
+    repeatable: bool = False
+    critical: bool = False
+    execution: Execution = Execution.CONCURRENT
+    rate: Rate | None = None
+    replace: bool = False
+    label: str = ""
+    summary: str = ""
+    origin: str = ""
+    prepare: Prepare | None = field(default=None, repr=False)
+    guards: tuple[Guard, ...] = field(default=(), repr=False)
+    available: Available | None = field(default=None, repr=False)
+    recover: Recover | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
@@ -79,18 +178,63 @@ class Tool:
         if not self.description:
             raise ValueError(f"tool {self.name} has no description: the model would not know when to use it")
 
+    @property
+    def spec(self) -> ToolSpec:
+        """What the model is told of it; a copy."""
+        return ToolSpec(self.name, self.description, dict(self.parameters))
+
+    @property
+    def may_have_happened(self) -> bool:
+        """Whether nobody knows if it was done, when it is broken off in the middle."""
+        return self.side_effects.may_have_happened
+
+    @property
+    def may_be_retried(self) -> bool:
+        """Whether a second run does no harm; what declares no side effects is not believed."""
+        return self.idempotent and self.side_effects is not SideEffects.UNDECLARED
+
+    @property
+    def is_guarded_from_repeats(self) -> bool:
+        """Whether the same call again can only give the same."""
+        return self.idempotent and self.side_effects.is_harmless and not self.repeatable
+
+    def why_not(self) -> str:
+        """Why the tool cannot be used right now, by its own word; empty where it can. Never raises."""
+        if self.function is None:
+            return "has no body"
+        try:
+            return "" if self.available is None else self.available()
+        except Exception as broken:
+            logger.exception("tool %s cannot say whether it is available", self.name)
+            return f"cannot say whether it is available ({type(broken).__name__})"
+
+    def read(self, raw: str) -> Checked:
+        """The raw text of a call -> arguments that fit. Raises InvalidArguments, and whatever `prepare` raises."""
+        given = parse_input(raw) if self.raw_input else parse_arguments(raw)
+        return self.validate(given if self.prepare is None else self.prepare(given))
+
+    def validate(self, given: Mapping[str, Any]) -> Checked:
+        """Plain arguments, mended and checked. Raises InvalidArguments."""
+        shape = self.shape or Shape.of(self.parameters)
+        return read_arguments(given, shape=shape, check=self.check, lenient=self.side_effects.is_harmless)
+
     async def run(self, context: ToolContext, arguments: dict[str, Any]) -> object:
         """Run the body with checked arguments: a coroutine on the loop, a plain `def` in a thread."""
+        if self.function is None:
+            raise ToolUnavailable(f"{self.name} has no body, so it cannot run. Do without it.")
         given = (context,) if self.wants_context else ()
         if inspect.iscoroutinefunction(self.function):
             return await self.function(*given, **arguments)
-        return await asyncio.to_thread(self.function, *given, **arguments)
+        result = await asyncio.to_thread(self.function, *given, **arguments)
+        return await result if inspect.isawaitable(result) else result
 
-    @property
-    def spec(self) -> ToolSpec:
-        return ToolSpec(self.name, self.description, dict(self.parameters))
+    def wrap(self, check: Guard) -> Tool:
+        """The same tool, guarded: no call runs unless this check passes as well (seeds/004's sandbox, as code)."""
+        return replace(self, guards=(*self.guards, check))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.function is None:
+            raise TypeError(f"tool {self.name} has no body")
         return self.function(*args, **kwargs)
 
 
@@ -104,39 +248,82 @@ def tool(function: Callable[..., Any], /) -> Tool: ...
 
 @overload
 def tool(
-    *, needs: tuple[type, ...] = ..., timeout: float = ..., may_have_happened: bool = ..., name: str = ...
+    *,
+    name: str = ...,
+    needs: tuple[type, ...] = ...,
+    requires: tuple[str, ...] = ...,
+    timeout: float = ...,
+    permission: str = ...,
+    audience: str = ...,
+    side_effects: str = ...,
+    idempotent: bool = ...,
+    repeatable: bool = ...,
+    critical: bool = ...,
+    execution: str = ...,
+    rate: Rate | str | None = ...,
+    replace: bool = ...,
+    label: str = ...,
+    summary: str = ...,
+    prepare: Prepare | None = ...,
+    check: Guard | None = ...,
+    available: Available | None = ...,
+    recover: Recover | None = ...,
+    raw_input: bool = ...,
 ) -> Decorator: ...
 
 
-def tool(
-    function: Callable[..., Any] | None = None,
-    /,
-    *,
-    needs: tuple[type, ...] = (),
-    timeout: float = DEFAULT_TIMEOUT,
-    may_have_happened: bool = False,
-    name: str = "",
-) -> Tool | Decorator:
+def tool(function: Callable[..., Any] | None = None, /, **declared: Any) -> Tool | Decorator:
     """Make a tool of a typed function; its name, docstring and annotations say all the model needs.
 
-    A plain `def` runs in a thread. Raises UnsuitableType for a parameter that has no flat schema, ValueError for a
-    bad name or a missing description.
+    A plain `def` runs in a thread. What may be declared (all of it optional; the words are those of
+    `bot/domain/traits.py`): `permission`, `side_effects`, `audience`, `execution`; `idempotent` (a second run does no
+    harm); `needs` (ports) and `requires` (names of settings); `timeout` in seconds; `rate` as "calls/seconds";
+    `repeatable` (the same call twice is fine); `critical` (a run without it has failed); `replace` (on purpose a second
+    one of that name); `label` and `summary` for people; `prepare`, `check`, `available`, `recover` as described above;
+    `raw_input` (its one text parameter `input` also takes what is no JSON).
+
+    Raises UnsuitableType for a parameter that has no flat schema, ValueError for a bad name, a missing description or
+    a word that says nothing.
     """
+    return partial(make_tool, **declared) if function is None else make_tool(function, **declared)
 
-    def make(function: Callable[..., Any], /) -> Tool:
-        model = model_of(function, skip=ToolContext)
-        wants_context = len(model.model_fields) < len(inspect.signature(function).parameters)
-        description, _ = describe_function(function)
-        return Tool(
-            name=name or function.__name__,
-            description=description,
-            parameters=flat_schema(model),
-            check=lambda arguments: check_arguments(model, arguments),
-            function=function,
-            wants_context=wants_context,
-            needs=needs,
-            timeout=timeout,
-            may_have_happened=may_have_happened,
-        )
 
-    return make if function is None else make(function)
+def make_tool(function: Callable[..., Any], /, *, name: str = "", raw_input: bool = False, **declared: Any) -> Tool:
+    """What `@tool` does."""
+    model = model_of(function, skip=ToolContext)
+    if raw_input and {key: info.annotation for key, info in model.model_fields.items()} != {INPUT: str}:
+        raise UnsuitableType(f"{function.__name__}: a tool that takes raw input has one parameter, {INPUT}: str")
+    description, _ = describe_function(function)
+    return Tool(
+        name=name or function.__name__,
+        description=description,
+        parameters=flat_schema(model),
+        shape=Shape.of(reading_schema(model)),
+        check=partial(check_arguments, model),
+        function=function,
+        wants_context=len(model.model_fields) < len(inspect.signature(function).parameters),
+        raw_input=raw_input,
+        **declarations(**declared),
+    )
+
+
+def declarations(
+    *,
+    permission: str = Permission.ALLOW,
+    audience: str = Audience.EVERYONE,
+    side_effects: str = SideEffects.UNDECLARED,
+    execution: str = Execution.CONCURRENT,
+    rate: Rate | str | None = None,
+    check: Guard | None = None,
+    **others: Any,
+) -> dict[str, Any]:
+    """What a person declares -> the fields of `Tool`; words become members. Raises ValueError for unknown ones."""
+    return {
+        "permission": Permission(permission),
+        "audience": Audience(audience),
+        "side_effects": SideEffects(side_effects),
+        "execution": Execution(execution),
+        "rate": Rate.parse(rate) if isinstance(rate, str) else rate,
+        "guards": () if check is None else (check,),
+        **others,
+    }

@@ -2,13 +2,57 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from bot.domain.events import Conversation
 from bot.domain.run import Asker
+from bot.domain.traits import Audience, Permission
+from bot.policy.authority import reaches
 
 
 def may_write_to(asker: Asker, *, active: Conversation, target: Conversation) -> bool:
     """Whether a run asked for by `asker` in `active` may say something in `target`.
 
-    Only an owner reaches another conversation, and only from the same account.
+    Only an owner reaches another conversation, only from the same account, and only in his own words: not where those
+    of others are in his question.
     """
-    return target == active or (asker.is_owner and target.platform_id == active.platform_id)
+    alone = asker.authority is Audience.OWNER and asker.overheard is Audience.OWNER
+    return target == active or (asker.is_owner and alone and target.platform_id == active.platform_id)
+
+
+def may_call(asker: Asker, audience: Audience, *, where: Conversation) -> bool:
+    """Whether the asker, and everyone whose words he passes on, is one of those that a tool is for.
+
+    Admins are so in their group only.
+    """
+    if not reaches(asker.authority, audience):
+        return False
+    match audience:
+        case Audience.EVERYONE:
+            return True
+        case Audience.GROUP_ADMIN:
+            return asker.is_owner or (where.is_group and asker.role in {"owner", "admin"})
+        case Audience.OWNER:
+            return asker.is_owner
+
+
+def must_be_confirmed(asker: Asker, audience: Audience) -> bool:
+    """Whether others were overheard before the question that such a tool is not for: an owner must allow the call.
+
+    Nobody can help what others say, so it is not refused as it is where the asker himself passes their words on.
+    """
+    return not reaches(asker.overheard, audience)
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """The operator's word on tools, by name: never to be run, only to be run when somebody allows it. Deny wins."""
+
+    deny: frozenset[str] = frozenset()
+    approve: frozenset[str] = frozenset()
+
+    def permission(self, name: str, declared: Permission) -> Permission:
+        """What counts: the operator's word, else what the tool declares."""
+        if name in self.deny:
+            return Permission.DENY
+        return Permission.REQUIRE_APPROVAL if name in self.approve else declared

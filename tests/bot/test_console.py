@@ -63,3 +63,25 @@ async def test_lines_come_without_their_ends() -> None:
 async def test_input_that_is_not_text_ends_the_chat_instead_of_breaking_it() -> None:
     broken = io.TextIOWrapper(io.BytesIO("好\n".encode() + b"\xff\xfe\n"), encoding="utf-8")
     assert [line async for line in read_lines(broken)] in ([], ["好"])
+
+
+async def test_a_call_that_must_be_allowed_is_asked_about_on_the_terminal_and_the_next_line_answers() -> None:
+    said: list[str] = []
+    told: list[str] = []
+    lines = "@bot send me a message with a picture\n同意 A1\n@bot send me a message with a picture\ndeny a2 no\n"
+    settings = Settings(tools_approve=("send_message",))
+    await converse(settings, io.StringIO(lines), said.append, told.append)
+    asked = [line for line in told if line.startswith("#A")]
+    assert len(asked) == 2
+    assert asked[0].startswith("#A1 send_message {")
+    assert asked[0].endswith("  同意 A1 / 拒绝 A1")
+    assert [line for line in told if line.startswith("A")] == ["A1 已同意。", "A2 已拒绝。"]
+    assert sum("[image" in line for line in said) == 1
+
+
+async def test_a_call_that_nobody_answers_about_does_not_hold_up_the_end_of_the_chat() -> None:
+    told: list[str] = []
+    settings = Settings(tools_approve=("send_message",))
+    line = "@bot send me a message with a picture"
+    await converse(settings, io.StringIO(line), told.append, told.append)
+    assert not any("[image" in line for line in told)

@@ -11,76 +11,19 @@ from bot.domain.chat import (
     AssistantMessage,
     Completion,
     FinishReason,
-    Message,
     ModelRequest,
-    SystemMessage,
     ToolMessage,
     UserMessage,
 )
 from bot.domain.errors import ModelAuth, ModelError
-from bot.domain.run import Asker, Outcome, RunFinished, Stop, SuspendedRun
-from bot.domain.tool import Tool, tool
-from bot.engine import EMPTY_ANSWER, LAST_STEP, NO_CONCLUSION, Engine, Run, RunState
-from bot.toolset import Toolset
-from tests.fakes import GROUP, ManualClock, RecordingObserver, ScriptedModel, Step, calls, words
+from bot.domain.hooks import Hooks, RequestEvent, Reshape, StopRun
+from bot.domain.run import RunFinished, Stop
+from bot.domain.tool import tool
+from bot.engine import EMPTY_ANSWER, LAST_STEP, NO_CONCLUSION, RunState
 
 # Runs that wait for somebody's word: tests/e2e/test_suspended_runs.py
-
-
-@tool
-async def echo(text: str) -> str:
-    """Says it again."""
-    return f"<{text}>"
-
-
-@tool
-async def fail() -> str:
-    """Breaks."""
-    raise RuntimeError
-
-
-QUESTION = (SystemMessage("be nice"), UserMessage("hi"))
-
-
-def engine(
-    model: ScriptedModel,
-    *tools: Tool,
-    observer: RecordingObserver | None = None,
-    clock: ManualClock | None = None,
-    **limits: float,
-) -> Engine:
-    clock = clock or ManualClock()
-    return Engine(
-        model=model,
-        toolset=Toolset(tools or (echo, fail), clock=clock),
-        clock=clock,
-        observer=observer or RecordingObserver(),
-        max_steps=int(limits.get("max_steps", 4)),
-        deadline=limits.get("deadline", 5.0),
-    )
-
-
-def run(heard: Callable[[], bool] = lambda: False) -> Run:
-    return Run(id="t1", conversation=GROUP, asker=Asker(1), transcript=QUESTION, heard=heard)
-
-
-async def to_the_end(running: Awaitable[Outcome | SuspendedRun]) -> Outcome:
-    ended = await running
-    assert isinstance(ended, Outcome), "the run waits"
-    return ended
-
-
-def assert_valid(messages: tuple[Message, ...] | list[Message]) -> None:
-    """Each call has exactly one result, in call order, right after the message that made it."""
-    rest = list(messages)
-    while rest:
-        message = rest.pop(0)
-        assert not isinstance(message, ToolMessage), "a result without its call"
-        if isinstance(message, AssistantMessage):
-            for call in message.tool_calls:
-                result = rest.pop(0)
-                assert isinstance(result, ToolMessage)
-                assert (result.call_id, result.name) == (call.id, call.name)
+from tests.bot.runs import QUESTION, assert_valid, echo, engine, run, to_the_end
+from tests.fakes import RecordingObserver, ScriptedModel, Step, calls, words
 
 
 async def test_words_end_the_run() -> None:
@@ -252,3 +195,27 @@ async def test_a_bug_outside_the_error_tree_is_not_swallowed() -> None:
     step: Callable[[ModelRequest], Awaitable[Completion]] = broken
     with ScriptedModel(step) as model, pytest.raises(LookupError):
         await engine(model).run(run(), RunState())
+
+
+# --- hooks ----------------------------------------------------------------------------------------
+
+ECHO = calls(("echo", '{"text": "a"}'))
+
+
+async def test_a_hook_reshapes_one_request_and_switches_the_model_from_there_on() -> None:
+    def before(event: RequestEvent) -> Reshape | None:
+        return Reshape(messages=event.messages[-1:], model=other) if event.metadata["step"] == 2 else None
+
+    with ScriptedModel(ECHO) as model, ScriptedModel(ECHO, words("done")) as other:
+        running = engine(model, hooks=[Hooks(before_request=before)])
+        outcome = await to_the_end(running.run(run(), RunState()))
+    assert [len(request.messages) for request in other.requests] == [1, 6]
+    assert_valid(outcome.messages)
+    assert len(outcome.messages) == 5
+
+
+async def test_a_hook_may_end_the_run_after_a_step() -> None:
+    hook = Hooks(after_step=lambda event: StopRun(f"{event.results[0].content} is enough"))
+    with ScriptedModel(ECHO) as model:
+        outcome = await to_the_end(engine(model, hooks=[hook]).run(run(), RunState()))
+    assert (outcome.stop, outcome.error, len(outcome.messages)) == (Stop.STOPPED, "hook: <a> is enough", 2)

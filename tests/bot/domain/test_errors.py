@@ -16,6 +16,8 @@ from bot.domain.errors import (
     ModelRateLimited,
     Problem,
     ToolError,
+    ToolFailed,
+    ToolRateLimited,
 )
 
 
@@ -84,3 +86,11 @@ def test_invalid_arguments_carry_one_line_per_wrong_field() -> None:
         "b: too long",
     )
     assert InvalidArguments("not an object").fields == ()
+
+
+def test_wrong_arguments_belong_to_the_failures_and_carry_their_fields() -> None:
+    error = InvalidArguments("a: required", fields=("a: required",))
+    assert error.details == {"family": ToolError.code, "fields": ["a: required"]}
+    assert ToolRateLimited("too often", seconds=3).details == {"seconds": 3}
+    assert ToolFailed("gone").details == {}
+    assert (ToolFailed("busy", transient=True).transient, ToolFailed("gone").transient) == (True, False)

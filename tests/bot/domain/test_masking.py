@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.masking import MASK, Mask
+from bot.domain.masking import MASK, Mask, Quoting, for_the_log
 
 KEY = "sk-1234567890abcdef"
 
@@ -59,3 +59,8 @@ def test_a_short_secret_is_masked_as_a_word_of_its_own(text: str, shown: str) ->
 
 def test_what_is_no_secret_at_all_does_not_blacken_the_log() -> None:
     assert Mask(["1", "abc"])("step 1 of abc") == "step 1 of abc"
+
+
+def test_of_a_text_that_quotes_a_vendor_the_log_gets_what_is_our_own() -> None:
+    assert for_the_log(Quoting("the key is refused (auth: what somebody said)")) == "the key is refused"
+    assert for_the_log("the journal cannot be written (disk full)") == "the journal cannot be written (disk full)"

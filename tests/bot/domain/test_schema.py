@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from bot.domain.errors import InvalidArguments
-from bot.domain.schema import KEPT, UnsuitableType, check_arguments, describe_function, flat_schema, model_of
+from bot.domain.schema import (
+    KEPT,
+    UnsuitableType,
+    check_arguments,
+    describe_function,
+    flat_schema,
+    model_of,
+    reading_schema,
+)
 
 
 class Context:
@@ -376,3 +384,14 @@ def test_a_schema_holds_only_what_every_vendor_reads(annotation: Any, model: Any
         assert set(node) <= KEPT
         assert isinstance(node["type"], str)
         assert node["type"] != "array" or "items" in node
+
+
+def test_for_reading_a_schema_also_tells_null_and_other_keys() -> None:
+    def find(place: Point | None = None, by_name: dict[str, int] | None = None) -> None: ...
+
+    model = model_of(find, skip=Context)
+    reading = reading_schema(model)
+    assert reading["properties"]["place"]["nullable"]
+    assert reading["properties"]["by_name"]["additionalProperties"] == {"type": "integer"}
+    assert reading["additionalProperties"] is False
+    assert "nullable" not in str(flat_schema(model))

@@ -48,6 +48,19 @@ def test_an_unchanged_run_may_go_on_with_any_of_its_calls_decided() -> None:
         check(decided=decided)
 
 
+def test_arguments_that_a_hook_changed_are_bound_to_the_wait_as_well() -> None:
+    changed = '{"to": "y"}'
+    bound = replace(
+        pending(MAIL),
+        arguments=changed,
+        digest=digest_call(replace(MAIL, arguments=changed), run_id="t1", asker=777),
+    )
+    check(replace(RUN, answers=(RUN.answers[0], bound, pending(DROP))))
+    for wrong in (replace(bound, arguments='{"to": "eve"}'), replace(bound, arguments="")):
+        with pytest.raises(BadSuspension):
+            check(replace(RUN, answers=(RUN.answers[0], wrong, pending(DROP))))
+
+
 def test_a_wait_ends_with_its_first_call() -> None:
     assert RUN.pending == (RUN.answers[1], RUN.answers[2])
     assert RUN.expires == 1e9

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import threading
-from typing import Protocol
+from collections.abc import Awaitable
+from dataclasses import replace
+from typing import Any, Protocol
 
 import pytest
 
 from bot.domain.chat import ToolSpec
 from bot.domain.errors import InvalidArguments, ToolUnavailable
 from bot.domain.schema import UnsuitableType
-from bot.domain.tool import DEFAULT_TIMEOUT, Tool, ToolContext, tool
+from bot.domain.tool import DEFAULT_TIMEOUT, Tool, ToolContext, make_tool, tool
+from bot.domain.traits import Rate
 from tests.fakes import tool_context
 
 
@@ -34,7 +37,7 @@ async def greet(name: str, times: int = 1) -> str:
     return " ".join([f"hello {name}"] * times)
 
 
-@tool(needs=(Telescope,), timeout=5, may_have_happened=True, name="look_up")
+@tool(needs=(Telescope,), timeout=5, side_effects="external", name="look_up")
 async def look(context: ToolContext, where: str) -> str:
     """Looks at the sky."""
     return f"{context.port(Telescope).see()} {where}"
@@ -146,3 +149,96 @@ def test_a_context_that_would_not_arrive_first_is_refused() -> None:
 def test_the_spec_of_a_tool_is_a_copy() -> None:
     greet.spec.parameters["properties"] = {}
     assert greet.spec.parameters["properties"] != {}
+
+
+def test_everything_that_is_declared_is_there_to_read() -> None:
+    @tool(
+        permission="require_approval",
+        audience="group_admin",
+        side_effects="read",
+        execution="sequential",
+        idempotent=True,
+        rate="5/60",
+        requires=("AMAP_KEY",),
+        critical=True,
+        label="Lamp",
+        summary="For the operator.",
+    )
+    async def light() -> None:
+        """Lights."""
+
+    assert isinstance(light, Tool)
+    assert (light.permission, light.audience, light.side_effects) == ("require_approval", "group_admin", "read")
+    assert (light.execution, light.rate, light.requires) == ("sequential", Rate(5, 60), ("AMAP_KEY",))
+    assert (light.critical, light.label, light.summary) == (True, "Lamp", "For the operator.")
+    assert light.may_be_retried
+    assert light.is_guarded_from_repeats
+
+
+@pytest.mark.parametrize("word", ["permission", "audience", "side_effects", "execution", "rate"])
+def test_a_word_that_says_nothing_is_refused_where_the_tool_is_defined(word: str) -> None:
+    declared: dict[str, Any] = {word: "sometimes"}
+
+    async def light() -> None:
+        """Lights."""
+
+    with pytest.raises(ValueError, match="sometimes"):
+        make_tool(light, **declared)
+
+
+def test_what_declares_nothing_is_trusted_with_nothing() -> None:
+    @tool(idempotent=True)
+    async def dark() -> None:
+        """Says nothing about itself."""
+
+    assert isinstance(dark, Tool)
+    assert (dark.permission, dark.audience, dark.side_effects) == ("allow", "everyone", "undeclared")
+    assert [dark.may_be_retried, dark.is_guarded_from_repeats, dark.may_have_happened] == [False] * 3
+
+
+async def test_a_tool_of_one_raw_text_is_declared_so() -> None:
+    @tool(raw_input=True)
+    async def shout(input: str) -> str:  # noqa: A002  # the one name such a parameter has
+        """Shouts."""
+        return input.upper()
+
+    assert isinstance(shout, Tool)
+    assert await shout.run(tool_context(), shout.read("hey").arguments) == "HEY"
+    assert shout.read('{"input": 5}').arguments == {"input": "5"}
+    with pytest.raises(UnsuitableType, match="has one parameter, input: str"):
+
+        @tool(raw_input=True)
+        async def whisper(text: str) -> None:
+            """Whispers."""
+
+
+def test_guarding_a_tool_leaves_the_tool_as_it_was() -> None:
+    def check(context: ToolContext, arguments: object) -> None: ...
+
+    guarded = greet.wrap(check)
+    assert (greet.guards, guarded.guards) == ((), (check,))
+    assert guarded.wrap(check).guards == (check, check)
+    assert guarded.spec == greet.spec
+
+
+async def test_a_tool_without_a_body_says_so() -> None:
+    bodiless = replace(make(), function=None)
+    assert bodiless.why_not() == "has no body"
+    with pytest.raises(ToolUnavailable, match="ping has no body"):
+        await bodiless.run(tool_context(), {})
+    with pytest.raises(TypeError, match="ping has no body"):
+        bodiless()
+
+
+async def test_a_plain_function_may_return_something_to_wait_for() -> None:
+    async def later() -> str:
+        return "now"
+
+    def soon() -> Awaitable[str]:
+        return later()
+
+    assert await replace(make(), function=soon).run(tool_context(), {}) == "now"
+
+
+async def test_progress_outside_a_run_is_heard_by_nobody() -> None:
+    tool_context().progress("half", percent=50)

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from bot.domain.events import Conversation
 from bot.domain.run import Asker
-from bot.policy.permission import may_write_to
+from bot.domain.traits import Audience, Permission
+from bot.policy.permission import Overrides, may_call, may_write_to, must_be_confirmed
 from tests.fakes import BOT, GROUP, PRIVATE
 
 OTHER_GROUP = Conversation(BOT, "group", 5555)
@@ -43,3 +44,58 @@ def test_nobody_ever_reaches_another_account(active: Conversation, target: Conve
     allowed = may_write_to(Asker(1, is_owner=is_owner), active=active, target=target)
     assert not allowed or active.platform_id == target.platform_id
     assert not allowed or is_owner or active == target
+
+
+@pytest.mark.parametrize(
+    ("asker", "where", "audiences"),
+    [
+        (Asker(777, role="member"), GROUP, {"everyone"}),
+        (Asker(777, role="admin"), GROUP, {"everyone", "group_admin"}),
+        (Asker(777, role="owner"), GROUP, {"everyone", "group_admin"}),
+        (Asker(777, role="owner"), PRIVATE, {"everyone"}),
+        (OWNER, GROUP, {"everyone", "group_admin", "owner"}),
+        (OWNER, PRIVATE, {"everyone", "group_admin", "owner"}),
+    ],
+)
+def test_a_tool_is_for_those_it_names_and_always_for_owners(
+    asker: Asker, where: Conversation, audiences: set[str]
+) -> None:
+    assert {audience for audience in Audience if may_call(asker, audience, where=where)} == audiences
+
+
+def test_words_passed_on_take_away_what_their_speaker_may_not() -> None:
+    asker = dataclasses.replace(OWNER, authority=Audience.GROUP_ADMIN)
+    assert [may_call(asker, audience, where=GROUP) for audience in Audience] == [True, True, False]
+    admin = Asker(777, role="admin", authority=Audience.EVERYONE)
+    assert [may_call(admin, audience, where=GROUP) for audience in Audience] == [True, False, False]
+
+
+def test_words_merely_overheard_make_a_call_one_to_be_confirmed() -> None:
+    asker = dataclasses.replace(OWNER, overheard=Audience.GROUP_ADMIN)
+    assert all(may_call(asker, audience, where=GROUP) for audience in Audience)
+    assert [must_be_confirmed(asker, audience) for audience in Audience] == [False, False, True]
+    assert not any(must_be_confirmed(OWNER, audience) for audience in Audience)
+
+
+@pytest.mark.parametrize(
+    "asker",
+    [
+        Asker(999, is_owner=True, authority=Audience.GROUP_ADMIN),
+        Asker(999, is_owner=True, overheard=Audience.EVERYONE),
+    ],
+)
+def test_an_owner_reaches_no_other_conversation_with_the_words_of_others(asker: Asker) -> None:
+    assert not may_write_to(asker, active=GROUP, target=OTHER_GROUP)
+    assert may_write_to(asker, active=GROUP, target=GROUP)
+
+
+def test_the_operators_word_counts_more_than_the_tools_and_deny_more_than_approve() -> None:
+    word = Overrides(deny=frozenset({"a", "b"}), approve=frozenset({"b", "c"}))
+    assert [word.permission(name, Permission.ALLOW) for name in "abcd"] == [
+        "deny",
+        "deny",
+        "require_approval",
+        "allow",
+    ]
+    assert word.permission("c", Permission.DENY) is Permission.REQUIRE_APPROVAL
+    assert word.permission("d", Permission.DENY) is Permission.DENY

@@ -1,0 +1,142 @@
+"""Runs as OpenTelemetry spans: `run`, and in it a `chat` for each answer of a model, a `tool.execute` for each call.
+
+Only the API is used: without an SDK that somebody set up, all of this does nothing. Names and attributes are those of
+the GenAI conventions, and `genai.tool.name` besides (seeds/002). What people and models said is in no span.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from opentelemetry.context import Context
+from opentelemetry.trace import Span, Status, StatusCode, Tracer, TracerProvider, get_tracer, set_span_in_context
+
+from bot.domain.chat import ToolCall
+from bot.domain.ports import Clock
+from bot.domain.run import (
+    RunContinued,
+    RunEvent,
+    RunFinished,
+    RunPaused,
+    RunStarted,
+    StepFinished,
+    Stop,
+    ToolFinished,
+    ToolProgressed,
+    ToolStarted,
+)
+
+MAX_OPEN = 10_000  # runs at a time: far more than there ever are
+
+
+@dataclass(slots=True)
+class OpenRun:
+    """A run that goes on: its span, and when its calls began, in seconds since 1970, by step and call id."""
+
+    span: Span
+    inside: Context
+    began: dict[tuple[int, str], float] = field(default_factory=dict)
+
+
+class SpanObserver:
+    """Fits `Observer`. `provider` is whose spans they are, that of the process where it is left out."""
+
+    def __init__(self, *, clock: Clock, provider: TracerProvider | None = None) -> None:
+        self._clock = clock
+        self._tracer: Tracer = get_tracer("frostagent", tracer_provider=provider)
+        self._runs: dict[str, OpenRun] = {}
+
+    def notice(self, event: RunEvent) -> None:
+        """What a run tells."""
+        match event:
+            case RunStarted() | RunContinued():
+                self._open(event)
+            case StepFinished() if run := self._runs.get(event.run_id):
+                self._answered(run, event)
+            case ToolStarted(call=call, step=step) if run := self._runs.get(event.run_id):
+                run.began[step, call.id] = self._clock.now()
+            case ToolFinished() if run := self._runs.get(event.run_id):
+                self._called(run, event)
+            case RunPaused():
+                self._close(event.run_id, "suspended")
+            case RunFinished(outcome=outcome):
+                self._close(event.run_id, outcome.stop, error=outcome.error if outcome.stop is Stop.FAILED else "")
+            case StepFinished() | ToolStarted() | ToolFinished() | ToolProgressed():
+                pass
+
+    def _open(self, event: RunStarted | RunContinued) -> None:
+        if len(self._runs) >= MAX_OPEN:
+            self._runs.clear()
+        about: dict[str, str | bool] = {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.conversation.id": str(event.conversation),
+            "frostagent.run": event.run_id,
+            "frostagent.resumed": isinstance(event, RunContinued),
+        }
+        outer = self._runs.get(event.parent)
+        around = Context() if outer is None else outer.inside
+        span = self._tracer.start_span("run", around, attributes=about, start_time=_nanoseconds(self._clock.now()))
+        if span.is_recording():  # else nobody looks, and there is nothing more to do
+            self._runs[event.run_id] = OpenRun(span, set_span_in_context(span, Context()))
+
+    def _answered(self, run: OpenRun, event: StepFinished) -> None:
+        completion, usage = event.completion, event.completion.usage
+        about: dict[str, str | int] = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.response.id": event.response_id,
+            "gen_ai.response.model": completion.model or completion.endpoint,
+            "frostagent.step": event.step,
+        }
+        if usage is not None:
+            about |= {"gen_ai.usage.input_tokens": usage.prompt, "gen_ai.usage.output_tokens": usage.completion}
+        ended = self._clock.now()
+        self._span("chat", run, about, ended - event.seconds, event.seconds)
+
+    def _called(self, run: OpenRun, event: ToolFinished) -> None:
+        began = run.began.pop((event.step, event.call.id), None)
+        about: dict[str, str | int | float] = {
+            "gen_ai.operation.name": "execute_tool",
+            **_names(event.call),
+            "gen_ai.response.id": event.response_id,
+            "frostagent.step": event.step,
+            "frostagent.latency_ms": round(event.seconds * 1000, 3),
+        }
+        error = event.code if event.result.is_error else ""
+        if error:
+            about["error.type"] = error
+        # The calls of a step are told finished together: the one or other ended before.
+        start = self._clock.now() - event.seconds if began is None else began
+        self._span("tool.execute", run, about, start, event.seconds, error=error)
+
+    def _span(
+        self,
+        name: str,
+        run: OpenRun,
+        about: Mapping[str, str | int | float],
+        start: float,
+        seconds: float,
+        *,
+        error: str = "",
+    ) -> None:
+        span = self._tracer.start_span(name, run.inside, attributes=about, start_time=_nanoseconds(start))
+        if error:
+            span.set_status(Status(StatusCode.ERROR, error))
+        span.end(_nanoseconds(start + seconds))
+
+    def _close(self, run_id: str, outcome: str, *, error: str = "") -> None:
+        run = self._runs.pop(run_id, None)
+        if run is None:
+            return
+        run.span.set_attribute("frostagent.outcome", outcome)
+        if error:
+            run.span.set_status(Status(StatusCode.ERROR, error.partition(":")[0]))
+        run.span.end(_nanoseconds(self._clock.now()))
+
+
+def _names(call: ToolCall) -> Mapping[str, str | int | float]:
+    return {"gen_ai.tool.name": call.name, "genai.tool.name": call.name, "gen_ai.tool.call.id": call.id}
+
+
+def _nanoseconds(seconds: float) -> int:
+    return int(seconds * 1e9)

@@ -1,0 +1,198 @@
+"""The calls of one step: begun in call order, run side by side, finished in call order.
+
+Invariant: every `ToolCall` gets exactly one `ToolMessage`, in call order, whatever happens, also when the run is
+cancelled in the middle. A call that must wait for somebody's word (`Suspend`) has its result once that is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from bot.calls import MAYBE_DONE, Calls
+from bot.domain.chat import ToolCall, ToolMessage
+from bot.domain.errors import ToolDenied, ToolError, ToolFailed
+from bot.domain.run import PendingCall
+from bot.domain.suspension import Suspend
+from bot.domain.tool import ToolContext
+from bot.domain.traits import Execution
+from bot.flow import Executed, Flow, Tally
+
+logger = logging.getLogger(__name__)
+
+MAX_CALLS = 16  # of one step that are run: more is a model gone wild
+AT_ONCE = 8
+LAST_HOOKS = 2.0  # seconds that the after hooks of a cancelled step have together
+
+TOO_MANY = f"only {MAX_CALLS} calls are run in one step, this one was not. Call again only what is really needed."
+NOT_DONE = "the call was cancelled while it waited to be allowed: it was not done."
+
+
+class Batch:
+    """The calls of one step and what has come of them so far; whole as soon as it has run, also when cancelled."""
+
+    def __init__(self, calls: Sequence[ToolCall]) -> None:
+        self.calls = tuple(calls)
+        self._answers: dict[int, ToolMessage | PendingCall] = {}
+        self._finished: dict[int, Executed] = {}
+        self._waited: dict[int, PendingCall] = {}
+        self._denied: dict[int, ToolError] = {}
+
+    def keep(self, index: int, answer: ToolMessage | PendingCall) -> None:
+        """Take an answer from an earlier segment of the run, or note that the call waits for somebody's word."""
+        self._answers[index] = answer
+
+    def allow(self, index: int, pending: PendingCall) -> None:
+        """The call has waited, and may be run now."""
+        self._waited[index] = pending
+
+    def deny(self, index: int, error: ToolError, pending: PendingCall | None = None) -> None:
+        """The call must not be run; it may have waited before."""
+        self._denied[index] = error
+        if pending is not None:
+            self._waited[index] = pending
+
+    def waited(self, index: int) -> PendingCall | None:
+        """What the call had waited for, where its wait is over."""
+        return self._waited.get(index)
+
+    def denied(self, index: int) -> ToolError | None:
+        """Why the call must not be run, where that is decided."""
+        return self._denied.get(index)
+
+    def finish(self, index: int, executed: Executed) -> None:
+        """The call has its result."""
+        self._answers[index] = executed.message
+        self._finished[index] = executed
+
+    def open(self) -> tuple[int, ...]:
+        """The calls that have no answer: they are still to be run, or to be refused."""
+        return tuple(index for index in range(len(self.calls)) if index not in self._answers)
+
+    def waiting(self) -> tuple[int, ...]:
+        """The calls that wait for somebody's word."""
+        return tuple(index for index in sorted(self._answers) if isinstance(self._answers[index], PendingCall))
+
+    def answers(self) -> tuple[ToolMessage | PendingCall, ...]:
+        """For each call, in call order, its result or what it waits for."""
+        return tuple(self._answers[index] for index in range(len(self.calls)))
+
+    def results(self) -> tuple[ToolMessage, ...] | None:
+        """One result for each call, in call order; None while one of them waits."""
+        results = tuple(answer for answer in self.answers() if isinstance(answer, ToolMessage))
+        return results if len(results) == len(self.calls) else None
+
+    def is_terminal(self) -> bool:
+        """Whether every call was finished here, and wants the run to end."""
+        return len(self._finished) == len(self.calls) and all(each.terminate for each in self._finished.values())
+
+    def finished(self) -> tuple[tuple[ToolCall, Executed], ...]:
+        """The calls that were finished here, not in an earlier segment, in call order."""
+        return tuple((self.calls[index], self._finished[index]) for index in sorted(self._finished))
+
+
+class Batches:
+    """Runs the calls of a step. `execution` is that of all steps; a tool may ask for it in its own."""
+
+    def __init__(self, calls: Calls, *, execution: Execution = Execution.CONCURRENT, at_once: int = AT_ONCE) -> None:
+        self._calls = calls
+        self._execution = execution
+        self._at_once = at_once
+
+    async def run(self, batch: Batch, contexts: Sequence[ToolContext], tally: Tally | None = None) -> None:
+        """Run the open calls, each with its context of `contexts` (one for each call of the batch).
+
+        Calls beyond MAX_CALLS are refused. When this is cancelled, so are they, and every call has its result, those
+        that wait too.
+        """
+        tally = tally or Tally()
+        flows = {index: self._calls.start(batch.calls[index], contexts[index]) for index in batch.open()}
+        try:
+            await self._begin(batch, flows, tally)
+            await self._run_bodies(batch, flows)
+            for index, flow in flows.items():
+                if flow.result is not None:
+                    batch.finish(index, await self._calls.finish(flow, tally))
+        except BaseException:
+            await self._cancel(batch, flows, contexts, tally)
+            raise
+        finally:
+            tally.repeats.next_step()
+
+    async def _begin(self, batch: Batch, flows: Mapping[int, Flow], tally: Tally) -> None:
+        for number, (index, flow) in enumerate(flows.items()):
+            if error := batch.denied(index):
+                flow.owes_after = batch.waited(index) is not None
+                self._calls.refuse(flow, error)
+            elif number >= MAX_CALLS:
+                self._calls.refuse(flow, ToolDenied(TOO_MANY))
+            else:
+                await self._calls.begin(flow, tally, pending=batch.waited(index))
+
+    async def _run_bodies(self, batch: Batch, flows: Mapping[int, Flow]) -> None:
+        todo = [index for index, flow in flows.items() if flow.result is None]
+        for group in [todo] if len(todo) == 1 else self._groups(todo, flows):
+            if len(group) == 1:
+                await self._run_body(batch, group[0], flows[group[0]])
+            else:
+                await self._run_together(batch, group, flows)
+
+    async def _run_together(self, batch: Batch, group: Iterable[int], flows: Mapping[int, Flow]) -> None:
+        places = asyncio.Semaphore(self._at_once)
+
+        async def one(index: int) -> None:
+            async with places:
+                await self._run_body(batch, index, flows[index])
+
+        async with asyncio.TaskGroup() as tasks:
+            for index in group:
+                tasks.create_task(one(index))
+
+    async def _run_body(self, batch: Batch, index: int, flow: Flow) -> None:
+        try:
+            await self._calls.run(flow)
+        except Suspend as asked:
+            batch.keep(index, self._calls.pending(flow, asked))
+
+    def _groups(self, todo: Iterable[int], flows: Mapping[int, Flow]) -> Iterator[list[int]]:
+        """What may run side by side. A call with effects waits for all before it, and all after it wait for it."""
+        tools = {index: tool for index in todo if (tool := flows[index].tool) is not None}
+        in_turn = Execution.SEQUENTIAL in {self._execution, *(tool.execution for tool in tools.values())}
+        group: list[int] = []
+        for index, tool in tools.items():
+            if in_turn or tool.may_have_happened:
+                if group:
+                    yield group
+                yield [index]
+                group = []
+            else:
+                group.append(index)
+        if group:
+            yield group
+
+    async def _cancel(
+        self, batch: Batch, flows: dict[int, Flow], contexts: Sequence[ToolContext], tally: Tally
+    ) -> None:
+        """Answer what has no result yet. What waits was never done; of what was under way nobody knows."""
+        for index in batch.waiting():
+            flow = flows.setdefault(index, self._calls.start(batch.calls[index], contexts[index]))
+            flow.owes_after = True
+            self._calls.refuse(flow, ToolFailed(NOT_DONE))
+        for index in batch.open():
+            flow = flows[index]
+            if flow.result is None:
+                doubtful = flow.ran and flow.tool is not None and flow.tool.may_have_happened
+                advice = f" {MAYBE_DONE}" if doubtful else ""
+                self._calls.refuse(flow, ToolFailed(f"the call was cancelled.{advice}"))
+        unfinished = [index for index in sorted(flows) if index in {*batch.open(), *batch.waiting()}]
+        try:
+            async with asyncio.timeout(LAST_HOOKS):
+                for index in unfinished:
+                    batch.finish(index, await self._calls.finish(flows[index], tally))
+        except TimeoutError:
+            logger.warning("the hooks of a cancelled step took longer than %g s", LAST_HOOKS)
+        finally:
+            for index in unfinished:
+                if index in batch.open() or index in batch.waiting():
+                    batch.finish(index, self._calls.close(flows[index], tally))

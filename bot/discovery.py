@@ -1,0 +1,206 @@
+"""Where tools come from: the packaged ones, and a folder of the operator's own. A tool is a file that is there.
+
+A file that cannot be used is a problem with its line, and costs only its own tools. A second tool of a name is one
+too, unless it says `replace=True`. Nothing is written into the operator's folder, and its modules are called
+`tools_dir_...`, so that a `json.py` there is nobody else's `json`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import logging
+import pkgutil
+import stat
+import sys
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.machinery import SOURCE_SUFFIXES, FileFinder, ModuleSpec, SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol
+
+from bot.domain.errors import Problem
+from bot.domain.tool import Tool
+
+logger = logging.getLogger(__name__)
+
+VARIABLE = "TOOLS_DIR"
+MEND = "Correct the file; its tools are left out until then"
+PACKAGE = "tools_dir_"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Tools, each with the file it is told to be in, and what could not be used."""
+
+    tools: tuple[tuple[Tool, str], ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Discovered:
+    """The tools there are, one of each name, sorted by name; and what was left out, or is doubtful."""
+
+    tools: tuple[Tool, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(tool.name for tool in self.tools)
+
+
+class ToolSource(Protocol):
+    """Somewhere tools come from."""
+
+    def find(self) -> Found:
+        """All that is there; whatever is wrong with one of them is a problem, and never raised."""
+        ...
+
+
+def discover(*sources: ToolSource) -> Discovered:
+    """The tools of all sources; a later one may replace what an earlier one has, if it says so."""
+    tools: dict[str, tuple[Tool, str]] = {}
+    problems: list[Problem] = []
+    for found in (source.find() for source in sources):
+        problems += found.problems
+        for tool, place in found.tools:
+            known, where = tools.get(tool.name, (None, ""))
+            if known is None or tool.replace:
+                tools[tool.name] = tool, place
+            elif known is not tool:
+                mend = "Rename it, or declare replace=True if it is to stand in for the other"
+                problems.append(Problem(place, f"has a second tool {tool.name}, besides that of {where}", mend))
+    return Discovered(tuple(tools[name][0] for name in sorted(tools)), tuple(problems))
+
+
+def report(problems: Iterable[Problem]) -> None:
+    """Tell the operator's log, a line each."""
+    for problem in problems:
+        logger.warning("tools: %s", problem)
+
+
+# --- sources --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PackagedTools:
+    """The modules of a package, as `tools/`."""
+
+    package: ModuleType
+
+    def find(self) -> Found:
+        """What its modules have."""
+        return _look_into(self.package.__name__, list(self.package.__path__), label=self.package.__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFolder:
+    """The operator's own folder: each file and each package in it, unless its name begins with an underscore.
+
+    Its modules can import each other as `from . import dice`, and all of ours.
+    """
+
+    folder: Path
+
+    @property
+    def package(self) -> str:
+        """What its modules are part of; each folder is another package."""
+        return PACKAGE + hashlib.sha256(str(self.folder.absolute()).encode()).hexdigest()[:8]
+
+    def find(self) -> Found:
+        """What its modules have; who else can write there is a problem as well: whoever can, is the bot."""
+        try:
+            inside = sorted(path for path in self.folder.iterdir() if path.suffix == ".py" or path.is_dir())
+            modes = {path: path.stat().st_mode for path in (self.folder, *inside)}
+        except OSError as error:
+            mend = "Name a folder that the bot may read"
+            return Found((), (Problem(VARIABLE, f"{self.folder} cannot be read ({error.strerror})", mend),))
+        exposed = tuple(
+            Problem(VARIABLE, f"{path} can be written by everybody: they decide what the bot runs", "chmod o-w it")
+            for path, mode in modes.items()
+            if mode & stat.S_IWOTH
+        )
+        self._enter()
+        found = _look_into(self.package, [str(self.folder.absolute())], label=str(self.folder), empty=True)
+        return Found(found.tools, (*exposed, *found.problems))
+
+    def _enter(self) -> None:
+        if self.package not in sys.modules:
+            package = ModuleType(self.package, f"The tools in {self.folder}.")
+            package.__path__ = [str(self.folder.absolute())]
+            sys.modules[self.package] = package
+        if not any(isinstance(finder, Finder) for finder in sys.meta_path):
+            sys.meta_path.insert(0, Finder())
+
+
+class Loader(SourceFileLoader):
+    """Reads a module from its source each time, and writes nothing beside it."""
+
+    def path_stats(self, path: Any) -> Any:
+        """Asked for the sake of bytecode only."""
+        raise OSError(f"no bytecode is kept for {path!r}")
+
+
+class Finder:
+    """Finds the modules of the operator's folders, and no others."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, _target: object = None) -> ModuleSpec | None:
+        """Fits `sys.meta_path`."""
+        if not name.startswith(PACKAGE):
+            return None
+        finders = (FileFinder(place, (Loader, SOURCE_SUFFIXES)) for place in path or ())
+        return next((spec for finder in finders if (spec := finder.find_spec(name)) is not None), None)
+
+
+# --- modules --------------------------------------------------------------------------------------
+
+
+def _look_into(package: str, folders: list[str], *, label: str, empty: bool = False) -> Found:
+    """Every module of a package; where `empty` says so, one without a tool is a problem.
+
+    `label` is what people call the folder: what is wrong is told as `label/file.py:line`.
+    """
+    tools: dict[int, tuple[Tool, str]] = {}
+    problems = []
+    for info in pkgutil.iter_modules(folders):
+        if info.name.startswith("_"):
+            continue
+        place = f"{label}/{info.name}" + ("" if info.ispkg else ".py")
+        try:
+            module = importlib.import_module(f"{package}.{info.name}")
+        except (Exception, SystemExit) as error:
+            logger.debug("a tool cannot be used", exc_info=True)
+            problems.append(_broken(error, place, folders, label))
+            continue
+        found = list(_tools_of(module))
+        tools |= {id(tool): (tool, place) for tool in found if id(tool) not in tools}
+        if empty and not found:
+            mend = "Put @tool on its function; a module that only others use begins with _"
+            problems.append(Problem(place, "has no tool", mend))
+    return Found(tuple(tools.values()), tuple(problems))
+
+
+def _tools_of(module: ModuleType) -> Iterator[Tool]:
+    """What is a tool, and what is in a list of tools."""
+    for value in vars(module).values():
+        for item in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(item, Tool):
+                yield item
+
+
+def _broken(error: BaseException, place: str, folders: list[str], label: str) -> Problem:
+    """What is wrong with the file, and where: the innermost line of it, not of a library that it calls."""
+    lines = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    what = str(error)
+    if isinstance(error, SyntaxError):
+        lines.append((error.filename or "", error.lineno))
+        what = error.msg
+    for file, line in lines:
+        for folder in folders:
+            if Path(file).is_relative_to(folder):
+                place = f"{label}/{Path(file).relative_to(folder)}:{line}"
+    return Problem(place, f"cannot be used ({type(error).__name__}{f': {what}' if what else ''})", MEND)

@@ -1,0 +1,292 @@
+"""Raw text of a call -> the arguments of a tool: parsed strictly, mended by the schema, then validated in full.
+
+What small models get wrong in a way that can mean one thing only is taken, and recorded: "3" for 3, "true" for true,
+2.0 for 2, a number for an id in text, JSON in a text for an object or a list, one value for a list of it, null for a
+field left out. Where a schema leaves a choice nothing is guessed. Unknown keys are never dropped in silence.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any
+
+from bot.domain.errors import InvalidArguments
+
+INPUT = "input"  # the one field of a tool that takes plain text (seeds/002)
+LONGEST_NUMBER = 64  # characters; no number anybody means is longer
+
+WHOLE = re.compile(r"\s*[+-]?\d+(\.0*)?\s*")
+NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?\s*")
+
+PLAIN = {"string": str, "integer": int, "number": float, "boolean": bool}
+
+Check = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Arguments that fit. `arguments` are as the body takes them, `plain` the same as JSON has them.
+
+    `coerced` has a line for each value that was mended, `unknown` the path of each key that no parameter has.
+    """
+
+    arguments: dict[str, Any]
+    plain: dict[str, Any]
+    coerced: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
+def parse_arguments(raw: str) -> dict[str, Any]:
+    """A call's raw arguments as an object; nothing at all means no arguments. Raises InvalidArguments.
+
+    Several vendors send "" or null for a call without arguments, or the object once more as text (`providers/quirks.md`
+    3.1, 3.5); anything that does not parse strictly is never run.
+    """
+    value = _parse(raw)
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        value = _parse(value)
+    match value:
+        case None:
+            return {}
+        case dict():
+            return value
+        case _:
+            raise InvalidArguments(f"the arguments must be one JSON object, got {type(value).__name__}.")
+
+
+def _parse(raw: str) -> Any:
+    text = raw.strip()
+    if text in ("", "null"):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidArguments(f"the arguments are not valid JSON ({error}). Send one JSON object.") from None
+
+
+def parse_input(raw: str) -> dict[str, Any]:
+    """The arguments of a tool that takes one text: the field `input`, or all of the raw text where there is none."""
+    try:
+        value = json.loads(raw)
+    except (ValueError, RecursionError):
+        return {INPUT: raw}
+    return {INPUT: value[INPUT]} if isinstance(value, dict) and INPUT in value else {INPUT: raw}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A schema as arguments are mended by it. `plain` are the types of parameters whose values need no second look."""
+
+    schema: Mapping[str, Any]
+    plain: Mapping[str, type]
+
+    @classmethod
+    def of(cls, schema: Mapping[str, Any]) -> Shape:
+        """The shape of an object with this schema."""
+        properties: Mapping[str, Any] = schema.get("properties") or {}
+        kinds = {name: node.get("type") for name, node in properties.items() if isinstance(node, Mapping)}
+        return cls(
+            schema, {name: PLAIN[kind] for name, kind in kinds.items() if isinstance(kind, str) and kind in PLAIN}
+        )
+
+
+def read_arguments(given: Mapping[str, Any], *, shape: Shape, check: Check, lenient: bool) -> Checked:
+    """Mend the arguments by their shape, then have them checked. Raises InvalidArguments with every problem.
+
+    Unknown keys are left out and named where the tool is `lenient`, refused where it is not.
+    """
+    types = shape.plain
+    if all(type(value) is types.get(name) for name, value in given.items()):
+        plain = dict(given)
+        return Checked(check(plain), plain)
+    notes = _Notes(shape.schema)
+    plain = notes.members(given, shape.schema, "")
+    strange = () if lenient else tuple(notes.refusals())
+    try:
+        arguments = check(dict(plain))
+    except InvalidArguments as error:
+        if not strange:
+            raise
+        fields = (*(error.fields or (str(error),)), *strange)
+        raise InvalidArguments("; ".join(fields), fields=fields) from None
+    if strange:
+        raise InvalidArguments("; ".join(strange), fields=strange)
+    return Checked(arguments, plain, tuple(notes.coerced), tuple(path for path, _ in notes.unknown))
+
+
+# --- mending --------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Notes:
+    """One walk along the schema: gives the mended values, and takes down what it did."""
+
+    root: Mapping[str, Any]
+    coerced: list[str] = field(default_factory=list)
+    unknown: list[tuple[str, Iterable[str]]] = field(default_factory=list)
+
+    def refusals(self) -> Iterable[str]:
+        """A line for each unknown key, with the nearest name there is."""
+        for path, names in self.unknown:
+            near = difflib.get_close_matches(path.rpartition(".")[2], names, n=1, cutoff=0.5)
+            hint = f'; did you mean "{near[0]}"?' if near else ""
+            yield f"{path}: no such field, leave it out{hint}"
+
+    def value(self, value: Any, node: Mapping[str, Any], path: str) -> Any:
+        """The value as this node of the schema wants it, or as it is."""
+        node = self.resolve(node)
+        types, nullable = types_of(node)
+        if (value is None and nullable) or not types:
+            return value
+        if not any(_fits(value, kind) for kind in types):
+            if len(types) > 1:
+                return value  # a choice: not ours to make
+            value = self._mend(value, types[0], node, path, nullable=nullable)
+        match value:
+            case dict() if "object" in types:
+                return self.members(value, node, path)
+            case list() if "array" in types:
+                items = node.get("items")
+                if not isinstance(items, Mapping):
+                    return value
+                return [self.value(item, items, f"{path}.{index}") for index, item in enumerate(value)]
+            case _:
+                return value
+
+    def members(self, value: Mapping[str, Any], node: Mapping[str, Any], path: str) -> dict[str, Any]:
+        """The object with its members mended; what is unknown or null for nothing is not in it."""
+        properties = node.get("properties") or {}
+        others = node.get("additionalProperties", not properties)
+        prefix = f"{path}." if path else ""
+        mended: dict[str, Any] = {}
+        for name, member in value.items():
+            if name in properties:
+                child = properties[name]
+                if member is None and name not in node.get("required", ()) and not self._takes_null(child):
+                    self.coerced.append(f"{prefix}{name}: null left out")
+                else:
+                    mended[name] = self.value(member, child, prefix + name)
+            elif isinstance(others, Mapping):
+                mended[name] = self.value(member, others, prefix + name)
+            elif others:
+                mended[name] = member
+            else:
+                self.unknown.append((prefix + name, tuple(properties)))
+        return mended
+
+    def _takes_null(self, node: Mapping[str, Any]) -> bool:
+        types, nullable = types_of(self.resolve(node))
+        return nullable or not types
+
+    def resolve(self, node: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A reference into the schema itself, followed; and a choice between one thing and null, that thing."""
+        for _ in range(8):  # a schema may go round in circles
+            ref = node.get("$ref")
+            if isinstance(ref, str) and ref.startswith("#/"):
+                found: Any = self.root
+                for part in ref[2:].split("/"):
+                    found = found.get(part) if isinstance(found, Mapping) else None
+                if not isinstance(found, Mapping):
+                    return {}
+                node = found
+                continue
+            options = node.get("anyOf") or node.get("oneOf")
+            if not options:
+                return node
+            real = [option for option in options if option != {"type": "null"}]
+            if len(real) != 1 or not isinstance(real[0], Mapping):
+                return {}
+            node = {**real[0], "nullable": len(real) < len(options)}
+        return {}
+
+    def _mend(self, value: Any, kind: str, node: Mapping[str, Any], path: str, *, nullable: bool) -> Any:
+        if nullable and value == "null":
+            self.coerced.append(f"{path}: text -> null")
+            return None
+        mended = _mended(value, kind)
+        if kind == "array" and not isinstance(mended, list) and value is not None:
+            mended = self._one_of_many(value, node.get("items"), path)
+        if mended is None:
+            return value
+        self.coerced.append(f"{path}: {_kind_of(value)} -> {kind}")
+        return mended
+
+    def _one_of_many(self, value: Any, items: object, path: str) -> list[Any] | None:
+        """One value, as the only one of its list, where the list takes such."""
+        if not isinstance(items, Mapping):
+            return None
+        quiet = _Notes(self.root)
+        item = quiet.value(value, items, path)
+        types, _ = types_of(quiet.resolve(items))
+        return [value] if any(_fits(item, kind) for kind in types) else None
+
+
+def types_of(node: Mapping[str, Any]) -> tuple[tuple[str, ...], bool]:
+    """The JSON types a node of a schema takes, and whether null is one of them; no types where it does not say."""
+    kind = node.get("type")
+    kinds = (kind,) if isinstance(kind, str) else tuple(kind or ())
+    real = tuple(name for name in kinds if name != "null")
+    return real, len(real) < len(kinds) or bool(node.get("nullable"))
+
+
+def _fits(value: Any, kind: str) -> bool:
+    match kind:
+        case "string":
+            return isinstance(value, str)
+        case "integer":
+            return isinstance(value, int) and not isinstance(value, bool)
+        case "number":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "boolean":
+            return isinstance(value, bool)
+        case "array":
+            return isinstance(value, list)
+        case "object":
+            return isinstance(value, dict)
+        case _:
+            return False
+
+
+def _mended(value: Any, kind: str) -> Any:
+    """The value as this JSON type where it can mean one thing only, else None."""
+    match kind, value:
+        case ("boolean", str()) if value.strip().lower() in {"true", "false"}:
+            return value.strip().lower() == "true"
+        case "string", int() | float() if not isinstance(value, bool):
+            return json.dumps(value)
+        case "integer", float() if value.is_integer():
+            return int(value)
+        case ("integer", str()) if len(value) <= LONGEST_NUMBER and WHOLE.fullmatch(value):
+            return int(value.strip().partition(".")[0])
+        case ("number", str()) if len(value) <= LONGEST_NUMBER and NUMBER.fullmatch(value):
+            number = float(value)
+            return (int(value) if WHOLE.fullmatch(value) and "." not in value else number) if isfinite(number) else None
+        case "object" | "array", str():
+            try:
+                parsed = json.loads(value)
+            except (ValueError, RecursionError):
+                return None
+            return parsed if _fits(parsed, kind) else None
+        case _:
+            return None
+
+
+def _kind_of(value: object) -> str:
+    match value:
+        case str():
+            return "text"
+        case bool():
+            return "boolean"
+        case int() | float():
+            return "number"
+        case list():
+            return "array"
+        case dict():
+            return "object"
+        case _:
+            return "null"

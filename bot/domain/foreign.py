@@ -1,0 +1,237 @@
+"""Tools that are no typed functions of ours: JSON schemas from outside, and objects that say all about themselves.
+
+Their schemas may be anything JSON Schema allows; what a vendor cannot read of one is the model adapter's business.
+Their arguments are mended by the types the schema names, filled with its defaults, and validated by `jsonschema`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
+from typing import Any, get_type_hints
+
+from jsonschema.exceptions import SchemaError, ValidationError, best_match
+from jsonschema.protocols import Validator
+from jsonschema.validators import validator_for
+
+from bot.domain.arguments import INPUT, Shape
+from bot.domain.errors import InvalidArguments
+from bot.domain.schema import UnsuitableType
+from bot.domain.tool import NAME, Tool, ToolContext, declarations
+
+LONGEST_NAME = 64
+SPELT = re.compile(r"[A-Za-z][A-Za-z0-9_.:/ -]*")
+"""Names that differ from ours in case and separators only."""
+
+SHOWN = 80  # characters of a wrong value that are told
+
+
+def our_name(foreign: str) -> str:
+    """A foreign name in our alphabet: `getWeather` and `get-weather` are `get_weather`. Ours stay as they are.
+
+    What would lose letters, or is too long, ends in a short digest of the whole, so that it stays one of its own.
+    `Tool.origin` keeps the foreign name, which is the way back. Raises ValueError where there is no name.
+    """
+    if NAME.fullmatch(foreign):
+        return foreign
+    if not foreign.strip():
+        raise ValueError("a tool needs a name")
+    spelt = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", foreign)
+    name = re.sub(r"[^a-z0-9]+", "_", spelt.lower()).strip("_")
+    if NAME.fullmatch(name) and SPELT.fullmatch(foreign):
+        return name
+    mark = hashlib.sha256(foreign.encode("utf-8", "surrogatepass")).hexdigest()[:6]
+    name = name if name[:1].isalpha() else f"tool_{name}".rstrip("_")
+    return f"{name[: LONGEST_NAME - len(mark) - 1].rstrip('_')}_{mark}"
+
+
+def foreign_tool(
+    name: str, description: str, parameters: Mapping[str, Any], execute: Callable[..., Any] | None, **declared: Any
+) -> Tool:
+    """A tool from its JSON schema. `execute` gets its arguments as `pass_arguments` says; `declared` is as in `@tool`.
+
+    Raises UnsuitableType for a schema that is none or not one of an object, ValueError as `@tool` does.
+    """
+    schema = whole_schema(parameters, name)
+    validator = validator_of(schema, name)
+    raw_input = declared.pop("raw_input", takes_raw_input(schema))
+    body, wants_context = (None, False) if execute is None else pass_arguments(execute, schema)
+    mapped = our_name(name)
+    return Tool(
+        name=mapped,
+        description=description.strip() or name,
+        parameters=schema,
+        shape=Shape.of(schema),
+        check=lambda given: check_by_schema(validator, schema, given),
+        function=body,
+        wants_context=wants_context,
+        raw_input=raw_input,
+        origin="" if mapped == name else name,
+        **declarations(**declared),
+    )
+
+
+def class_tool(source: object, **declared: Any) -> Tool:
+    """A tool from an object with `name`, `description`, `parameters` (or `schema`) and `execute`; `available` may be.
+
+    Each may be an attribute or a method without parameters; so may `info()` and `definition()` give the first three,
+    as in seeds/004. `execute` may be a coroutine function. Raises UnsuitableType, ValueError.
+    """
+    places = [source, *(found for part in ("info", "definition") if (found := _read(source, part)) is not None)]
+
+    def find(*names: str) -> Any:
+        return next((value for place in places for name in names if (value := _read(place, name)) is not None), None)
+
+    if "available" not in declared and callable(getattr(source, "available", None)):
+        declared["available"] = lambda: _reason(_read(source, "available"))
+    name = find("name")
+    if not isinstance(name, str):
+        raise UnsuitableType(f"{type(source).__name__} has no name as text")
+    execute = getattr(source, "execute", None)
+    return foreign_tool(name, str(find("description") or ""), find("parameters", "schema") or {}, execute, **declared)
+
+
+def _read(place: object, name: str) -> Any:
+    """An attribute, a member of a mapping, or what a method of that name gives."""
+    value = place.get(name) if isinstance(place, Mapping) else getattr(place, name, None)
+    return value() if callable(value) else value
+
+
+def _reason(answer: object) -> str:
+    """Why not, from what `available` answered: a bool, a text, or both (seeds/004)."""
+    match answer:
+        case (bool(is_there), str(reason)):
+            return "" if is_there else reason or "not available"
+        case True | None:
+            return ""
+        case False:
+            return "not available"
+        case _:
+            return str(answer)
+
+
+# --- schemas --------------------------------------------------------------------------------------
+
+
+def whole_schema(parameters: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The schema of an object, with what others leave out as self-evident. Raises UnsuitableType."""
+    schema = {"type": "object", "properties": {}, **deepcopy(dict(parameters))}
+    if schema["type"] != "object":
+        raise UnsuitableType(f"{name}: the parameters of a tool are an object, not {schema['type']!r}")
+    return schema
+
+
+def validator_of(schema: dict[str, Any], name: str) -> Validator:
+    """What checks arguments against the schema. Raises UnsuitableType for one that is none."""
+    kind = validator_for(schema, default=validator_for({}))
+    try:
+        kind.check_schema(schema)
+        json.dumps(schema)
+    except SchemaError as error:
+        raise UnsuitableType(f"{name}: not a JSON schema: {error.message}") from None
+    except (TypeError, ValueError) as error:
+        raise UnsuitableType(f"{name}: a schema is made of JSON values ({error})") from None
+    return kind(schema)
+
+
+def takes_raw_input(schema: Mapping[str, Any]) -> bool:
+    """Whether a tool's one parameter is a text called `input` (seeds/002)."""
+    properties = schema["properties"]
+    return list(properties) == [INPUT] and properties[INPUT].get("type") == "string"
+
+
+def check_by_schema(validator: Validator, schema: Mapping[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments with the schema's defaults where they were left out. Raises InvalidArguments, a line for each."""
+    filled: dict[str, Any] = fill_defaults(given, schema)
+    errors = sorted(validator.iter_errors(filled), key=lambda error: [str(part) for part in error.absolute_path])
+    if errors:
+        fields = tuple(line for error in errors for line in describe(error))
+        raise InvalidArguments("; ".join(fields), fields=fields)
+    return filled
+
+
+def fill_defaults(value: Any, schema: object) -> Any:
+    """A copy with the defaults of the schema put in, at any depth, where an object or a list is there to hold them."""
+    if not isinstance(schema, Mapping):
+        return value
+    match value:
+        case dict():
+            properties = schema.get("properties", {})
+            filled = {name: fill_defaults(member, properties.get(name)) for name, member in value.items()}
+            for name, child in properties.items():
+                if name not in filled and isinstance(child, Mapping) and "default" in child:
+                    filled[name] = deepcopy(child["default"])
+            return filled
+        case list():
+            return [fill_defaults(item, schema.get("items")) for item in value]
+        case _:
+            return value
+
+
+def describe(error: ValidationError) -> Iterator[str]:
+    """Each problem as `path: what is wrong`, as our own tools tell it."""
+    path = ".".join(map(str, error.absolute_path))
+    match error.validator:
+        case "required":
+            name = error.message.removesuffix(" is a required property").strip("'\"")  # told on its own for each name
+            yield f"{path}.{name}: required" if path else f"{name}: required"
+        case "anyOf" | "oneOf" if error.context:
+            closest = best_match(error.context)
+            yield f"{path or 'arguments'}: {closest.message if closest else error.message}"
+        case _:
+            got = repr(error.instance)
+            shown = got if len(got) <= SHOWN else got[: SHOWN - 3] + "..."
+            yield f"{path or 'arguments'}: {error.message.replace(got, shown)}"
+
+
+# --- bodies ---------------------------------------------------------------------------------------
+
+
+def pass_arguments(execute: Callable[..., Any], schema: Mapping[str, Any]) -> tuple[Callable[..., Any], bool]:
+    """The body as our tools have one, called by name, and whether it wants the context.
+
+    After a `ToolContext`, if it takes one, `execute` gets: its arguments by name where its parameters are the schema's;
+    else, as its only parameter, the text `input` of a tool that takes nothing else, the arguments as JSON where it is
+    annotated as `str`, the arguments as a dict otherwise. Raises UnsuitableType where nothing of that fits.
+    """
+    parameters = list(inspect.signature(execute).parameters.values())
+    hints = _hints(execute)
+    wants_context = bool(parameters) and hints.get(parameters[0].name) is ToolContext
+    own = parameters[1:] if wants_context else parameters
+    names = {parameter.name for parameter in own}
+    by_name = names == set(schema["properties"]) or any(each.kind is each.VAR_KEYWORD for each in own)
+    if by_name:
+        return execute, wants_context
+    if not own or len([each for each in own if each.default is each.empty]) > 1:
+        takes = ", ".join(sorted(names)) or "nothing"
+        raise UnsuitableType(f"execute takes {takes}, which are not the parameters of the schema")
+    if takes_raw_input(schema):
+        return _adapt(execute, lambda arguments: arguments[INPUT]), wants_context
+    if hints.get(own[0].name) is str:
+        return _adapt(execute, lambda arguments: json.dumps(arguments, ensure_ascii=False)), wants_context
+    return _adapt(execute, lambda arguments: arguments), wants_context
+
+
+def _hints(execute: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return get_type_hints(execute)
+    except (NameError, TypeError):
+        return {}  # annotations that nobody can resolve say nothing
+
+
+def _adapt(execute: Callable[..., Any], form: Callable[[dict[str, Any]], Any]) -> Callable[..., Any]:
+    if inspect.iscoroutinefunction(execute):
+
+        async def body(*context: ToolContext, **arguments: Any) -> Any:
+            return await execute(*context, form(arguments))
+
+        return body
+
+    def plain_body(*context: ToolContext, **arguments: Any) -> Any:
+        return execute(*context, form(arguments))
+
+    return plain_body

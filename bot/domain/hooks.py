@@ -1,0 +1,125 @@
+"""Where somebody else may have a say in a run, each place with one clear moment, what it is told, what it may answer.
+
+    before_request   each model request: may reshape what this one shows the model, and switch the model from here on
+    before_call      a call whose arguments fit, before it is permitted: may block it or change its arguments
+    after_call       a call that has come to its result, or been denied or blocked: may rewrite the result
+    after_step       a step with calls is whole, their results are in the transcript: may end the run
+
+All are functions or coroutine functions. Those of one run are never called concurrently: the hooks of a step's calls
+run in source order, all `before_call` before the first body, all `after_call` after the last. Every before has an
+after, also in a run that is cancelled. A call that waits for somebody's word has had its before and gets its after
+once it has its result, in whichever process that is. A hook that raises makes its call an error result; a run is
+never broken by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, TypeVar
+
+from bot.domain.chat import AssistantMessage, Message, ToolMessage
+from bot.domain.ports import ChatModel
+from bot.domain.result import ToolResult
+
+T = TypeVar("T")
+MaybeAwaitable: TypeAlias = Awaitable[T] | T
+
+Metadata: TypeAlias = Mapping[str, Any]
+"""`run`, `step`, `call`, `response` and `conversation` (written as text), and `asker` (a user id)."""
+
+
+# --- what a hook is told --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestEvent:
+    """A model is about to be asked. `messages` is all it would read, `model` the one that would answer."""
+
+    messages: tuple[Message, ...]
+    model: ChatModel
+    metadata: Metadata = field(hash=False)
+    type: Literal["request.before"] = "request.before"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeforeCall:
+    """A call is about to be permitted and run; `input` are its arguments as JSON has them, mended and validated."""
+
+    name: str
+    input: Mapping[str, Any] = field(hash=False)
+    metadata: Metadata = field(hash=False)
+    output: None = None
+    error: None = None
+    type: Literal["tool_call.before"] = "tool_call.before"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AfterCall:
+    """A call is over. `error` is what went wrong as the model will read it, None where nothing did."""
+
+    name: str
+    input: Mapping[str, Any] = field(hash=False)
+    output: ToolResult
+    error: str | None
+    metadata: Metadata = field(hash=False)
+    type: Literal["tool_call.after"] = "tool_call.after"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepEvent:
+    """A step is over: what the model said and called, and what came of each call, in call order."""
+
+    message: AssistantMessage
+    results: tuple[ToolMessage, ...]
+    metadata: Metadata = field(hash=False)
+    type: Literal["step.after"] = "step.after"
+
+
+# --- what it may answer ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reshape:
+    """Other messages for this one request (the transcript stays what it is), another model from this request on."""
+
+    messages: tuple[Message, ...] | None = None
+    model: ChatModel | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The call is not run; the model reads the reason."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Other arguments, as JSON has them; they are validated like the model's own."""
+
+    arguments: Mapping[str, Any] = field(hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """Another result in the place of the one there is."""
+
+    result: ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class StopRun:
+    """The run ends here, as stopped; the reason is for the log."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hooks:
+    """What one party wants to be asked; a place left out is no hook. Several of these are asked in their order."""
+
+    before_request: Callable[[RequestEvent], MaybeAwaitable[Reshape | None]] | None = None
+    before_call: Callable[[BeforeCall], MaybeAwaitable[Block | Change | None]] | None = None
+    after_call: Callable[[AfterCall], MaybeAwaitable[Rewrite | None]] | None = None
+    after_step: Callable[[StepEvent], MaybeAwaitable[StopRun | None]] | None = None

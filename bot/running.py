@@ -1,0 +1,80 @@
+"""A run from outside: what it is asked, what it has done so far, and what people say into it meanwhile."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from bot.domain.chat import Message, Usage, UserMessage
+from bot.domain.events import Conversation
+from bot.domain.ports import Observer
+from bot.domain.run import Asker, Outcome, RunEvent, Stop, StepFinished
+from bot.flow import Tally
+from bot.steps import drain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What the engine is asked. `transcript` is everything the model gets to read before its first step.
+
+    `heard` says whether the asker has already been told something in this run: then an empty ending is fine.
+    """
+
+    id: str
+    conversation: Conversation
+    asker: Asker
+    transcript: tuple[Message, ...]
+    ports: Mapping[type, object] = field(default_factory=dict)
+    heard: Callable[[], bool] = lambda: False
+
+
+@dataclass(slots=True)
+class RunState:
+    """What a run has done so far; owned by the caller, so that it is still there when the run is cancelled.
+
+    While it goes on, people may be let in: what they say is read after the next tool calls (`steer`), or once the
+    model is done (`follow_up`; what is steered too late is one, too). What comes after its end stays in the queues.
+    """
+
+    messages: list[Message] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    steps: int = 0
+    tally: Tally = field(default_factory=Tally, compare=False)
+    steering: deque[UserMessage] = field(default_factory=deque, compare=False)
+    follow_ups: deque[UserMessage] = field(default_factory=deque, compare=False)
+
+    def steer(self, message: UserMessage) -> None:
+        """Say something into the run: the model reads it with its next request, after the results of its calls."""
+        self.steering.append(message)
+
+    def follow_up(self, message: UserMessage) -> None:
+        """Ask something more, once what is asked now is answered."""
+        self.follow_ups.append(message)
+
+    def listen(self, *queues: deque[UserMessage]) -> bool:
+        """Take in what was said; whether there was anything. It changes what a call may give."""
+        said = [message for queue in queues if (message := drain(queue)) is not None]
+        if said:
+            self.messages.append(drain(deque(said)) or said[0])
+            self.tally.repeats.forget()
+        return bool(said)
+
+    def outcome(self, stop: Stop, text: str = "", *, limit: bool = False, error: str = "") -> Outcome:
+        """How it ends, if it ends here."""
+        return Outcome(stop, text, tuple(self.messages), self.usage, self.steps, limit=limit, error=error)
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What runs inside a run tell: it is passed on under the outer one's name, and what they took is its own, too."""
+
+    run: Run
+    state: RunState
+    observer: Observer
+
+    def notice(self, event: RunEvent) -> None:
+        """What an inner run tells."""
+        if isinstance(event, StepFinished) and event.completion.usage is not None:
+            self.state.usage += event.completion.usage
+        self.observer.notice(replace(event, parent=event.parent or self.run.id))

@@ -1,0 +1,86 @@
+"""What a step is made of besides its calls: what the model is shown, who else is asked, what it says to people."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from bot.calls import BROKEN
+from bot.domain.chat import Completion, FinishReason, Message, ModelRequest, UserMessage
+from bot.domain.hooks import Hooks, MaybeAwaitable, Metadata, RequestEvent, Reshape, StepEvent, StopRun
+from bot.domain.ports import ChatModel
+
+logger = logging.getLogger(__name__)
+
+CUT_OFF = "…"
+
+Event = TypeVar("Event")
+Answer = TypeVar("Answer")
+
+
+def with_notice(messages: tuple[Message, ...], notice: str) -> tuple[Message, ...]:
+    """The messages with a notice at their end; it is for one request only and never becomes history.
+
+    It joins a user message that stands last: strict servers refuse two in a row (`providers/quirks.md` 6.4).
+    """
+    match messages[-1]:
+        case _ if not notice:
+            return messages
+        case UserMessage(text=text) as last:
+            return (*messages[:-1], replace(last, text=f"{text}\n\n{notice}"))
+        case _:
+            return (*messages, UserMessage(notice))
+
+
+def words_of(completion: Completion) -> str:
+    """What the model says to people: its text, or its refusal; marked where the output limit cut it off."""
+    text = (completion.message.text or completion.refusal).strip()
+    return text + CUT_OFF if text and completion.finish is FinishReason.LENGTH else text
+
+
+def drain(queue: deque[UserMessage]) -> UserMessage | None:
+    """All that waits in the queue as one message, since two in a row are one to most models; None if nothing does."""
+    waiting = [queue.popleft() for _ in range(len(queue))]
+    if len(waiting) < 2:
+        return waiting[0] if waiting else None
+    images = tuple(image for message in waiting for image in message.images)
+    return UserMessage("\n".join(message.text for message in waiting), images)
+
+
+async def ask_before_request(
+    hooks: Sequence[Hooks], request: ModelRequest, model: ChatModel, metadata: Metadata
+) -> tuple[ModelRequest, ChatModel]:
+    """The request and the model as the hooks want them, each seeing what those before it made of them."""
+    for hook in hooks:
+        if hook.before_request is None:
+            continue
+        event = RequestEvent(messages=request.messages, model=model, metadata=metadata)
+        answer = await consult(hook.before_request, event)
+        if isinstance(answer, Reshape):
+            request = request if answer.messages is None else replace(request, messages=answer.messages)
+            model = answer.model or model
+    return request, model
+
+
+async def ask_after_step(hooks: Sequence[Hooks], event: StepEvent) -> StopRun | None:
+    """All hooks are asked; the first that wants the run to end is heard."""
+    answers = [await consult(hook.after_step, event) for hook in hooks if hook.after_step is not None]
+    return next((answer for answer in answers if isinstance(answer, StopRun)), None)
+
+
+async def consult(hook: Callable[[Event], MaybeAwaitable[Answer | None]], event: Event) -> Answer | None:
+    """What the hook answers; None where it breaks, since a run is never broken by one."""
+    try:
+        answer = hook(event)
+        return await answer if inspect.isawaitable(answer) else answer
+    except BROKEN as broken:
+        task = asyncio.current_task()
+        if isinstance(broken, asyncio.CancelledError) and task is not None and task.cancelling():
+            raise
+        logger.exception("a hook broke on %s", type(event).__name__)
+        return None

@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.domain.errors import InvalidArguments
+from bot.domain.foreign import class_tool, foreign_tool, our_name
+from bot.domain.schema import UnsuitableType
+from bot.domain.tool import NAME, Tool, ToolContext
+from bot.domain.traits import SideEffects
+from tests.fakes import tool_context
+
+WEATHER = {
+    "type": "object",
+    "properties": {
+        "location": {"type": "string", "description": "City name"},
+        "unit": {"type": "string", "enum": ["celsius", "fahrenheit"], "default": "celsius"},
+        "days": {"type": "array", "items": {"type": "object", "properties": {"n": {"type": "integer", "default": 1}}}},
+    },
+    "required": ["location"],
+}
+INPUT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+
+
+def look_up(location: str, unit: str = "", days: Any = None) -> str:
+    return f"{location} {unit} {days}"
+
+
+def weather(execute: Callable[..., Any] = look_up, **declared: Any) -> Tool:
+    return foreign_tool("get_weather", "Looks.", WEATHER, execute, **declared)
+
+
+async def call(tool: Tool, raw: str) -> object:
+    return await tool.run(tool_context(), tool.read(raw).arguments)
+
+
+async def test_a_tool_of_a_schema_from_outside_gets_its_arguments_mended_validated_and_with_defaults() -> None:
+    assert await call(weather(), '{"location": 5, "days": {}}') == "5 celsius [{'n': 1}]"
+    assert weather().spec.parameters == WEATHER
+
+
+def test_every_wrong_field_is_told_as_our_own_tools_tell_it() -> None:
+    with pytest.raises(InvalidArguments) as caught:
+        weather().read('{"unit": "kelvin", "days": [{"n": "x"}], "town": "Rome"}')
+    assert caught.value.fields == (
+        "location: required",
+        "days.0.n: 'x' is not of type 'integer'",
+        "unit: 'kelvin' is not one of ['celsius', 'fahrenheit']",
+        "town: no such field, leave it out",
+    )
+
+
+def test_declarations_are_those_of_our_own_tools() -> None:
+    assert weather(side_effects="read", idempotent=True).side_effects is SideEffects.READ
+    with pytest.raises(ValueError, match="sometimes"):
+        weather(permission="sometimes")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [{"type": "array"}, {"type": "object", "properties": {"a": {"type": "wrong"}}}, {"properties": {"a": {1}}}],
+)
+def test_what_is_no_schema_of_an_object_is_refused_where_the_tool_is_defined(schema: dict[str, Any]) -> None:
+    with pytest.raises(UnsuitableType):
+        foreign_tool("odd", "Odd.", schema, look_up)
+
+
+def test_a_schema_that_says_nothing_has_no_parameters() -> None:
+    tool = foreign_tool("ping", "", {}, lambda: "pong")
+    assert (tool.spec.parameters, tool.description) == ({"type": "object", "properties": {}}, "ping")
+
+
+# --- bodies ---------------------------------------------------------------------------------------
+
+
+async def test_a_body_may_take_its_arguments_by_name_as_a_dict_or_as_json_and_the_context() -> None:
+    async def by_dict(args: dict[str, Any]) -> str:
+        return f"{args['location']} {args['unit']}"
+
+    def by_text(args: str) -> str:
+        return str(json.loads(args)["unit"])
+
+    def with_context(context: ToolContext, location: str, **rest: Any) -> str:
+        return f"{context.call_id} {location} {sorted(rest)}"
+
+    assert await call(weather(by_dict), '{"location": "Rome"}') == "Rome celsius"
+    assert await call(weather(by_text), '{"location": "Rome"}') == "celsius"
+    assert await call(weather(with_context), '{"location": "Rome"}') == "c0 Rome ['unit']"
+
+
+def test_a_body_whose_parameters_are_not_the_schemas_is_refused() -> None:
+    with pytest.raises(UnsuitableType, match="execute takes a, b"):
+        weather(lambda a, b: None)
+    with pytest.raises(UnsuitableType, match="execute takes nothing"):
+        weather(lambda: None)
+
+
+@pytest.mark.parametrize("raw", ["hello", '{"input": "hello"}', '{"text": "hello"}'])
+async def test_a_tool_with_one_text_called_input_takes_raw_text(raw: str) -> None:
+    def echo(what: str) -> str:
+        return f"ECHO:{what}"
+
+    expected = raw if raw.startswith('{"text') else "hello"
+    assert await call(foreign_tool("echo", "Echoes.", INPUT, echo), raw) == f"ECHO:{expected}"
+
+
+# --- objects --------------------------------------------------------------------------------------
+
+
+class Echo:
+    """As in seeds/002: methods, and one text."""
+
+    def name(self) -> str:
+        return "echo"
+
+    def description(self) -> str:
+        return "Echoes the input."
+
+    def schema(self) -> dict[str, Any]:
+        return INPUT
+
+    async def execute(self, input: str) -> str:  # noqa: A002  # the word of the document
+        return "ECHO:" + input
+
+
+class Dice:
+    """As in seeds/004: info, definition, a dict, availability with a reason."""
+
+    there = True
+
+    def info(self) -> dict[str, str]:
+        return {"name": "rollDice", "description": "Rolls N dice."}
+
+    def definition(self) -> dict[str, Any]:
+        return {"parameters": {"type": "object", "properties": {"count": {"type": "integer"}}}}
+
+    def execute(self, args: dict[str, Any]) -> str:
+        return f"rolled {args['count']}"
+
+    def available(self) -> tuple[bool, str]:
+        return self.there, "" if self.there else "no dice"
+
+
+class Plain:
+    """Attributes."""
+
+    name = "plain"
+    description = "Plain."
+    parameters = WEATHER
+    available = True
+
+    @staticmethod
+    def execute(location: str, unit: str, days: Any = ()) -> str:
+        return location + unit
+
+
+async def test_an_object_that_says_all_about_itself_becomes_a_tool() -> None:
+    assert await call(class_tool(Echo()), "hi") == "ECHO:hi"
+    assert await call(class_tool(Plain()), '{"location": "Rome"}') == "Romecelsius"
+
+
+async def test_an_object_may_say_whether_it_is_available_and_why_not() -> None:
+    dice = Dice()
+    tool = class_tool(dice, side_effects="none")
+    assert (tool.name, tool.origin, tool.why_not()) == ("roll_dice", "rollDice", "")
+    assert await call(tool, '{"count": "2"}') == "rolled 2"
+    dice.there = False
+    assert tool.why_not() == "no dice"
+
+
+def test_an_object_without_a_name_or_a_body_is_told_apart() -> None:
+    with pytest.raises(UnsuitableType, match="object has no name"):
+        class_tool(object())
+
+    class Bodiless:
+        name, description = "ghost", "Nothing."
+
+    assert class_tool(Bodiless()).why_not() == "has no body"
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("foreign", "ours"),
+    [
+        ("search", "search"),
+        ("getWeather", "get_weather"),
+        ("get-weather", "get_weather"),
+        ("server/Get.Weather", "server_get_weather"),
+        ("HTTPGet", "httpget"),
+    ],
+)
+def test_a_foreign_name_is_spelt_our_way(foreign: str, ours: str) -> None:
+    assert our_name(foreign) == ours
+
+
+def test_names_that_lose_letters_stay_apart() -> None:
+    names = ["天气", "天", "2fast", "fast", "a" * 65, "a" * 66, "é"]
+    assert len({our_name(name) for name in names}) == len(names)
+    with pytest.raises(ValueError, match="needs a name"):
+        our_name(" ")
+
+
+@given(st.text(min_size=1).filter(str.strip))
+def test_any_name_becomes_one_of_ours_and_stays_it(name: str) -> None:
+    ours = our_name(name)
+    assert NAME.fullmatch(ours)
+    assert our_name(ours) == ours

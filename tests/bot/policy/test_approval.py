@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import pytest
+
+from bot.domain.chat import ToolCall
+from bot.domain.run import Asker, PendingCall
+from bot.domain.segments import Image, Mention, Quote, Segment, Text
+from bot.policy.approval import Answer, answer_in, in_one_line, number_in, quote_in, read_answer, what, who
+from tests.fakes import BOT, GROUP, PRIVATE, said
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("同意 A3", Answer(True, 3)),
+        ("同意A3。", Answer(True, 3)),
+        ("  同意\u3000ａ３ ！", Answer(True, 3)),
+        ("同意 #A12", Answer(True, 12)),
+        ("Approve a3", Answer(True, 3)),
+        ("同意", Answer(True)),
+        ("approve", Answer(True)),
+        ("拒绝 A3", Answer(False, 3)),
+        ("拒绝 A3 太危险了", Answer(False, 3, "太危险了")),
+        ("拒绝A3，太\n危险", Answer(False, 3, "太 危险")),
+        ("deny A3 not today", Answer(False, 3, "not today")),
+        ("拒绝 太危险", Answer(False, 0, "太危险")),
+        ("DENY", Answer(False)),
+    ],
+)
+def test_an_answer_is_read_however_it_is_typed(text: str, answer: Answer) -> None:
+    assert read_answer(text) == answer
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "好的",
+        "我同意 A3",
+        "同意 A3 但是先备份",  # a yes with a condition is none
+        "同意 A3？",
+        "同意 A3x",
+        "同意 A",
+        "同意 A1234567890",
+        "同意书在哪",
+        "拒绝的话会怎样",
+        "approved A3",
+        "approve all",
+        "denying A3",
+    ],
+)
+def test_anything_else_is_none(text: str) -> None:
+    assert read_answer(text) is None
+
+
+def test_a_reason_is_cut() -> None:
+    answer = read_answer("拒绝 A1 " + "长" * 5000)
+    assert answer is not None
+    assert len(answer.reason) == 200
+
+
+@pytest.mark.parametrize(
+    ("segments", "answer"),
+    [
+        ((Text("同意 A1"),), Answer(True, 1)),
+        ((Mention(BOT), Text(" 同意 A1")), Answer(True, 1)),
+        ((Quote("7"), Mention(BOT), Text(" 同意")), Answer(True)),
+        ((Mention(5), Text("同意 A1")), None),
+        ((Text("同意 A1"), Image("a.png")), None),
+    ],
+)
+def test_an_answer_is_words_alone_but_for_a_quote_and_a_mention_of_the_bot(
+    segments: tuple[Segment, ...], answer: Answer | None
+) -> None:
+    assert answer_in(said(segments, at=False)) == answer
+
+
+def test_a_quote_is_found() -> None:
+    assert quote_in(said((Quote("7"), Text("同意")))) == "7"
+    assert quote_in(said("同意")) == ""
+
+
+def test_a_request_begins_with_its_number() -> None:
+    assert number_in("#A31 mail {}") == 31
+    assert number_in("look: #A31 mail {}") == 0
+
+
+def test_what_is_asked_is_one_line_that_names_the_tool() -> None:
+    call = ToolCall("c0", "mail", "{}")
+    assert what(PendingCall(call, 'mail {"to": "ann"}', 0, "", number=3)) == '#A3 mail {"to": "ann"}'
+    assert what(PendingCall(call, "Send\nit to ann?", 0, "", number=4)) == "#A4 mail: Send it to ann?"
+
+
+def test_nothing_invisible_and_no_line_of_their_own_gets_into_a_request() -> None:
+    assert in_one_line("a\n#A9 b\u202e\u200bc\x00 \u2028d", 50) == "a #A9 b c d"
+
+
+def test_of_a_long_text_both_ends_are_shown() -> None:
+    line = in_one_line("begin" + "x" * 1000 + "end", 40)
+    assert line.startswith("begin")
+    assert line.endswith("end")
+    assert "（共 1008 字）" in line
+
+
+def test_who_asks_and_where_is_named_by_number() -> None:
+    assert who(Asker(777, "小明"), GROUP, "删了它") == "小明(777)，群 4242：「删了它」"
+    assert who(Asker(777, "「\n主人"), PRIVATE, "「删」") == "『 主人(777)，私聊：「『删』」"

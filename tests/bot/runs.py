@@ -1,0 +1,81 @@
+"""An engine over a scripted model, and what is true of every run."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from bot.domain.chat import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+)
+from bot.domain.hooks import Hooks
+from bot.domain.run import Asker, Outcome, SuspendedRun
+from bot.domain.tool import Tool, tool
+from bot.engine import Engine, OnLimit, Run
+from bot.toolset import Toolset
+from tests.fakes import GROUP, ManualClock, RecordingObserver, ScriptedModel
+
+# Runs that wait for somebody's word: tests/e2e/test_suspended_runs.py
+
+
+@tool
+async def echo(text: str) -> str:
+    """Says it again."""
+    return f"<{text}>"
+
+
+@tool
+async def fail() -> str:
+    """Breaks."""
+    raise RuntimeError
+
+
+QUESTION = (SystemMessage("be nice"), UserMessage("hi"))
+
+
+def engine(
+    model: ScriptedModel,
+    *tools: Tool,
+    observer: RecordingObserver | None = None,
+    clock: ManualClock | None = None,
+    hooks: Sequence[Hooks] = (),
+    max_steps: int = 4,
+    deadline: float = 5.0,
+    on_limit: OnLimit = "answer",
+) -> Engine:
+    clock = clock or ManualClock()
+    return Engine(
+        model=model,
+        toolset=Toolset(tools or (echo, fail), clock=clock, hooks=hooks),
+        clock=clock,
+        observer=observer or RecordingObserver(),
+        max_steps=max_steps,
+        deadline=deadline,
+        on_limit=on_limit,
+    )
+
+
+def run(heard: Callable[[], bool] = lambda: False) -> Run:
+    return Run(id="t1", conversation=GROUP, asker=Asker(1), transcript=QUESTION, heard=heard)
+
+
+async def to_the_end(running: Awaitable[Outcome | SuspendedRun]) -> Outcome:
+    ended = await running
+    assert isinstance(ended, Outcome), "the run waits"
+    return ended
+
+
+def assert_valid(messages: tuple[Message, ...] | list[Message]) -> None:
+    """Each call has exactly one result, in call order, right after the message that made it."""
+    rest = list(messages)
+    while rest:
+        message = rest.pop(0)
+        assert not isinstance(message, ToolMessage), "a result without its call"
+        if isinstance(message, AssistantMessage):
+            for call in message.tool_calls:
+                result = rest.pop(0)
+                assert isinstance(result, ToolMessage)
+                assert (result.call_id, result.name) == (call.id, call.name)

@@ -1,0 +1,313 @@
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.offline.server import OfflineModel
+from adapters.storage.ahead import Put
+from adapters.storage.batches import Batches
+from adapters.storage.database import Database
+from adapters.storage.migrate import migrate
+from adapters.traces.lines import line_of
+from adapters.traces.reading import RunSummary
+from bot.domain.journal import Entry
+from bot.domain.result import Image, ToolResult
+from bot.domain.run import Asker
+from bot.domain.suspension import Allow, ApprovalRequest, Deny
+from bot.inspection import (
+    TerminalApprover,
+    call_tool,
+    chain_to_text,
+    columns,
+    latest_runs,
+    lines_of,
+    list_tools,
+    result_to_json,
+    result_to_text,
+    runs_to_text,
+    to_json,
+    tools_to_text,
+)
+from config.settings import Settings
+from tests.adapters.storage.entries import CALLING, NOW, closing, opening, step
+from tests.adapters.traces.scene import run_cancelled, run_scene
+from tests.fakes import GROUP, RecordingObserver
+
+TOOLS = '''
+from bot.domain.ports import Speaker, Web
+from bot.domain.tool import ToolContext, tool
+from bot.programs import command_tool
+
+draw = command_tool("draw", "Draws.", ["no-such-program"])
+
+
+@tool(permission="require_approval", side_effects="none", audience="owner", rate="5/60", label="Dice")
+async def roll_dice(context: ToolContext, sides: int = 6) -> str:
+    """Rolls.
+
+    Args:
+        sides: How many sides.
+    """
+    context.progress("rolling")
+    return f"{sides}!"
+
+
+@tool(needs=(Web,))
+async def fetch(context: ToolContext) -> str:
+    """Has the ports of the service."""
+    return type(context.port(Web)).__name__
+'''
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "dice.py").write_text(TOOLS)
+    return Settings(tools_dir=tmp_path / "mine", tools_deny=("fetch_nothing",))
+
+
+async def call(
+    settings: Settings, name: str, arguments: str = "{}", *, answer: str | None = None
+) -> tuple[ToolResult, list[str]]:
+    """The result, and what was told and asked meanwhile."""
+    told: list[str] = []
+
+    def ask(question: str) -> str:
+        told.append(question)
+        return str(answer)
+
+    result = await call_tool(settings, name, arguments, ask=None if answer is None else ask, tell=told.append)
+    return result, told
+
+
+# --- tools ----------------------------------------------------------------------------------------
+
+
+def test_every_tool_is_listed_with_type_permission_side_effects_and_why_it_cannot_be_used(settings: Settings) -> None:
+    rows, problems = list_tools(settings)
+    assert problems == ()
+    by_name = {row["name"]: row for row in rows}
+    assert list(by_name) == sorted(by_name)
+    dice, draw = by_name["roll_dice"], by_name["draw"]
+    assert (dice["type"], dice["permission"], dice["audience"], dice["side_effects"]) == (
+        *("function", "require_approval", "owner", "none"),
+    )
+    assert (dice["rate"], dice["label"], dice["available"], dice["reason"]) == ("5/60", "Dice", True, "")
+    assert (draw["type"], draw["available"]) == ("cli", False)
+    assert draw["reason"] == "needs the program no-such-program, which is not in PATH"
+    assert by_name["send_message"]["needs"] == ["Speaker", "Media"]
+    assert json.loads(to_json(rows)) == rows
+
+
+def test_the_list_is_a_line_for_each_tool(settings: Settings) -> None:
+    rows, _ = list_tools(settings)
+    head, *lines = tools_to_text(rows).splitlines()
+    assert head.split() == ["TOOL", "TYPE", "PERMISSION", "AUDIENCE", "SIDE", "EFFECTS", "AVAILABLE"]
+    assert len(lines) == len(rows)
+    told = {line.split()[0]: " ".join(line.split()[1:]) for line in lines}
+    assert told["roll_dice"] == "function require_approval owner none yes"
+    assert told["draw"].endswith("no: it needs the program no-such-program, which is not in PATH")
+
+
+def test_a_broken_file_is_told_beside_the_list(settings: Settings) -> None:
+    assert settings.tools_dir is not None
+    (settings.tools_dir / "broken.py").write_text("1 / 0\n")
+    rows, (problem,) = list_tools(settings)
+    assert "roll_dice" in {row["name"] for row in rows}
+    assert problem.name.endswith("broken.py:1")
+
+
+@pytest.mark.parametrize("answer", ["y", "YES", " 同意 "])
+async def test_a_call_that_must_be_allowed_is_asked_about_and_run(settings: Settings, answer: str) -> None:
+    result, (question, progress) = await call(settings, "roll_dice", '{"sides": "20"}', answer=answer)
+    assert (result.content, result.is_error) == ("20!", False)
+    assert question.startswith('Dice {"sides": 20}\nAllow this call?')
+    assert progress == "rolling"
+
+
+@pytest.mark.parametrize("answer", ["", "n", "maybe"])
+async def test_anything_but_yes_is_no(settings: Settings, answer: str) -> None:
+    result, _ = await call(settings, "roll_dice", answer=answer)
+    assert result.content == "error: the tool call was denied: not allowed at the terminal [TOOL_DENIED]"
+
+
+async def test_the_end_of_what_is_typed_is_no(settings: Settings) -> None:
+    def ask(_question: str) -> str:
+        raise EOFError
+
+    result = await call_tool(settings, "roll_dice", "{}", ask=ask, tell=print)
+    assert "not allowed at the terminal" in result.content
+
+
+async def test_without_a_terminal_nobody_can_be_asked(settings: Settings) -> None:
+    result, told = await call(settings, "roll_dice")
+    assert result.content.endswith("there is nobody to ask. Do without it. [TOOL_DENIED]")
+    assert told == []
+
+
+async def test_a_tool_has_the_ports_it_has_in_the_service(settings: Settings) -> None:
+    assert (await call(settings, "fetch"))[0].content == "HttpxWeb"
+
+
+async def test_a_tool_that_needs_a_conversation_says_so(settings: Settings) -> None:
+    result, _ = await call(settings, "send_message", '{"messages": []}')
+    assert result.is_error
+    assert result.content.startswith("error: send_message needs a conversation: ")
+    assert result.content.endswith("[TOOL_UNAVAILABLE]")
+
+
+async def test_without_a_model_there_is_no_subagent(settings: Settings) -> None:
+    arguments = '{"subagent_name": "Coder", "content": "hi"}'
+    result, _ = await call(settings, "use_subagent", arguments)
+    assert result.content.startswith("error: use_subagent cannot run here: it needs Subagents")
+    async with OfflineModel() as model:
+        local = settings.model_copy(update={"llm_base_url": model.base_url, "llm_model": "demo"})
+        result, _ = await call(local, "use_subagent", arguments)
+    assert result.content
+    assert not result.is_error
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "code"),
+    [
+        ("roll_dices", "{}", "TOOL_NOT_FOUND"),
+        ("roll_dice", '{"sides": "many"}', "TOOL_INVALID_ARGUMENTS"),
+        ("roll_dice", "no json", "TOOL_INVALID_ARGUMENTS"),
+        ("draw", "{}", "TOOL_UNAVAILABLE"),
+    ],
+)
+async def test_what_goes_wrong_is_a_result_as_the_model_would_read_it(
+    settings: Settings, name: str, arguments: str, code: str
+) -> None:
+    result, _ = await call(settings, name, arguments, answer="y")
+    assert result.is_error
+    assert result.content.endswith(f"[{code}]")
+
+
+async def test_what_is_asked_at_the_terminal_commands_no_terminal() -> None:
+    asked: list[str] = []
+    request = ApprovalRequest(
+        run_id="", step=1, call_id="", name="x", arguments={}, asks="rm \x1b[2J", conversation=GROUP, asker=Asker(1)
+    )
+
+    def ask(question: str) -> str:
+        asked.append(question)
+        return "y"
+
+    assert await TerminalApprover(ask).approve(request) == Allow()
+    assert isinstance(await TerminalApprover(lambda _: "no").approve(request), Deny)
+    assert asked[0].startswith("rm \\x1b[2J\n")
+
+
+def test_a_result_is_told_as_text_or_as_data() -> None:
+    result = ToolResult("two\nlines \x1b[31m", images=(Image.of(b"png"),), details={"raw": b"x", "n": 1}, is_error=True)
+    assert result_to_text(result).splitlines() == ["two", "lines \\x1b[31m", "[picture: 26 characters]"]
+    told = json.loads(result_to_json(result))
+    assert (told["content"], told["is_error"], told["details"]["n"]) == (result.content, True, 1)
+    assert told["images"] == [result.images[0].url]
+
+
+BROKE = "error: the tool broke (ValueError). Do not repeat the call; say that it did not work. [TOOL_EXECUTION_FAILED]"
+
+# --- runs -----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def no_journal() -> Iterator[Database]:
+    raise AssertionError("the journal is not asked")
+    yield
+
+
+async def a_file_of_runs(folder: Path, *names: str) -> Settings:
+    file = folder / "runs.jsonl"
+    with file.open("w", encoding="utf-8") as out:
+        for at, name in enumerate(names):
+            observer = RecordingObserver()
+            await run_scene(observer, name=name)
+            for event in observer.events:
+                out.write(json.dumps(line_of(event, at, content=True), ensure_ascii=False) + "\n")
+    return Settings(log_runs=file)
+
+
+async def test_the_runs_of_the_file_are_listed_newest_first(tmp_path: Path) -> None:
+    settings = await a_file_of_runs(tmp_path, "t1", "t2", "t3")
+    runs = latest_runs(settings, no_journal, limit=2)
+    assert [run.run for run in runs] == ["t3", "t2"]
+    head, first, _ = runs_to_text(runs).splitlines()
+    assert head.split() == [
+        *("RUN", "STARTED", "OUTCOME", "STEPS", "TOOLS", "TOKENS", "COST", "SECONDS", "CONVERSATION")
+    ]
+    assert " ".join(first.split()) == (
+        "t3 1970-01-01 00:00:02 answered 2 look_up fail (1 failed) 30 - 0.0 10001:group:4242"
+    )
+
+
+def test_a_file_that_is_not_there_has_no_runs(tmp_path: Path) -> None:
+    settings = Settings(log_runs=tmp_path / "runs.jsonl")
+    assert latest_runs(settings, no_journal, limit=9) == []
+    assert lines_of(settings, no_journal, "t1") == []
+    assert len(runs_to_text([]).splitlines()) == 1
+
+
+async def test_a_run_is_told_from_its_start_to_its_end(tmp_path: Path) -> None:
+    settings = await a_file_of_runs(tmp_path, "t1", "t2")
+    told = [line.split("  ", 1)[1] for line in chain_to_text(lines_of(settings, no_journal, "t2")).splitlines()]
+    assert told == [
+        "run t2 start in 10001:group:4242 for 777",
+        "step 1: the model answered t2-1 (tool_calls, 10 + 5 tokens, calls c0 c1), 0.00 s",
+        'step 1: look_up c0 starts  {"city": "北京"}',
+        'step 1: fail c1 starts  {"why": "private words"}',
+        "step 1: look_up c0 ok, 0.00 s  北京: 晴 sk-very-secret-key",
+        f"step 1: fail c1 {BROKE}, 0.00 s",
+        "step 2: the model answered t2-2 (stop, 10 + 5 tokens), 0.00 s  北京晴。",
+        "run t2 answered, 2 steps, 0.00 s  北京晴。",
+    ]
+
+
+async def test_a_cancelled_call_and_lines_nobody_knows_are_told_too() -> None:
+    observer = RecordingObserver()
+    await run_cancelled(observer)
+    lines: list[dict[str, Any]] = [line for event in observer.events if (line := line_of(event, 0, content=False))]
+    text = chain_to_text([*lines, {"timestamp": "", "layer": "else", "run": "t1", "x": "\x1b"}])
+    assert "hang c0 cancelled, " in text
+    assert "run t1 stopped, 1 steps" in text
+    assert '"layer": "else"' in text
+    assert "\x1b" not in text
+
+
+def test_the_journal_is_asked_where_no_file_is_named(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path}/bot.db", migrate=migrate)
+
+    @contextmanager
+    def journal() -> Iterator[Database]:
+        yield database
+
+    with contextlib.closing(database):
+        for number in (1, 2):
+            opened = opening(f"t{number}", at=NOW + number)
+            entries: list[Entry] = [opened, step(f"t{number}", 1, CALLING), step(f"t{number}", 2), closing(opened)]
+            Batches(database, stamp=str).write([Put(entry, NOW) for entry in entries])
+        (run,) = latest_runs(Settings(), journal, limit=1)
+        assert run == RunSummary(
+            run="t2",
+            started="2023-11-14T22:13:22.000Z",
+            conversation="10001:group:4242",
+            asker=777,
+            outcome="answered",
+            steps=1,
+            tokens=15,
+            seconds=1.0,
+        )
+        assert "你好" not in chain_to_text(lines_of(Settings(), journal, "t1"))
+        assert "你好" in chain_to_text(lines_of(Settings(log_content=True), journal, "t1"))
+        assert lines_of(Settings(), journal, "t9") == []
+
+
+def test_columns_are_as_wide_as_their_widest() -> None:
+    assert columns([("a", "bb", "c"), ("long", "b", "\n")]) == "a     bb  c\nlong  b   \\n"

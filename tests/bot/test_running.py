@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from bot.domain.chat import UserMessage
+from bot.domain.result import ToolResult
+from bot.domain.run import Stop
+from bot.policy.repeats import key_of
+from bot.running import RunState
+
+
+def test_what_people_say_is_taken_in_as_one_message_and_makes_every_call_new() -> None:
+    state, key = RunState(), key_of("look", {})
+    state.tally.repeats.judge(key)
+    state.tally.repeats.keep(key, ToolResult("old"))
+    state.tally.repeats.next_step()
+    state.steer(UserMessage("wait"))
+    state.follow_up(UserMessage("and then?", ("x",)))
+    assert state.listen(state.steering, state.follow_ups)
+    assert state.messages == [UserMessage("wait\nand then?", ("x",))]
+    assert state.tally.repeats.judge(key) is None
+
+
+def test_where_nobody_said_anything_nothing_changes() -> None:
+    state = RunState()
+    assert not state.listen(state.steering, state.follow_ups)
+    assert state == RunState()
+
+
+def test_how_it_ends_holds_all_that_was_done() -> None:
+    state = RunState(messages=[UserMessage("hi")], steps=2)
+    outcome = state.outcome(Stop.FAILED, error="broken")
+    assert (outcome.messages, outcome.steps, outcome.error, outcome.text) == ((UserMessage("hi"),), 2, "broken", "")

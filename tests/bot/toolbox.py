@@ -1,0 +1,127 @@
+"""Tools that behave in every way a tool can, for the tests of what runs them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Protocol
+
+from bot.batches import Batch
+from bot.domain.chat import ToolCall, ToolMessage
+from bot.domain.suspension import Suspend
+from bot.domain.tool import Tool, ToolContext, tool
+from bot.flow import Executed, Tally
+from bot.toolset import Toolset
+from tests.fakes import ManualClock, tool_context
+
+
+class Telescope(Protocol):
+    """A capability no run has, unless a test gives it."""
+
+
+@tool
+async def add(a: int, b: int = 1) -> str:
+    """Adds two numbers."""
+    return str(a + b)
+
+
+@tool
+async def crash() -> str:
+    """Breaks."""
+    raise ZeroDivisionError("secret detail")
+
+
+@tool
+async def leave() -> str:
+    """Asks the interpreter to go."""
+    raise SystemExit(3)
+
+
+@tool
+async def give_up() -> str:
+    """Raises a cancellation of its own."""
+    raise asyncio.CancelledError
+
+
+@tool(timeout=0.01)
+async def dawdle() -> str:
+    """Never comes back."""
+    await asyncio.Event().wait()
+    return "never"
+
+
+@tool(timeout=0.01, side_effects="external")
+async def send_slowly() -> str:
+    """Never comes back, but has effects."""
+    await asyncio.Event().wait()
+    return "never"
+
+
+@tool
+async def time_out_inside() -> str:
+    """Raises a TimeoutError that is not our deadline."""
+    raise TimeoutError
+
+
+@tool(needs=(Telescope,))
+async def look(context: ToolContext) -> str:
+    """Looks at the stars."""
+    return type(context.port(Telescope)).__name__
+
+
+@tool
+def count_words(text: str) -> int:
+    """A plain function: runs in a thread."""
+    return len(text.split())
+
+
+@tool
+async def ask_first(context: ToolContext, what: str) -> str:
+    """Does nothing before it is allowed."""
+    if not context.allowed:
+        raise Suspend(f"Do {what}?", seconds=60)
+    return f"did {what}"
+
+
+@tool
+async def ask_always() -> str:
+    """Asks, whatever was said."""
+    raise Suspend("Again?", seconds=60)
+
+
+ALL = (add, crash, leave, give_up, dawdle, send_slowly, time_out_inside, look, count_words, ask_first, ask_always)
+
+
+def toolset(*tools: Tool) -> Toolset:
+    return Toolset(tools or ALL, clock=ManualClock())
+
+
+def results_of(batch: Batch) -> tuple[ToolMessage, ...]:
+    results = batch.results()
+    assert results is not None, "a call still waits"
+    return results
+
+
+async def once(offered: Tool, raw: str = "{}", *, context: ToolContext | None = None, **settings: Any) -> Executed:
+    """The call of a tool that is the only one there is."""
+    tools = Toolset([offered], clock=settings.pop("clock", None) or ManualClock(), **settings)
+    tally = Tally()
+    executed = await tools.calls.execute(ToolCall("c1", offered.name, raw), context or tool_context(), tally)
+    assert tally.left < Tally().left
+    return executed
+
+
+def echo(**declared: Any) -> Tool:
+    """A tool that says its text again, with these declarations."""
+
+    @tool(**declared)
+    async def say(text: str = "hi") -> str:
+        """Says it again."""
+        return text
+
+    assert isinstance(say, Tool)
+    return say
+
+
+def broken(*_: object) -> Any:
+    """A hook, check or whatever, with a bug."""
+    raise LookupError("secret")
