@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from bot.domain.masking import Quoting
 from bot.domain.run import RunEvent, RunFinished, Stop
 from bot.owner import Owner
 
@@ -35,15 +36,15 @@ class Alarm:
     def notice(self, event: RunEvent) -> None:
         """Tell the owner of a failure, at most once in ten minutes for each class of errors."""
         match event:
-            case RunFinished(outcome=outcome) if outcome.stop is Stop.FAILED:
+            case RunFinished(outcome=outcome) if outcome.stop is Stop.FAILED and not event.parent:
                 kind, _, reason = outcome.error.partition(":")
                 self._owner.tell(f"run failed: {kind}", self._line(event.run_id, kind, reason.strip()))
             case _:
                 pass
 
-    def _line(self, run: str, kind: str, reason: str) -> str:
+    def _line(self, run: str, kind: str, reason: str) -> Quoting:
         # Masked before it is cut: half a secret would not be found.
         said = self._mask(reason)
         short = said if len(said) <= MAX_REASON else said[:MAX_REASON] + "…"
         line = LINE.format(run=run, kind=kind or "unknown", reason=short or NO_REASON)
-        return "\n".join(filter(None, [line, ADVICE.get(kind)]))
+        return Quoting("\n".join(filter(None, [line, ADVICE.get(kind)])))

@@ -10,53 +10,50 @@ from __future__ import annotations
 
 import asyncio
 import importlib.metadata
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
-from functools import partial
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-from aiohttp import ClientSession
 from sqlalchemy import Connection
 
-import tools
 from adapters.fetching.client import HttpxWeb
-from adapters.media.folder import MediaFolder
 from adapters.metrics.metrics import Metrics
-from adapters.metrics.ports import CountedModel, CountedSink
+from adapters.metrics.ports import CountedSink
 from adapters.metrics.vitals import Vitals
 from adapters.onebot.calls import Calls
 from adapters.onebot.forward_ws import ForwardClient
 from adapters.onebot.peers import Peers
 from adapters.onebot.reverse_ws import ReverseServer
 from adapters.onebot.transport import OneBotTransport
-from adapters.openai.client import OpenAIModel, make_session
+from adapters.openai.client import make_session
 from adapters.storage.store import open_store
-from bot.alarm import Alarm
-from bot.catchup import Catchup
+from bot.assembly import build_models, build_sight
 from bot.clock import RandomIds, SystemClock
-from bot.delivery import Delivery
+from bot.discovery import report
 from bot.dispatcher import Dispatcher
-from bot.domain.masking import Mask
-from bot.domain.ports import ChatModel, Clock, EventSink, Ids, Media, Store, Subagents, Transport, Web, Witness
-from bot.engine import Engine
-from bot.history import History
-from bot.models import RetryingModel
-from bot.observers import LogObserver, Observers
+from bot.domain.errors import ConfigError, Problem
+from bot.domain.masking import Mask, for_the_log
+from bot.domain.ports import Clock, EventSink, Ids, Store, Witness
 from bot.outbox import Outbox
 from bot.owner import Owner
-from bot.perception import Perception
-from bot.policy.wake import Rules
-from bot.recorder import Recorder
-from bot.recovery import Recoverer
-from bot.subagents import CODER_PROMPT, NamedSubagents, Subagent
-from bot.toolset import Toolset
-from bot.turn import Persona, Turns
+from bot.reloading import Reload, reload_all
+from bot.rooms import Rooms, build_rooms, persona
+from bot.staffing import Staff
+from bot.summaries import Summaries
+from bot.tooling import build_ports, build_toolset, find_tools, following
+from bot.turn import Turns
 from bot.witnesses import ContentLog, WitnessedStore
 from config.secrets import secrets_of
-from config.settings import Endpoint, Settings, read_persona
+from config.settings import Settings
+from tools.get_game_version.games import Games
 
 T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+LAST_ANSWERS = 1.0  # seconds that sends on the wire have for their answers, once no run goes on
 
 
 class Wrap(Protocol):
@@ -72,86 +69,128 @@ def as_it_is(port: T, /) -> T:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A running service. `port` is where the reverse server listens, 0 in forward mode."""
+    """A running service. `port` is where the reverse server listens, 0 in forward mode.
+
+    `reloads` is all that was read from files and can be read once more, by what the log calls it.
+    """
 
     dispatcher: Dispatcher
     outbox: Outbox
+    summaries: Summaries
     transport: OneBotTransport
     port: int
+    reloads: Mapping[str, Reload] = field(default_factory=dict)
+
+    def reload(self) -> None:
+        """Read the files once more; runs that go on keep what they began with."""
+        reload_all(self.reloads)
 
     async def wait_idle(self) -> None:
-        """Return once nothing is being answered and nothing is left to be sent."""
+        """Return once nothing is being answered, nothing is left to be sent, and nothing is being summarised."""
         await self.dispatcher.lanes.wait_idle()
         await self.outbox.wait_idle()
-
-
-@dataclass(frozen=True, slots=True)
-class Rooms:
-    """The rooms of `bot/`, connected with each other."""
-
-    dispatcher: Dispatcher
-    outbox: Outbox
-    owner: Owner
-    recoverer: Recoverer
-    catchup: Catchup
+        await self.summaries.wait_idle()
 
 
 @asynccontextmanager
-async def open_service(settings: Settings, *, wrap: Wrap = as_it_is) -> AsyncIterator[Service]:
+async def open_service(
+    settings: Settings, *, wrap: Wrap = as_it_is, grace: float = 0.0, mask: Mask | None = None
+) -> AsyncIterator[Service]:
     """Run the service while the block runs; at its end, close everything in reverse order.
 
+    Runs that go on at the end have `grace` seconds before they are cut off; nothing new is begun then.
     `wrap` may put something around each port (the model, the transport, the store): tests count and break there.
+    `mask` keeps secrets from the owner's lines; without one, those of the settings.
     Raises ConfigError, inside a group, for what only shows when it is tried: a port that is taken.
     """
     clock, ids = SystemClock(), RandomIds()
     troubles: asyncio.Queue[str] = asyncio.Queue()
     async with AsyncExitStack() as stack:
-        journal: Store = await stack.enter_async_context(
-            open_store(
-                settings.store_url.get_secret_value(),
-                keep_days=settings.store_keep_days,
-                keep_messages=settings.store_keep_messages,
-                clock=clock,
-                trouble=troubles.put_nowait,
-                migrate=migrate,
-            )
-        )
+        stack.callback(log_troubles, troubles)
+        tell = troubles.put_nowait
+        journal: Store = await stack.enter_async_context(open_journal(settings, clock=clock, trouble=tell))
         session = await stack.enter_async_context(make_session())
-        metrics = Metrics(tools=[tool.name for tool in tools.discover()], clock=clock)
-        model = partial(build_model, session=session, wrap=wrap, metrics=metrics, clock=clock, ids=ids)
-        web = HttpxWeb(clock=clock, user_agent=f"FrostAgent/{version()}", base_urls=settings.tools_mirrors)
+        found = find_tools(settings)
+        report(found.problems)
+        metrics = Metrics(tools=found.names, clock=clock)
+        models = build_models(settings, session=session, wrap=wrap, metrics=metrics, clock=clock, ids=ids, tell=tell)
+        web = HttpxWeb(clock=clock, user_agent=user_agent(settings), base_urls=settings.tools_mirrors)
         stack.push_async_callback(web.aclose)
-        coder = Subagent("Coder", model(settings.coder_endpoint), CODER_PROMPT)
-        ports: dict[type, object] = {
-            Media: MediaFolder(settings.media_dir, mode=settings.media_send),
-            Subagents: NamedSubagents([coder]),
-            Web: web,
-        }
+        games = Games(clock=clock, file=settings.games_file)
+        games.check()
+        staff = Staff(settings, models=models, toolset=build_toolset(settings, found.tools, clock=clock), clock=clock)
+        mask = mask or Mask(secrets_of(settings))
+        followers = stack.enter_context(following(settings, mask=mask, clock=clock))
         calls, peers = Calls(boot=ids.trace()), Peers()
         transport = OneBotTransport(peers=peers, calls=calls)
-        carrier: Transport = transport
         rooms = build_rooms(
             settings,
-            model=model(settings.main_model),
-            transport=wrap(carrier),
+            model=models.main,
+            transport=wrap(transport),
             store=WitnessedStore(wrap(journal), witnesses(settings, metrics)),
-            ports=ports,
-            metrics=metrics,
+            ports=build_ports(settings, subagents=staff.subagents, web=web, games=games, clock=clock),
+            toolset=staff.toolset,
+            observers=[metrics, *followers],
+            sight=build_sight(models, web=web, transport=transport),
+            mask=mask,
             clock=clock,
             ids=ids,
         )
         await stack.enter_async_context(open_web(settings, metrics=metrics, dispatcher=rooms.dispatcher, peers=peers))
-        recovery = await journal.recover()
-        await stack.enter_async_context(rooms.outbox.open())
-        await stack.enter_async_context(rooms.dispatcher.lanes.open())
-        await rooms.recoverer.recover(recovery)
-        await stack.enter_async_context(
-            background(rooms.catchup.run(), rooms.dispatcher.deny_expired(), tell_troubles(troubles, rooms.owner))
-        )
+        await stack.enter_async_context(working(rooms, troubles))
         sink = CountedSink(rooms.dispatcher, metrics=metrics)
         onebot = open_onebot(settings, sink=sink, peers=peers, calls=calls, clock=clock, ids=ids)
         port = await stack.enter_async_context(onebot)
-        yield Service(rooms.dispatcher, rooms.outbox, transport, port)
+        await stack.enter_async_context(finishing(rooms, grace=grace))
+        again = {**reloads(settings, rooms.turns, games), "the file of subagents": staff.reload}
+        yield Service(rooms.dispatcher, rooms.outbox, rooms.summaries, transport, port, again)
+
+
+@asynccontextmanager
+async def working(rooms: Rooms, troubles: asyncio.Queue[str]) -> AsyncIterator[None]:
+    """Everything in `bot/` that has tasks of its own, at work while the block runs; what was left is settled first."""
+    async with rooms.outbox.open(), rooms.summaries.open(), rooms.dispatcher.lanes.open():
+        await rooms.recoverer.start()
+        loops = rooms.recoverer.run(), rooms.catchup.run(), rooms.dispatcher.deny_expired()
+        async with background(*loops, tell_troubles(troubles, rooms.owner)):
+            yield
+
+
+@asynccontextmanager
+async def finishing(rooms: Rooms, *, grace: float) -> AsyncIterator[None]:
+    """At the end of the block, while everything is still open, come to an end: no new run, no new send."""
+    try:
+        yield
+    finally:
+        await rooms.dispatcher.finish(within=grace)
+        await rooms.outbox.finish(within=LAST_ANSWERS)
+
+
+def open_journal(
+    settings: Settings, *, clock: Clock, trouble: Callable[[str], None]
+) -> AbstractAsyncContextManager[Store]:
+    """The journal that the settings name."""
+    return open_store(
+        settings.store_url.get_secret_value(),
+        keep_days=settings.store_keep_days,
+        keep_messages=settings.store_keep_messages,
+        clock=clock,
+        trouble=trouble,
+        migrate=migrate,
+    )
+
+
+def reloads(settings: Settings, turns: Turns, games: Games) -> dict[str, Reload]:
+    """What was read from files and is read once more on SIGHUP."""
+
+    def reread_persona() -> tuple[Problem, ...]:
+        try:
+            turns.become(persona(settings))
+        except ConfigError as error:
+            return error.problems
+        return ()
+
+    return {"the persona": reread_persona, "the table of games": games.reload}
 
 
 def migrate(connection: Connection) -> None:
@@ -161,93 +200,19 @@ def migrate(connection: Connection) -> None:
     up(connection)
 
 
-def build_model(
-    endpoint: Endpoint, *, session: ClientSession, wrap: Wrap, metrics: Metrics, clock: Clock, ids: Ids
-) -> ChatModel:
-    """A model that is asked again when it is busy; each attempt counts."""
-    client: ChatModel = OpenAIModel(
-        session=session,
-        base_url=endpoint.base_url,
-        api_key=endpoint.api_key.get_secret_value(),
-        model=endpoint.model,
-        now=clock.now,
-    )
-    counted = CountedModel(wrap(client), metrics=metrics, clock=clock)
-    return RetryingModel(counted, clock=clock, ids=ids)
-
-
 def witnesses(settings: Settings, metrics: Metrics) -> list[Witness]:
     """Who sees what is written down."""
     return [metrics, ContentLog()] if settings.log_content else [metrics]
 
 
-def build_rooms(
-    settings: Settings,
-    *,
-    model: ChatModel,
-    transport: Transport,
-    store: Store,
-    ports: dict[type, object],
-    metrics: Metrics,
-    clock: Clock,
-    ids: Ids,
-) -> Rooms:
-    """The rooms of `bot/`, each given what it needs."""
-    history = History(store=store)
-    perception = Perception(transport=transport, history=history)
-    toolset = Toolset(tools.discover(), clock=clock)
-    outbox = Outbox(transport=transport, store=store, clock=clock, ids=ids, rate=settings.bot_send_rate)
-    owner = Owner(owners=settings.bot_owners, outbox=outbox, clock=clock)
-    alarm = Alarm(owner, mask=Mask(secrets_of(settings)))
-    observer = Observers([Recorder(store=store, clock=clock), LogObserver(), metrics, alarm])
-    engine = Engine(model=model, toolset=toolset, clock=clock, observer=observer, max_steps=settings.bot_max_steps)
-    turns = Turns(
-        engine=engine,
-        delivery=Delivery(outbox=outbox, history=history, owner=owner, clock=clock),
-        perception=perception,
-        history=history,
-        store=store,
-        clock=clock,
-        ids=ids,
-        persona=Persona(read_persona(settings), settings.bot_name),
-        owners=settings.bot_owners,
-        ports=ports,
-    )
-    dispatcher = Dispatcher(
-        rules=build_rules(settings),
-        turns=turns,
-        perception=perception,
-        history=history,
-        store=store,
-        outbox=outbox,
-        owner=owner,
-        clock=clock,
-    )
-    return Rooms(
-        dispatcher=dispatcher,
-        outbox=outbox,
-        owner=owner,
-        recoverer=Recoverer(
-            store=store, dispatcher=dispatcher, turns=turns, outbox=outbox, toolset=toolset, clock=clock
-        ),
-        catchup=Catchup(transport=transport, dispatcher=dispatcher, outbox=outbox, clock=clock),
-    )
-
-
-def build_rules(settings: Settings) -> Rules:
-    """Whom the bot listens to."""
-    return Rules(
-        names=(settings.bot_name, *settings.bot_aliases),
-        owners=settings.bot_owners,
-        groups=settings.bot_groups,
-        users=settings.bot_users,
-        blocked=settings.bot_block,
-    )
+def user_agent(settings: Settings) -> str:
+    """Who asks, and how to reach whoever runs it."""
+    return f"FrostAgent/{version()}" + (f" (+{settings.tools_contact})" if settings.tools_contact else "")
 
 
 @asynccontextmanager
 async def background(*loops: Coroutine[None, None, None]) -> AsyncIterator[None]:
-    """Endless work that lasts as long as the block."""
+    """Work that lasts as long as the block, unless it ends before."""
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(loop) for loop in loops]
         try:
@@ -258,9 +223,16 @@ async def background(*loops: Coroutine[None, None, None]) -> AsyncIterator[None]
 
 
 async def tell_troubles(troubles: asyncio.Queue[str], owner: Owner) -> None:
-    """Pass what the store says on to the owner."""
+    """Pass what the store and the models say on to the owner; lines are of one kind up to their bracket."""
     while True:
-        owner.tell("store", await troubles.get())
+        text = await troubles.get()
+        owner.tell(text.partition(" (")[0], text)
+
+
+def log_troubles(troubles: asyncio.Queue[str]) -> None:
+    """Tell the log what was said when nobody was there any more to pass it on."""
+    while not troubles.empty():
+        logger.error(for_the_log(troubles.get_nowait()))
 
 
 @asynccontextmanager
@@ -317,7 +289,7 @@ async def open_web(
 
             # A default that is taken is no reason to be silent in QQ; what somebody asked for must be had.
             asked_for = "web_port" in settings.model_fields_set
-            ready = Attendance(peers.accounts)
+            ready = Attendance(peers.accounts, stopping=lambda: dispatcher.stopping)
             async with WebServer(
                 host=settings.web_host, port=port, ready=ready, metrics=metrics.render, required=asked_for
             ):

@@ -15,25 +15,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
-from typer import Option
+from typer import Argument, Option
 
 from bot.domain.errors import ConfigError
 from bot.domain.masking import Mask
-from config.secrets import secrets_of
+from bot.loop import fast_loop, leave, leaves, on_signal
+from config.secrets import all_secrets
 from config.settings import Settings, is_configured, load_settings
 
 if TYPE_CHECKING:
     from adapters.storage.database import Database
 
-ENV_FILES = (Path(".env"), Path("data/tokens.env"))  # the second one is made by `init`, in a container without a first
-ENV_FILE = next(filter(os.path.lexists, ENV_FILES), ENV_FILES[0])
+ENV_FILE = Path(".env")
 BAD_CONFIGURATION = 2
 INTERRUPTED = 130  # as a shell says of Ctrl-C
+GRACE = 10.0  # seconds that runs have to end when the service stops; stop_grace_period in docker-compose.yml is longer
 TOKEN_BYTES = 16
 LINGER = 3.0  # seconds the end waits for threads; one that hangs, as in a look-up of a name, cannot be stopped
 LOUD = ("websockets", "httpx", "httpcore")  # log every connection, and urls with their queries
 
+AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
+
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=False)
+tools, runs = typer.Typer(), typer.Typer()
+app.add_typer(tools, name="tools")
+app.add_typer(runs, name="runs")
 
 
 def main() -> None:
@@ -113,14 +119,21 @@ def setup(
 
 
 @app.command()
-def doctor(as_json: Annotated[bool, Option("--json", help="Print a list of objects.")] = False) -> None:
+def doctor(
+    as_json: Annotated[bool, Option("--json", help="Print a list of objects.")] = False,
+    send_image: Annotated[
+        bool, Option("--send-image", help="Send a small picture on QQ too: to an owner, else to the account itself.")
+    ] = False,
+) -> None:
     """Look at everything the bot needs, and say what is wrong and how to mend it; exit code 1 with a problem."""
     from bot.clock import RandomIds, SystemClock
     from bot.doctor.report import exit_code, to_json, to_text
     from bot.doctor.run import diagnose
 
     async def examine() -> int:
-        checks = await diagnose(environ=os.environ, env_file=ENV_FILE, clock=SystemClock(), ids=RandomIds())
+        checks = await diagnose(
+            environ=os.environ, env_file=ENV_FILE, clock=SystemClock(), ids=RandomIds(), send_image=send_image
+        )
         print(to_json(checks) if as_json else to_text(checks), flush=True)
         code = exit_code(checks)
         impatience = threading.Timer(LINGER, leave, [code])  # a disk or a look-up may hang a thread for ever
@@ -188,6 +201,62 @@ def forget(
     tell("A bot that runs has some of it in memory until it is started again.")
 
 
+@tools.callback(invoke_without_command=True)
+def tools_list(context: typer.Context, *, as_json: AsJson = False) -> None:
+    """Every tool: what it is, who may call it, whether it can be used now, and why not."""
+    if context.invoked_subcommand is None:
+        from bot.discovery import report
+        from bot.inspection import list_tools, to_json, tools_to_text
+
+        rows, problems = list_tools(configure(service=False))
+        report(problems)
+        print(to_json(rows) if as_json else tools_to_text(rows))
+
+
+@tools.command("call")
+def tools_call(
+    name: str,
+    arguments: Annotated[str, Argument(help='As the model would write them: \'{"city": "北京"}\'.')] = "{}",
+    as_json: AsJson = False,
+) -> None:
+    """Run one tool as the engine would, on an owner's authority; exit code 1 where its result is an error."""
+    from bot.inspection import call_tool, result_to_json, result_to_text
+
+    settings, ask = configure(service=False), input if sys.stdin.isatty() else None
+    try:
+        result = asyncio.run(call_tool(settings, name, arguments, ask=ask, tell=tell))
+    except KeyboardInterrupt:
+        leave(INTERRUPTED)  # a question that nobody answers holds its thread
+    print(result_to_json(result) if as_json else result_to_text(result))
+    raise SystemExit(result.is_error)
+
+
+@runs.callback(invoke_without_command=True)
+def runs_list(
+    context: typer.Context, limit: Annotated[int, Option(help="How many.", min=1)] = 20, *, as_json: AsJson = False
+) -> None:
+    """The latest runs, newest first, of the file LOG_RUNS; of the journal where that is not set."""
+    if context.invoked_subcommand is None:
+        from bot.inspection import latest_runs, runs_to_text, to_json
+
+        settings = configure(service=False)
+        found = latest_runs(settings, lambda: journal(settings), limit=limit)
+        print(to_json(found) if as_json else runs_to_text(found))
+
+
+@runs.command("show")
+def runs_show(run: str, *, as_json: AsJson = False) -> None:
+    """One run: each answer of the model, the calls it made, their results. Texts with LOG_CONTENT=1 only."""
+    from bot.inspection import chain_to_text, lines_of, to_json
+
+    settings = configure(service=False)
+    lines = lines_of(settings, lambda: journal(settings), run)
+    if not lines:
+        tell(f"There is no run {run}.")
+        raise SystemExit(1)
+    print(to_json(lines) if as_json else chain_to_text(lines))
+
+
 @app.command()
 def version() -> None:
     """The version."""
@@ -196,17 +265,36 @@ def version() -> None:
     print(installed())
 
 
-async def serve(settings: Settings) -> None:
-    """The service, until it is asked to stop."""
+async def serve(settings: Settings, *, grace: float = GRACE) -> None:
+    """The service, until it is asked to stop; SIGHUP lets it read its files once more."""
+    reload = asyncio.Event()
+    if hasattr(signal, "SIGHUP"):
+        on_signal(signal.SIGHUP, reload.set)
     from bot.app import open_service
+    from bot.collector import relax_collector
 
     logger = logging.getLogger("bot")
-    async with open_service(settings) as service:
+    async with exporting_spans(), open_service(settings, grace=grace, mask=mask_of(settings)) as service:
         where = (
             f"listening on {settings.onebot_host}:{service.port}" if service.port else f"dialling {settings.onebot_url}"
         )
+        relax_collector()
         logger.info("ready: %s, model %s", where, settings.llm_model)
-        await asyncio.get_running_loop().create_future()
+        while await reload.wait():
+            reload.clear()
+            service.reload()
+
+
+def exporting_spans() -> contextlib.AbstractAsyncContextManager[None]:
+    """Send spans where OTEL_ variables are set, and the extra `otel` is installed."""
+    if not any(name.startswith("OTEL_") for name in os.environ):
+        return contextlib.nullcontext()
+    try:
+        from adapters.traces.exporting import exporting
+    except ImportError:
+        logging.getLogger("bot").warning('OTEL_ is set, but no spans are sent: pip install "frostagent[otel]"')
+        return contextlib.nullcontext()
+    return exporting(os.environ)
 
 
 def configure(*, service: bool) -> Settings:
@@ -222,7 +310,7 @@ def configure(*, service: bool) -> Settings:
     set_up_logs(
         level=settings.log_level,
         style=settings.log_format,
-        mask=Mask(secrets_of(settings)),
+        mask=mask_of(settings),
         stream=sys.stderr,
         colors=sys.stderr.isatty() and not os.environ.get("NO_COLOR"),
     )
@@ -231,21 +319,27 @@ def configure(*, service: bool) -> Settings:
     return settings
 
 
+def mask_of(settings: Settings) -> Mask:
+    """What keeps every secret we know of out of what the log and the owner are told."""
+    return Mask(all_secrets(settings, os.environ))
+
+
 @contextlib.contextmanager
-def journal() -> Iterator[Database]:
+def journal(settings: Settings | None = None) -> Iterator[Database]:
     """The journal's database, for a command; what is wrong with it is told in one line and ends the process."""
+    from adapters.storage.batches import Batches
     from adapters.storage.database import Database
     from adapters.storage.failures import words
     from adapters.storage.migrate import migrate
 
-    settings = configure(service=False)
+    settings = settings or configure(service=False)
     try:
         database = Database(settings.store_url.get_secret_value(), migrate=migrate)
         if database.file is not None and not database.file.exists():
             tell(f"There is no journal at {database.place}.")
             raise SystemExit(1)
         with contextlib.closing(database):
-            database.connect().close()
+            Batches(database, stamp=str).settle()
             yield database
     except ConfigError as error:
         end_with(error)
@@ -265,18 +359,24 @@ def end_with(*errors: ConfigError) -> NoReturn:
 
 
 def go(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run to the end, or until SIGINT or SIGTERM, which end it properly.
+    """Run to the end, or until SIGINT or SIGTERM, which end it properly: the work is cancelled, once.
 
-    Where the loop takes no signal handlers, as on Windows, Ctrl-C still does, by way of the runner.
+    While it ends, SIGINT leaves at once, as a kill does, and SIGTERM changes nothing. Where the loop takes no signal
+    handlers, as on Windows, Ctrl-C still ends it properly, by way of the runner.
     """
 
     async def until_stopped() -> None:
-        loop = asyncio.get_running_loop()
         async with asyncio.TaskGroup() as group:
             task = group.create_task(work())
+
+            def stop() -> None:
+                logging.getLogger("bot").info("stopping: Ctrl-C ends it at once")
+                on_signal(signal.SIGINT, lambda: leave(INTERRUPTED))
+                on_signal(signal.SIGTERM, lambda: None)
+                task.cancel()
+
             for name in (signal.SIGINT, signal.SIGTERM):
-                with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-                    loop.add_signal_handler(name, task.cancel)
+                on_signal(name, stop)
 
     impatience = threading.Timer(LINGER, leave)
     impatience.daemon = True
@@ -289,30 +389,6 @@ def go(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         end_with(*(error for error in leaves(group) if isinstance(error, ConfigError)))
     finally:
         impatience.cancel()
-
-
-def leave(code: int = 0) -> None:
-    """End the process at once, when all is done but for a thread that hangs."""
-    sys.stdout.flush()
-    os._exit(code)
-
-
-def leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
-    """The exceptions inside a group, however deep."""
-    for error in group.exceptions:
-        if isinstance(error, BaseExceptionGroup):
-            yield from leaves(error)
-        else:
-            yield error
-
-
-def fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop where it is installed."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop
 
 
 def tell(text: str) -> None:

@@ -14,6 +14,7 @@ from typing import assert_never
 
 from cachetools import LRUCache, TTLCache
 
+from bot.approvals import Approvals
 from bot.domain.errors import NotConnected
 from bot.domain.events import (
     AccountChanged,
@@ -32,7 +33,7 @@ from bot.domain.events import (
     Requested,
     Sender,
 )
-from bot.domain.journal import MessageErased, MessageObserved, MessageOverheard, OpenTurn
+from bot.domain.journal import Entry, MessageErased, MessageObserved, MessageOverheard, OpenTurn
 from bot.domain.ports import Clock, Store
 from bot.domain.suspension import Decision
 from bot.history import History
@@ -48,7 +49,7 @@ logger = logging.getLogger(__name__)
 
 DEDUPLICATION = 600.0  # seconds an event is remembered: longer than any reconnect replays
 MAX_IDENTITIES = 50_000
-MAX_GROUPS = 2000
+MAX_PLACES = 2000
 MAX_MUTE = 30 * 24 * 3600.0  # seconds; QQ's own limit
 UNCERTAIN_MUTE = 600.0  # seconds a mute of the whole group, or without an end, is believed
 YOUNG = 120.0  # seconds a question waits for its answer: later nobody expects one
@@ -58,10 +59,11 @@ NO_IDENTITY = ("", "0")
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """What a lane does: go on with a suspended turn."""
+    """What a lane does: go on with a suspended turn; `question` is the turn's, None where no such turn waits."""
 
     turn_id: str
     decisions: Mapping[str, Decision]
+    question: MessageReceived | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """An account has connected; `heard` are the groups in use, each with the time of the last message before that."""
+    """An account has connected; `heard` is where it is in use, each with the time of the last message before that."""
 
     account: int
     heard: tuple[tuple[Conversation, float], ...]
@@ -94,6 +96,7 @@ class Dispatcher:
         store: Store,
         outbox: Outbox,
         owner: Owner,
+        approvals: Approvals,
         clock: Clock,
     ) -> None:
         self._rules = rules
@@ -103,16 +106,19 @@ class Dispatcher:
         self._store = store
         self._outbox = outbox
         self._owner = owner
+        self.approvals = approvals
         self._clock = clock
         self._arrivals: asyncio.Queue[Arrival] = asyncio.Queue()
-        self._heard: LRUCache[Conversation, float] = LRUCache(MAX_GROUPS)
+        self._heard: LRUCache[Conversation, float] = LRUCache(MAX_PLACES)
         self._put_off: list[MessageReceived] = []
         self._seen: TTLCache[Identity, None] = TTLCache(MAX_IDENTITIES, DEDUPLICATION, timer=clock.monotonic)
         self._news = asyncio.Event()
         self._accounts: set[int] = set()
         self._muted: dict[Conversation, float] = {}
+        self.stopping = False
         self.duplicates = 0  # messages that came again, since the start
         self.lanes: Lanes[Task | Resume] = Lanes(work=self._do)
+        approvals.resume_with(self.resume)
 
     async def handle(self, event: Event) -> None:
         """Take one event of any kind."""
@@ -143,16 +149,38 @@ class Dispatcher:
             case _:
                 assert_never(event)
 
+    async def finish(self, *, within: float) -> None:
+        """Begin no run any more, let those that are going on end, and cut off what is left after so many seconds.
+
+        Questions that wait, and those that still come, stay in the journal as ones that nobody came to: the next start
+        answers them while they are young. A run that is cut off leaves its turn open: the next start settles it.
+        """
+        self.stopping = True
+        if going := self.lanes.active:
+            logger.info("stopping: runs that go on: %d, with %g s to end", going, within)
+        if late := await self.lanes.finish(within=within):
+            logger.warning("runs that are cut off: %d; the next start settles them", late)
+
     async def next_connected(self) -> Arrival:
         """Wait for the next account to connect."""
         return await self._arrivals.get()
 
     def preload(self, seen: Iterable[tuple[Identity, float]], heard: Iterable[tuple[Conversation, float]]) -> None:
-        """Know again what an earlier process knew: messages taken (with their times), groups in use."""
+        """Know again what an earlier process knew: messages taken (with their times), conversations in use.
+
+        Accounts that are there already are caught up with anew: until now nobody knew where they are in use.
+        """
+        known = tuple(heard)
         for identity, _ in seen:
             self._seen[identity] = None
-        for where, time in heard:
-            self._heard[where] = time
+        for where, time in known:
+            self._heard[where] = max(time, self._heard.get(where, 0.0))
+        for account in self._accounts:
+            self._arrivals.put_nowait(Arrival(account, known))
+
+    def knows(self, message: MessageReceived) -> bool:
+        """Whether it was taken lately: it need not be asked again."""
+        return message.message_id not in NO_IDENTITY and message.identity in self._seen
 
     def ask_again(self, message: MessageReceived) -> None:
         """Answer a question that an earlier process took and did not come to; once its account is there.
@@ -162,6 +190,8 @@ class Dispatcher:
         self._seen[message.identity] = None
         self._history.know(message)
         self._put_off.append(message)
+        if message.self_id in self._accounts:
+            self._ask_what_was_put_off(message.self_id)
 
     def retry(self, turn: OpenTurn) -> None:
         """Begin a turn once more that an earlier process left open before anything came of it."""
@@ -172,6 +202,8 @@ class Dispatcher:
             self._turns.give_up(turn)
 
     def _ask_what_was_put_off(self, account: int) -> None:
+        if self.stopping:
+            return
         put_off, self._put_off = self._put_off, []
         for message in put_off:
             if message.self_id != account:
@@ -184,16 +216,24 @@ class Dispatcher:
                 self._overhear_after_all(message)
 
     def resume(self, where: Conversation, turn_id: str, decisions: Mapping[str, Decision]) -> bool:
-        """Let a suspended turn go on in its lane; False when the lane is full."""
-        return self.lanes.put(where, Resume(turn_id, decisions))
+        """Let a suspended turn go on in its lane; False when the lane is full, or nothing is begun any more."""
+        return self.lanes.put(where, Resume(turn_id, decisions, self._turns.question(turn_id)))
 
     async def deny_expired(self) -> None:
         """Let suspended turns go on when nobody decided in time, until cancelled."""
+        denied: set[tuple[str, float]] = set()  # a turn may wait again, then with another time
         while True:
             await self._clock.sleep(EXPIRY_LOOK)
-            for turn_id, run in self._turns.waiting().items():
-                if run.expires <= self._clock.now():
-                    self.resume(run.conversation, turn_id, {})
+            expired = {
+                (turn_id, run.expires): run.conversation
+                for turn_id, run in self._turns.waiting().items()
+                if run.expires <= self._clock.now()
+            }
+            denied &= expired.keys()
+            for (turn_id, expires), where in expired.items():
+                if (turn_id, expires) not in denied and self.resume(where, turn_id, {}):
+                    denied.add((turn_id, expires))
+                    self.approvals.expire(turn_id)
 
     def take_missed(self, message: MessageReceived) -> None:
         """A message found in the history: a young question is answered, the rest is heard. Known ones are nothing."""
@@ -218,10 +258,13 @@ class Dispatcher:
             self._news.set()
             self._news.clear()
         message = lighten(message)
+        if not self.stopping and self.approvals.take(message):
+            self._forget_answer(message, MessageObserved(message, overheard=True))
+            return
         verdict = self._judge(message)
         if isinstance(verdict, Wake | NeedsQuoted) and (not answer or self._is_muted(message.conversation)):
             verdict = Observe()
-        if message.conversation.is_group and not isinstance(verdict, Ignore):
+        if not isinstance(verdict, Ignore):
             self._heard[message.conversation] = max(message.time, self._heard.get(message.conversation, 0.0))
         self._follow(message, verdict)
 
@@ -246,7 +289,9 @@ class Dispatcher:
             case Wake() | NeedsQuoted():
                 self._store.put(MessageObserved(message, overheard=False))
                 self._history.know(message)
-                if not self.lanes.put(where, Task(message, verdict)):
+                if self.stopping:
+                    logger.info("message %s in %s came while stopping: for the next start", message.message_id, where)
+                elif not self.lanes.put(where, Task(message, verdict)):
                     logger.warning("message %s in %s is not answered: too many are waiting", message.message_id, where)
                     self._overhear_after_all(message)
             case _:
@@ -255,6 +300,9 @@ class Dispatcher:
     async def _do(self, task: Task | Resume) -> None:
         if isinstance(task, Resume):
             await self._turns.resume(task.turn_id, task.decisions)
+            return
+        if await self.approvals.take_later(task.message):
+            self._forget_answer(task.message)
             return
         match task.verdict:
             case NeedsQuoted(message_id=message_id):
@@ -267,11 +315,18 @@ class Dispatcher:
                 if not quotes_the_bot:
                     self._overhear_after_all(task.message)
                     return
+                if self.stopping:
+                    return
             case Wake():
                 pass
             case _:
                 assert_never(task.verdict)
         await self._turns.take(task.message, retry=task.retry)
+
+    def _forget_answer(self, message: MessageReceived, *observed: Entry) -> None:
+        """An answer to a request is known as taken, but is nothing that any prompt repeats."""
+        if message.message_id not in NO_IDENTITY:
+            self._store.put(*observed, MessageErased(message.conversation, message.message_id))
 
     def _overhear_after_all(self, message: MessageReceived) -> None:
         self._store.put(MessageOverheard(message))
@@ -285,10 +340,11 @@ class Dispatcher:
         self._put_off = [one for one in self._put_off if (one.conversation, one.message_id) != (where, message_id)]
 
         def is_about(task: Task | Resume) -> bool:
-            if isinstance(task, Resume) or task.message.message_id != message_id:
+            question = task.question if isinstance(task, Resume) else task.message
+            if question is None or question.message_id != message_id:
                 return False
-            self._turns.disown(task.message)
-            if task.retry is not None:
+            self._turns.disown(question)
+            if isinstance(task, Task) and task.retry is not None:
                 self._turns.give_up(task.retry)
             return True
 

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -45,6 +45,7 @@ class Lanes(Generic[Item]):
         self._max_waiting = max_waiting
         self._lanes: dict[Conversation, _Lane[Item]] = {}
         self._group: asyncio.TaskGroup | None = None
+        self._finishing = False
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -61,8 +62,8 @@ class Lanes(Generic[Item]):
                     lane.stop()
 
     def put(self, key: Conversation, item: Item) -> bool:
-        """Queue an item; False when the lane is full or the lanes are not open."""
-        if self._group is None:
+        """Queue an item; False when the lane is full, or the lanes are not open or finishing."""
+        if self._group is None or self._finishing:
             return False
         lane = self._lanes.get(key)
         if lane is None:
@@ -73,6 +74,23 @@ class Lanes(Generic[Item]):
             return False
         lane.waiting.append(item)
         return True
+
+    async def finish(self, *, within: float) -> int:
+        """Begin nothing more, and cancel what is still in progress after so many seconds. How much was cancelled.
+
+        What waits is left undone: whoever put it there must know of it from elsewhere.
+        """
+        self._finishing = True
+        for lane in self._lanes.values():
+            lane.waiting.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                await self._idle.wait()
+        late = [lane.task for lane in self._lanes.values() if lane.task is not None]
+        for task in late:
+            task.cancel()
+        await self._idle.wait()
+        return len(late)
 
     def drop(self, key: Conversation, unwanted: Callable[[Item], bool]) -> int:
         """Take items back: waiting ones are forgotten, one in progress is cancelled. How many there were."""

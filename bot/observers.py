@@ -16,6 +16,7 @@ from bot.domain.run import (
     StepFinished,
     Stop,
     ToolFinished,
+    ToolProgressed,
     ToolStarted,
 )
 
@@ -23,10 +24,15 @@ logger = logging.getLogger(__name__)
 
 
 class LogObserver:
-    """One line when a run starts, waits, goes on and ends, more at DEBUG; never what people or the model said."""
+    """One line when a run starts, waits, goes on and ends, more at DEBUG; never what people or the model said.
+
+    Of an error the class: the words behind it, at DEBUG, are a vendor's, who may repeat what people said.
+    """
 
     def notice(self, event: RunEvent) -> None:
         match event:
+            case RunStarted(parent=parent) if parent:
+                logger.info("run %s started inside of run %s", event.run_id, parent)
             case RunStarted():
                 logger.info("run %s started in %s for %d", event.run_id, event.conversation, event.asker.user_id)
             case RunContinued():
@@ -39,6 +45,8 @@ class LogObserver:
                 )
             case ToolStarted():
                 logger.debug("run %s step %d: %s started", event.run_id, event.step, event.call.name)
+            case ToolProgressed():
+                logger.debug("run %s step %d: %s goes on", event.run_id, event.step, event.call.name)
             case ToolFinished():
                 level = logging.WARNING if event.result.is_error else logging.DEBUG
                 text = "run %s step %d: %s ended as %s in %.2f s"
@@ -49,9 +57,11 @@ class LogObserver:
                 logger.info(text, event.run_id, event.seconds, suspended.steps, names)
             case RunFinished(outcome=outcome):
                 level = logging.ERROR if outcome.stop is Stop.FAILED else logging.INFO
-                text = "run %s %s in %.2f s: %d steps, %d + %d tokens%s"
+                text = "run %s %s in %.2f s: %d steps, %d + %d tokens%s%s"
                 usage = outcome.usage
-                why = f" ({outcome.error})" if outcome.error else ""
+                cost = "" if usage.cost is None else f", ${usage.cost:.6f}"
+                kind, _, words = outcome.error.partition(":")
+                why = f" ({kind})" if kind else ""
                 logger.log(
                     level,
                     text,
@@ -61,8 +71,11 @@ class LogObserver:
                     outcome.steps,
                     usage.prompt,
                     usage.completion,
+                    cost,
                     why,
                 )
+                if words:
+                    logger.debug("run %s %s: %s", event.run_id, kind, words.strip())
             case _:
                 assert_never(event)
 

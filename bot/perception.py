@@ -1,32 +1,51 @@
-"""Resolves what a message refers to: the message it quotes, the messages inside what it forwards.
+"""Resolves what a message refers to: the message it quotes, the messages inside what it forwards, their pictures.
 
-Looks in the memory first, then asks the OneBot server, for a short time only; what cannot be found is left out.
+Looks in the memory first, then asks the OneBot server, for a short time only; what cannot be found is left out. Where
+no model sees, no picture is looked at.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator
+from itertools import islice
 
-from bot.domain.errors import ActionUnanswered, TransportError
+from bot.domain.errors import ActionUnanswered, MediaError, TransportError
 from bot.domain.events import MessageReceived
-from bot.domain.ports import Transport
-from bot.domain.segments import Forward, Quote
+from bot.domain.ports import Sight, Transport
+from bot.domain.segments import Forward, Image, Quote
 from bot.history import History
-from bot.prompt.compose import Question
+from bot.prompt.compose import MAX_FORWARDED, Picture, Place, Question
 
 logger = logging.getLogger(__name__)
 
 PATIENCE = 5.0  # seconds for all look-ups of one message together
+LOOKING = 6.0  # seconds for all its pictures together
+MAX_PICTURES = 4  # each costs about a thousand tokens
+
+IN_TEXT = (Place.FORWARDED, Place.QUOTED, Place.QUESTION)
+"""The places as they follow each other in what the model reads."""
 
 
 class Perception:
     """Turns a message into a question with its context."""
 
-    def __init__(self, *, transport: Transport, history: History, patience: float = PATIENCE) -> None:
+    def __init__(
+        self,
+        *,
+        transport: Transport,
+        history: History,
+        sight: Sight | None = None,
+        patience: float = PATIENCE,
+        looking: float = LOOKING,
+    ) -> None:
+        """`sight` gets the pictures, None where no model sees them; the times are in seconds."""
         self._transport = transport
         self._history = history
+        self._sight = sight
         self._patience = patience
+        self._looking = looking
 
     async def quotes_the_bot(self, message: MessageReceived, message_id: str) -> bool:
         """Whether the quoted message is the bot's own; False when nobody knows.
@@ -75,3 +94,52 @@ class Perception:
     async def _quoted(self, message: MessageReceived, message_id: str) -> MessageReceived | None:
         known = await self._history.find(message.conversation, message_id)
         return known or await self._transport.get_message(message.self_id, message_id)
+
+    # --- pictures -------------------------------------------------------------------------------------
+
+    async def look(self, question: Question) -> tuple[Picture, ...]:
+        """The pictures of a question that can be had in time, in the order of its text, for this run alone.
+
+        Its own come before those it quotes, and these before those it forwards, where they are too many.
+        """
+        sight, message = self._sight, question.message
+        if sight is None:
+            return ()
+        found: dict[int, Picture] = {}
+
+        async def see(number: int, place: Place, image: Image) -> None:
+            try:
+                found[number] = Picture(place, await sight.see(message.self_id, image))
+            except MediaError as error:
+                logger.info("a picture of message %s is not shown: %s", message.message_id, error)
+
+        try:
+            async with asyncio.timeout(self._looking):
+                wanted = islice(_pictures_of(question, await self._as_kept(question.quoted)), MAX_PICTURES)
+                async with asyncio.TaskGroup() as group:
+                    for number, (place, image) in enumerate(wanted):
+                        group.create_task(see(number, place, image))
+        except TimeoutError:
+            logger.info("not all pictures of message %s came in %g s", message.message_id, self._looking)
+        seen = (found[number] for number in sorted(found))
+        return tuple(sorted(seen, key=lambda picture: IN_TEXT.index(picture.place)))
+
+    async def _as_kept(self, quoted: MessageReceived | None) -> MessageReceived | None:
+        """What the bot itself said, as the server keeps it: what we remember of it names our own files."""
+        if quoted is None or not quoted.is_own or not any(isinstance(segment, Image) for segment in quoted.segments):
+            return quoted
+        try:
+            async with asyncio.timeout(self._looking / 2):
+                return await self._transport.get_message(quoted.self_id, quoted.message_id)
+        except (TransportError, TimeoutError) as error:
+            logger.info("cannot look up the pictures of message %s: %s", quoted.message_id, error)
+            return None
+
+
+def _pictures_of(question: Question, quoted: MessageReceived | None) -> Iterator[tuple[Place, Image]]:
+    """The pictures, those that matter most first."""
+    quotes = (quoted,) if quoted else ()
+    places = (Place.QUESTION, (question.message,)), (Place.QUOTED, quotes), (Place.FORWARDED, question.forwarded)
+    for place, messages in places:
+        for message in messages[:MAX_FORWARDED]:
+            yield from ((place, segment) for segment in message.segments if isinstance(segment, Image))

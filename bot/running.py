@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from bot.domain.chat import Message, Usage, UserMessage
 from bot.domain.events import Conversation
 from bot.domain.ports import Observer
-from bot.domain.run import Asker, Outcome, RunEvent, Stop, StepFinished
+from bot.domain.run import Asker, Outcome, RunEvent, StepFinished, Stop
 from bot.flow import Tally
 from bot.steps import drain
 

@@ -1,7 +1,8 @@
 """One wake from question to last confirmed send: perception -> prompt -> engine -> delivery -> history.
 
 Owns what was already said in the turn, so that nothing is said twice; the asker hears at least one line about every
-question, and never an error's own words.
+question, and never an error's own words. What QQ did not confirm of the final words is noted behind them in the round,
+so that the next prompt says it, before a restart and after one.
 """
 
 from __future__ import annotations
@@ -9,31 +10,42 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import assert_never
 
-from bot.delivery import Delivery
+from cachetools import LRUCache
+
+from bot.approvals import Approvals
+from bot.delivery import Delivery, Said
 from bot.domain import codec
-from bot.domain.actions import Receipt, SendSegment
+from bot.domain.actions import Confirmed, Receipt, Refused, SendSegment, Unknown, Waiting
 from bot.domain.chat import AssistantMessage, Message, UserMessage
 from bot.domain.errors import InvalidArguments, ToolDenied
 from bot.domain.events import Conversation, Identity, MessageReceived, NotAConversation
-from bot.domain.journal import OpenTurn, RunResumed, RunSuspended, Suspended, TurnClosed, TurnOpened
+from bot.domain.journal import Entry, OpenTurn, RunResumed, RunSuspended, Suspended, TurnClosed, TurnOpened
 from bot.domain.ports import Clock, Ids, Speaker, Store
 from bot.domain.run import Asker, Outcome, Stop, SuspendedRun
-from bot.domain.suspension import Decision
+from bot.domain.suspension import Decision, Deny
 from bot.domain.trace import current_run
+from bot.domain.traits import Audience
 from bot.engine import Engine, Run, RunState
 from bot.history import History
 from bot.perception import Perception
+from bot.policy.authority import asker_of
 from bot.policy.permission import may_write_to
+from bot.policy.refusals import is_too_long
 from bot.policy.repetition import already_said
-from bot.prompt.compose import Question, system_prompt, transcript, user_message
+from bot.prompt.compose import Question, showing, system_prompt, transcript, user_message
+from bot.transcripts import close_suspended
 
 logger = logging.getLogger(__name__)
 
 ALL_SAID = "(已用 send_message 回答)"
 NO_ANSWER = "(没有回答)"
 SORRY = "抱歉，这次没能回答上来，请稍后再试。（编号 {trace}）"
+TOO_LONG = "抱歉，回答太长，QQ 没让我发出来。请让我说得短一些，再问一次。"
+NOT_PROMISED = "what was allowed cannot be written down at the moment, so it was not done; it may be asked for later"
+MAX_DISOWNED = 1000
 
 
 @dataclass(slots=True)
@@ -65,7 +77,8 @@ class TurnSpeaker:
             return self.conversation  # keeps the group a temporary session came through
         if not may_write_to(self.asker, active=self.conversation, target=target):
             raise ToolDenied(
-                f"only the bot's owner may have messages sent to {session}; leave session out to speak here"
+                f"only the bot's owner may have messages sent to {session}, and only in his own words alone; "
+                "leave session out to speak here"
             )
         return target
 
@@ -103,6 +116,7 @@ class Turns:
         ids: Ids,
         persona: Persona,
         owners: frozenset[int],
+        approvals: Approvals,
         ports: Mapping[type, object],
     ) -> None:
         self._engine = engine
@@ -114,13 +128,18 @@ class Turns:
         self._ids = ids
         self._persona = persona
         self._owners = owners
+        self._approvals = approvals
         self._ports = ports
-        self._disowned: set[Identity] = set()
+        self._disowned: LRUCache[Identity, None] = LRUCache(MAX_DISOWNED)
         self._waiting: dict[str, WaitingTurn] = {}
+
+    def become(self, persona: Persona) -> None:
+        """Speak as this one from the next turn on."""
+        self._persona = persona
 
     def disown(self, message: MessageReceived) -> None:
         """The question is not to be answered any more: its turn, when it is cancelled, leaves nothing behind."""
-        self._disowned.add(message.identity)
+        self._disowned[message.identity] = None
 
     def abandon(self, where: Conversation, message_id: str) -> None:
         """Give up the suspended turns of a question that was recalled."""
@@ -128,6 +147,7 @@ class Turns:
             if (waiting.question.conversation, waiting.question.message_id) == (where, message_id):
                 del self._waiting[turn_id]
                 self._store.put(RunResumed(turn_id), self._closed(turn_id, RunState().outcome(Stop.STOPPED), ()))
+                self._approvals.close(turn_id)
 
     def give_up(self, turn: OpenTurn) -> None:
         """Close a turn of an earlier process that is not tried again after all; it leaves nothing behind."""
@@ -142,44 +162,88 @@ class Turns:
         where = message.conversation
         question = Question(message) if retry else await self._perception.perceive(message)
         await self._history.load(where)
-        user = retry.user if retry else user_message(question, self._history.take_overheard(where))
-        run, speaker = self._prepare(message, user)
+        overheard = () if retry else self._history.take_overheard(where)
+        user = retry.user if retry else user_message(question, overheard)
+        asker = asker_of(
+            message, owners=self._owners, quoted=question.quoted, forwarded=question.forwarded, overheard=overheard
+        )
+        if retry and user != user_message(question):  # whose words are in it besides is not known any more
+            asker = replace(asker, authority=Audience.EVERYONE)
+        run, speaker = self._prepare(message, user, asker)
         repeated = retry.turn_id if retry else ""
         opened = TurnOpened(turn_id=run.id, question=message, user=user, at=self._clock.now(), retry_of=repeated)
         replaced = [self._closed(repeated, RunState().outcome(Stop.INTERRUPTED), ())] if retry else []
-        await self._store.commit(*replaced, opened)
         state = RunState()
-        await self._finish(message, user, run, state, speaker, self._engine.run(run, state))
+        await self._finish(message, user, run, state, speaker, self._begin(run, question, state, *replaced, opened))
+
+    async def _begin(self, run: Run, question: Question, state: RunState, *entries: Entry) -> Outcome | SuspendedRun:
+        await self._store.commit(*entries)
+        return await self._engine.run(await self._seeing(run, question), state)
+
+    async def _seeing(self, run: Run, question: Question) -> Run:
+        """The run with the pictures of its question, which nothing else gets: neither the journal nor the history."""
+        return replace(run, transcript=showing(run.transcript, await self._perception.look(question)))
 
     async def resume(self, turn_id: str, decisions: Mapping[str, Decision]) -> None:
-        """Go on with a suspended turn; what is neither allowed nor denied waits on, or is denied when it has expired.
-
-        It is written down first that the run is not waiting any more, so that it never goes on twice.
-        """
+        """Go on with a suspended turn; what is not decided waits on, or is denied when it has expired."""
+        if turn_id in self._waiting:
+            await self._history.load(self._waiting[turn_id].question.conversation)
         waiting = self._waiting.pop(turn_id, None)
         if waiting is None:
             logger.warning("run %s does not wait (any more)", turn_id)
             return
         asked = {pending.call.id for pending in waiting.run.pending}
         decisions = {call_id: decision for call_id, decision in decisions.items() if call_id in asked}
-        await self._store.commit(RunResumed(turn_id))
         message, user = waiting.question, waiting.user
-        await self._history.load(message.conversation)
-        run, speaker = self._prepare(message, user, run_id=turn_id)
+        before = waiting.run.asker
+        asker = asker_of(message, owners=self._owners)
+        asker = replace(asker, authority=before.authority, overheard=before.overheard)
+        run, speaker = self._prepare(message, user, asker, run_id=turn_id)
         speaker.said += waiting.said
-        state = RunState()
-        going_on = self._engine.resume(run, waiting.run, decisions, state)
+        # Should it turn out that it cannot go on, this is what is left of it.
+        state = RunState(list(close_suspended(waiting.run)), waiting.run.usage, waiting.run.steps)
+        going_on = self._go_on(run, Question(message), waiting.run, decisions, state)
         await self._finish(message, user, run, state, speaker, going_on)
 
+    async def _go_on(
+        self,
+        run: Run,
+        question: Question,
+        suspended: SuspendedRun,
+        decisions: Mapping[str, Decision],
+        state: RunState,
+    ) -> Outcome | SuspendedRun:
+        """First it is written down that the run is not waiting any more, so that nothing is ever allowed twice.
+
+        Where that cannot be promised nothing is allowed.
+        """
+        if not await self._store.commit(RunResumed(run.id)):
+            decisions = {id_: it if isinstance(it, Deny) else Deny(NOT_PROMISED) for id_, it in decisions.items()}
+        return await self._engine.resume(await self._seeing(run, question), suspended, decisions, state)
+
     def restore(self, suspended: Suspended) -> Conversation | None:
-        """Wait again for what an earlier process waited for; where it is asked, None for what cannot be read."""
+        """Wait again for what an earlier process waited for; where it is asked, None for what cannot be read.
+
+        That will never go on: its turn is closed.
+        """
         try:
             run: SuspendedRun = codec.read(SuspendedRun, suspended.state)
         except codec.Unreadable:
             logger.exception("suspended run %s cannot be read", suspended.turn_id)
+            interrupted = RunState().outcome(Stop.INTERRUPTED, error="interrupted: what was suspended cannot be read")
+            round_ = (suspended.user, AssistantMessage(NO_ANSWER))
+            self._store.put(RunResumed(suspended.turn_id), self._closed(suspended.turn_id, interrupted, round_))
             return None
-        self._waiting[suspended.turn_id] = WaitingTurn(suspended.question, suspended.user, run)
+        numbered = self._approvals.restore(run, suspended.question)
+        if numbered != run:
+            self._put_down(suspended.turn_id, numbered)
+        self._waiting[suspended.turn_id] = WaitingTurn(suspended.question, suspended.user, numbered, suspended.said)
         return run.conversation
+
+    def question(self, turn_id: str) -> MessageReceived | None:
+        """What a suspended turn was asked; None where it does not wait (any more)."""
+        waiting = self._waiting.get(turn_id)
+        return waiting.question if waiting else None
 
     def waiting(self) -> dict[str, SuspendedRun]:
         """The runs that wait for somebody's word, by turn id."""
@@ -195,44 +259,52 @@ class Turns:
         running: Awaitable[Outcome | SuspendedRun],
     ) -> None:
         outcome: Outcome | None = None
-        closing, ending = "", False
+        closing, note, ending = "", "", False
         try:
             ended = await self._guard(run, state, running)
             if isinstance(ended, SuspendedRun):
                 self._suspend(message, user, ended, tuple(speaker.said))
                 return
             outcome = ended
-            closing = await self._close(message, run, outcome, speaker)
+            closing, note = await self._close(message, run, outcome, speaker)
         except asyncio.CancelledError:
             ending = message.identity not in self._disowned
             raise
         finally:
             disowned = message.identity in self._disowned
-            self._disowned.discard(message.identity)
+            self._disowned.pop(message.identity, None)
             if outcome is not None and not ending:
-                self._keep(message.conversation, run, user, state, outcome, closing=closing)
+                self._keep(message.conversation, run, user, state, outcome, closing=closing, note=note)
+                self._approvals.close(run.id)
             elif disowned:
                 self._drop(run, state)
+                self._approvals.close(run.id)
             # Else it waits, or the process is ending, perhaps with the answer ready and not said: the turn stays open,
             # and the next start decides about it.
 
     def _suspend(self, message: MessageReceived, user: UserMessage, run: SuspendedRun, said: tuple[str, ...]) -> None:
+        run = self._approvals.number(run)
         self._waiting[run.run_id] = WaitingTurn(message, user, run, said)
-        written = codec.write(SuspendedRun, run)
-        self._store.put(RunSuspended(turn_id=run.run_id, state=written, expires=run.expires))
+        self._put_down(run.run_id, run)
+        self._approvals.ask(run, message)
 
-    def _prepare(self, message: MessageReceived, user: UserMessage, *, run_id: str = "") -> tuple[Run, TurnSpeaker]:
-        where, sender = message.conversation, message.sender
+    def _put_down(self, turn_id: str, run: SuspendedRun) -> None:
+        written = codec.write(SuspendedRun, run)
+        self._store.put(RunSuspended(turn_id=turn_id, state=written, expires=run.expires))
+
+    def _prepare(
+        self, message: MessageReceived, user: UserMessage, asker: Asker, *, run_id: str = ""
+    ) -> tuple[Run, TurnSpeaker]:
+        where = message.conversation
         run_id = run_id or self._ids.trace()
         current_run.set(run_id)  # for the rest of this lane's task
         system = system_prompt(self._persona.prompt, name=self._persona.name, conversation=where)
-        asker = Asker(sender.user_id, sender.name, sender.role, is_owner=sender.user_id in self._owners)
         speaker = TurnSpeaker(self._delivery, run_id, asker, where)
         run = Run(
             id=run_id,
             conversation=where,
             asker=asker,
-            transcript=transcript(system, self._history.messages(where), user),
+            transcript=transcript(system, self._history.messages(where), user, summary=self._history.summary(where)),
             ports={**self._ports, Speaker: speaker},
             heard=lambda: bool(speaker.said),
         )
@@ -247,19 +319,27 @@ class Turns:
             logger.exception("run %s broke", run.id)
             return state.outcome(Stop.FAILED, error=f"bug: {type(bug).__name__}")
 
-    async def _close(self, message: MessageReceived, run: Run, outcome: Outcome, speaker: TurnSpeaker) -> str:
-        """Say the final words, unless they were said; returns words that the transcript does not have yet."""
+    async def _close(
+        self, message: MessageReceived, run: Run, outcome: Outcome, speaker: TurnSpeaker
+    ) -> tuple[str, str]:
+        """Say the final words, unless they were said; words that the transcript does not have yet, a note on them."""
         match outcome.stop:
             case Stop.ANSWERED:
-                if not already_said(outcome.text, speaker.said):
-                    await self._delivery.answer(message, outcome.text, turn_id=run.id)
-                return ""
+                if already_said(outcome.text, speaker.said):
+                    return "", ""
+                return "", await self._answer(message, run, outcome.text)
             case Stop.SILENT | Stop.STOPPED:
-                return ""
+                return "", ""
             case Stop.FAILED | Stop.DENIED | Stop.OUT_OF_BUDGET | Stop.INTERRUPTED:
                 sorry = SORRY.format(trace=run.id)
-                await self._delivery.answer(message, sorry, turn_id=run.id)
-                return sorry
+                return sorry, await self._answer(message, run, sorry)
+
+    async def _answer(self, message: MessageReceived, run: Run, words: str) -> str:
+        """Say these as the answer, or why they cannot be said; what the model should know of their delivery."""
+        said = await self._delivery.answer(message, words, turn_id=run.id)
+        if any(isinstance(one.receipt, Refused) and is_too_long(one.receipt.reason) for one in said):
+            await self._delivery.answer(message, TOO_LONG, turn_id=run.id)
+        return note_on(said)
 
     def _keep(
         self,
@@ -270,11 +350,14 @@ class Turns:
         outcome: Outcome,
         *,
         closing: str,
+        note: str,
     ) -> None:
         """Keep the round. One that ended without a word is closed, so that the next question follows an answer."""
         answer = list(state.messages)
         if not answer or not isinstance(answer[-1], AssistantMessage):
             answer.append(AssistantMessage(closing or (ALL_SAID if outcome.stop is Stop.SILENT else NO_ANSWER)))
+        if note and isinstance(last := answer[-1], AssistantMessage):
+            answer[-1] = replace(last, text=f"{last.text}\n{note}")
         round_ = self._history.add_round(where, run.id, user, answer)
         self._store.put(self._closed(run.id, outcome, round_))
 
@@ -291,3 +374,21 @@ class Turns:
             at=self._clock.now(),
             error=outcome.error,
         )
+
+
+def note_on(said: tuple[Said, ...]) -> str:
+    """What the model should know of the delivery of its words; empty where all of them arrived."""
+    for arrived, one in enumerate(said):
+        part = f"前 {arrived} 条已送达，之后的" if arrived else ""
+        match one.receipt:
+            case Confirmed():
+                continue
+            case Refused(reason=reason):
+                return f"({part}没有送达: {reason})"
+            case Unknown():
+                return f"({part}没有得到 QQ 的确认，可能已送达，不要重复)"
+            case Waiting():
+                return f"({part}当时连不上 QQ，排队等待发送，可能没有送达)"
+            case _:
+                assert_never(one.receipt)
+    return ""

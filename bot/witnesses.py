@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Coroutine, Sequence
+from collections.abc import Collection, Coroutine, Sequence
 from typing import Any
 
 from bot.domain.chat import AssistantMessage
@@ -32,7 +32,7 @@ class WitnessedStore:
         self._show(entries)
         return self._store.commit(*entries)
 
-    def remember(self, conversation: Conversation) -> Coroutine[Any, Any, Remembered]:
+    def remember(self, conversation: Conversation) -> Coroutine[Any, Any, Remembered | None]:
         """What the conversation's next prompt is made of."""
         return self._store.remember(conversation)
 
@@ -40,7 +40,13 @@ class WitnessedStore:
         """The latest stored message of this id there."""
         return self._store.find(conversation, message_id)
 
-    def recover(self) -> Coroutine[Any, Any, Recovery]:
+    def heard(
+        self, conversation: Conversation, message_ids: Collection[str]
+    ) -> Coroutine[Any, Any, Collection[str] | None]:
+        """Which of these messages were observed there."""
+        return self._store.heard(conversation, message_ids)
+
+    def recover(self) -> Coroutine[Any, Any, Recovery | None]:
         """What was left unfinished."""
         return self._store.recover()
 
@@ -54,7 +60,7 @@ class WitnessedStore:
 
 
 class ContentLog:
-    """The question and the final answer of each turn, at INFO. Only where LOG_CONTENT=1 asks for it: people said it."""
+    """The question and the answer of each turn, or what it failed of, at INFO. Only where LOG_CONTENT=1 asks for it."""
 
     def see(self, entry: Entry) -> None:
         """What is written down."""
@@ -62,6 +68,8 @@ class ContentLog:
             case TurnOpened(turn_id=turn_id, question=question):
                 words = "".join(segment.text for segment in question.segments if isinstance(segment, Text)).strip()
                 logger.info("run %s was asked by %d: %s", turn_id, question.sender.user_id, words)
+            case TurnClosed(turn_id=turn_id, stop=stop, error=error) if error:
+                logger.info("run %s %s: %s", turn_id, stop, error)
             case TurnClosed(turn_id=turn_id, round=(*_, AssistantMessage(text=text))):
                 logger.info("run %s answered: %s", turn_id, text)
             case _:

@@ -1,15 +1,39 @@
-"""What a log must never show: every secret among the settings, as the bare texts to be masked."""
+"""What a log must never show: every secret among the settings and in the environment, as the bare texts to mask."""
 
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from urllib.parse import parse_qsl, unquote
 
 from pydantic import BaseModel, SecretStr
 
 PASSWORD = re.compile(r"://[^:/@]*:(?P<up_to_the_first>[^@]*)@(?:(?P<rest>.*)@)?")
 SECRET_WORDS = ("pass", "secret", "token", "key")
+
+
+def all_secrets(settings: BaseModel, environ: Mapping[str, str]) -> frozenset[str]:
+    """Those of the settings, and those of the proxies that the environment names."""
+    return secrets_of(settings) | proxy_secrets(environ)
+
+
+def proxy_secrets(environ: Mapping[str, str]) -> frozenset[str]:
+    """What lets us in at each `*_proxy` of the environment: libraries quote its whole url in what they say.
+
+    As it stands in the url, as it is meant, and as it goes over the wire; also of a url that nobody could use.
+    """
+    urls = (url for name, url in environ.items() if name.lower().endswith("_proxy"))
+    return frozenset(filter(None, (secret for url in urls for secret in _let_in_by(url))))
+
+
+def _let_in_by(url: str) -> Iterator[str]:
+    before, scheme, rest = url.strip().partition("://")
+    pair = (rest if scheme else before).rpartition("@")[0]
+    user, _, password = pair.partition(":")
+    yield from (pair, unquote(pair), password or user, unquote(password or user))
+    yield b64encode(unquote(pair).encode()).decode()
 
 
 def secrets_of(settings: BaseModel) -> frozenset[str]:
@@ -26,8 +50,11 @@ def _inside(value: object) -> Iterator[str]:
         case Mapping():
             for item in value.values():
                 yield from _inside(item)
-        case str() | bytes():
+        case str() | bytes() | type():
             pass
+        case _ if is_dataclass(value):
+            for part in fields(value):
+                yield from _inside(getattr(value, part.name))
         case Iterable():
             for item in value:
                 yield from _inside(item)
@@ -38,6 +65,8 @@ def _inside(value: object) -> Iterator[str]:
 def _spelt_out(text: str) -> Iterator[str]:
     """The secret as a whole, and the parts of a url that libraries quote alone in what they say."""
     yield text
+    if "," in text and "://" not in text:
+        yield from text.split(",")  # several keys
     if found := PASSWORD.search(text):
         # Whoever forgot to write an @ as %40 has a password that ends at the last one, or at the first.
         first, rest = found["up_to_the_first"], found["rest"]

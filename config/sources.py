@@ -12,10 +12,13 @@ from dotenv.parser import parse_stream
 
 from bot.domain.errors import ConfigError, Problem
 
-FAMILIES = ("BOT_", "LLM_", "ONEBOT_", "TOOLS_", "STORE_", "WEB_", "CODER_", "MEDIA_", "LOG_")
+FAMILIES = ("BOT_", "LLM_", "ONEBOT_", "TOOLS_", "STORE_", "WEB_", "CODER_", "MEDIA_", "LOG_", "QWEATHER_", "AMAP_")
 
 ALIASES = {"UPSTREAM_ENDPOINT": "LLM_BASE_URL", "UPSTREAM_API_KEY": "LLM_API_KEY", "MODEL_NAME": "LLM_MODEL"}
 """The names of the Go FrostAgent that are still understood; ours wins where both are given."""
+
+MADE = Path("data", "tokens.env")
+"""Beside `.env`: the tokens that it leaves out, made by `init`. In a container it is there without a `.env`."""
 
 GONE = {"ONEBOT_WS_PATH": "any path is accepted now"}
 
@@ -55,6 +58,17 @@ def read_env_file(path: Path | None) -> tuple[Line, ...]:
     except UnicodeDecodeError:
         raise ConfigError(Problem(path.name, "is not UTF-8 text", "Save it once more as UTF-8")) from None
     return tuple(_lines(text, path.name))
+
+
+def read_made_file(env_file: Path | None) -> tuple[tuple[Line, ...], tuple[Problem, ...]]:
+    """What `init` made because `.env` leaves it out; none where this account may not read it, and what is wrong.
+
+    That is no trouble as long as `.env` says everything itself.
+    """
+    try:
+        return read_env_file(env_file.parent / MADE if env_file else None), ()
+    except ConfigError as error:
+        return (), error.problems
 
 
 def _lines(text: str, file: str) -> Iterator[Line]:
@@ -111,6 +125,20 @@ def repeated(lines: Iterable[Line], known: Collection[str]) -> Iterator[Problem]
         if before != line.number and (line.name in known or line.name in ALIASES):
             what = f"is in .env twice, in lines {before} and {line.number}: the last one counts"
             yield Problem(line.name, what, "Remove the other")
+
+
+def socks(environ: Mapping[str, str]) -> Iterator[Problem]:
+    """One problem for each variable that names the proxy of http or https requests and means a SOCKS proxy.
+
+    Told under the name that counts, as urllib.request.getproxies reads it: small letters win, `all_proxy` comes last.
+    """
+    found = {name.lower(): name for name in sorted(environ) if environ[name].strip()}  # capitals sort first
+    counting = (found.get(f"{scheme}_proxy") or found.get("all_proxy") for scheme in ("https", "http"))
+    for name in dict.fromkeys(filter(None, counting)):
+        if environ[name].strip().lower().startswith("socks"):
+            what = "names a SOCKS proxy, which is not spoken here: the model is asked directly, tools reach nothing"
+            mend = "Set HTTPS_PROXY and HTTP_PROXY to the proxy's HTTP port (most have one), or unset this one"
+            yield Problem(name, what, mend)
 
 
 def _is_strange(name: str, known: Collection[str]) -> bool:

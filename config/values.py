@@ -5,10 +5,13 @@ All raise `Wrong`. None repeats a url or a secret in its words: people paste key
 
 from __future__ import annotations
 
+import base64
+import binascii
 import ipaddress
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
@@ -19,7 +22,11 @@ SEPARATORS = re.compile(r"[\s,，、;；]+")
 HOST = re.compile(r"(?!-|.{254})[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*(?<!-)")
 QQ_NUMBER = re.compile(r"[0-9]{1,18}")  # 64 bits hold any of them
 DATABASE = re.compile(r"(sqlite|postgres|postgresql)(\+[a-z0-9_]+)?://.+")
+ED25519 = bytes.fromhex("302e020100300506032b657004220420")  # what 32 bytes of key follow (RFC 8410 section 7)
 CHAT_PATH = "/chat/completions"
+FALLBACK = ("base_url", "api_key", "model", "dialect", "context")
+MAX_CONTEXT = 100_000_000  # tokens
+LIKE_A_KEY = re.compile(r"\bsk-[\w-]+|[\w+=~-]{16,}", re.ASCII)
 
 
 class Wrong(ValueError):
@@ -32,9 +39,15 @@ class Wrong(ValueError):
 
 
 def shown(value: object) -> str:
-    """A value as a message quotes it: at most 40 characters."""
-    text = str(value)
+    """A value as a message quotes it: at most 40 characters, and without what may be a key in the wrong line."""
+    text = LIKE_A_KEY.sub("***", str(value))
     return f"“{text if len(text) <= 40 else text[:39] + '…'}”"
+
+
+def shown_path(path: Path) -> str:
+    """A path as a message names it: whole, unless it is a bare name that may be a key."""
+    is_file = len(path.parts) > 1 or path.suffix in {".md", ".toml", ".txt"}
+    return str(path) if is_file else LIKE_A_KEY.sub("***", str(path))
 
 
 # --- lists ----------------------------------------------------------------------------------------
@@ -164,6 +177,22 @@ def database(value: SecretStr) -> SecretStr:
     return value
 
 
+def api_host(value: str) -> str:
+    """The host of an API, as it stands in a url: pasted with https:// and a slash it is cut to the name."""
+    text = value.removeprefix("https://").removesuffix("/").lower()
+    if text and not (HOST.fullmatch(text) and "." in text):
+        raise Wrong(f"{shown(value)} is not the name of a host", "Write it as abc1234xyz.def.qweatherapi.com")
+    return text
+
+
+def contact(value: str) -> str:
+    """How whoever runs the bot can be reached: it goes into an HTTP header, inside brackets."""
+    if not (value.isascii() and value.isprintable()) or set(value) & set("()") or len(value) > 100:
+        mend = "Write a mail address or the address of a page, as bot@example.com"
+        raise Wrong("has a bracket or a character that is not ASCII, or is longer than 100 characters", mend)
+    return value
+
+
 # --- everything else ------------------------------------------------------------------------------
 
 
@@ -173,6 +202,70 @@ def secret(value: SecretStr) -> SecretStr:
     if not (text.isascii() and text.isprintable()) or " " in text:
         raise Wrong("has a space, a line break or a character that is not ASCII", "Copy it once more, without “Bearer”")
     return value
+
+
+def ed25519_key(value: SecretStr) -> SecretStr:
+    """An Ed25519 private key (PKCS #8), as a PEM file has it, with or without its first and last line -> its base64."""
+    lines = re.sub(r"-----[A-Z ]+-----", "", value.get_secret_value().replace("\\n", "\n"))
+    text = "".join(lines.split())
+    try:
+        key = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if text and not (key.startswith(ED25519) and len(key) == len(ED25519) + 32):
+        mend = "Write the line between BEGIN and END of the file that `openssl genpkey -algorithm ED25519` made"
+        raise Wrong("is not an Ed25519 private key", mend)
+    return SecretStr(text)
+
+
+def keys(value: SecretStr) -> SecretStr:
+    """One key, or several separated by commas, or a JSON list of them; told without blanks around them."""
+    text = value.get_secret_value()
+    if not text.lstrip().startswith("["):
+        items: Iterable[object] = re.split("[,，]", text)
+    else:
+        try:
+            items = _items(text)
+        except Wrong as error:  # what the parser says may quote half a key
+            raise Wrong("is not a good JSON list of keys", error.mend) from None
+    found = dict.fromkeys(filter(None, (str(item).strip() for item in items)))
+    return SecretStr(",".join(secret(SecretStr(key)).get_secret_value() for key in found))
+
+
+def fallbacks(value: object) -> list[dict[str, object]]:
+    """A JSON list of models to ask where the first does not answer, each with base_url, api_key and model."""
+    mend = 'Write it as [{"base_url": "https://api.example.com/v1", "api_key": "sk-...", "model": "name"}]'
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:  # its words may quote half a key
+            raise Wrong("is not good JSON", mend) from None
+    if not isinstance(value, list | tuple):
+        raise Wrong("is not a JSON list", mend)
+    return [_fallback(entry, f"entry {number}", mend) for number, entry in enumerate(value, 1)]
+
+
+def _fallback(entry: object, place: str, mend: str) -> dict[str, object]:
+    if not isinstance(entry, Mapping):
+        raise Wrong(f"{place} is not a JSON object", mend)
+    for name in entry:
+        if name not in FALLBACK:
+            near = get_close_matches(str(name), FALLBACK, n=1)
+            raise Wrong(
+                f"{place} has {shown(name)}, which is no such name", f"Did you mean {near[0]}?" if near else mend
+            )
+    texts = {name: entry.get(name, "") for name in ("base_url", "api_key", "model", "dialect")}
+    for name, text in texts.items():
+        if not isinstance(text, str):
+            raise Wrong(f"{place}: {name} is not a text", mend)
+        if not text and name in {"base_url", "model"}:
+            raise Wrong(f"{place} has no {name}", mend)
+    try:
+        url, key = base_url(texts["base_url"]), keys(SecretStr(texts["api_key"]))
+        context = whole(0, MAX_CONTEXT)(entry.get("context", 0))
+    except Wrong as error:
+        raise Wrong(f"{place} {error.what}", error.mend) from None
+    return {**texts, "base_url": url, "api_key": key, "dialect": texts["dialect"].lower(), "context": context}
 
 
 def whole(low: int, high: int) -> Callable[[object], int]:
@@ -207,14 +300,14 @@ def number(low: float, high: float) -> Callable[[object], float]:
 
 
 def one_of(*choices: str, **spellings: str) -> Callable[[object], str]:
-    """One of these words, in any case; `spellings` are other ways to say one of them."""
+    """One of these words, in any case ("" where it may be left out); `spellings` are other ways to say one of them."""
 
     def read(value: object) -> str:
         folded = str(value).casefold()
         for choice in choices:
-            if choice.casefold() in {folded, spellings.get(folded, "").casefold()}:
+            if choice.casefold() in {folded, spellings.get(folded, folded).casefold()}:
                 return choice
-        raise Wrong(f"{shown(value)} is none of its choices", f"Write one of: {', '.join(choices)}")
+        raise Wrong(f"{shown(value)} is none of its choices", f"Write one of: {', '.join(filter(None, choices))}")
 
     return read
 

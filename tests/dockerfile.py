@@ -23,7 +23,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 LIMIT = 150 * 10**6  # bytes of packages in the image
-BUILD_TOOLS = ("pip", "setuptools", "wheel", "ensurepip")
+STILL_THERE = """
+import alembic.command, jsonschema, mako.template, referencing
+from PIL import Image, ImageFont
+from pylopdf_fonts_zh_cn import sans_path
+ImageFont.truetype(str(sans_path()))
+Image.init()
+missing = {"PNG", "JPEG", "GIF", "WEBP"} - {*Image.OPEN} | {"PNG", "JPEG"} - {*Image.SAVE}
+assert not missing, missing
+"""
+"""What the Dockerfile's cuts must have left whole."""
+BUILD_TOOLS = ("pip", "setuptools", "wheel")
+"""What is not left in the packages; the `ensurepip` of the base image the second stage removes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +167,8 @@ def prove(root: Path) -> Iterator[str]:
     settings = {"LLM_BASE_URL": "https://llm.invalid/v1", "LLM_API_KEY": "sk-1", "LLM_MODEL": "m"}
     builder.run(python, *entry[1:], "init", folder=app, **settings)
     assert (app / "napcat" / "config" / "onebot11.json").is_file()
+
+    builder.run(python, "-c", STILL_THERE, folder=app)
 
     (packages,) = venv.glob("lib/python*/site-packages")
     left = [name for name in BUILD_TOOLS if (packages / name).exists()]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import count
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
+from bot import scripted
 from bot.domain.actions import SendMessage
-from bot.domain.chat import AssistantMessage, Completion, FinishReason, ModelRequest, ToolCall, Usage
+from bot.domain.chat import AssistantMessage, Completion, FinishReason, ToolCall, Usage
 from bot.domain.errors import ActionRefused, BotError
 from bot.domain.events import Conversation, Event, MessageReceived, Role, Sender
 from bot.domain.journal import Entry, MessageErased, MessageObserved, Recovery, Remembered
@@ -66,33 +67,8 @@ class RecordingObserver:
         return [event for event in self.events if event.type == kind]
 
 
-Step: TypeAlias = "Completion | BotError | Callable[[ModelRequest], Awaitable[Completion]]"
-
-
-class ScriptedModel:
-    """Answers with the next step of its script; an unexpected request, or a step left over, fails the test."""
-
-    name = "scripted"
-
-    def __init__(self, *steps: Step) -> None:
-        self._steps = list(steps)
-        self.requests: list[ModelRequest] = []
-
-    async def complete(self, request: ModelRequest) -> Completion:
-        self.requests.append(request)
-        if not self._steps:
-            raise AssertionError(f"an unexpected model request: {request.messages[-1]}")
-        step = self._steps.pop(0)
-        if isinstance(step, BotError):
-            raise step
-        return step if isinstance(step, Completion) else await step(request)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None and self._steps:
-            raise AssertionError(f"{len(self._steps)} scripted model steps were never asked for")
+Step: TypeAlias = scripted.Step
+ScriptedModel = scripted.ScriptedModel
 
 
 def words(text: str, *, finish: FinishReason = FinishReason.STOP, refusal: str = "") -> Completion:
@@ -154,7 +130,7 @@ class RecordingStore:
     """A journal in a list: keeps every entry in order, and answers from what it is given.
 
     `entries` is all that was put, `durable` how many of them are promised (a commit promises all before it). While
-    `trouble` is set nothing is promised and nothing is remembered. `find` also knows the messages put here.
+    `trouble` is set nothing is promised and nothing can be read. `find` also knows the messages put here.
     """
 
     def __init__(
@@ -171,12 +147,14 @@ class RecordingStore:
         self.recovery = recovery or Recovery()
         self.asked: list[Conversation] = []
         self._known = {(message.conversation, message.message_id): message for message in known}
+        self._heard = set(self._known)
 
     def put(self, *entries: Entry) -> None:
         for entry in entries:
             self.entries.append(entry)
             match entry:
                 case MessageObserved(message=message):
+                    self._heard.add((message.conversation, message.message_id))
                     self._known[message.conversation, message.message_id] = message
                 case MessageErased(conversation=conversation, message_id=message_id):
                     self._known.pop((conversation, message_id), None)
@@ -190,18 +168,22 @@ class RecordingStore:
             self.durable = len(self.entries)
         return not self.trouble
 
-    async def remember(self, conversation: Conversation) -> Remembered:
+    async def remember(self, conversation: Conversation) -> Remembered | None:
         self.asked.append(conversation)
         await asyncio.sleep(0)
-        return Remembered() if self.trouble else self.remembered.get(conversation, Remembered())
+        return None if self.trouble else self.remembered.get(conversation, Remembered())
 
     async def find(self, conversation: Conversation, message_id: str) -> MessageReceived | None:
         await asyncio.sleep(0)
         return None if self.trouble else self._known.get((conversation, message_id))
 
-    async def recover(self) -> Recovery:
+    async def heard(self, conversation: Conversation, message_ids: Collection[str]) -> set[str] | None:
         await asyncio.sleep(0)
-        return Recovery() if self.trouble else self.recovery
+        return None if self.trouble else {name for name in message_ids if (conversation, name) in self._heard}
+
+    async def recover(self) -> Recovery | None:
+        await asyncio.sleep(0)
+        return None if self.trouble else self.recovery
 
     def of(self, kind: str) -> list[Entry]:
         """The entries with this `type`."""

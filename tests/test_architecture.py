@@ -27,16 +27,16 @@ MAX_FUNCTION = 50
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 FREE_TESTS = {
+    "tests/adapters/storage/test_outages.py": "tests the store as a whole while its database is away",
     "tests/test_architecture.py": "tests the tree itself",
     "tests/test_deploy.py": "tests the Dockerfile and the compose files",
     "tests/test_documents.py": "tests the commands in README, docs and CONTRIBUTING",
     "tests/test_env_example.py": "tests .env.example",
 }
-FREE_FOLDERS = ("tests/e2e/", "tests/bench/", "tests/data/")
+FREE_FOLDERS = ("tests/e2e/", "tests/bench/", "tests/data/", "tests/conformance/")
 
 UNTESTED = {
     "bot/__main__.py": "calls the command line and nothing else; tests/e2e starts it",
-    "bot/domain/actions.py": "data",
     "bot/domain/run.py": "data",
     "bot/domain/segments.py": "data",
 }

@@ -68,6 +68,12 @@ def test_the_image_runs_without_root_and_keeps_everything_in_one_volume() -> Non
     assert of("ENTRYPOINT") == ['["python", "-m", "bot"]']
 
 
+def test_no_way_to_install_anything_is_left_in_the_image() -> None:
+    (run,) = of("RUN")
+    assert "pip uninstall --yes --root-user-action ignore pip setuptools wheel" in run
+    assert "rm -r /usr/local/lib/python*/ensurepip" in run
+
+
 def test_every_package_of_ours_is_in_the_image_and_nothing_private_reaches_the_builder() -> None:
     copied = [
         source for stage in (0, 1) for rest in of("COPY", stage) if "--from" not in rest for source in rest.split()[:-1]
@@ -162,6 +168,22 @@ def test_both_files_run_the_bot_the_same_way() -> None:
         return head, text(name).partition("\n  bot:\n")[2].partition("\n\n")[0]
 
     assert ours(COMPOSE[0]) == ours(COMPOSE[1])
+
+
+@pytest.mark.parametrize("name", COMPOSE)
+def test_the_image_is_built_once_and_by_the_service_that_runs_first(name: str) -> None:
+    assert len(re.findall(r"^ +build:", text(name), re.MULTILINE)) == 1
+    init = text(name).partition("\n  init:\n")[2].partition("\n\n")[0]
+    bot = text(name).partition("\n  bot:\n")[2].partition("\n\n")[0]
+    assert "    build: ." in init
+    assert "    pull_policy: never" in bot
+
+
+@pytest.mark.parametrize("name", COMPOSE)
+def test_the_bot_takes_signals_while_it_still_starts(name: str) -> None:
+    """The first process of a container ignores SIGTERM until it has a handler of its own."""
+    bot = text(name).partition("\n  bot:\n")[2].partition("\n\n")[0]
+    assert "    init: true" in bot
 
 
 @pytest.mark.parametrize("name", COMPOSE)

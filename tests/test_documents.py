@@ -1,7 +1,7 @@
 """What the documents tell people to type: a block marked `sh` is run, the rest is held to what there is.
 
-`sh operator` marks what needs a container engine, QQ, or another machine: there the names are checked, as in blocks of
-`make` alone, which CI runs.
+`sh operator` marks what needs a container engine, QQ, or another machine: there the names are checked, down to the
+options of our commands. Blocks of `make` alone are run by CI (`.ci/run`), `make run` here; `NOT_RUN` says what is not.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
+import typer
 
 from bot.cli import app
 from bot.setup.container import prepare
@@ -31,10 +33,18 @@ PAGES = sorted(
     if file.name not in {"CHANGELOG.md", "ARCHITECTURE.md"}
 )
 COMPOSE = ("docker-compose.yml", "docker-compose.llbot.yml")
-SUBCOMMANDS = {"up", "down", "stop", "start", "logs", "ps", "exec", "run", "version"}
-TAKES_A_VALUE = {"-f", "--file", "--profile", "--tail"}
+SUBCOMMANDS = {"up", "down", "stop", "start", "kill", "logs", "ps", "exec", "run", "version"}
+TAKES_A_VALUE = {"-f", "--file", "-s", "--profile", "--tail"}
 FOREIGN = {"cp", "git", "ollama", "llama-server", "vllm", "ssh", "systemctl", "openssl", "printf"}
 """Programs that are not ours, named in `sh operator` blocks."""
+
+NOT_RUN = {
+    "format": "it rewrites the checkout; `lint` runs the same programs and fails where it would change anything",
+    "lock": "it asks the package index; what it writes is what every installation in CI takes",
+    "bench": "its figures need a quiet machine and minutes; tests/bench/test_rig.py drives the same rig",
+    "bench-compare": "as bench, twice",
+}
+"""The targets of the Makefile that the documents name and neither CI nor a test runs, and why."""
 
 
 FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -79,7 +89,7 @@ def inline(name: str) -> list[str]:
 
 def test_every_block_has_a_mark_that_is_understood() -> None:
     marks = {block.info for name in PAGES for block in blocks(name)}
-    assert marks <= {"sh", "sh operator", "ini", "yaml", ""}
+    assert marks <= {"sh", "sh operator", "ini", "python", "yaml", ""}
 
 
 # --- what is run ------------------------------------------------------------------------------------
@@ -118,14 +128,49 @@ def test_the_commands_of_a_page_work_one_after_the_other(machine: Path, name: st
         assert done.returncode == 0, f"{block.place}\n{done.stderr}"
 
 
+def test_make_run_without_any_setting_is_a_chat(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    here = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}
+    # -o: what is installed here is taken as it is.
+    words = ["make", "-o", f"{sys.prefix}/.run", f"VENV={sys.prefix}", "run"]
+    done = subprocess.run(
+        words, cwd=tmp_path, env=here, input="@bot hello\n", capture_output=True, text=True, check=False, timeout=50
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("bot: ")
+
+
+def made_by_ci() -> set[str]:
+    """The targets that `.ci/run` makes, and what they are made of."""
+    asked = set(re.findall(r"^make (?:--keep-going )?([a-z-]+)", page(".ci/run"), re.MULTILINE))
+    rules = re.findall(r"^([a-z-]+):([a-z -]*)", page("Makefile"), re.MULTILINE)
+    parts = {target: words.split() for target, words in rules}
+    return asked | {part for target in asked for part in parts[target]}
+
+
+def test_every_target_in_the_documents_is_made_by_ci_or_by_a_test_or_it_is_said_why_not() -> None:
+    lines = [line for block in (*every("sh"), *every("sh operator")) for line in block.text.splitlines()]
+    lines += [code for name in PAGES for code in inline(name)]
+    named = {target for line in lines for target in re.findall(r"(?:^|\| )make ([a-z-]+)", line)}
+    assert named - made_by_ci() - NOT_RUN.keys() == {"run"}
+    assert NOT_RUN.keys() <= targets()
+    assert NOT_RUN.keys().isdisjoint(made_by_ci())
+
+
 # --- what is held to what there is --------------------------------------------------------------------
+
+
+@cache
+def entry() -> typer.core.TyperGroup:
+    """`frostagent` as it reads what is typed."""
+    group = typer.main.get_command(app)
+    assert isinstance(group, typer.core.TyperGroup)
+    return group
 
 
 def commands() -> set[str]:
     """What may stand behind `python -m bot`."""
-    return {
-        command.name or (command.callback.__name__ if command.callback else "") for command in app.registered_commands
-    }
+    return set(entry().commands)
 
 
 def targets() -> set[str]:
@@ -150,11 +195,21 @@ def wrong_with(line: str) -> Iterator[str]:
             yield from (f"no target {word}" for word in rest if word not in targets())
             yield from (f"no command {word}" for word in re.findall(r'ARGS="?([a-z]+)', line) if word not in commands())
         case ["python", "-m", "bot", *rest] | ["frostagent", *rest]:
-            yield from (f"no command {word}" for word in rest[:1] if word not in commands())
+            yield from wrong_with_ours(rest)
         case [word, *_] if word not in FOREIGN:
             yield f"what is {word}?"
         case _:
             pass
+
+
+def wrong_with_ours(words: list[str]) -> Iterator[str]:
+    """What a command of ours and its options name that there is not."""
+    if words and words[0] not in commands():
+        yield f"no command {words[0]}"
+    elif words:
+        known = {option for parameter in entry().commands[words[0]].params for option in parameter.opts}
+        known |= {option for parameter in entry().commands[words[0]].params for option in parameter.secondary_opts}
+        yield from (f"no option {word}" for word in words if word.startswith("--") and word not in known)
 
 
 def wrong_with_compose(words: list[str]) -> Iterator[str]:
@@ -163,8 +218,9 @@ def wrong_with_compose(words: list[str]) -> Iterator[str]:
     if verb not in SUBCOMMANDS:
         yield f"no docker compose {verb}"
     if verb in {"exec", "run"}:
-        names, inside = names[:1], names[1:]
-        yield from wrong_with(" ".join(inside if inside[0] == "python" else ["frostagent", *inside]))
+        inside = words[words.index(names[0]) + 1 :]
+        names = names[:1]
+        yield from wrong_with(shlex.join(inside if inside[0] == "python" else ["frostagent", *inside]))
     yield from (f"no service {name}" for name in names if name not in services())
     yield from (f"no file {word}" for word in words if word.endswith(".yml") and not (ROOT / word).exists())
 
@@ -198,7 +254,7 @@ def test_the_settings_of_a_page_are_settings(tmp_path: Path, block: Block) -> No
     file.write_text(block.text, "utf-8")
     lines = read_env_file(file)
     assert not list(strange_in_file(lines, KNOWN))
-    explained = set(re.findall(r"^#?(\w+)=", page(".env.example"), re.MULTILINE)) | {"COMPOSE_FILE"}
+    explained = set(re.findall(r"^#?(\w+)=", page(".env.example"), re.MULTILINE)) | {"COMPOSE_FILE", "HTTPS_PROXY"}
     assert {line.name for line in lines} <= explained
     given = {line.name: line.value for line in lines if line.value and not PLACEHOLDER.fullmatch(line.value)}
     base = {"LLM_BASE_URL": "https://llm.invalid/v1", "LLM_MODEL": "m", "ONEBOT_ACCESS_TOKEN": "correct-horse"}
@@ -213,6 +269,27 @@ def test_the_compose_files_of_a_page_are_like_ours(tmp_path: Path, block: Block)
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
     ours = {key for service in yaml.safe_load(page(COMPOSE[0]))["services"].values() for key in service}
     assert all(set(service) <= ours for service in yaml.safe_load(block.text)["services"].values())
+
+
+@pytest.mark.parametrize("picture", sorted(ROOT.glob("docs/*.svg")), ids=lambda picture: picture.name)
+def test_a_picture_is_drawn_on_its_own_ground_describes_itself_and_loads_nothing(picture: Path) -> None:
+    namespace = "{http://www.w3.org/2000/svg}"
+    root = ET.fromstring(picture.read_text("utf-8"))
+    tags = [element.tag.removeprefix(namespace) for element in root.iter()]
+    assert set(tags) <= {"svg", "title", "desc", "rect", "circle", "path", "text", "tspan"}
+    described = {element.get("id"): element.text for element in root if element.tag.endswith(("title", "desc"))}
+    assert all(described[name] for name in root.get("aria-labelledby", "").split())
+    ground = next(element for element in root if element.tag == f"{namespace}rect")
+    assert (ground.get("fill") or "none") != "none"
+    assert not [
+        key for element in root.iter() for key in element.attrib if key.endswith("href") or key.startswith("on")
+    ]
+
+
+def test_the_picture_of_a_chat_stands_in_both_readmes_with_words_for_who_cannot_see_it() -> None:
+    for name in ("README.md", "README.zh-CN.md"):
+        (words,) = re.findall(r"!\[([^\]]+)\]\(docs/chat\.svg\)", page(name))
+        assert len(words) > 20
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -239,5 +316,6 @@ def settings_of(text: str) -> list[list[str]]:
 
 
 def commands_of(block: Block) -> list[list[str]]:
-    """The words of each line of a block, remarks aside."""
-    return [shlex.split(line, comments=True) for line in block.text.splitlines()] if block.info else []
+    """The words of each line that an operator types, remarks aside; of a program, whose texts are translated, none."""
+    lines = block.text.splitlines() if block.info.startswith("sh") else []
+    return [shlex.split(line, comments=True) for line in lines]

@@ -74,6 +74,7 @@ def test_the_defaults_the_example_shows_are_the_real_ones() -> None:
         "ONEBOT_PORT",
         "BOT_NAME",
         "BOT_MAX_STEPS",
+        "BOT_HISTORY_TOKENS",
         "STORE_KEEP_DAYS",
         "STORE_KEEP_MESSAGES",
         "MEDIA_DIR",

@@ -1,18 +1,70 @@
-"""`use_subagent`: asks a named helper, such as Coder."""
+"""`use_subagent`: asks a named subagent, such as Coder. Much code in its answer goes to the chat at once, as files.
+
+A file segment is what every OneBot server takes, in groups and in private (`onebot/facts.md` 4.4), and what QQ shows
+with its name; in base64, whatever MEDIA_SEND says: nobody else needs this file. Where QQ refuses it the model says it
+in words, as it says short code. Whatever was sent, the model reads the whole answer: the next question may be about it.
+"""
 
 from __future__ import annotations
 
-from bot.domain.errors import InvalidArguments
-from bot.domain.ports import Subagents
+import base64
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from bot.domain.actions import Attachment, Confirmed, Refused, Unknown, Waiting
+from bot.domain.errors import InvalidArguments, ToolError
+from bot.domain.ports import Speaker, Subagents
 from bot.domain.tool import ToolContext, tool
 
+MUCH = 1500  # characters of code that nobody wants to read in a chat
+SNIPPET = 3  # lines of code that belong to the words around them, as a command to type does
+MAX_FILES = 5  # of one answer: more are one file with all of it
+WHOLE = 7000  # characters of an answer that reach the model unshortened
 
-@tool(needs=(Subagents,), timeout=180)
+FENCE = re.compile(r" {0,3}(`{3,}|~{3,})\s*([^`\n]*)")
+NAME = re.compile(r"([\w-][\w.-]{0,60}\.([A-Za-z][A-Za-z0-9]{0,7}))(?![\w./\\-])")
+EXTENSIONS = {
+    "bash": "sh", "c": "c", "c#": "cs", "c++": "cpp", "cpp": "cpp", "csharp": "cs", "css": "css", "dart": "dart",
+    "go": "go", "golang": "go", "html": "html", "ini": "ini", "java": "java", "javascript": "js", "js": "js",
+    "json": "json", "jsx": "jsx", "kotlin": "kt", "lua": "lua", "markdown": "md", "md": "md", "perl": "pl",
+    "php": "php", "powershell": "ps1", "py": "py", "python": "py", "python3": "py", "r": "r", "rb": "rb", "ruby": "rb",
+    "rs": "rs", "rust": "rs", "scala": "scala", "scss": "scss", "sh": "sh", "shell": "sh", "sql": "sql",
+    "swift": "swift", "toml": "toml", "ts": "ts", "tsx": "tsx", "typescript": "ts", "vue": "vue", "xml": "xml",
+    "yaml": "yaml", "yml": "yaml",
+}  # fmt: skip
+ENDINGS = frozenset({*EXTENSIONS.values(), "bat", "cc", "csv", "h", "hpp", "ipynb", "mjs", "svg", "txt", "yml"})
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block: what stands behind the fence, its code, and the last line before it."""
+
+    info: str
+    code: str
+    before: str
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A text to send as a file."""
+
+    name: str
+    text: str
+
+    @property
+    def said(self) -> str:
+        return f"{self.name} ({self.text.count(chr(10))} lines)"
+
+
+@tool(needs=(Subagents,), timeout=180, side_effects="none")
 async def use_subagent(context: ToolContext, subagent_name: str, content: str) -> str:
     """Hand a task to a named subagent and get its answer. "Coder" writes and explains code.
 
-    It takes a while: first tell the user with send_message that you have asked it. The subagent sees nothing of this
-    conversation, so put all it needs into content. Pass the essence of its answer on, code unchanged.
+    It may take a while; who asked is told so by itself, so do not announce it. The subagent sees nothing of this
+    conversation, so put all it needs into content. Long code in its answer is sent to the chat as a file by itself, and
+    the result says so; pass the essence of the rest on, short code unchanged.
 
     Args:
         subagent_name: The name of the subagent, as "Coder".
@@ -20,4 +72,102 @@ async def use_subagent(context: ToolContext, subagent_name: str, content: str) -
     """
     if not content.strip():
         raise InvalidArguments("content: the task is empty", fields=("content: empty",))
-    return await context.port(Subagents).ask(subagent_name, content)
+    answer = await context.port(Subagents).ask(context, subagent_name, content)
+    files = files_in(answer, subagent_name)
+    if not files or Speaker not in context.ports:
+        return answer
+    return f"{await send(context.port(Speaker), files)}\n\n{answer}"
+
+
+async def send(speaker: Speaker, files: Sequence[File]) -> str:
+    """Send the files to the chat; how that went, for the model."""
+    attachments = tuple(Attachment("file", source_of(file), file.name) for file in files)
+    try:
+        receipts = await speaker.say(attachments)
+    except ToolError as error:
+        return f"(Its code could not be sent as a file: {error}. Give it in words.)"
+    sent: list[str] = []
+    for file, receipt in zip(files, receipts, strict=False):
+        match receipt:
+            case Confirmed() | Unknown() | Waiting():
+                sent.append(file.said)
+            case Refused():
+                break
+            case _:
+                assert_never(receipt)
+    missing = ", ".join(file.said for file in files[len(sent) :])
+    if not sent:
+        return f"(QQ did not take {missing} as a file. Give it in words.)"
+    certain = len(receipts) == len(sent) and all(isinstance(receipt, Confirmed) for receipt in receipts)
+    told = f"Sent to the chat as a file: {', '.join(sent)}{'' if certain else ' (it may arrive later)'}."
+    rest = f" Not delivered: {missing}; give that in words." if missing else ""
+    return f"({told} Do not repeat it in your answer, nor send it again; say what it is and how it is used.{rest})"
+
+
+def source_of(file: File) -> str:
+    """The file as it goes over the wire."""
+    return "base64://" + base64.b64encode(file.text.encode("utf-8", "replace")).decode("ascii")
+
+
+# --- what of an answer becomes a file ---------------------------------------------------------------
+
+
+def files_in(answer: str, name: str) -> tuple[File, ...]:
+    """What is too much to be read in a chat: long code, several pieces of it, or an answer longer than the model reads.
+
+    `name` is whose answer it is.
+    """
+    blocks = [block for block in blocks_of(answer) if block.code.count("\n") > SNIPPET]
+    if len(blocks) > 1 or sum(len(block.code) for block in blocks) > MUCH:
+        if len(blocks) <= MAX_FILES:
+            return tuple(named(blocks))
+    elif len(answer) <= WHOLE:
+        return ()
+    stem = re.sub(r"\W+", "", name).lower()[:32] or "answer"
+    return (File(f"{stem}.md", f"{answer.strip()}\n"),)
+
+
+def blocks_of(text: str) -> Iterator[Block]:
+    """The fenced blocks of a Markdown text, as CommonMark reads them; one that is not closed goes to the end."""
+    fence, info, before, last = "", "", "", ""
+    code: list[str] = []
+    for line in text.splitlines():
+        found = FENCE.match(line)
+        if fence:
+            if found and found[1].startswith(fence) and not found[2].strip():
+                yield Block(info, "\n".join(code) + "\n", before)
+                fence, last = "", ""
+            else:
+                code.append(line)
+        elif found:
+            fence, info, before, code = found[1], found[2].strip(), last, []
+        elif line.strip():
+            last = line
+    if fence and code:
+        yield Block(info, "\n".join(code) + "\n", before)
+
+
+def named(blocks: Sequence[Block]) -> Iterator[File]:
+    """The blocks as files, no two of one name."""
+    taken: set[str] = set()
+    for block in blocks:
+        name = name_of(block)
+        stem, _, extension = name.rpartition(".")
+        number = 2
+        while name.casefold() in taken:
+            name, number = f"{stem}{number}.{extension}", number + 1
+        taken.add(name.casefold())
+        yield File(name, block.code)
+
+
+def name_of(block: Block) -> str:
+    """What the answer calls it: behind the fence, in its first line if that is a remark, or right before it."""
+    language, _, rest = block.info.partition(" ")
+    first = block.code.partition("\n")[0].strip()
+    remark = first if first.startswith(("#", "//", "--", "/*", "<!--", ";", "%")) and len(first) < 100 else ""
+    for place in (rest, language.partition(":")[2], remark, block.before):
+        for found in NAME.finditer(place):
+            if found[2].lower() in ENDINGS:  # else it is no file: numpy.array, example.com
+                return found[1]
+    word = re.split(r"[^\w+#]", language.lower(), maxsplit=1)[0]
+    return f"code.{EXTENSIONS.get(word, 'txt')}"

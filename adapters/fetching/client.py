@@ -27,7 +27,7 @@ class FetchLimits:
 
     request_seconds: float = 6.0
     total_seconds: float = 12.0
-    body_bytes: int = 5 * 2**20
+    body_bytes: int = 8 * 2**20
     redirects: int = 5
 
 

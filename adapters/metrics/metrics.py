@@ -77,11 +77,12 @@ class Metrics:
         self._runs = counter("runs", "Runs that ended, by how they ended.", "outcome")
         self._steps = counter("steps", "Steps: model requests of runs that were answered.")
         self._tool_calls = counter("tool_calls", "Tool calls that have their result.", "tool", "outcome")
+        self._tool_errors = counter("tool_error", "Tool calls that failed, by their stable code.", "tool", "code")
         self._requests = counter(
             "model_requests", "Requests to a model, each attempt counted: ok, or why not.", "endpoint", "outcome"
         )
         self._tokens = counter("tokens", "Tokens as the models counted them; cached ones are prompt too.", "kind")
-        self._cost = counter("cost", "What the models said their answers cost, in their own currency.")
+        self._cost = counter("cost", "What answers cost in US dollars, where that is known.")
         self._events = counter("events", "Events that OneBot servers sent.", "kind")
         self._sends = counter("sends", "States that sends came into.", "state")
         self._queue = seconds("queue", "From a question's arrival to the beginning of its turn.", WIRE_SECONDS)
@@ -112,7 +113,7 @@ class Metrics:
     def notice(self, event: RunEvent) -> None:
         """What a run tells."""
         match event:
-            case RunFinished(outcome=outcome):
+            case RunFinished(outcome=outcome) if not event.parent:
                 self._by_outcome[outcome.stop].inc()
                 self._run.observe(event.seconds)
             case StepFinished():
@@ -121,6 +122,8 @@ class Metrics:
                 tool = call.name if call.name in self._tools_known else UNKNOWN
                 self._tool_calls.labels(tool, code.removeprefix("TOOL_").lower()).inc()
                 self._tool.labels(tool).observe(event.seconds)
+                if event.result.is_error:
+                    self._tool_errors.labels(tool, code).inc()
             case _:
                 pass
 

@@ -166,6 +166,21 @@ def get_forward_msg(world: World, params: Params) -> Done:
     return Done({"messages": world.forwards[asked]})
 
 
+def get_file(world: World, params: Params) -> Done:
+    """A picture or file of a message by its name: a path inside the server's container and no data.
+
+    So it is without `enableLocalFile2Url`, NapCat's default (facts.md 4.5).
+    """
+    name = str(params.get("file") or params.get("file_id") or "")
+    if not name:
+        raise Refusal(BAD_REQUEST, "参数 file 缺失或不正确")
+    medium = world.medium(name)
+    file = str(medium.get("file") or name)
+    path = f"/app/.config/QQ/{file}"
+    size = str(medium.get("file_size") or 0)
+    return Done({"file": path, "url": medium.get("url") or path, "file_size": size, "file_name": file})
+
+
 def get_group_msg_history(world: World, params: Params) -> Done:
     group = world.group(params.number("group_id"))
     return _history(world, world.history(group_id=group.group_id), params)
@@ -303,6 +318,8 @@ ACTIONS: dict[str, Action] = {
     "get_msg": get_msg,
     "delete_msg": delete_msg,
     "get_forward_msg": get_forward_msg,
+    "get_image": get_file,
+    "get_file": get_file,
     "get_group_msg_history": get_group_msg_history,
     "get_friend_msg_history": get_friend_msg_history,
     "get_login_info": get_login_info,

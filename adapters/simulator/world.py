@@ -20,6 +20,8 @@ from bot.domain.events import Role
 
 REMEMBERED = 5000
 UNKNOWN_MESSAGE = "消息不存在"
+NO_FILE = "file not found"
+MEDIA = frozenset({"image", "record", "video", "file"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +236,18 @@ class World:
         if message_id not in self._messages:
             raise Refusal(NOT_DONE, UNKNOWN_MESSAGE)
         return self._messages[message_id]
+
+    def medium(self, name: str) -> Json:
+        """The newest picture, voice, video or file of that name or `file_id`, as its segment shows it.
+
+        Raises Refusal where no remembered message has one.
+        """
+        for stored in reversed(self._messages.values()):
+            for segment in stored.segments:
+                data = segment["data"]
+                if segment["type"] in MEDIA and name in (data.get("file"), data.get("file_id")):
+                    return dict(data)
+        raise Refusal(NOT_DONE, NO_FILE)
 
     def history(self, *, group_id: int | None = None, peer_id: int = 0) -> list[Stored]:
         """What was said there, oldest first."""

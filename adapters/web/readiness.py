@@ -6,19 +6,41 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
-Presence: TypeAlias = Literal["online", "offline", "missing"]
+Presence: TypeAlias = Literal["online", "offline", "unknown", "missing"]
 
 NOBODY = "no OneBot server is connected"
+STOPPING = "stopping"
 
 
 class Account(Protocol):
-    """A connected account; `online` is None where its server never said."""
+    """A connected account; `online` is None where its server never said, `server` what that calls itself."""
 
     @property
     def self_id(self) -> int: ...
 
     @property
     def online(self) -> bool | None: ...
+
+    @property
+    def server(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """An account, where it is, and the name and version of its server where that is known."""
+
+    account: int
+    state: Presence
+    server: str = ""
+
+    @property
+    def online(self) -> bool | None:
+        """Whether it is online; None where nobody says."""
+        return {"online": True, "offline": False}.get(self.state)
+
+    def to_json(self) -> dict[str, Any]:
+        """Its row of `/readyz`; ids of accounts are numbers."""
+        return {"account": self.account, "state": self.state, "online": self.online, "server": self.server}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,34 +49,47 @@ class Readiness:
 
     ready: bool
     reason: str
-    accounts: tuple[tuple[int, Presence], ...]
+    accounts: tuple[Seen, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """What `/readyz` says; ids of accounts are numbers."""
-        accounts = [{"account": account, "state": state} for account, state in self.accounts]
-        return {"ready": self.ready, "reason": self.reason, "accounts": accounts}
+        """What `/readyz` says."""
+        return {"ready": self.ready, "reason": self.reason, "accounts": [seen.to_json() for seen in self.accounts]}
 
 
 class Attendance:
     """Looks who is there, and remembers whom it has seen: an account that is gone is told as missing.
 
-    Ready means that somebody is connected and nobody who is connected is offline. An account that is missing is told,
-    but is no reason as long as another one answers: it may have moved.
+    Ready means that somebody is connected and nobody who is connected is offline; a server need not say whether its
+    account is online, so unknown is no reason to the contrary. An account that is missing is told,
+    but is no reason as long as another one answers: it may have moved. While `stopping` nothing new is answered.
     """
 
-    def __init__(self, accounts: Callable[[], Iterable[Account]]) -> None:
+    def __init__(
+        self, accounts: Callable[[], Iterable[Account]], *, stopping: Callable[[], bool] = lambda: False
+    ) -> None:
         self._accounts = accounts
+        self._stopping = stopping
         self._seen: dict[int, None] = {}
 
     def __call__(self) -> Readiness:
         """How it is now."""
-        here: dict[int, Presence] = {
-            account.self_id: "offline" if account.online is False else "online" for account in self._accounts()
+        there = {
+            account.self_id: Seen(account.self_id, _presence(account), account.server) for account in self._accounts()
         }
-        self._seen |= dict.fromkeys(here)
-        accounts = tuple((account, here.get(account, "missing")) for account in self._seen)
-        offline = [account for account, state in here.items() if state == "offline"]
-        return Readiness(bool(here) and not offline, _reason(offline, here, self._seen), accounts)
+        self._seen |= dict.fromkeys(there)
+        accounts = tuple(there.get(account) or Seen(account, "missing") for account in self._seen)
+        if self._stopping():
+            return Readiness(ready=False, reason=STOPPING, accounts=accounts)
+        offline = [account for account, seen in there.items() if seen.state == "offline"]
+        return Readiness(bool(there) and not offline, _reason(offline, there, self._seen), accounts)
+
+
+def _presence(account: Account) -> Presence:
+    match account.online:
+        case None:
+            return "unknown"
+        case online:
+            return "online" if online else "offline"
 
 
 def _reason(offline: list[int], here: Iterable[int], seen: Iterable[int]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ import aiohttp
 from yarl import URL
 
 from adapters.openai.client import make_session
+from adapters.web.readiness import Seen
 from bot.doctor.checks import LOG_IN, Check, warn, well, wrong
 from config.settings import Settings
 
@@ -30,7 +32,7 @@ class Running:
 
     ready: bool
     reason: str
-    accounts: tuple[tuple[int, str], ...]
+    accounts: tuple[Seen, ...]
 
 
 async def check_ports(settings: Settings) -> list[Check]:
@@ -40,7 +42,7 @@ async def check_ports(settings: Settings) -> list[Check]:
     if settings.onebot_mode == "forward":  # the OneBot server itself is asked
         return checks
     checks.append(await _check_onebot(settings, running))
-    return [*checks, _judge(running)] if running is not None else checks
+    return [*checks, *_judge(running)] if running is not None else checks
 
 
 async def find_running(settings: Settings) -> Running | None:
@@ -95,12 +97,24 @@ async def _check_onebot(settings: Settings, running: Running | None) -> Check:
     return wrong("onebot port", f"{place} cannot be listened on ({trouble})", f"{STOP} ONEBOT_PORT")
 
 
-def _judge(running: Running) -> Check:
-    if running.ready:
-        online = ", ".join(str(account) for account, state in running.accounts if state == "online")
-        return well("account", f"the bot is running, account {online} online")
-    offline = any(state == "offline" for _, state in running.accounts)
-    return wrong("account", f"the bot is running, but {running.reason}", LOG_IN if offline else CONNECT)
+def _judge(running: Running) -> Iterator[Check]:
+    """Which servers brought which accounts, and whether these are online."""
+    there = [seen for seen in running.accounts if seen.state != "missing"]
+    if there:
+        yield well(
+            "onebot", "; ".join(f"{seen.server or 'a OneBot server'} has account {seen.account}" for seen in there)
+        )
+    if not running.ready:
+        mend = LOG_IN if any(seen.online is False for seen in there) else CONNECT
+        yield wrong("account", f"the bot is running, but {running.reason}", mend)
+    elif unknown := _numbers(seen for seen in there if seen.online is None):
+        yield warn("account", f"the bot is running, but nobody says whether account {unknown} is online", LOG_IN)
+    else:
+        yield well("account", f"the bot is running, account {_numbers(there)} online")
+
+
+def _numbers(accounts: Iterable[Seen]) -> str:
+    return ", ".join(str(seen.account) for seen in accounts)
 
 
 async def _get(session: aiohttp.ClientSession, url: URL) -> Any:
@@ -111,7 +125,7 @@ async def _get(session: aiohttp.ClientSession, url: URL) -> Any:
 def _read(body: Any) -> Running | None:
     match body:
         case {"ready": bool(ready), "reason": str(reason), "accounts": list(rows)}:
-            accounts = [(int(row["account"]), str(row["state"])) for row in rows]
+            accounts = [Seen(int(row["account"]), row["state"], str(row.get("server") or "")) for row in rows]
             return Running(ready, reason, tuple(accounts))
         case _:
             return None

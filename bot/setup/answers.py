@@ -15,6 +15,8 @@ ACCOUNT = "NAPCAT_ACCOUNT"
 
 ASKED = ("LLM_BASE_URL", "LLM_API_KEY", "LLM_MODEL", "BOT_OWNERS", "BOT_GROUPS", ACCOUNT)
 TOKENS = (ONEBOT, WEBUI)
+WAY = ("ONEBOT_MODE", "ONEBOT_URL")
+"""Who dials whom: never asked, but kept where somebody set it."""
 
 OPTION_OF = {"LLM_BASE_URL": "--base-url", "LLM_API_KEY": "--api-key", "LLM_MODEL": "--model"}
 
@@ -22,9 +24,9 @@ OPTION_OF = {"LLM_BASE_URL": "--base-url", "LLM_API_KEY": "--api-key", "LLM_MODE
 def known(typed: Mapping[str, str], environ: Mapping[str, str], lines: Iterable[sources.Line]) -> dict[str, str]:
     """The answers there are: options win over the environment, it over `.env`; an example's text is no answer.
 
-    What is not known is empty, tokens aside. The base url may also be the name of a vendor.
+    What is not known and would be asked is empty. The base url may also be the name of a vendor.
     """
-    given = sources.gather(environ, lines, (*ASKED, *TOKENS))
+    given = sources.gather(environ, lines, (*ASKED, *TOKENS, *WAY))
     found = {name: value.text for name, value in given.items() if not PLACEHOLDER.fullmatch(value.text)}
     found = dict.fromkeys(ASKED, "") | found | {name: text.strip() for name, text in typed.items() if text.strip()}
     vendor = find_vendor(found.get("LLM_BASE_URL", ""))

@@ -19,19 +19,11 @@ from bot.domain.errors import ConfigError, Problem
 from bot.setup.answers import ONEBOT, WEBUI
 from bot.setup.env_file import fill
 from bot.setup.files import NewFile, read_text, write_files
-from bot.setup.servers import (
-    BOT_URL,
-    Server,
-    tokens_for,
-    write_llbot,
-    write_onebot,
-    write_onebot_listening,
-    write_webui,
-)
+from bot.setup.servers import Link, Server, link_of, tokens_for, webui_token, write_llbot, write_onebot, write_webui
 from config import sources, values
 from config.settings import KNOWN, PLACEHOLDER, Settings, load_settings
+from config.sources import MADE
 
-MADE = Path("data", "tokens.env")
 NAPCAT = Path("napcat", "config")
 LLBOT = Path("llbot")
 LLBOT_ACCOUNT = "LLBOT_ACCOUNT"
@@ -87,14 +79,18 @@ def prepare(
     given = {name: text for name in _tokens_of(server) if (text := environ.get(name, "").strip())}
     made = _make_tokens(folder, given, server, make_token)
     settings = _check(folder, {**environ, **made}, server, given)
-    files = _files_of(folder, environ, server, {**made, **given})
+    files = list(_files_of(folder, environ, server, link_of(settings), {**made, **given}))
     new = [file for file in files if read_text(file.path) is None]
     write_files([NewFile(folder / MADE, fill(HEAD, made)), *new])
     _hand_over(folder / MADE.parent, owner)
     for name in made:
         tell(f"{name}: .env leaves it out; it stands in {MADE}")
-    for file in new:
-        tell(f"{file.path.relative_to(folder)}: written")
+    for file in files:
+        path = file.path.relative_to(folder)
+        if file in new:
+            tell(f"{path}: written")
+        elif file.path.name.startswith("webui") and webui_token(read_text(file.path) or "") != webui_token(file.text):
+            tell(f"{path}: has another password than {_tokens_of(server)[1]}, and that of the file counts")
     return settings
 
 
@@ -122,18 +118,16 @@ def _make_tokens(
 # --- files ----------------------------------------------------------------------------------------
 
 
-def _files_of(folder: Path, environ: Mapping[str, str], server: Server, tokens: Mapping[str, str]) -> Iterator[NewFile]:
+def _files_of(
+    folder: Path, environ: Mapping[str, str], server: Server, link: Link, tokens: Mapping[str, str]
+) -> Iterator[NewFile]:
     """What the OneBot server reads at its first start."""
     match server:
         case "napcat":
-            dialled = environ.get("ONEBOT_MODE", "").strip().lower() == "forward"
-            token = tokens[ONEBOT]
-            text = write_onebot_listening(token=token) if dialled else write_onebot(url=BOT_URL, token=token)
-            yield NewFile(folder / NAPCAT / "onebot11.json", text)
+            yield NewFile(folder / NAPCAT / "onebot11.json", write_onebot(link))
             yield NewFile(folder / NAPCAT / "webui.json", write_webui(token=tokens[WEBUI]))
         case "llbot":
-            text = write_llbot(url=BOT_URL, token=tokens[ONEBOT])
-            yield NewFile(folder / LLBOT / f"config_{_llbot_account(environ)}.json", text)
+            yield NewFile(folder / LLBOT / f"config_{_llbot_account(environ)}.json", write_llbot(link))
             yield NewFile(folder / LLBOT / "webui_token.txt", tokens[LLBOT_WEBUI] + "\n")
             if auth := environ.get(LLBOT_AUTH, "").strip():
                 yield NewFile(folder / LLBOT / "auth_token.txt", auth + "\n")
@@ -189,26 +183,33 @@ def _check(folder: Path, environ: Mapping[str, str], server: Server, given: Mapp
         settings, _ = load_settings(environ=environ, env_file=None)
     except ConfigError as error:
         raise ConfigError(*error.problems, *problems) from None
-    problems += [*_stale(folder, server, settings), *_loopback(settings)]
+    problems += [*_stale(folder, server, settings), *_loopback(server, settings)]
     if problems:
         raise ConfigError(*problems)
     return settings
 
 
 def _stale(folder: Path, server: Server, settings: Settings) -> Iterator[Problem]:
-    """The old files that let their server come with another token: it would be refused for ever."""
-    token = settings.onebot_access_token.get_secret_value()
+    """The old files with which their server and the bot would never find together, without saying why."""
+    link = link_of(settings)
+    dialled = link.mode == "forward" and link.place[0] == server  # a server elsewhere reads none of these files
     pattern = NAPCAT / "onebot11*.json" if server == "napcat" else LLBOT / "config_*.json"
     for path in sorted(folder.glob(str(pattern))):
-        if tokens_for(read_text(path) or "", url=BOT_URL) - {token}:
-            what = f"has another token for {BOT_URL} than .env"
+        name, tokens = str(path.relative_to(folder)), tokens_for(read_text(path) or "", link)
+        if tokens - {link.token} and (dialled or link.mode == "reverse"):
             mend = f"Put the token of this file into .env as {ONEBOT}, or remove the file to have it made anew"
-            yield Problem(str(path.relative_to(folder)), what, mend)
+            yield Problem(name, f"has another token for {link.url} than .env", mend)
+        elif dialled and not tokens:
+            mend = "Switch one on there, with the token of .env, or remove the file to have it made anew"
+            yield Problem(name, f"has no websocket server at {link.url}, which ONEBOT_MODE=forward dials", mend)
 
 
-def _loopback(settings: Settings) -> Iterable[Problem]:
-    """Base urls that lead back into the container."""
-    mend = "A model server on the same computer is http://host.docker.internal:PORT/v1 from here"
-    for name, url in (("LLM_BASE_URL", settings.llm_base_url), ("CODER_BASE_URL", settings.coder_base_url)):
+def _loopback(server: Server, settings: Settings) -> Iterable[Problem]:
+    """Addresses that lead back into the container."""
+    model = "A model server on the same computer is http://host.docker.internal:PORT/v1 from here"
+    addresses = [("LLM_BASE_URL", settings.llm_base_url, model), ("CODER_BASE_URL", settings.coder_base_url, model)]
+    if settings.onebot_mode == "forward":
+        addresses.append(("ONEBOT_URL", settings.onebot_url, f"From here the OneBot server is ws://{server}:3001"))
+    for name, url, mend in addresses:
         if url and values.is_loopback(urlsplit(url).hostname or ""):
             yield Problem(name, "leads into the bot's own container", mend)

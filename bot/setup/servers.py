@@ -8,8 +8,12 @@ NapCat-Docker entrypoint.sh (4.18), LLBot script/install-llbot-docker.sh (8.1).
 from __future__ import annotations
 
 import json
-from typing import Any, Literal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, assert_never
 from urllib.parse import urlsplit
+
+from config.settings import Mode, Settings
 
 Server = Literal["napcat", "llbot"]
 
@@ -18,21 +22,40 @@ BOT_URL = "ws://bot:6199/"
 
 HEARTBEAT = 30_000  # ms
 RECONNECT = 5_000  # ms
+EVERYWHERE = "0.0.0.0"  # noqa: S104  # inside a container
 
 
-def write_onebot(*, url: str, token: str) -> str:
-    """NapCat's `onebot11.json` for a bot that listens: dial it there."""
-    client = {
-        **_connection(token),
-        "url": url,
-        "reconnectInterval": RECONNECT,
-    }
-    return _onebot(websocketClients=[client])
+@dataclass(frozen=True, slots=True)
+class Link:
+    """How a server and the bot find each other: `url` is where the one that dials (`mode`) finds the other."""
+
+    mode: Mode
+    url: str
+    token: str
+
+    @property
+    def place(self) -> tuple[str | None, int | None]:
+        """Host and port of the url. Raises ValueError where it has none that could be."""
+        return _place(self.url)
 
 
-def write_onebot_listening(*, token: str) -> str:
-    """NapCat's `onebot11.json` for a bot that dials: listen on every address of the container, port 3001."""
-    return _onebot(websocketServers=[{**_connection(token), "host": "0.0.0.0", "port": 3001}])  # noqa: S104  # inside a container
+def link_of(settings: Settings, *, bot_url: str = BOT_URL) -> Link:
+    """The link that these settings want; `bot_url` is where the bot is for a server that dials."""
+    url = settings.onebot_url if settings.onebot_mode == "forward" else bot_url
+    return Link(settings.onebot_mode, url, settings.onebot_access_token.get_secret_value())
+
+
+def write_onebot(link: Link) -> str:
+    """NapCat's `onebot11.json`: dial the bot, or listen for it on every address of the container."""
+    match link.mode:
+        case "reverse":
+            client = {**_connection(link.token), "url": link.url, "reconnectInterval": RECONNECT}
+            return _onebot(websocketClients=[client])
+        case "forward":
+            server = {**_connection(link.token), "host": EVERYWHERE, "port": link.place[1]}
+            return _onebot(websocketServers=[server])
+        case _:
+            assert_never(link.mode)
 
 
 def _connection(token: str) -> dict[str, Any]:
@@ -62,48 +85,82 @@ def _onebot(**connections: list[dict[str, Any]]) -> str:
 
 def write_webui(*, token: str) -> str:
     """NapCat's `webui.json`; inside its container it must listen on every address to be published at all."""
-    return _text({"host": "0.0.0.0", "port": 6099, "prefix": "", "token": token, "loginRate": 3})  # noqa: S104  # inside a container
+    return _text({"host": EVERYWHERE, "port": 6099, "prefix": "", "token": token, "loginRate": 3})
 
 
-def write_llbot(*, url: str, token: str) -> str:
-    """LLBot's `config_<qq>.json`, with the same meaning."""
-    client = {
-        "type": "ws-reverse",
+def webui_token(text: str) -> str:
+    """The password in a `webui.json`, or in a file that is nothing but one."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    return str(found.get("token") or "") if isinstance(found, dict) else text.strip()
+
+
+def write_llbot(link: Link) -> str:
+    """LLBot's `config_<qq>.json`, with the same meaning; to it no host is every address."""
+    match link.mode:
+        case "reverse":
+            kind: dict[str, Any] = {"type": "ws-reverse", "url": link.url}
+        case "forward":
+            kind = {"type": "ws", "host": "", "port": link.place[1]}
+        case _:
+            assert_never(link.mode)
+    connection = {
+        **kind,
         "enable": True,
-        "url": url,
-        "token": token,
+        "token": link.token,
         "reportSelfMessage": True,
         "reportOfflineMessage": False,
         "messageFormat": "array",
         "debug": False,
         "heartInterval": HEARTBEAT,
     }
-    return _text({"ob11": {"enable": True, "connect": [client]}, "webui": {"enable": True, "host": "", "port": 3080}})
+    return _text(
+        {"ob11": {"enable": True, "connect": [connection]}, "webui": {"enable": True, "host": "", "port": 3080}}
+    )
 
 
-def tokens_for(text: str, *, url: str) -> set[str]:
-    """The tokens with which such a file lets its server dial the bot at that url; nothing of what is switched off.
+def tokens_for(text: str, link: Link) -> set[str]:
+    """The tokens by which such a file would make this link, whatever the token of it; none of what is switched off.
 
     A file that cannot be read as one of these holds none: its server will say so better than we can.
     """
     try:
-        match json.loads(text):
-            case {"network": {"websocketClients": [*clients]}} | {"ob11": {"connect": [*clients]}}:
-                return {
-                    str(client.get("token") or "")
-                    for client in clients
-                    if isinstance(client, dict) and client.get("enable") and _place(client.get("url")) == _place(url)
-                }
-            case _:
-                return set()
+        found = _connections(json.loads(text))
+        return {str(each.get("token") or "") for each in found if each.get("enable") and _makes(each, link)}
     except (ValueError, RecursionError):
         return set()
 
 
+def _connections(found: object) -> Iterator[dict[str, Any]]:
+    match found:
+        case {"network": dict(network)}:
+            kinds = [network.get(kind) for kind in ("websocketClients", "websocketServers")]
+        case {"ob11": {"connect": connections}}:
+            kinds = [connections]
+        case _:
+            return
+    for kind in kinds:
+        if isinstance(kind, list):
+            yield from (each for each in kind if isinstance(each, dict))
+
+
+def _makes(connection: dict[str, Any], link: Link) -> bool:
+    """Whether a connection is that of a link; only LLBot's have a type. The path does not matter to the bot."""
+    kind = connection.get("type")
+    match link.mode:
+        case "reverse":
+            return kind in {None, "ws-reverse"} and _place(connection.get("url")) == link.place
+        case "forward":
+            return kind in {None, "ws"} and connection.get("port") == link.place[1]
+        case _:
+            assert_never(link.mode)
+
+
 def _place(url: object) -> tuple[str | None, int | None]:
-    """Host and port; the path does not matter to the bot."""
     parts = urlsplit(str(url))
-    return parts.hostname, parts.port
+    return parts.hostname, parts.port or {"ws": 80, "wss": 443}.get(parts.scheme)
 
 
 def _text(value: object) -> str:

@@ -8,6 +8,7 @@ from adapters.openai.client import OpenAIModel, Timeouts, make_session
 from bot.domain.chat import Completion, ModelRequest, UserMessage
 from bot.domain.errors import (
     ContentFiltered,
+    ImagesUnsupported,
     ModelAuth,
     ModelBilling,
     ModelError,
@@ -18,11 +19,13 @@ from bot.domain.errors import (
     ToolsUnsupported,
 )
 from bot.domain.ports import ChatModel, Clock
-from config.settings import Endpoint
+from config.endpoints import Endpoint
 
 QUESTION = ModelRequest((UserMessage("Answer with one word: are you there?"),))
 PATIENCE = Timeouts(connect=10.0, first_byte=60.0, idle=30.0, total=90.0)
 """Seconds; a local server may load its model first."""
+
+NO_EYES = "Name a model that sees in LLM_VISION_MODEL, one at the same base url"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +42,14 @@ class Trial:
 async def try_endpoint(
     endpoint: Endpoint, *, clock: Clock, request: ModelRequest = QUESTION, timeouts: Timeouts = PATIENCE
 ) -> Trial:
-    """Ask the model behind an endpoint something small."""
+    """Ask the model behind an endpoint something small, by its first key."""
     async with make_session() as session:
         model = OpenAIModel(
             session=session,
             base_url=endpoint.base_url,
-            api_key=endpoint.api_key.get_secret_value(),
+            api_key=endpoint.keys[0],
             model=endpoint.model,
+            dialect=endpoint.dialect,
             timeouts=timeouts,
             now=clock.now,
         )
@@ -75,6 +79,8 @@ def mend_of(error: ModelError) -> str:
             return "The service is busy: try again in a minute"
         case ModelTransport():
             return "See that the base url is right and can be reached from here"
+        case ImagesUnsupported():
+            return NO_EYES
         case ToolsUnsupported():
             return "Take a model that can call tools"
         case ContentFiltered():

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from bot.domain.errors import ConfigError, Problem
-from bot.setup.answers import ONEBOT, check, known, with_tokens
+from bot.domain.masking import Mask
+from bot.setup.answers import ONEBOT, TOKENS, check, known, with_tokens
 from bot.setup.env_file import fill
 from bot.setup.files import NewFile, read_text, write_files
 from bot.setup.questions import ask_model, ask_people
-from bot.setup.servers import BOT_URL, tokens_for, write_onebot
+from bot.setup.servers import BOT_URL, Link, link_of, tokens_for, write_onebot
 from bot.setup.terminal import Terminal
 from bot.setup.trial import Trial
-from config import sources
-from config.settings import Endpoint
+from config import sources, values
+from config.endpoints import Endpoint
+from config.secrets import proxy_secrets
+from config.settings import Settings
 
 ENV = Path(".env")
 EXAMPLE = Path(".env.example")
@@ -26,6 +30,11 @@ NEXT = """\
   docker compose up -d            启动机器人和 NapCat  start the bot and NapCat
   docker compose logs -f napcat   用机器人账号扫码  scan the QR code with the bot's account
 不用 Docker 时 Without Docker: make run"""
+
+NEXT_TO_THE_MODEL = """\
+下一步 Next: make run
+模型在本机，用 Docker 时容器里的 127.0.0.1 是容器自己  The model is on this computer. With Docker, 127.0.0.1 is the
+container itself: put host.docker.internal in its place in LLM_BASE_URL, then docker compose up -d"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,24 +66,31 @@ class Wizard:
         self._terminal = terminal
         self._try_endpoint = try_endpoint
         self._make_token = make_token
+        self._mask = Mask(proxy_secrets(environ))
 
     def run(self, wishes: Wishes) -> bool:
         """Whether everything is written. Raises ConfigError for what is wrong, typer.Abort where somebody leaves."""
+        _check_url(wishes.napcat_url)
         lines = sources.read_env_file(self._folder / ENV)
-        answers = known(wishes.typed, self._environ, lines)
+        made, hidden = sources.read_made_file(self._folder / ENV)
+        answers = known(wishes.typed, self._environ, (*made, *lines))
         if wishes.interactive:
             answers = self._ask(answers, test=wishes.test)
-        answers = with_tokens(answers, self._make_token)
-        settings = check(answers)
+        complete = with_tokens(answers, self._make_token)
+        settings = check(complete)
+        # What init made is not for this account to read: a new token would not be the one the OneBot server has.
+        answers = {**dict.fromkeys(TOKENS, ""), **answers} if hidden else complete
         answers["LLM_BASE_URL"] = settings.llm_base_url
         if wishes.test and not wishes.interactive and not self._answers(settings.main_model):
             self._terminal.tell("没有写入任何文件 Nothing was written. --no-test writes it all the same.")
             return False
-        files = [*self._env_file(answers), *self._onebot_file(answers, wishes.napcat_url)]
+        link = link_of(settings, bot_url=wishes.napcat_url) if answers[ONEBOT] else None
+        files = [*self._env_file(answers), *self._onebot_file(link)]
         if not self._may_replace(files, wishes):
             return False
         write_files(files)
-        self._report(files, answers, wishes.napcat_url)
+        self._report(files, link)
+        self._terminal.tell(NEXT_TO_THE_MODEL if _is_near(settings) else NEXT)
         return True
 
     # --- asking -----------------------------------------------------------------------------------
@@ -93,7 +109,7 @@ class Wizard:
         if trial.ok:
             self._terminal.tell(f"  ok, {trial.seconds:.1f} s")
         else:
-            self._terminal.tell(f"  失败 It does not answer: {trial.why}\n  {trial.mend}.")
+            self._terminal.tell(f"  失败 It does not answer: {self._mask(trial.why)}\n  {trial.mend}.")
         return trial.ok
 
     # --- what is to be written --------------------------------------------------------------------
@@ -108,11 +124,10 @@ class Wizard:
         if text != old:
             yield NewFile(path, text)
 
-    def _onebot_file(self, answers: Mapping[str, str], url: str) -> Iterable[NewFile]:
+    def _onebot_file(self, link: Link | None) -> Iterable[NewFile]:
         path = self._folder / NAPCAT / "onebot11.json"
-        token = answers[ONEBOT]
-        if token not in tokens_for(read_text(path) or "", url=url):
-            yield NewFile(path, write_onebot(url=url, token=token))
+        if link is not None and link.token not in tokens_for(read_text(path) or "", link):
+            yield NewFile(path, write_onebot(link))
 
     def _may_replace(self, files: Iterable[NewFile], wishes: Wishes) -> bool:
         there = [self._shown(file) for file in files if file.path.exists()]
@@ -125,17 +140,30 @@ class Wizard:
             return agreed
         raise ConfigError(*(Problem(name, "is there already", "Add --force to overwrite it") for name in there))
 
-    def _report(self, files: Iterable[NewFile], answers: Mapping[str, str], url: str) -> None:
+    def _report(self, files: Iterable[NewFile], link: Link | None) -> None:
         names = [self._shown(file) for file in files]
         self._terminal.tell(f"已写入 Wrote {', '.join(names)}" if names else "没有变化 Nothing has changed")
         for path in sorted((self._folder / NAPCAT).glob("onebot11_*.json")):
-            others = tokens_for(read_text(path) or "", url=url) - {answers[ONEBOT]}
-            if others:
+            if link is not None and tokens_for(read_text(path) or "", link) - {link.token}:
                 self._terminal.tell(
                     f"注意 Note: {path.relative_to(self._folder)} has another token than .env, and NapCat reads that"
                     " file for this account. Set the token there (NapCat's WebUI, Network), or remove the file."
                 )
-        self._terminal.tell(NEXT)
 
     def _shown(self, file: NewFile) -> str:
         return str(file.path.relative_to(self._folder))
+
+
+def _check_url(url: str) -> None:
+    what = "is empty"
+    try:
+        if values.socket_url(url):
+            return
+    except values.Wrong as wrong:
+        what = wrong.what
+    raise ConfigError(Problem("--napcat-url", what, f"Write it as {BOT_URL}"))
+
+
+def _is_near(settings: Settings) -> bool:
+    """Whether the model is on this computer, where no container finds it."""
+    return values.is_loopback(urlsplit(settings.llm_base_url).hostname or "")

@@ -15,13 +15,17 @@ from tempfile import TemporaryDirectory
 from adapters.openai.stream import AnswerReader
 from adapters.storage.migrate import migrate
 from adapters.storage.store import SqlStore, open_store
+from bot.batches import Batch, Batches
 from bot.clock import SystemClock
 from bot.domain.chat import ToolCall
 from bot.domain.journal import MessageObserved
 from bot.domain.tool import tool
-from bot.toolset import Batch, Toolset
+from bot.flow import Tally
+from bot.toolset import Toolset
 from tests.bench.model import PIECE, stream
 from tests.fakes import said, tool_context
+from tools.get_weather.gazetteer import known_places
+from tools.get_weather.places import read_query
 
 TRIES = 5
 MICRO = 1e6  # microseconds in a second
@@ -60,17 +64,29 @@ async def least(once: Callable[[], Awaitable[None]], *, number: int) -> float:
 
 async def tool_pipeline(number: int) -> Cost:
     """A call from its raw arguments to its result, around a tool that does nothing."""
-    toolset = Toolset([nothing], clock=SystemClock())
+    batches = Batches(Toolset([nothing], clock=SystemClock()).calls)
     context = tool_context()
     calls = [ToolCall(f"c{index}", "nothing", '{"text": "words", "times": 2}') for index in range(number)]
 
     async def once() -> None:
+        tally = Tally()
         for call in calls:
             batch = Batch([call])
-            await toolset.run_batch(batch, [context])
+            await batches.run(batch, [context], tally)
             assert batch.results() is not None
 
     return Cost("tool pipeline", await least(once, number=number), "call", 60)
+
+
+async def place_lookup(number: int) -> Cost:
+    """A path of three names in the table of places, with the reading of the question; the table is loaded before."""
+    places = known_places()
+
+    async def once() -> None:
+        for _ in range(number):
+            assert places.find(read_query("江苏南京鼓楼")) is not None
+
+    return Cost("place look-up", await least(once, number=number), "place", 50)
 
 
 async def stream_reader(number: int) -> Cost:
@@ -126,7 +142,8 @@ async def _commits(store: SqlStore, number: int) -> Cost:
 
 async def measure_parts(number: int = 2000) -> list[Cost]:
     """What every part costs, each measured over so many units."""
-    return [await tool_pipeline(number), await stream_reader(number), *await journal(number)]
+    parts = [await tool_pipeline(number), await place_lookup(number), await stream_reader(number)]
+    return [*parts, *await journal(number)]
 
 
 def describe(costs: list[Cost]) -> str:

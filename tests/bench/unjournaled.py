@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -29,6 +29,9 @@ class NullStore:
 
     async def find(self, conversation: Conversation, message_id: str) -> MessageReceived | None:
         return None
+
+    async def heard(self, conversation: Conversation, message_ids: Collection[str]) -> Collection[str]:
+        return ()
 
     async def recover(self) -> Recovery:
         return Recovery()

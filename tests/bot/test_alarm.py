@@ -81,3 +81,12 @@ async def test_a_run_that_did_not_fail_is_nobody_s_trouble() -> None:
             there.fail("", stop=stop)
         await there.outbox.wait_idle()
     assert there.transport.sent == []
+
+
+async def test_a_run_inside_another_one_that_fails_is_its_business() -> None:
+    async with desk() as there:
+        outcome = Outcome(Stop.FAILED, "", (), Usage(), steps=1, error="deadline: too slow")
+        there.alarm.notice(RunFinished(run_id="t1/1/c0", parent="t1", outcome=outcome, seconds=1.0))
+        there.fail("auth: 401", run="t2")
+        (line,) = await there.received(1)
+    assert "t2" in line

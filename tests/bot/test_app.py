@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+import sqlite3
+import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +15,14 @@ import pytest
 from adapters.offline.server import MEDIA_FOLDER, OfflineModel
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World, demo_world
+from bot import recovery
 from bot.app import Service, open_service, version
 from bot.domain.errors import ConfigError
+from bot.domain.events import Conversation
+from bot.domain.journal import MessageObserved
 from config.settings import Settings
+from tests.adapters.storage.conftest import opened
+from tests.fakes import BOT, said
 
 TOKEN = "correct-horse"
 
@@ -154,6 +162,68 @@ async def test_files_outside_the_media_folder_are_never_sent(tmp_path: Path) -> 
         result = model.requests[-1]["messages"][-1]
         assert "there is no file demo.png in the media folder" in result["content"]
         assert all(segment["type"] != "image" for message in simulator.sent for segment in message.segments)
+
+
+# --- a journal in trouble -------------------------------------------------------------------------
+
+
+async def test_a_journal_that_cannot_be_written_is_told_once_to_the_log_and_the_owner_and_so_is_its_end(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "data/frost.db"
+    async with reverse(store_url=f"sqlite:///{file}", bot_owners="20001") as (service, simulator, _):
+
+        def told() -> list[str]:
+            return [message.text for message in simulator.delivered if not message.group_id]
+
+        async def answered(number: int) -> None:
+            await simulator.say("@bot hello")
+            await simulator.wait_until(lambda: len(simulator.delivered) - len(told()) == number)
+
+        await answered(1)
+        with closing(sqlite3.connect(file, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE").close()
+            await answered(2)
+            await answered(3)
+            await simulator.wait_until(lambda: bool(told()))
+        await simulator.wait_until(lambda: len(told()) == 2)
+        await answered(4)
+        await service.wait_idle()
+        begin, end = told()
+    assert begin.startswith(f"The journal cannot be written ({file}: database is locked)")
+    assert end.startswith(f"The journal is written again ({file})")
+    assert end.endswith(", 0 lost.")
+    assert caplog.text.count(begin) == caplog.text.count(end) == 1
+    with closing(sqlite3.connect(file)) as journal:
+        assert journal.execute("SELECT count(*) FROM turns WHERE round IS NOT NULL").fetchone() == (4,)
+
+
+async def test_what_an_earlier_life_left_is_settled_when_its_journal_can_be_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recovery, "LOOK", 0.05)
+    data, away = tmp_path / "data", tmp_path / "away"
+    url = f"sqlite:///{data}/frost.db"
+    left = dataclasses.replace(said("hello", user=20002, where=Conversation(BOT, "private", 20002)), time=time.time())
+    async with opened(url) as before:
+        assert await before.store.commit(MessageObserved(left, overheard=False))
+    data.rename(away)
+    data.write_text("a file where the folder should be")
+    async with reverse(store_url=url) as (_, simulator, _model):
+        await simulator.say("@bot hello")
+        assert [message.group_id for message in await simulator.wait_sent(1)] == [4242]
+        data.unlink()
+        away.rename(data)
+        late = (await simulator.wait_sent(2))[1]
+        assert (late.group_id, late.user_id) == (None, 20002)
+
+
+async def test_what_is_lost_at_the_very_end_is_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "data").write_text("a file where the folder should be")
+    async with reverse(store_url=f"sqlite:///{tmp_path}/data/frost.db") as (_, simulator, _model):
+        await simulator.say("@bot hello")
+        await simulator.wait_sent(1)
+    assert "The journal could not be written before the end" in caplog.text
 
 
 def test_the_version_is_a_word() -> None:

@@ -54,7 +54,7 @@ def run(folder: Path, *words: str, typed: str = "", **environment: str) -> subpr
 
 def test_with_nothing_configured_it_is_a_chat_that_ends_with_its_input(tmp_path: Path) -> None:
     typed = "@bot hello\nuser2: @bot 北京天气\n@bot send me a message with a picture\nuser3: nothing for you\n"
-    mirrors = '{"geocoding-api.open-meteo.com": "http://127.0.0.1:9", "api.open-meteo.com": "http://127.0.0.1:9"}'
+    mirrors = '{"api.open-meteo.com": "http://127.0.0.1:9", "wttr.in": "http://127.0.0.1:9"}'
     done = run(tmp_path, typed=typed, TOOLS_MIRRORS=mirrors)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -267,3 +267,61 @@ def test_a_journal_that_cannot_be_opened_is_told_in_one_line(tmp_path: Path) -> 
     done = run(tmp_path, "forget", "--user", "1", STORE_URL="mysql://db/frost")
     assert done.returncode == 2
     assert "STORE_URL" in done.stderr
+
+
+DICE = '''
+from bot.domain.tool import tool
+
+
+@tool(permission="require_approval")
+def roll_dice(sides: int = 6) -> str:
+    """Rolls.
+
+    Args:
+        sides: How many sides.
+    """
+    return f"{sides}!"
+
+
+@tool
+def sing() -> str:
+    """Sings."""
+    return "啦"
+'''
+
+
+def test_tools_are_listed_and_called_with_the_exit_code_of_their_result(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "dice.py").write_text(DICE)
+    (folder / "broken.py").write_text("1 / 0\n")
+    listed = run(tmp_path, "tools", TOOLS_DIR="mine")
+    assert listed.returncode == 0, listed.stderr
+    assert [line.split()[0] for line in listed.stdout.splitlines()][-2:] == ["sing", "use_subagent"]
+    assert "mine/broken.py:1: cannot be used (ZeroDivisionError: division by zero)" in listed.stderr
+    assert {row["name"] for row in json.loads(run(tmp_path, "tools", "--json", TOOLS_DIR="mine").stdout)} > {"sing"}
+    called = run(tmp_path, "tools", "call", "sing", TOOLS_DIR="mine")
+    assert (called.returncode, called.stdout) == (0, "啦\n")
+    refused = run(tmp_path, "tools", "call", "roll_dice", '{"sides": 20}', "--json", typed="y\n", TOOLS_DIR="mine")
+    assert refused.returncode == 1
+    assert json.loads(refused.stdout)["content"].endswith("[TOOL_DENIED]")  # standard input is no terminal
+    assert sorted(path.name for path in folder.iterdir()) == ["broken.py", "dice.py"]
+
+
+def test_runs_are_listed_and_shown_from_the_file_they_were_written_to(tmp_path: Path) -> None:
+    done = run(tmp_path, "chat", typed="@bot hello\n", LOG_RUNS="runs.jsonl")
+    assert done.returncode == 0, done.stderr
+    (found,) = json.loads(run(tmp_path, "runs", "--json", LOG_RUNS="runs.jsonl").stdout)
+    assert (found["outcome"], found["steps"]) == ("answered", 1)
+    shown = run(tmp_path, "runs", "show", found["run"], LOG_RUNS="runs.jsonl")
+    assert [line.split("  ")[1].split()[0] for line in shown.stdout.splitlines()] == ["run", "step", "run"]
+    nothing = run(tmp_path, "runs", "show", "nobody", LOG_RUNS="runs.jsonl")
+    assert (nothing.returncode, nothing.stdout) == (1, "")
+    assert "There is no run nobody." in nothing.stderr
+
+
+def test_runs_are_those_of_the_journal_where_no_file_is_named(tmp_path: Path) -> None:
+    url = chat_in(tmp_path)
+    done = run(tmp_path, "runs", STORE_URL=url)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("RUN  STARTED")

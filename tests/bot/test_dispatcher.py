@@ -5,6 +5,8 @@ import dataclasses
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
+
 from bot.dispatcher import Dispatcher
 from bot.domain.chat import Completion, ModelRequest, UserMessage
 from bot.domain.errors import NotConnected
@@ -38,6 +40,7 @@ class Hall(House):
             store=self.store,
             outbox=self.outbox,
             owner=self.owner,
+            approvals=self.approvals,
             clock=self.clock,
         )
 
@@ -267,3 +270,69 @@ async def test_waiting_for_a_message_to_be_settled_waits_for_its_answer() -> Non
             assert not settled.done()
             await house.dispatcher.handle(message)
         assert house.transport.texts == ["ok"]
+
+
+async def test_while_stopping_a_run_ends_and_every_other_question_is_left_in_the_journal() -> None:
+    asked, gate = asyncio.Event(), asyncio.Event()
+
+    async def think(request: ModelRequest) -> Completion:
+        asked.set()
+        await gate.wait()
+        return words("hello")
+
+    async with hall(think) as house, asyncio.TaskGroup() as group:
+        dispatcher = house.dispatcher
+        await dispatcher.handle(said("first", message_id="1"))
+        await asked.wait()
+        await dispatcher.handle(said("waiting", message_id="2"))
+        stopping = group.create_task(dispatcher.finish(within=5))
+        await asyncio.sleep(0)
+        assert dispatcher.stopping
+        await dispatcher.handle(said("late", message_id="3", where=PRIVATE))
+        dispatcher.ask_again(said("put off", message_id="4"))
+        await dispatcher.handle(Connected(self_id=BOT, time=0.0))
+        assert not dispatcher.resume(GROUP, "t9", {})
+        gate.set()
+        await stopping
+        assert house.transport.texts == ["hello"]
+        assert len(house.store.of("message_observed")) == 3
+        assert house.store.of("message_overheard") == []
+        assert len(house.store.of("turn_opened")) == len(house.store.of("turn_closed")) == 1
+
+
+async def test_a_question_whose_quote_is_looked_up_while_stopping_is_not_begun() -> None:
+    looking, gate = asyncio.Event(), asyncio.Event()
+
+    async with hall() as house, asyncio.TaskGroup() as group:
+        mine = said("mine", user=BOT, at=False, message_id="77")
+
+        async def look_up(account: int, message_id: str) -> MessageReceived | None:
+            looking.set()
+            await gate.wait()
+            return mine
+
+        house.transport.get_message = look_up  # type: ignore[method-assign]  # one call of a fake is replaced
+        await house.dispatcher.handle(said((Quote("77"), Text("why?")), at=False))
+        await looking.wait()
+        stopping = group.create_task(house.dispatcher.finish(within=5))
+        await asyncio.sleep(0)
+        gate.set()
+        await stopping
+        assert house.store.of("turn_opened") == house.store.of("message_overheard") == []
+
+
+async def test_a_run_that_is_cut_off_leaves_its_turn_open(caplog: pytest.LogCaptureFixture) -> None:
+    asked = asyncio.Event()
+
+    async def think(request: ModelRequest) -> Completion:
+        asked.set()
+        await asyncio.Event().wait()
+        return words("never")
+
+    async with hall(think) as house:
+        await house.dispatcher.handle(said("hi"))
+        await asked.wait()
+        await house.dispatcher.finish(within=0)
+        assert len(house.store.of("turn_opened")) == 1
+        assert house.store.of("turn_closed") == []
+    assert "runs that are cut off: 1" in caplog.text

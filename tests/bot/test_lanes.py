@@ -143,3 +143,45 @@ async def test_dropping_from_a_lane_nobody_uses_drops_nothing() -> None:
 
     async with running(work) as lanes:
         assert lanes.drop(B, lambda item: True) == 0
+
+
+async def test_finishing_lets_what_is_in_progress_end_and_begins_nothing_more() -> None:
+    started, gate, done = asyncio.Event(), asyncio.Event(), list[str]()
+
+    async def work(item: str) -> None:
+        started.set()
+        await gate.wait()
+        done.append(item)
+
+    async with running(work) as lanes, asyncio.TaskGroup() as group:
+        lanes.put(A, "in progress")
+        await started.wait()
+        lanes.put(A, "waiting")
+        finishing = group.create_task(lanes.finish(within=5))
+        await asyncio.sleep(0)
+        assert not lanes.put(A, "late")
+        assert not lanes.put(B, "late")
+        assert (lanes.active, lanes.waiting) == (1, 1)
+        gate.set()
+        assert await finishing == 0
+    assert done == ["in progress"]
+
+
+async def test_what_does_not_finish_in_time_is_cancelled_and_waited_for() -> None:
+    started, ended = asyncio.Event(), list[str]()
+
+    async def work(item: str) -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            ended.append(item)
+
+    async with running(work) as lanes:
+        lanes.put(A, "endless")
+        await started.wait()
+        lanes.put(B, "not begun")
+        assert await lanes.finish(within=0) == 1
+        assert ended == ["endless"]
+        assert lanes.active == 0

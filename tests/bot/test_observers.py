@@ -39,8 +39,8 @@ WAITING = SuspendedRun(
 )
 
 
-def finished(stop: Stop, *, error: str = "") -> RunFinished:
-    outcome = Outcome(stop, "private words", (), Usage(10, 5), steps=2, error=error)
+def finished(stop: Stop, *, error: str = "", cost: float | None = None) -> RunFinished:
+    outcome = Outcome(stop, "private words", (), Usage(10, 5, cost=cost), steps=2, error=error)
     return RunFinished(run_id="t1", outcome=outcome, seconds=1.234)
 
 
@@ -84,11 +84,16 @@ def finished(stop: Stop, *, error: str = "") -> RunFinished:
             "run t1 goes on in 10001:group:4242 for 777",
         ),
         (finished(Stop.ANSWERED), logging.INFO, "run t1 answered in 1.23 s: 2 steps, 10 + 5 tokens"),
+        (
+            finished(Stop.ANSWERED, cost=0.00123),
+            logging.INFO,
+            "run t1 answered in 1.23 s: 2 steps, 10 + 5 tokens, $0.001230",
+        ),
         (finished(Stop.STOPPED), logging.INFO, "run t1 stopped in 1.23 s: 2 steps, 10 + 5 tokens"),
         (
-            finished(Stop.FAILED, error="auth: bad key"),
+            finished(Stop.FAILED, error="auth"),
             logging.ERROR,
-            "run t1 failed in 1.23 s: 2 steps, 10 + 5 tokens (auth: bad key)",
+            "run t1 failed in 1.23 s: 2 steps, 10 + 5 tokens (auth)",
         ),
     ],
 )
@@ -99,6 +104,17 @@ def test_each_event_has_its_line_without_a_word_of_anybody(
     LogObserver().notice(event)
     assert [(record.levelno, record.getMessage()) for record in caplog.records] == [(level, line)]
     assert "private" not in caplog.text
+
+
+def test_the_words_of_a_vendor_are_for_debug_only_since_they_may_be_those_of_people(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    LogObserver().notice(finished(Stop.FAILED, error="content_filter: refused: private words"))
+    assert [(record.levelno, record.getMessage()) for record in caplog.records] == [
+        (logging.ERROR, "run t1 failed in 1.23 s: 2 steps, 10 + 5 tokens (content_filter)"),
+        (logging.DEBUG, "run t1 content_filter: refused: private words"),
+    ]
 
 
 def test_every_observer_receives_every_event_in_order() -> None:
@@ -133,3 +149,9 @@ def test_an_observer_that_breaks_does_not_silence_the_others(caplog: pytest.LogC
 
 def test_nobody_has_to_listen() -> None:
     Observers([]).notice(finished(Stop.ANSWERED))
+
+
+def test_a_run_inside_another_one_names_it(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        LogObserver().notice(RunStarted(run_id="t1/1/c0", parent="t1", conversation=GROUP, asker=Asker(777)))
+    assert caplog.messages == ["run t1/1/c0 started inside of run t1"]

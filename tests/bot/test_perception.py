@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 
 import pytest
 
-from bot.domain.errors import ActionUnanswered, NotConnected
+from bot.domain.errors import ActionUnanswered, MediaError, NotConnected
 from bot.domain.events import MessageReceived
-from bot.domain.segments import Forward, Quote, Text
+from bot.domain.segments import Forward, Image, Quote, Text
 from bot.history import History
-from bot.perception import Perception
+from bot.perception import MAX_PICTURES, Perception
+from bot.prompt.compose import Picture, Place, Question
 from tests.fakes import BOT, RecordingStore, RecordingTransport, said
 
 OWN = said("I said that", user=BOT, message_id="100", at=False)
@@ -113,3 +115,87 @@ async def test_a_look_up_whose_connection_broke_is_made_once_more() -> None:
     assert await perception(transport).quotes_the_bot(quoting("1"), "1")
     assert not await perception(transport).quotes_the_bot(quoting("2"), "2")
     assert transport.looked_up == ["1", "1", "2", "2"]
+
+
+# --- pictures ---------------------------------------------------------------------------------------
+
+
+class Eyes:
+    """See every picture that has a url, unless it says otherwise."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[int, str]] = []
+
+    async def see(self, account: int, image: Image) -> str:
+        self.seen.append((account, image.url))
+        if image.url == "slow":
+            await asyncio.Event().wait()
+        if image.url in {"", "broken"}:
+            raise MediaError("gone")
+        return f"data:{image.url}"
+
+
+def seeing(transport: RecordingTransport | None = None) -> tuple[Perception, Eyes]:
+    eyes, history = Eyes(), History(store=RecordingStore())
+    return Perception(transport=transport or RecordingTransport(), history=history, sight=eyes, looking=0.05), eyes
+
+
+def showing(*urls: str, user: int = 777, message_id: str = "500") -> MessageReceived:
+    """A message of pictures."""
+    return said(tuple(Image(url=url) for url in urls), user=user, message_id=message_id, at=False)
+
+
+async def test_the_pictures_of_a_question_are_seen_in_the_order_of_its_text() -> None:
+    eyes, _ = seeing()
+    question = Question(showing("a", "b"), quoted=showing("c", user=5), forwarded=(showing("d", user=6),))
+    assert await eyes.look(question) == (
+        Picture(Place.FORWARDED, "data:d"),
+        Picture(Place.QUOTED, "data:c"),
+        Picture(Place.QUESTION, "data:a"),
+        Picture(Place.QUESTION, "data:b"),
+    )
+
+
+async def test_of_too_many_pictures_the_questions_own_are_seen_first() -> None:
+    eyes, asked = seeing()
+    forwarded = tuple(showing("f") for _ in range(30))
+    question = Question(showing("a", "b"), quoted=showing("c", user=5), forwarded=forwarded)
+    assert [picture.url for picture in await eyes.look(question)] == ["data:f", "data:c", "data:a", "data:b"]
+    assert len(asked.seen) == MAX_PICTURES
+
+
+async def test_a_picture_that_cannot_be_had_in_time_does_not_cost_the_others() -> None:
+    eyes, _ = seeing()
+    question = Question(showing("broken", "a", "slow"))
+    assert await eyes.look(question) == (Picture(Place.QUESTION, "data:a"),)
+
+
+async def test_pictures_are_asked_for_at_the_account_that_got_the_question() -> None:
+    eyes, asked = seeing()
+    await eyes.look(Question(dataclasses.replace(showing("a"), self_id=10002)))
+    assert asked.seen == [(10002, "a")]
+
+
+async def test_a_picture_of_the_bot_itself_is_seen_as_the_server_keeps_it() -> None:
+    """What is remembered of it has the name of a file of ours."""
+    mine = dataclasses.replace(showing("", user=BOT), segments=(Image(file="demo.png"),))
+    question = Question(said("what is this?"), quoted=mine)
+    eyes, _ = seeing(RecordingTransport([showing("kept", user=BOT)]))
+    assert await eyes.look(question) == (Picture(Place.QUOTED, "data:kept"),)
+    eyes, asked = seeing(RecordingTransport())
+    assert await eyes.look(question) == ()
+    assert asked.seen == []
+
+
+async def test_a_server_that_is_away_costs_the_quoted_picture_and_nothing_else() -> None:
+    class Away(RecordingTransport):
+        async def get_message(self, account: int, message_id: str) -> MessageReceived | None:
+            raise NotConnected("away")
+
+    eyes, _ = seeing(Away())
+    question = Question(showing("a"), quoted=showing("b", user=BOT))
+    assert await eyes.look(question) == (Picture(Place.QUESTION, "data:a"),)
+
+
+async def test_where_no_model_sees_nobody_looks() -> None:
+    assert await perception(RecordingTransport()).look(Question(showing("a"))) == ()

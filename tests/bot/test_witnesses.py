@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 import pytest
 
@@ -69,9 +70,11 @@ def test_the_content_log_has_the_question_and_the_final_answer(caplog: pytest.Lo
         opened(said((Text(" what "), Image(), Text("is it? ")))),
         closed(AssistantMessage("let me see"), AssistantMessage("a fox")),
         closed(),
+        replace(closed(), stop=Stop.FAILED, error="content_filter: a fox"),
     ):
         log.see(entry)
     assert [record.getMessage() for record in caplog.records] == [
         "run t1 was asked by 777: what is it?",
         "run t1 answered: a fox",
+        "run t1 failed: content_filter: a fox",
     ]

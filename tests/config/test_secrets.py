@@ -1,20 +1,28 @@
 from __future__ import annotations
 
+import base64
+import traceback
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, SecretStr
+from pydantic import BaseModel, SecretStr, ValidationError
 
-from config.secrets import secrets_of
-from config.settings import Settings
+from bot.domain.errors import ConfigError
+from config import values
+from config.secrets import all_secrets, proxy_secrets, secrets_of
+from config.settings import Settings, load_settings
+
+TOKEN = "sesame-open-sesame"
+SIGNING_KEY = base64.b64encode(values.ED25519 + bytes(range(32))).decode()
 
 
 def test_every_secret_of_the_settings_is_found() -> None:
     planted: dict[str, Any] = {
         name: SecretStr(f"planted-{name}")
         for name, field in Settings.model_fields.items()
-        if field.annotation is SecretStr and name != "store_url"
+        if field.annotation is SecretStr and name not in ("store_url", "qweather_jwt_private_key")
     }
+    planted["qweather_jwt_private_key"] = SecretStr(SIGNING_KEY)
     assert planted
     found = secrets_of(Settings(**planted))
     assert found >= {secret.get_secret_value() for secret in planted.values()}
@@ -56,3 +64,63 @@ def test_secrets_are_found_in_lists_and_objects_and_nothing_else_is() -> None:
         by_name={"b": SecretStr("second")},
     )
     assert secrets_of(deep) == {"first", "second"}
+
+
+@pytest.mark.parametrize(
+    ("url", "secrets"),
+    [
+        ("http://bot:sesame@proxy:3128", {"bot:sesame", "sesame", "Ym90OnNlc2FtZQ=="}),
+        (
+            "http://bot:open%2Fup@proxy:3128/",
+            {"bot:open%2Fup", "bot:open/up", "open%2Fup", "open/up", "Ym90Om9wZW4vdXA="},
+        ),
+        ("http://bot:op@en@proxy:port", {"bot:op@en", "op@en", "Ym90Om9wQGVu"}),
+        ("sesame@proxy:3128", {"sesame", "c2VzYW1l"}),
+        ("http://[::1", set()),
+        ("http://proxy:3128", set()),
+        ("", set()),
+    ],
+)
+@pytest.mark.parametrize("name", ["HTTPS_PROXY", "http_proxy", "all_proxy"])
+def test_what_lets_the_bot_in_at_a_proxy_is_secret_however_it_is_spelt(name: str, url: str, secrets: set[str]) -> None:
+    assert proxy_secrets({name: url, "PATH": "bot:other@host"}) == secrets
+    settings = Settings(llm_api_key=SecretStr("sk-model"))
+    assert all_secrets(settings, {name: url}) == secrets | secrets_of(settings)
+
+
+def test_no_secret_is_ever_shown() -> None:
+    fields = [name for name, field in Settings.model_fields.items() if field.annotation is SecretStr]
+    assert fields == [
+        *("llm_api_key", "onebot_access_token", "coder_api_key", "store_url"),
+        *("qweather_key", "qweather_jwt_private_key", "amap_key"),
+    ]
+    given = dict.fromkeys(fields, TOKEN) | {"store_url": f"postgresql://bot:{TOKEN}@db/frost"}
+    given["qweather_jwt_private_key"] = SIGNING_KEY
+    settings = Settings.model_validate(given)
+    for text in (
+        repr(settings),
+        str(settings),
+        settings.model_dump_json(),
+        str(settings.model_dump()),
+        repr(settings.main_model),
+        repr(settings.coder_endpoint),
+    ):
+        assert TOKEN not in text
+        assert "sesame" not in text
+
+
+def test_a_bad_secret_is_not_shown_in_any_traceback() -> None:
+    secrets = dict.fromkeys(["llm_api_key", "onebot_access_token", "coder_api_key", "store_url"], "open sesame")
+    with pytest.raises(ValidationError) as refused:
+        Settings.model_validate(secrets)
+    with pytest.raises(ConfigError) as caught:
+        load_settings(environ={name.upper(): value for name, value in secrets.items()}, env_file=None)
+    for error in (refused.value, caught.value):
+        assert "sesame" not in "".join(traceback.format_exception(error))
+
+
+def test_each_of_several_keys_and_those_of_fallbacks_are_secrets() -> None:
+    fallback = {"base_url": "https://b.test", "api_key": "sk-three", "model": "b"}
+    settings = Settings.model_validate({"llm_api_key": "sk-one, sk-two", "llm_fallbacks": [fallback]})
+    assert secrets_of(settings) >= {"sk-one", "sk-two", "sk-three"}
+    assert "sk-three" not in repr(settings)

@@ -8,6 +8,7 @@ import pytest
 
 from bot.domain.errors import ConfigError
 from config import sources
+from config.settings import load_settings
 
 KNOWN = ("LLM_BASE_URL", "LLM_API_KEY", "LLM_MODEL", "BOT_NAME", "BOT_OWNERS", "SYSTEM_PROMPT")
 
@@ -153,3 +154,43 @@ def test_a_variable_that_is_given_twice_is_noticed() -> None:
     assert list(sources.repeated(file, KNOWN)) == []
     [problem] = sources.repeated([*file, sources.Line("BOT_NAME", "b", 9)], KNOWN)
     assert str(problem) == "BOT_NAME: is in .env twice, in lines 1 and 9: the last one counts. Remove the other"
+
+
+@pytest.mark.parametrize(
+    ("environ", "named"),
+    [
+        ({"ALL_PROXY": "socks5://127.0.0.1:1080"}, ["ALL_PROXY"]),
+        ({"https_proxy": "SOCKS5H://me:secret@127.0.0.1:1080"}, ["https_proxy"]),
+        ({"all_proxy": "socks://127.0.0.1:1080", "HTTPS_PROXY": "http://127.0.0.1:7890"}, ["all_proxy"]),
+        ({"HTTP_PROXY": "socks5://127.0.0.1:1", "HTTPS_PROXY": "socks5://127.0.0.1:1"}, ["HTTPS_PROXY", "HTTP_PROXY"]),
+        ({"HTTPS_PROXY": "socks5://127.0.0.1:1", "https_proxy": "127.0.0.1:7890"}, []),
+        ({"ALL_PROXY": "socks5://127.0.0.1:1", "https_proxy": "127.0.0.1:1", "http_proxy": "127.0.0.1:1"}, []),
+        ({"all_proxy": " ", "NO_PROXY": "socks.example.org"}, []),
+    ],
+)
+def test_a_socks_proxy_is_told_where_it_would_count(environ: dict[str, str], named: list[str]) -> None:
+    problems = list(sources.socks(environ))
+    assert [problem.name for problem in problems] == named
+    assert "secret" not in str(problems)
+
+
+ENVIRON = {"LLM_BASE_URL": "https://a.test/v1", "LLM_MODEL": "m"}
+
+
+@pytest.mark.parametrize("given", ["", "of-the-file"])
+def test_the_tokens_that_init_made_count_where_nobody_says_otherwise(tmp_path: Path, given: str) -> None:
+    file, made = tmp_path / ".env", tmp_path / sources.MADE
+    file.write_text(f"ONEBOT_ACCESS_TOKEN={given}\n")
+    made.parent.mkdir()
+    made.write_text("ONEBOT_ACCESS_TOKEN=made-by-init\n")
+    settings, warnings = load_settings(environ=ENVIRON, env_file=file)
+    assert (settings.onebot_access_token.get_secret_value(), warnings) == (given or "made-by-init", ())
+
+
+def test_tokens_nobody_may_read_are_told_only_where_one_is_missing(tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    (tmp_path / sources.MADE).mkdir(parents=True)
+    load_settings(environ=ENVIRON | {"ONEBOT_ACCESS_TOKEN": "of-the-environment"}, env_file=file)
+    with pytest.raises(ConfigError) as caught:
+        load_settings(environ=ENVIRON, env_file=file)
+    assert [problem.name for problem in caught.value.problems] == ["ONEBOT_ACCESS_TOKEN", "tokens.env"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 
 import pytest
@@ -201,7 +202,29 @@ def test_a_path_may_begin_at_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 
 def test_a_long_value_is_quoted_in_part() -> None:
-    assert len(values.shown("x" * 500)) == 42
+    assert len(values.shown("x y " * 100)) == 42
+
+
+@pytest.mark.parametrize(
+    "key", ["sk-secret", "sk-5E5AME-secret", "0123456789abcdef", "eyJhbGciOiJFZERTQSJ9.e30", "AIza" * 9]
+)
+def test_what_may_be_a_key_in_the_wrong_line_is_not_repeated(key: str) -> None:
+    assert key[:12] not in values.shown(key) + values.shown_path(Path(key))
+    with pytest.raises(Wrong) as caught:
+        values.one_of("reverse", "forward")(f"reverse {key}")
+    assert "“reverse ***" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["revers", "10001x", "0.0.0.0:6199", "bot.example.com", "task-force", "an answer, please"]
+)
+def test_what_is_short_or_in_words_is_repeated_so_that_it_can_be_found(text: str) -> None:
+    assert values.shown(text) == f"“{text}”"
+
+
+@pytest.mark.parametrize("path", ["data/0123456789abcdef", "my-own-long-persona.md", "persona"])
+def test_a_path_is_named_whole(path: str) -> None:
+    assert values.shown_path(Path(path)) == path
 
 
 # --- databases ------------------------------------------------------------------------------------
@@ -240,3 +263,79 @@ def test_a_switch_is_on_or_off(text: str, on: bool) -> None:
 def test_half_a_switch_is_refused() -> None:
     with pytest.raises(Wrong, match="Write 1 for on or 0 for off"):
         values.switch("2")
+
+
+def test_an_api_host_is_a_name_however_it_was_pasted() -> None:
+    for text in ("abc.def.qweatherapi.com", "https://ABC.def.qweatherapi.com/"):
+        assert values.api_host(text) == "abc.def.qweatherapi.com"
+    assert values.api_host("") == ""
+    for text in ("localhost", "http://a.b", "a.b/c", "a..b"):
+        with pytest.raises(Wrong, match="not the name of a host"):
+            values.api_host(text)
+
+
+def test_a_contact_fits_into_a_header() -> None:
+    assert values.contact("bot@example.com") == "bot@example.com"
+    for text in ("me (really)", "主人", "a\nb", "x" * 101):
+        with pytest.raises(Wrong, match="ASCII"):
+            values.contact(text)
+
+
+def test_a_signing_key_is_taken_as_its_file_has_it_and_never_repeated() -> None:
+    key = base64.b64encode(values.ED25519 + bytes(range(32))).decode()
+    pem = f"-----BEGIN PRIVATE KEY-----\n{key}\n-----END PRIVATE KEY-----\n"
+    for text in (key, pem, pem.replace("\n", r"\n"), f" {key} "):
+        assert values.ed25519_key(SecretStr(text)).get_secret_value() == key
+    assert values.ed25519_key(SecretStr("")).get_secret_value() == ""
+    for text in ("sesame", key[:-8], base64.b64encode(bytes(48)).decode(), "ed25519-private.pem"):
+        with pytest.raises(Wrong, match="not an Ed25519 private key") as caught:
+            values.ed25519_key(SecretStr(text))
+        assert "sesame" not in str(caught.value)
+
+
+# --- models ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["a,b", " a , b ,", "a，b", '["a", "b"]', "a,b,a"])
+def test_keys_are_read_however_they_are_listed(text: str) -> None:
+    assert values.keys(SecretStr(text)).get_secret_value() == "a,b"
+
+
+@pytest.mark.parametrize("text", ["sk-1 sk-2", "sk-秘密", '["sk-1', "a,b c"])
+def test_what_is_no_key_is_told_without_a_letter_of_it(text: str) -> None:
+    with pytest.raises(Wrong) as caught:
+        values.keys(SecretStr(text))
+    assert "sk-" not in str(caught.value)
+
+
+MODEL = {"base_url": "https://b.test/v1", "api_key": "sk-b", "model": "b"}
+
+
+def test_fallbacks_are_a_list_of_models() -> None:
+    text = '[{"base_url": "https://b.test/v1/chat/completions", "api_key": "sk-b", "model": "b"}]'
+    whole = {**MODEL, "api_key": SecretStr("sk-b"), "dialect": "", "context": 0}
+    assert values.fallbacks(text) == values.fallbacks([MODEL]) == [whole]
+    assert values.fallbacks("[]") == []
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ('[{"api_key": "sk-b"', "is not good JSON"),
+        (MODEL, "is not a JSON list"),
+        ([MODEL, "sk-b"], "entry 2 is not a JSON object"),
+        ([MODEL | {"modle": "b"}], "Did you mean model?"),
+        ([MODEL | {"zzz": "b"}], "which is no such name"),
+        ([MODEL | {"model": 1}], "entry 1: model is not a text"),
+        ([MODEL | {"model": ""}], "entry 1 has no model"),
+        ([MODEL | {"base_url": ""}], "entry 1 has no base_url"),
+        ([MODEL | {"base_url": "b.test"}], "entry 1 does not begin with https:// or http://"),
+        ([MODEL | {"api_key": "Bearer sk-b"}], "entry 1 has a space"),
+        ([MODEL | {"context": -1}], "entry 1 -1 is out of range"),
+    ],
+)
+def test_what_is_wrong_with_a_fallback_is_told_with_its_place(given: object, what: str) -> None:
+    with pytest.raises(Wrong) as caught:
+        values.fallbacks(given)
+    assert what in str(caught.value)
+    assert "sk-b" not in str(caught.value)

@@ -43,7 +43,7 @@ class Desk:
 
     def call(self, name: str, code: str, seconds: float = 0.1) -> None:
         call = ToolCall("c0", name, "{}")
-        result = ToolMessage("c0", name, "")
+        result = ToolMessage("c0", name, "", is_error=code != "ok")
         self.metrics.notice(ToolFinished(run_id="t1", step=1, call=call, result=result, code=code, seconds=seconds))
 
 
@@ -69,12 +69,24 @@ def test_runs_count_by_their_outcome_and_steps_as_they_are() -> None:
     assert desk.value("run_seconds_sum") == 7.5
 
 
+def test_tool_errors_count_by_name_and_code() -> None:
+    desk = Desk()
+    desk.call("get_weather", "ok")
+    desk.call("get_weather", "TOOL_TIMEOUT")
+    desk.call("made_up", "TOOL_NOT_FOUND")
+    assert desk.value("tool_error_total", tool="get_weather", code="TOOL_TIMEOUT") == 1
+    assert desk.value("tool_error_total", tool="unknown", code="TOOL_NOT_FOUND") == 1
+    assert desk.value("tool_error_total", tool="get_weather", code="ok") is None
+
+
 def test_tool_calls_count_by_name_and_outcome() -> None:
     desk = Desk()
     desk.call("get_weather", "ok", 0.25)
     desk.call("get_weather", "TOOL_TIMEOUT", 60)
     assert desk.value("tool_calls_total", tool="get_weather", outcome="ok") == 1
     assert desk.value("tool_calls_total", tool="get_weather", outcome="timeout") == 1
+    assert desk.value("tool_error_total", tool="get_weather", code="TOOL_TIMEOUT") == 1
+    assert desk.value("tool_error_total", tool="get_weather", code="ok") is None
     assert desk.value("tool_seconds_sum", tool="get_weather") == 60.25
 
 
@@ -196,3 +208,12 @@ def test_every_figure_of_the_dashboard_is_one_of_ours() -> None:
         for labels in re.findall(r"by \(([\w, ]+)\)", expression):
             known = set().union(*(ours[name] for name in re.findall(r"\bfrostagent_\w+", expression)))
             assert set(labels.split(", ")) <= known | {"instance"}, expression
+
+
+def test_a_run_inside_another_one_counts_by_its_steps_alone() -> None:
+    desk = Desk()
+    desk.metrics.notice(StepFinished(run_id="t1/1/c0", parent="t1", step=1, completion=words("hi"), seconds=1))
+    outcome = Outcome(Stop.ANSWERED, "", (), Usage(), 1)
+    desk.metrics.notice(RunFinished(run_id="t1/1/c0", parent="t1", outcome=outcome, seconds=2.5))
+    assert desk.value("steps_total") == 1
+    assert desk.value("runs_total", outcome="answered") == 0

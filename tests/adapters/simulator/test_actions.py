@@ -203,6 +203,25 @@ def test_only_an_administrator_takes_back_what_others_said(world: World) -> None
     assert told(world, "delete_msg", message_id=world.post([text("hi")], author=5, group_id=1).message_id) is None
 
 
+def test_a_picture_that_was_sent_can_be_asked_for(world: World) -> None:
+    picture = {"type": "image", "data": {"file": "base64://aGVsbG8="}}
+    message_id = told(world, "send_private_msg", user_id=20001, message=[picture])["message_id"]
+    (shown,) = told(world, "get_msg", message_id=message_id)["message"]
+    found = told(world, "get_image", file=shown["data"]["file"])
+    assert (found["file_name"], found["file_size"]) == (shown["data"]["file"], "5")
+    assert "base64" not in found
+    assert told(world, "get_file", file=shown["data"]["file"]) == found
+    assert refused(world, "get_image", file="other.png") == (1200, "file not found")
+    assert refused(world, "get_image")[0] == 1400
+
+
+def test_a_file_is_asked_for_by_its_id(world: World) -> None:
+    segment = {"type": "file", "data": {"file": "base64://aGVsbG8=", "name": "hello.py"}}
+    stored = world.message(told(world, "send_group_msg", group_id=4242, message=[segment])["message_id"])
+    (kept,) = stored.segments
+    assert told(world, "get_file", file_id=kept["data"]["file_id"])["file_name"] == "hello.py"
+
+
 def test_a_history_ends_with_the_named_message(world: World) -> None:
     ids = [world.post([text(str(number))], author=20001, group_id=4242).message_id for number in range(5)]
     elsewhere = world.post([text("x")], author=20001, peer_id=20001).message_id

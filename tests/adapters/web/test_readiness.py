@@ -4,13 +4,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from adapters.web.readiness import Attendance
+from adapters.web.readiness import Attendance, Seen
 
 
 @dataclass(frozen=True)
 class Account:
     self_id: int
-    online: bool | None = None
+    online: bool | None = True
+    server: str = ""
 
 
 def test_before_anybody_came_it_is_not_ready() -> None:
@@ -21,12 +22,12 @@ def test_before_anybody_came_it_is_not_ready() -> None:
     }
 
 
-@pytest.mark.parametrize("online", [True, None])
-def test_an_account_that_is_online_or_never_said_makes_it_ready(online: bool | None) -> None:
-    assert Attendance(lambda: [Account(10001, online)])().to_json() == {
+@pytest.mark.parametrize(("online", "state"), [(True, "online"), (None, "unknown")])
+def test_an_account_that_is_online_or_never_said_makes_it_ready(online: bool | None, state: str) -> None:
+    assert Attendance(lambda: [Account(10001, online, "NapCat 4")])().to_json() == {
         "ready": True,
         "reason": "",
-        "accounts": [{"account": 10001, "state": "online"}],
+        "accounts": [{"account": 10001, "state": state, "online": online, "server": "NapCat 4"}],
     }
 
 
@@ -34,7 +35,7 @@ def test_an_account_that_is_offline_is_named_and_makes_it_not_ready() -> None:
     readiness = Attendance(lambda: [Account(10001), Account(10002, online=False)])()
     assert not readiness.ready
     assert readiness.reason == "account 10002 is offline: log in again at the OneBot server"
-    assert readiness.accounts == ((10001, "online"), (10002, "offline"))
+    assert readiness.accounts == (Seen(10001, "online"), Seen(10002, "offline"))
 
 
 def test_several_accounts_that_are_offline_are_all_named() -> None:
@@ -48,8 +49,16 @@ def test_an_account_that_is_gone_is_missing() -> None:
     attend()
     there.pop()
     one_left = attend()
-    assert (one_left.ready, one_left.accounts) == (True, ((10001, "online"), (10002, "missing")))
+    assert (one_left.ready, one_left.accounts) == (True, (Seen(10001, "online"), Seen(10002, "missing")))
     there.clear()
     nobody_left = attend()
     assert not nobody_left.ready
     assert nobody_left.reason == "no OneBot server is connected: accounts 10001, 10002 are missing"
+
+
+def test_while_stopping_it_is_not_ready_whoever_is_there() -> None:
+    assert Attendance(lambda: [Account(10001)], stopping=lambda: True)().to_json() == {
+        "ready": False,
+        "reason": "stopping",
+        "accounts": [{"account": 10001, "state": "online", "online": True, "server": ""}],
+    }

@@ -34,6 +34,13 @@ def test_what_is_set_in_vain_is_a_warning(tmp_path: Path) -> None:
     assert doubt.said == "ONEBOT_URL is set but not used"
 
 
+def test_a_socks_proxy_is_a_warning_that_names_what_to_set() -> None:
+    _, told = check_settings(environ=GOOD | {"all_proxy": "socks5://127.0.0.1:1080"}, env_file=None)
+    (doubt,) = [check for check in told if check.verdict is Verdict.WARNING]
+    assert doubt.said.startswith("all_proxy names a SOCKS proxy")
+    assert "HTTPS_PROXY" in doubt.mend
+
+
 @pytest.mark.parametrize("token", ["abc1234", "aaaaaaaaaaaaaaaa", "1212121212"])
 def test_a_token_that_is_easy_to_guess_is_told_once(token: str) -> None:
     _, told = check_settings(environ=GOOD | {"ONEBOT_ACCESS_TOKEN": token}, env_file=None)

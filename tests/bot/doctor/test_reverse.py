@@ -8,15 +8,16 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import web
 
-from adapters.web.readiness import NOBODY, Readiness
+from adapters.web.readiness import NOBODY, Readiness, Seen
 from adapters.web.server import WebServer
 from bot.doctor.checks import Check, Verdict
 from bot.doctor.reverse import check_ports, find_running, why_taken
 from config.settings import Settings
 from tests.bot.doctor.surroundings import answering, free_port, told
 
-READY = Readiness(True, "", ((10001, "online"),))
-OFFLINE = Readiness(False, "account 10001 is offline: log in again at the OneBot server", ((10001, "offline"),))
+READY = Readiness(True, "", (Seen(10001, "online", "NapCat.Onebot 4.18.33"), Seen(10002, "missing")))
+UNKNOWN = Readiness(True, "", (Seen(10001, "unknown"),))
+OFFLINE = Readiness(False, "account 10001 is offline: log in again at the OneBot server", (Seen(10001, "offline"),))
 ALONE = Readiness(False, NOBODY, ())
 
 
@@ -48,7 +49,17 @@ async def test_a_running_bot_is_asked_how_it_is() -> None:
     async with running(READY) as given:
         checks = await check_ports(given)
     assert set(verdicts(checks).values()) == {Verdict.OK}
-    assert checks[-1].said == "the bot is running, account 10001 online"
+    assert [check.said for check in checks[-2:]] == [
+        "NapCat.Onebot 4.18.33 has account 10001",
+        "the bot is running, account 10001 online",
+    ]
+
+
+async def test_an_account_of_which_nobody_says_whether_it_is_online_is_a_warning() -> None:
+    async with running(UNKNOWN) as given:
+        checks = await check_ports(given)
+    assert checks[-1].verdict is Verdict.WARNING
+    assert "nobody says whether account 10001 is online" in checks[-1].said
 
 
 async def test_an_account_offline_is_one_problem() -> None:

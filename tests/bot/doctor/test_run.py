@@ -5,17 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import sys
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
 
+from adapters.simulator.server import Simulator
+from adapters.simulator.world import demo_world
 from bot.clock import RandomIds, SystemClock
 from bot.doctor.checks import Check, Verdict, well
 from bot.doctor.run import Probe, diagnose, examine
+from config.sources import read_env_file
 from tests.bot.doctor.surroundings import TOKEN, Surroundings, answering, free_port, healthy, told
 
 ROOT = Path(__file__).parents[3]
@@ -27,9 +31,9 @@ async def around(tmp_path: Path) -> AsyncIterator[Surroundings]:
         yield surroundings
 
 
-async def look(around: Surroundings, **changed: str) -> list[Check]:
+async def look(around: Surroundings, *, send_image: bool = False, **changed: str) -> list[Check]:
     environ = around.environ | changed
-    return await diagnose(environ=environ, env_file=None, clock=SystemClock(), ids=RandomIds())
+    return await diagnose(environ=environ, env_file=None, clock=SystemClock(), ids=RandomIds(), send_image=send_image)
 
 
 async def test_all_is_well(around: Surroundings) -> None:
@@ -37,7 +41,7 @@ async def test_all_is_well(around: Surroundings) -> None:
     assert [check for check in checks if check.verdict is not Verdict.OK] == []
     assert [check.check for check in checks] == [
         *("settings", "token", "data folder", "data folder", "store", "clock", "model", "model tools", "coder"),
-        *("weather", "versions", "web port", "onebot host", "onebot", "account"),
+        *("weather", "versions", "tools", "web port", "onebot host", "onebot", "account"),
     ]
 
 
@@ -45,6 +49,23 @@ async def test_reverse_mode_before_the_bot_has_started_is_well(around: Surroundi
     checks = await look(around, ONEBOT_MODE="reverse", ONEBOT_URL="", ONEBOT_PORT=str(free_port()))
     assert {check.verdict for check in checks} == {Verdict.OK}
     assert checks[-1].check == "onebot port"
+
+
+async def test_a_picture_is_sent_where_it_is_asked_for(around: Surroundings) -> None:
+    checks = await look(around, send_image=True)
+    assert {check.verdict for check in checks} == {Verdict.OK}
+    assert checks[-1].check == "picture"
+    assert len(around.simulator.sent) == 1
+
+
+async def test_in_reverse_mode_the_picture_waits_for_the_server_to_come(around: Surroundings) -> None:
+    port = free_port()
+    here = {"ONEBOT_MODE": "reverse", "ONEBOT_HOST": "127.0.0.1", "ONEBOT_PORT": str(port), "ONEBOT_URL": ""}
+    async with Simulator(demo_world(), reconnect=0.05) as simulator:
+        simulator.dial(f"ws://127.0.0.1:{port}/", token=TOKEN)
+        checks = await look(around, send_image=True, **here)
+    assert {check.verdict for check in checks} == {Verdict.OK}
+    assert [check.check for check in checks[-4:]] == ["onebot port", "onebot", "account", "picture"]
 
 
 async def test_a_wrong_token_is_one_problem(around: Surroundings) -> None:
@@ -129,11 +150,15 @@ async def test_a_check_that_breaks_or_hangs_is_a_problem_of_its_own() -> None:
 # --- as a process -----------------------------------------------------------------------------------
 
 
-async def typed(around: Surroundings, folder: Path, *words: str, **changed: str) -> tuple[int | None, str, str]:
+BOT_COMMAND = (sys.executable, "-m", "bot")
+
+
+async def run(*words: str, folder: Path, environ: Mapping[str, str]) -> tuple[int | None, str, str]:
+    """A command to its end: exit code, standard output, standard error."""
     kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bot", "doctor", *words),
-        env=kept | {"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"} | around.environ | changed,
+        *words,
+        env={**kept, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", **environ},
         cwd=folder,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -141,6 +166,10 @@ async def typed(around: Surroundings, folder: Path, *words: str, **changed: str)
     async with asyncio.timeout(40):
         out, err = await process.communicate()
     return process.returncode, out.decode(), err.decode()
+
+
+async def typed(around: Surroundings, folder: Path, *words: str) -> tuple[int | None, str, str]:
+    return await run(*BOT_COMMAND, "doctor", *words, folder=folder, environ=around.environ)
 
 
 async def test_a_healthy_bot_is_exit_code_0(around: Surroundings, tmp_path: Path) -> None:
@@ -156,3 +185,37 @@ async def test_a_problem_is_exit_code_1_and_json_can_be_read(around: Surrounding
     found: list[dict[str, Any]] = json.loads(out)
     assert all(set(check) == {"check", "verdict", "said", "mend"} for check in found)
     assert [check["check"] for check in found if check["verdict"] == "problem"] == ["account"]
+
+
+async def test_a_read_only_data_folder_is_told_with_its_mend(around: Surroundings, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir(mode=0o500)
+    words: tuple[str, ...] = (*BOT_COMMAND, "doctor", "--json")
+    if os.geteuid() == 0:
+        if shutil.which("setpriv") is None:
+            pytest.skip("the superuser writes everywhere, and there is no setpriv to make it an ordinary account")
+        words = ("setpriv", "--bounding-set=-dac_override", "--inh-caps=-dac_override", *words)
+    defaults = {name: text for name, text in around.environ.items() if name not in {"MEDIA_DIR", "STORE_URL"}}
+    code, out, err = await run(*words, folder=tmp_path, environ=defaults)
+    assert (code, err) == (1, ""), out
+    troubles = [check for check in json.loads(out) if check["verdict"] == "problem"]
+    assert {check["check"] for check in troubles} == {"data folder"}
+    for problem in troubles:
+        assert "Permission denied" in problem["said"]
+        assert "chown" in problem["mend"]
+
+
+async def test_after_setup_without_a_terminal_all_is_well(around: Surroundings, tmp_path: Path) -> None:
+    shutil.copy(ROOT / ".env.example", tmp_path)
+    options = ("--base-url", around.model.base_url, "--model", around.model.name, "--owner", "20001")
+    code, _, told = await run(*BOT_COMMAND, "setup", "--non-interactive", *options, folder=tmp_path, environ={})
+    assert code == 0, told
+    token = next(line.value for line in read_env_file(tmp_path / ".env") if line.name == "ONEBOT_ACCESS_TOKEN")
+    async with Simulator(demo_world(), token=token) as simulator:
+        here = {name: around.environ[name] for name in ("WEB_PORT", "TOOLS_MIRRORS")}
+        here |= {"ONEBOT_MODE": "forward", "ONEBOT_URL": await simulator.serve()}
+        code, out, err = await run(*BOT_COMMAND, "doctor", "--send-image", folder=tmp_path, environ=here)
+        (sent,) = simulator.sent
+    assert (code, err) == (0, ""), out
+    assert all(line.startswith("ok ") for line in out.splitlines())
+    assert sent.user_id == 20001

@@ -133,9 +133,52 @@ def test_a_model_inside_the_container_is_told(machine: Machine, name: str) -> No
     assert "host.docker.internal" in machine.problems("napcat", **{name: "http://127.0.0.1:11434/v1"})[name]
 
 
+FORWARD = {"ONEBOT_MODE": "Forward", "ONEBOT_URL": "ws://napcat:3001"}
+
+
 def test_a_bot_that_dials_finds_napcat_listening(machine: Machine) -> None:
-    machine.init(ONEBOT_MODE="forward", ONEBOT_URL="ws://napcat:3001")
+    machine.init("napcat", **FORWARD)
     assert '"port": 3001' in machine.text("napcat/config/onebot11.json")
+    machine.init("napcat", **FORWARD)
+
+
+def test_a_bot_that_dials_finds_llbot_listening(machine: Machine) -> None:
+    machine.init("llbot", LLBOT_ACCOUNT="10000", ONEBOT_MODE="forward", ONEBOT_URL="ws://llbot:3001")
+    written = machine.text("llbot/config_10000.json")
+    assert '"type": "ws"' in written
+    assert "ws-reverse" not in written
+
+
+def test_a_changed_token_is_told_where_the_bot_dials_too(machine: Machine) -> None:
+    machine.init("napcat", **FORWARD)
+    (told,) = machine.problems("napcat", **FORWARD, ONEBOT_ACCESS_TOKEN="another-one").values()
+    assert "onebot11.json: has another token for ws://napcat:3001" in told
+
+
+def test_a_bot_that_dials_is_told_of_a_napcat_that_does_not_listen(machine: Machine) -> None:
+    machine.init()
+    (told,) = machine.problems("napcat", **FORWARD).values()
+    assert "onebot11.json: has no websocket server at ws://napcat:3001" in told
+    machine.init(ONEBOT_MODE="forward", ONEBOT_URL="wss://elsewhere.invalid/")  # it reads no file here
+
+
+def test_an_address_of_the_onebot_server_that_leads_back_into_the_container_is_told(machine: Machine) -> None:
+    told = machine.problems(ONEBOT_MODE="forward", ONEBOT_URL="ws://127.0.0.1:3001")["ONEBOT_URL"]
+    assert "ws://napcat:3001" in told
+
+
+@pytest.mark.parametrize(("server", "name"), [("napcat", "NAPCAT_WEBUI_TOKEN"), ("llbot", "LLBOT_WEBUI_TOKEN")])
+def test_another_password_of_the_webui_is_told_and_changes_nothing(machine: Machine, server: Server, name: str) -> None:
+    machine.init(server, LLBOT_ACCOUNT="10000", **{name: "open-sesame"})
+    before = machine.files
+    machine.told.clear()
+    machine.init(server, LLBOT_ACCOUNT="10000", **{name: "open-sesame"})
+    assert not machine.told
+    machine.init(server, LLBOT_ACCOUNT="10000", **{name: "another-one"})
+    (told,) = machine.told
+    assert f"has another password than {name}" in told
+    assert "sesame" not in told
+    assert machine.files == before
 
 
 def test_llbots_settings_are_named_after_its_account(machine: Machine) -> None:

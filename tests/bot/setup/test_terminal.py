@@ -49,7 +49,7 @@ def test_answers_are_taken_without_blanks_and_secrets_are_never_shown(screen: Sc
 
 @pytest.mark.parametrize("key", ["\x03", "\x04"])
 def test_ctrl_c_and_the_end_of_input_leave(screen: Screen, key: str) -> None:
-    screen.wait_for("name [Frost]")
+    screen.wait_for("name [Frost]: ")
     screen.type(key)
     screen.wait_for("left")
     assert screen.wait() == 0

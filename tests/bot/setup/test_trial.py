@@ -10,7 +10,7 @@ from bot.clock import SystemClock
 from bot.domain import errors
 from bot.domain.errors import ModelError
 from bot.setup.trial import mend_of, try_endpoint, try_model
-from config.settings import Endpoint
+from config.endpoints import Endpoint
 from tests.fakes import ManualClock, ScriptedModel, words
 
 

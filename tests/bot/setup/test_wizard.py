@@ -12,10 +12,11 @@ import pytest
 import typer
 
 from bot.domain.errors import ConfigError
-from bot.setup.servers import write_onebot
+from bot.setup.servers import BOT_URL, Link, tokens_for, write_onebot
 from bot.setup.trial import Trial
 from bot.setup.wizard import Wishes, Wizard
-from config.settings import Endpoint, Settings, load_settings
+from config.endpoints import Endpoint
+from config.settings import Settings, load_settings
 from tests.bot.setup.fakes import LEAVE, ScriptedTerminal
 
 EXAMPLE = Path(__file__).parents[3] / ".env.example"
@@ -42,6 +43,7 @@ class Evening:
         force: bool = False,
         test: bool = True,
         interactive: bool = False,
+        napcat_url: str = BOT_URL,
     ) -> tuple[bool, ScriptedTerminal]:
         person = ScriptedTerminal(*answers)
         left = list(trials)
@@ -57,7 +59,7 @@ class Evening:
             try_endpoint=try_endpoint,
             make_token=lambda: f"made-by-setup-{next(self._made)}",
         )
-        wishes = Wishes(typed=typed or {}, force=force, test=test, interactive=interactive)
+        wishes = Wishes(typed=typed or {}, napcat_url=napcat_url, force=force, test=test, interactive=interactive)
         return wizard.run(wishes), person
 
     @property
@@ -198,7 +200,7 @@ def test_napcats_file_with_the_same_token_stays_as_it_is(evening: Evening) -> No
 def test_an_accounts_own_file_with_another_token_is_told(evening: Evening) -> None:
     own = evening.folder / "napcat" / "config" / "onebot11_10000.json"
     own.parent.mkdir(parents=True)
-    own.write_text(write_onebot(url="ws://bot:6199/", token="older"), "utf-8")
+    own.write_text(write_onebot(Link("reverse", "ws://bot:6199/", "older")), "utf-8")
     _, person = evening.setup(typed=TYPED)
     assert person.said("onebot11_10000.json has another token")
 
@@ -213,3 +215,58 @@ def test_an_env_file_that_cannot_be_read_is_told(evening: Evening) -> None:
     (evening.folder / ".env").write_text("LLM_MODEL='half\n")
     with pytest.raises(ConfigError, match=r"\.env line 1"):
         evening.setup(typed=TYPED)
+
+
+def write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, "utf-8")
+
+
+def test_a_bot_that_dials_makes_a_napcat_that_listens(evening: Evening) -> None:
+    environ = {"ONEBOT_MODE": "forward", "ONEBOT_URL": "ws://napcat:3001"}
+    evening.setup(typed=TYPED, environ=environ)
+    settings = evening.settings()
+    assert (settings.onebot_mode, settings.onebot_url) == ("forward", "ws://napcat:3001")
+    token = settings.onebot_access_token.get_secret_value()
+    written = evening.files["napcat/config/onebot11.json"]
+    assert tokens_for(written, Link("forward", "ws://napcat:3001", "")) == {token}
+    before = evening.files
+    evening.setup()  # now .env says so
+    assert evening.files == before
+
+
+def test_the_tokens_that_init_made_stay_the_tokens(evening: Evening) -> None:
+    made = "ONEBOT_ACCESS_TOKEN=made-by-init\nNAPCAT_WEBUI_TOKEN=made-by-init-too\n"
+    write(evening.folder / "data" / "tokens.env", made)
+    write(evening.folder / ".env", "ONEBOT_ACCESS_TOKEN=\n")
+    evening.setup(typed=TYPED, force=True)
+    assert evening.settings().onebot_access_token.get_secret_value() == "made-by-init"
+    assert "NAPCAT_WEBUI_TOKEN=made-by-init-too" in evening.files[".env"]
+
+
+def test_where_the_tokens_of_init_cannot_be_read_no_others_are_made(evening: Evening) -> None:
+    write(evening.folder / "data" / "tokens.env" / "not a file", "")
+    evening.setup(typed=TYPED)
+    assert "\nONEBOT_ACCESS_TOKEN=\n" in evening.files[".env"]
+    assert "made-by-setup" not in str(evening.files)
+    assert "napcat/config/onebot11.json" not in evening.files
+
+
+def test_a_model_on_this_computer_is_run_without_docker_first(evening: Evening) -> None:
+    _, person = evening.setup(typed=TYPED | {"LLM_BASE_URL": "ollama"})
+    (told,) = (text for text in person.told if "Next" in text)
+    assert told.index("make run") < told.index("host.docker.internal") < told.index("docker compose up")
+
+
+@pytest.mark.parametrize("url", ["", "bot:6199", "ws://bot:many", "http://bot"])
+def test_an_address_for_napcat_that_cannot_be_is_told_before_anything_is_written(evening: Evening, url: str) -> None:
+    with pytest.raises(ConfigError, match="--napcat-url"):
+        evening.setup(typed=TYPED, napcat_url=url)
+    assert evening.files == {}
+
+
+def test_the_password_of_a_proxy_is_not_told_when_the_model_does_not_answer(evening: Evening) -> None:
+    proxy = "http://bot:open-sesame@127.0.0.1:many"
+    trial = Trial(False, 0.1, f"cannot use {proxy}", "Try again")
+    _, person = evening.setup(typed=TYPED, environ={"HTTPS_PROXY": proxy}, trials=(trial,))
+    assert person.said("cannot use http://***@127.0.0.1")

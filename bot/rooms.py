@@ -1,0 +1,125 @@
+"""The rooms of `bot/`, built and connected with each other; `bot/app.py` opens them and puts the adapters around."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.alarm import Alarm
+from bot.approvals import Approvals
+from bot.assembly import build_rules, told_of_history
+from bot.catchup import Catchup
+from bot.delivery import Delivery
+from bot.dispatcher import Dispatcher
+from bot.domain.chat import ModelRequest
+from bot.domain.events import Conversation
+from bot.domain.masking import Mask
+from bot.domain.ports import Clock, Ids, Observer, Sight, Store, Transport
+from bot.engine import Engine
+from bot.history import History
+from bot.models import Failover
+from bot.observers import LogObserver, Observers
+from bot.outbox import Outbox
+from bot.owner import Owner
+from bot.perception import Perception
+from bot.prompt.compose import system_prompt
+from bot.recorder import Recorder
+from bot.recovery import Recoverer
+from bot.summaries import Summaries
+from bot.toolset import Toolset
+from bot.turn import Persona, Turns
+from config.settings import Settings, read_persona
+
+SOMEWHERE = Conversation(10**10, "group", 10**10)  # any conversation, for how long its prompt is
+
+
+@dataclass(frozen=True, slots=True)
+class Rooms:
+    """The rooms of `bot/`, connected with each other."""
+
+    dispatcher: Dispatcher
+    turns: Turns
+    outbox: Outbox
+    owner: Owner
+    recoverer: Recoverer
+    catchup: Catchup
+    summaries: Summaries
+
+
+def build_rooms(
+    settings: Settings,
+    *,
+    model: Failover,
+    transport: Transport,
+    store: Store,
+    ports: dict[type, object],
+    toolset: Toolset,
+    observers: Sequence[Observer],
+    sight: Sight | None,
+    mask: Mask,
+    clock: Clock,
+    ids: Ids,
+) -> Rooms:
+    """The rooms, each given what it needs."""
+    who = persona(settings)
+    history = build_history(who, store=store, model=model, toolset=toolset, most=settings.bot_history_tokens)
+    summaries = build_summaries(history, store=store, model=model, clock=clock)
+    perception = Perception(transport=transport, history=history, sight=sight)
+    outbox = Outbox(transport=transport, store=store, clock=clock, ids=ids, rate=settings.bot_send_rate)
+    owner = build_owner(settings, outbox=outbox, clock=clock, mask=mask)
+    observer = Observers([Recorder(store=store, clock=clock), LogObserver(), Alarm(owner, mask=mask), *observers])
+    approvals = Approvals(owners=settings.bot_owners, outbox=outbox, history=history, clock=clock)
+    toolset.approver = approvals
+    turns = Turns(
+        engine=Engine(model=model, toolset=toolset, clock=clock, observer=observer, max_steps=settings.bot_max_steps),
+        delivery=Delivery(outbox=outbox, history=history, clock=clock),
+        perception=perception,
+        history=history,
+        store=store,
+        clock=clock,
+        ids=ids,
+        persona=who,
+        owners=settings.bot_owners,
+        approvals=approvals,
+        ports=ports,
+    )
+    dispatcher = Dispatcher(
+        rules=build_rules(settings),
+        turns=turns,
+        perception=perception,
+        history=history,
+        store=store,
+        outbox=outbox,
+        owner=owner,
+        approvals=approvals,
+        clock=clock,
+    )
+    recoverer = Recoverer(store=store, dispatcher=dispatcher, turns=turns, outbox=outbox, toolset=toolset, clock=clock)
+    catchup = Catchup(transport=transport, dispatcher=dispatcher, outbox=outbox, store=store, clock=clock)
+    return Rooms(dispatcher, turns, outbox, owner, recoverer, catchup, summaries)
+
+
+def build_history(who: Persona, *, store: Store, model: Failover, toolset: Toolset, most: int) -> History:
+    """The memory, with as much room as the model leaves beside the system prompt and the tools."""
+    system = system_prompt(who.prompt, name=who.name, conversation=SOMEWHERE)
+    around = ModelRequest((system,), toolset.all_definitions())
+    return History(store=store, room=told_of_history(model, around, most=most))
+
+
+def build_summaries(history: History, *, store: Store, model: Failover, clock: Clock) -> Summaries:
+    """Who folds what no longer fits into the memory."""
+    summaries = Summaries(model=model, history=history, store=store, clock=clock)
+    history.fold_with(summaries)
+    return summaries
+
+
+def build_owner(settings: Settings, *, outbox: Outbox, clock: Clock, mask: Mask) -> Owner:
+    """Who tells the owners what only they can mend, and what became of a send nobody waits for."""
+    owner = Owner(owners=settings.bot_owners, outbox=outbox, clock=clock, mask=mask)
+    outbox.report_to(owner.tell_of_send)
+    return owner
+
+
+def persona(settings: Settings) -> Persona:
+    """Who the bot is. Raises ConfigError for a file that cannot be used."""
+    return Persona(read_persona(settings), settings.bot_name)
