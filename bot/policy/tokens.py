@@ -27,6 +27,7 @@ MESSAGE = 4.0  # around each message
 CALL = 8.0  # around each tool call
 TOOL = 8.0  # around each tool
 TOOLS = 200.0  # what vendors tell a model about tools at all, 20 to 500
+USUAL = 1000  # characters of a text whose estimate is remembered
 PICTURE = 1000.0  # one of moderate size, as most vendors count it
 
 LEARNING = 0.3  # how much the latest usage counts against all before
@@ -50,6 +51,16 @@ CLASSES = bytes.maketrans(
 
 def estimate_text(text: str) -> float:
     """The tokens of a text. Each character adds the same wherever it stands, so longer texts never have fewer."""
+    return _known(text) if len(text) <= USUAL else _count(text)
+
+
+@lru_cache(maxsize=4096)
+def _known(text: str) -> float:
+    """The same texts are told again with every request of a conversation."""
+    return _count(text)
+
+
+def _count(text: str) -> float:
     kinds = text.encode("utf-8", "surrogatepass").translate(CLASSES)
     counts = {kind: kinds.count(kind) for kind in WEIGHTS}
     signs = len(kinds) - sum(counts.values())
