@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from bot.domain.errors import ModelError
 from bot.upstreams import Line, Upstream
 
 BRIEF = 1.5  # seconds; so long somebody is waited for although another could be asked
+LONG = 20.0  # seconds; so long somebody who is well is waited for, where all who could be asked are not
 
 Change = Callable[[ModelRequest], ModelRequest | None]
 """Makes a request that may be taken where the other was not, None where it cannot."""
@@ -28,15 +30,20 @@ class Way:
 
 @dataclass(slots=True)
 class Errand:
-    """One request on its way: what has become of it, and what was tried."""
+    """One request on its way: what has become of it, and what was tried; `patience` is for all waits, in seconds.
+
+    `too_long` are those who said that the request is: it is made shorter for them alone.
+    """
 
     request: ModelRequest
     upstreams: Sequence[Upstream]
+    patience: float = math.inf
     error: ModelError | None = None
     waited: float = 0.0
     failures: Counter[Upstream] = field(default_factory=Counter)
     closed: set[Upstream | Line] = field(default_factory=set)
     not_before: dict[Upstream | Line, float] = field(default_factory=dict)
+    too_long: set[Upstream] = field(default_factory=set)
     changes: Counter[Change] = field(default_factory=Counter)
     spoilt: tuple[Message, ...] = ()
 
@@ -49,10 +56,27 @@ class Errand:
         self.request = changed
         return True
 
+    def shorten(self, upstream: Upstream) -> bool:
+        """Have the request made shorter for that upstream; whether it can be, and was not already."""
+        shorter = upstream.shrink(self.request)
+        if upstream in self.too_long or shorter is None or shorter == self.request:
+            return False
+        self.too_long.add(upstream)
+        return True
+
+    def request_for(self, upstream: Upstream, now: float) -> ModelRequest:
+        """The request as that upstream takes it, for all we know."""
+        shorter = upstream.shrink(self.request) if upstream in self.too_long else None
+        return upstream.fit(shorter or self.request, now)
+
     def choose(self, now: float) -> Way | None:
-        """Whom to ask now: the first who is well and can be asked at once, else whoever can be asked soonest."""
+        """Whom to ask now: the first who can be asked at once, else whoever can be asked soonest.
+
+        Who is not well is asked only where nobody who is can be waited for.
+        """
         ways = [way for upstream in self.upstreams if (way := self._way(upstream, now))]
-        ways.sort(key=lambda way: not way.trusted)
+        longest = min(LONG, self.patience - self.waited)
+        ways = [way for way in ways if way.trusted and way.wait <= longest] or ways
         return next((way for way in ways if way.wait <= BRIEF), min(ways, key=lambda way: way.wait, default=None))
 
     def _way(self, upstream: Upstream, now: float) -> Way | None:

@@ -48,6 +48,8 @@ logger = logging.getLogger(__name__)
 ATTEMPTS = 4  # failures of one upstream, for one request
 PATIENCE = 60.0  # seconds; a vendor that asks for more is not waited for: a person is
 SLOW = 20.0  # seconds; who fails after that is not asked again while there is another
+LONGEST_REST = 3600.0  # seconds; who asks for more has a clock of its own, or will be asked in vain once an hour
+SMALLEST_WINDOW = 1024  # tokens; a smaller number in a refusal is the limit of something else
 CALLED_AGAIN = 2  # times that a model may repeat a tool call that could not be read
 BAD_PICTURE = "invalid_image"  # codes that begin so mean that picture, not pictures
 SPOILT = 32  # beginnings of transcripts that are known to be refused
@@ -114,7 +116,7 @@ class Failover:
 
     async def complete(self, request: ModelRequest) -> Completion:
         """Answer, whoever does. Raises the last ModelError."""
-        errand = Errand(self._without_spoilt(request), self._order(request))
+        errand = Errand(self._without_spoilt(request), self._order(request), patience=self._patience)
         while way := errand.choose(self._clock.monotonic()):
             if not await self._wait(errand, way):
                 break
@@ -141,21 +143,17 @@ class Failover:
     async def _ask(self, errand: Errand, way: Way) -> Completion | None:
         """One attempt; None where there is to be another."""
         upstream, line = way.upstream, way.line
-        request = upstream.fit(errand.request, self._clock.monotonic())
+        request = errand.request_for(upstream, self._clock.monotonic())
         started = self._clock.monotonic()
-        upstream.breaker.begin()
-        line.breaker.begin()
         try:
-            completion = await line.model.complete(request)
+            with upstream.breaker.asking(), line.breaker.asking():
+                completion = await line.model.complete(request)
         except ModelError as error:
             logger.info("%s: %s (status %s, code %s)", upstream.name, error.kind, error.status, error.code or "-")
             logger.debug("%s: %s", upstream.name, error)  # the vendor's words, who may repeat what people said
             errand.error = error
             self._react(errand, way, error, request=request, seconds=self._clock.monotonic() - started)
             return None
-        finally:
-            upstream.breaker.drop()
-            line.breaker.drop()
         upstream.breaker.succeed()
         line.breaker.succeed()
         upstream.learn(request, completion)
@@ -189,13 +187,14 @@ class Failover:
                 after = error.retry_after if isinstance(error, ModelOverloaded) else None
                 going_on = self._postpone(errand, upstream, upstream, after)
             case ContextOverflow():
-                upstream.window = error.limit or upstream.window
-                going_on = errand.change(upstream.shrink)
+                if error.limit and error.limit >= SMALLEST_WINDOW:
+                    upstream.window = min(error.limit, upstream.window or error.limit)
+                going_on = errand.shorten(upstream)
             case ContentFiltered():
                 if not self._clean(errand):
                     errand.closed.update(errand.upstreams)
             case ToolsUnsupported():
-                upstream.refuse_tools()
+                upstream.refuse_tools(now)
                 going_on = bool(request.tools)
             case ImagesUnsupported() if error.code.startswith(BAD_PICTURE):
                 going_on = errand.change(without_pictures)
@@ -216,7 +215,7 @@ class Failover:
         errand.failures[upstream] += 1
         failures, now = errand.failures[upstream], self._clock.monotonic()
         if after is not None:
-            busy.busy_until = max(busy.busy_until, now + after)
+            busy.busy_until = max(busy.busy_until, now + min(after, LONGEST_REST))
         else:
             errand.not_before[busy] = now + 2.0 ** (failures - 1) * (0.75 + self._ids.jitter() / 2)
         return failures < self._attempts + len(upstream.lines) - 1

@@ -13,7 +13,8 @@ from bot.policy.tokens import Scale, estimate
 
 KEY_REST = 600.0  # seconds that a refused key is left alone while there is another way; then it is tried again,
 LONGEST_KEY_REST = 3600.0  # and rests longer each time, up to this
-BLIND = 3600.0  # seconds that a model is not shown pictures after it refused one
+BLIND = 3600.0  # seconds that a model is not shown pictures after it refused one,
+TOOLLESS = 3600.0  # nor offered tools after it refused them: servers are started anew with other options
 
 
 class Line:
@@ -36,7 +37,7 @@ class Upstream:
         self.breaker = Breaker()
         self.busy_until = 0.0
         self.scale = Scale()
-        self._takes_tools = True
+        self._toolless_until = 0.0
         self._blind_until = 0.0
 
     def fit(self, request: ModelRequest, now: float) -> ModelRequest:
@@ -44,7 +45,7 @@ class Upstream:
 
         Some servers say nothing of what is too long, and leave out its beginning.
         """
-        if request.tools and not self._takes_tools:
+        if request.tools and now < self._toolless_until:
             request = replace(request, tools=())
         if now < self._blind_until:
             request = without_pictures(request) or request
@@ -60,9 +61,9 @@ class Upstream:
     def _room(self, window: int) -> float:
         return compaction.room_in(window) / self.scale.factor
 
-    def refuse_tools(self) -> None:
-        """It takes no tools."""
-        self._takes_tools = False
+    def refuse_tools(self, now: float) -> None:
+        """It takes no tools, for all we know."""
+        self._toolless_until = now + TOOLLESS
 
     def refuse_pictures(self, now: float) -> None:
         """It takes no pictures, for all we know: not for long, as it may have been that picture alone."""

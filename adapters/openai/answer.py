@@ -124,7 +124,7 @@ class _CallDrafts:
         if draft := self._by_id.get(identity):
             return None if _is_another(draft, name, arguments, elsewhere=at_index is not draft) else draft
         if identity:
-            return at_index if at_index and not at_index.id else None
+            return at_index if at_index and not (at_index.id and name) else None  # an id alone begins nothing
         if index is not None:
             return at_index if at_index and not _is_another(at_index, name, arguments, elsewhere=False) else None
         if not self._calls or (name and self._calls[-1].name):
@@ -184,6 +184,12 @@ class Draft:
                     self._calls.add(call, whole=whole)
         if (call := delta.get("function_call")) and isinstance(call, dict):
             self._function_call.add({}, "", _word(call.get("name")), call.get("arguments"))
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is anything of the answer: the first deltas often hold a role and nothing more."""
+        words = self._text or self._reasoning or self._details or self._refusal
+        return bool(words or self._calls.freeze() or self._function_call.name)
 
     def freeze(
         self,

@@ -24,6 +24,7 @@ from adapters.openai.stream import AnswerReader
 from adapters.openai.wire import read_answer, write_request
 from bot.domain.chat import Completion, ModelRequest
 from bot.domain.errors import ModelError, ModelTransport
+from bot.domain.masking import Mask
 
 MAX_ANSWER = 20 * 2**20  # bytes; more than any model writes
 MAX_REFUSAL = 64 * 2**10  # bytes of an error page that are read
@@ -98,6 +99,8 @@ class OpenAIModel:
         self._origin = Origin(endpoint=self._url.host_port_subcomponent or "", model=model)
         self._dialect = named_dialect(dialect) if dialect else choose_dialect(url.host or "", model)
         self._proxy = find_proxy(url)
+        secrets = (self._key, url.user or "", url.password or "", *url.query.values())
+        self._mask = Mask(secret for secret in secrets if len(secret) >= SECRET)
         self._now = now
         self._new_id = new_id
         self._stream_options = True
@@ -111,7 +114,16 @@ class OpenAIModel:
         return f"{self._origin.model}@{self._origin.endpoint}"
 
     async def complete(self, request: ModelRequest) -> Completion:
-        """Answer, whole and finished, in one attempt. Raises ModelError.
+        """Answer, whole and finished, in one attempt. Raises ModelError, which repeats none of our secrets."""
+        try:
+            return await self._complete(request)
+        except ModelError as error:
+            error.args = (self._mask(str(error)),)
+            error.code = self._mask(error.code)
+            raise
+
+    async def _complete(self, request: ModelRequest) -> Completion:
+        """One attempt.
 
         A server too old for `stream_options` is asked once more without, and never again with (2.19).
         """
@@ -169,9 +181,8 @@ class OpenAIModel:
                     body += chunk
                     if len(body) > MAX_REFUSAL:
                         break
-        if len(self._key) >= SECRET:
-            body = body.replace(self._key.encode(), b"***")
-        return classify(response.status, body, response.headers, now=self._now())
+        text = self._mask(body.decode("utf-8", "replace"))
+        return classify(response.status, text.encode(), response.headers, now=self._now())
 
 
 class _Deadline:

@@ -71,7 +71,7 @@ PLAIN = Dialect(name="plain")
 
 OPENAI = Dialect(
     name="openai",
-    hosts=("api.openai.com", "openai.azure.com"),
+    hosts=("api.openai.com", "openai.azure.com", "cognitiveservices.azure.com", "models.inference.ai.azure.com"),
     extras="drop",
     ids=r"[A-Za-z0-9_-]{1,40}",
     merges=False,
@@ -126,8 +126,8 @@ GLM = Dialect(name="glm", hosts=("api.z.ai", "open.bigmodel.cn"), reasoning="rea
 DIALECTS = (
     OPENAI, MISTRAL, GROQ, ANTHROPIC, GEMINI, OPENROUTER, STEPFUN, DEEPSEEK, KIMI, MIMO, GLM,
     # the same models elsewhere
-    DEEPSEEK.elsewhere(r"deepseek-v(3\.[2-9]|[4-9])"),
-    KIMI.elsewhere(r"kimi-k(2\.[5-9]|[3-9])"),
+    DEEPSEEK.elsewhere(r"deepseek-(v(3\.[2-9]|[4-9])|chat|reasoner|flash)"),
+    KIMI.elsewhere(r"kimi-k(2\.[5-9]|2-thinking|[3-9])"),
     GLM.elsewhere(r"glm-(4\.[5-9]|[5-9])"),
     MIMO.elsewhere(r"\bmimo-"),
     MISTRAL.elsewhere(r"\b(mistral|mixtral|ministral|magistral|codestral|devstral|pixtral)"),

@@ -32,6 +32,7 @@ from bot.domain.errors import (
 )
 
 MAX_MESSAGE = 500  # characters, what ModelError promises
+MAX_CODE = 64  # characters
 MAX_SEARCHED = 4000  # characters of a body that are looked at
 
 
@@ -80,7 +81,7 @@ SIGNS = (
         ToolsUnsupported,
         r"does not support (tools|function call)", r"requires --enable-auto-tool-choice",
         r"tools param requires --jinja", r"function calling is not (enabled|supported)",
-        r"endpoints found that support tool use",
+        r"endpoints found that support tool use", r"\btool(s|s? calling)`? is not supported (with|by) this model",
     ),
     _sign(
         ImagesUnsupported,
@@ -88,6 +89,7 @@ SIGNS = (
         r"unknown variant `image_url`", r"unsupported content\[\]\.type", r"not a VLM", r"mmproj",
         r"image input is not supported", r"(does not|doesn't) support (image|vision)", r"<invalid_image_\w+>",
         r"endpoints found that support image", r"unsupported image", r"cannot make GET request", r"invalid image",
+        r"image_url is only supported by", r"at most 0 image", r"not a multimodal model",
     ),
     _sign(
         BadHistory,
@@ -110,7 +112,8 @@ SIGNS = (
         r"exceeded model token limit", r"model max length exceeded", r"<1261>", r"prompt 超长",
         r"prompt exceeds max length", r"input token count.*exceeds", r"maximum prompt length is \d",
         r"reduce the length of the messages", r"total length of all messages is too long", r"too_many_prompt_tokens",
-        r"(tokens|characters)_too_long", r"exceeds the limit of \d", r"context window exceeds limit",
+        r"(tokens|characters)_too_long", r"(token|length|context|prompt|input).{0,60}exceeds the limit of \d",
+        r"context window exceeds limit",
         r"token limit reached", r"token too long", r"<model_context_window_exceeded>",
         unless=r"rate.?limit|too many requests|throttl",
     ),
@@ -154,6 +157,7 @@ WAIT = re.compile(
 SECRETS = re.compile(
     r"\b((?:sk|ak|pk|rk|gsk|xai|org|proj|user)[-_])[\w-]{4,}|(Bearer\s+)[^\s\"',]+|\b(AIza)[\w-]{20,}|\b(eyJ)[\w.-]{20,}"
 )
+USERINFO = re.compile(r"(?<=://)[^/@\s]+@")
 TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 
 
@@ -185,7 +189,7 @@ def classify(
     text = complaint.text if status is None else f"<{status}>{complaint.text}"
     kind = next((sign.error for sign in SIGNS if sign.fits(text)), None) or _by_status(status)
     message = clean(" ".join(complaint.words)) or f"HTTP {status} without a word"
-    code = complaint.codes[0] if complaint.codes else ""
+    code = clean(complaint.codes[0])[:MAX_CODE] if complaint.codes else ""
     if issubclass(kind, ModelRateLimited | ModelOverloaded):
         wait = read_wait({**complaint.headers, **head}, message, now=now)
         return kind(message, status=status, code=code, retry_after=wait)
@@ -308,6 +312,7 @@ def _seconds_until(date: str, now: float) -> float | None:
 
 
 def clean(text: str) -> str:
-    """The text on one line, keys masked, cut to what ModelError promises."""
-    text = SECRETS.sub(lambda found: "".join(part or "" for part in found.groups()) + "***", " ".join(text.split()))
+    """The text on one line, keys and the users of urls masked, cut to what ModelError promises."""
+    text = USERINFO.sub("***@", " ".join(text.split()))
+    text = SECRETS.sub(lambda found: "".join(part or "" for part in found.groups()) + "***", text)
     return text if len(text) <= MAX_MESSAGE else text[: MAX_MESSAGE - 1] + "…"

@@ -22,8 +22,9 @@ from bot.domain.chat import ToolSpec
 
 MAX_PARTS = 8192  # characters of a text that is looked at as a list of parts
 
-THOUGHT = re.compile(r"\s*<(think|thinking|thought|seed:think)>(.*?)(?:</\1>|\Z)", re.DOTALL)
-END_OF_THOUGHT = re.compile(r"</(?:think|thinking|thought|seed:think)>")
+THINK = r"(think|thinking|thought|seed:think)"
+THOUGHT = re.compile(rf"\s*<{THINK}[ \t]?>(.*?)(?:</\1[ \t]?>|\Z)", re.DOTALL | re.IGNORECASE)
+EDGE_OF_THOUGHT = re.compile(rf"<(/?){THINK}[ \t]?>", re.IGNORECASE)
 CODE = re.compile(r"^[ \t>]*(`{3,}|~{3,}).*?(?:^[ \t>]*\1|\Z)|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 CHANNEL = re.compile(
     r"(?:<\|start\|>\w*)?<\|channel\|>\s*(\w+)([^<]*(?:<\|constrain\|>[^<]*)?)<\|message\|>"
@@ -40,7 +41,7 @@ def split_leaks(answer: Answer, *, tools: Sequence[ToolSpec], given: Sequence[st
     said in the request. `Answer.leaked` is set where tools were offered and a call could not be taken as one.
     """
     answer = _unwrap_parts(answer)
-    if "<" not in answer.text:
+    if "<" not in answer.text and "[TOOL_CALLS]" not in answer.text:
         return answer
     return _split_calls(_split_thoughts(_split_channels(answer)), tools, given)
 
@@ -49,18 +50,35 @@ def split_leaks(answer: Answer, *, tools: Sequence[ToolSpec], given: Sequence[st
 
 
 def _split_thoughts(answer: Answer) -> Answer:
-    """`<think>` counts at the beginning only (4.1); an end without one ends what a template began."""
+    """What begins at the beginning (4.1) may be cut off; later only what is closed counts.
+
+    An end before any beginning ends what a template began.
+    """
     text = answer.text
     thoughts: list[str] = []
     while found := THOUGHT.match(text):
         thoughts.append(found[2])
         text = text[found.end() :]
-    if not thoughts and (end := END_OF_THOUGHT.search(_without_code(text))):
-        before = text[: end.start()]
-        if not before.strip() or not answer.reasoning:
-            thoughts.append(before)
-            text = text[end.end() :]
-    return _moved(answer, text, thoughts) if thoughts else answer
+    edges = list(EDGE_OF_THOUGHT.finditer(_without_code(text))) if EDGE_OF_THOUGHT.search(text) else []
+    said: list[str] = []
+    at, begin = 0, None
+    for index, edge in enumerate(edges):
+        if not edge[1]:
+            begin = begin or edge
+        elif begin or (index == 0 and not thoughts and not (answer.reasoning and text[: edge.start()].strip())):
+            said += [text[at : begin.start()]] if begin else []
+            thoughts.append(text[begin.end() if begin else 0 : edge.start()])
+            at, begin = edge.end(), None
+    return _moved(answer, _join([*said, text[at:]]), thoughts) if thoughts else answer
+
+
+def _join(pieces: list[str]) -> str:
+    """The pieces as one text, with the space between two of them once."""
+    joined: list[str] = []
+    for piece in pieces:
+        if more := piece.lstrip() if joined and joined[-1][-1].isspace() else piece:
+            joined.append(more)
+    return "".join(joined)
 
 
 def _split_channels(answer: Answer) -> Answer:

@@ -128,11 +128,14 @@ FAMILIES = (
         rf"<{EDGE}tool{GAP}call{GAP}begin{EDGE}>", rf"<{EDGE}tool{GAP}call{GAP}end{EDGE}>", _read_entries, inner=True
     ),
     Family(r"<\|FunctionCallBegin\|>", r"<\|FunctionCallEnd\|>", _read_json),
+    Family(rf"<function_call>(?=\s*(?:\{{|{CUT}))", r"</function_call>", _read_json),
+    Family(rf"<\|tool_call\|>(?=\s*(?:[\[{{]|{CUT}))", r"<\|/tool_call\|>", _read_json),
+    Family(r"\[TOOL_CALLS\](?=\s*(?:\[|\Z))", r"(?<=\])\s*(?=\Z)", _read_json),
 )
 
 STRAY = (
     rf"</tool_call>|<\s*/{BAR}DSML{BAR}\w+\s*>|<{EDGE}tool{GAP}calls?(?:{GAP}section)?{GAP}end{EDGE}>"
-    r"|<\|FunctionCallEnd\|>"
+    r"|<\|FunctionCallEnd\|>|<\|im_end\|>"
 )
 
 # A fence at the beginning of a line, a run of backticks, the beginning of a block, or an end that has none.

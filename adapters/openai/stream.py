@@ -50,7 +50,7 @@ class AnswerReader:
     @property
     def has_begun(self) -> bool:
         """Whether a piece of a streamed answer was read."""
-        return not self._draft.is_empty
+        return self._draft.has_begun
 
     @property
     def is_complete(self) -> bool:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, assert_never
+from typing import Any, TypeGuard, assert_never
 
 import orjson
 
@@ -33,6 +33,9 @@ from bot.domain.chat import (
     UserMessage,
 )
 from bot.domain.errors import ContextOverflow, ModelError, ModelOverloaded, ModelTransport, ToolUseFailed
+
+MAX_COUNT = 2**53  # more is no count of tokens, and no database could hold it
+TICKS = 1e10  # ticks in a US dollar, as xAI counts
 
 FINISHES: Mapping[str, FinishReason | type[ModelError]] = {
     "stop": FinishReason.STOP,
@@ -257,17 +260,29 @@ def read_usage(usage: Mapping[str, Any]) -> Usage:
         for side in ("prompt", "completion")
     )
     cached = (_count(prompt_details.get("cached_tokens")), *(_count(usage.get(name)) for name in CACHED))
-    cost = usage.get("cost")
-    if isinstance(cost, dict):  # Perplexity's is itemised
-        cost = cost.get("total_cost")
     return Usage(
         prompt=_count(usage.get("prompt_tokens")),
         completion=_count(usage.get("completion_tokens")),
         cached=next(filter(None, cached), 0),
         reasoning=_count(completion_details.get("reasoning_tokens")) or _count(usage.get("reasoning_tokens")),
-        cost=float(cost) if isinstance(cost, int | float) else None,
+        cost=_read_cost(usage),
     )
 
 
 def _count(value: object) -> int:
-    return max(0, int(value)) if isinstance(value, int | float) and math.isfinite(value) else 0
+    return int(min(value, MAX_COUNT)) if _is_figure(value) else 0
+
+
+def _read_cost(usage: Mapping[str, Any]) -> float | None:
+    """US dollars, where a vendor says them."""
+    cost, ticks = usage.get("cost"), usage.get("cost_in_usd_ticks")
+    if isinstance(cost, dict):  # Perplexity's is itemised
+        cost = cost.get("total_cost", cost.get("usd"))
+    if _is_figure(cost):
+        return float(cost)
+    return float(ticks) / TICKS if _is_figure(ticks) else None
+
+
+def _is_figure(value: object) -> TypeGuard[int | float]:
+    """Whether it can be counted with; vendors send null, NaN and negative numbers too."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf

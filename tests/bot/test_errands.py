@@ -22,7 +22,7 @@ from bot.errands import Errand
 from bot.models import SLOW
 from bot.policy.repairs import asking_again
 from bot.upstreams import Upstream
-from tests.bot.several_models import QUESTION, REQUEST, SYSTEM, TOOLS, Bench, one
+from tests.bot.several_models import EARLIER, QUESTION, REQUEST, SYSTEM, TOOLS, Bench, one
 from tests.fakes import ScriptedModel, words
 
 
@@ -49,6 +49,49 @@ async def test_a_vendor_that_asks_to_wait_is_not_waited_for_while_another_could_
     assert await bench.ask() == "from a"
     assert bench.asked == ["a1", "b1", "b1", "a1"]
     assert bench.clock.slept == []
+
+
+async def test_a_short_wait_is_better_than_who_does_not_work() -> None:
+    async def stall(request: ModelRequest) -> Completion:
+        bench.clock.time += SLOW
+        raise ModelTransport("no answer began")
+
+    busy = ModelRateLimited("busy", retry_after=25)
+    bench = Bench(([busy, words("from a")],), ([stall, words("from b")],))
+    assert await bench.ask() == "from a"
+    assert bench.asked == ["a1", "b1", "a1"]
+    assert bench.clock.slept == [5.0]
+
+
+async def test_a_refused_key_is_not_asked_again_while_another_can_be_waited_for() -> None:
+    busy = ModelRateLimited("busy", retry_after=5)
+    bench = Bench(([busy, words("from a"), busy, words("from a")],), ([ModelAuth("bad key")],))
+    assert [await bench.ask(), await bench.ask()] == ["from a", "from a"]
+    assert bench.asked == ["a1", "b1", "a1", "a1", "a1"]
+    assert len(bench.told) == 1
+
+
+async def test_no_more_than_the_patience_is_waited_before_who_does_not_work_is_asked() -> None:
+    busy, refused = ModelRateLimited("busy", retry_after=5), ModelAuth("bad key")
+    bench = Bench(([busy],), ([refused, words("from b")],), patience=4)
+    assert [await bench.ask(), await bench.ask()] == ["auth: bad key", "from b"]
+    assert bench.clock.slept == []
+
+
+async def test_a_limit_of_something_else_is_no_window_and_a_window_never_grows() -> None:
+    request = ModelRequest((SYSTEM, *EARLIER * 8, QUESTION))
+    windows = {128: None, 8192: 8192, 99_999: 8192}
+    bench = one(*(step for limit in windows for step in (ContextOverflow("too long", limit=limit), words("hello"))))
+    for window in windows.values():
+        assert await bench.ask(request) == "hello"
+        assert bench.model.measure(REQUEST).window == window
+
+
+async def test_nobody_is_left_alone_for_longer_than_an_hour_whatever_they_ask_for() -> None:
+    bench = Bench(([ModelRateLimited("busy", retry_after=86_400), words("from a")],), ([words("from b")] * 2,))
+    assert [await bench.ask(), await bench.ask()] == ["from b", "from b"]
+    bench.clock.time += 3600
+    assert await bench.ask() == "from a"
 
 
 async def test_where_all_are_busy_the_first_that_is_ready_is_waited_for() -> None:

@@ -6,7 +6,7 @@ from bot.domain.chat import AssistantMessage, ModelRequest, ToolSpec, Usage, Use
 from bot.policy.compaction import room_in, shrink
 from bot.policy.repairs import without_pictures
 from bot.policy.tokens import estimate
-from bot.upstreams import BLIND, Upstream
+from bot.upstreams import BLIND, TOOLLESS, Upstream
 from tests.fakes import ScriptedModel, words
 
 TOOL = ToolSpec("f", "Does it.", {"type": "object", "properties": {}})
@@ -17,10 +17,11 @@ def test_a_request_is_left_as_it_is_until_something_was_refused() -> None:
     assert Upstream(ScriptedModel()).fit(REQUEST, now=0) is REQUEST
 
 
-def test_refused_tools_are_never_sent_again() -> None:
+def test_refused_tools_are_not_sent_for_a_while() -> None:
     upstream = Upstream(ScriptedModel())
-    upstream.refuse_tools()
-    assert upstream.fit(REQUEST, now=1e9) == replace(REQUEST, tools=())
+    upstream.refuse_tools(now=10)
+    assert upstream.fit(REQUEST, now=10) == replace(REQUEST, tools=())
+    assert upstream.fit(REQUEST, now=10 + TOOLLESS) is REQUEST
 
 
 def test_refused_pictures_are_not_sent_for_a_while() -> None:

@@ -95,6 +95,15 @@ def test_2_9_calls_without_index_are_told_apart_by_id() -> None:
     ) == [("a", "f", "{}"), ("b", "f", "{} ")]
 
 
+def test_2_9_a_new_id_in_every_delta_begins_no_new_call() -> None:
+    grown = calls(
+        call(index=0, id="a", name="f"),
+        call(index=0, id="a2", arguments='{"x"'),
+        call(index=0, id="a3", arguments=":1}"),
+    )
+    assert grown == [("a", "f", '{"x":1}')]
+
+
 def test_2_10_calls_with_neither_id_nor_index_are_told_apart_by_name() -> None:
     assert calls(
         call(id="", name="f", arguments="{"),
@@ -203,6 +212,22 @@ def test_5_vendor_fields_stay_on_the_call() -> None:
         call(index=0, id="a", name="f", arguments="{}", type="function", extra_content=signature, note=None)
     )
     assert answer.tool_calls[0].extras == {"extra_content": signature}
+
+
+@pytest.mark.parametrize(
+    ("delta", "begun"),
+    [
+        ({"role": "assistant", "content": ""}, False),
+        ({"content": "h"}, True),
+        ({"reasoning": "hm"}, True),
+        (call(index=0, name="f"), True),
+    ],
+)
+def test_an_answer_begins_with_its_first_word_and_not_with_a_role(delta: dict[str, Any], begun: bool) -> None:
+    draft = Draft()
+    draft.add(delta)
+    assert draft.has_begun is begun
+    assert not draft.is_empty
 
 
 def test_2_18_a_character_in_two_halves_is_whole_again() -> None:

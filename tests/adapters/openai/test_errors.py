@@ -160,6 +160,12 @@ def test_without_words_the_status_decides(status: int | None, kind: type[ModelEr
         (429, "You exceeded your current quota, check your plan. Please retry in 36.5s.", ModelRateLimited),
         (413, "Request too large for model on tokens per minute (TPM): Limit 6000", ContextOverflow),
         (404, "No endpoints found that support tool use", ToolsUnsupported),
+        (400, "`tool calling` is not supported with this model", ToolsUnsupported),
+        (400, "`tools` is not supported by this model", ToolsUnsupported),
+        (400, "image_url is only supported by certain models", ImagesUnsupported),
+        (400, "At most 0 image(s) may be provided in one request.", ImagesUnsupported),
+        (400, "m is not a multimodal model", ImagesUnsupported),
+        (400, "Number of tools exceeds the limit of 128", ModelRejected),
         (500, "image input is not supported - hint: you may need to provide the mmproj", ImagesUnsupported),
         (400, "rate limit: maximum context length of all your requests", ModelRateLimited),
         (503, "The server is overloaded", ModelOverloaded),
@@ -287,6 +293,8 @@ def test_a_gateway_quotes_the_headers_of_the_vendor_behind_it() -> None:
         ("Bearer abc.def", "Bearer ***"),
         ("AIzaSyA1234567890123456789012345678901", "AIza***"),
         ("a\n\n  b", "a b"),
+        ("cannot connect to http://me:word@proxy:8080/x", "cannot connect to http://***@proxy:8080/x"),
+        ("see https://example.org/a@b", "see https://example.org/a@b"),
     ],
 )
 def test_keys_and_accounts_are_masked(text: str, masked: str) -> None:
@@ -295,6 +303,11 @@ def test_keys_and_accounts_are_masked(text: str, masked: str) -> None:
 
 def test_a_long_message_is_cut_to_500_characters() -> None:
     assert len(str(classify(500, dump({"error": {"message": "x" * 9000}})))) == 500
+
+
+def test_a_code_is_short_and_says_no_secret() -> None:
+    assert classify(400, dump({"error": {"message": "no", "code": "sk-abcdef123456"}})).code == "sk-***"
+    assert len(classify(400, dump({"error": {"message": "no", "code": "x" * 9000}})).code) == 64
 
 
 KEYS = ["error", "message", "code", "type", "detail", "metadata", "raw", "headers", "loc", "status", "n_ctx"]

@@ -44,7 +44,16 @@ def split(text: str, *tools: ToolSpec, given: tuple[str, ...] = (), reasoning: s
         ("</think>\n\nhi", "hi", ""),
         ("no `</think>` here", "no `</think>` here", ""),
         ("```\n</think>\n```", "```\n</think>\n```", ""),
-        ("first <think>no</think> thought", "thought", "first <think>no"),
+        ("first <think>no</think> thought", "first thought", "no"),
+        ("Answer is 4. <think>let me check</think>", "Answer is 4.", "let me check"),
+        ("The tag <think> is closed by </think> in XML.", "The tag in XML.", "is closed by"),
+        ("<think>a</think>text\n\n<think>b</think>\n\nmore", "text\n\nmore", "a\n\nb"),
+        ("a</think>text <think>b</think>", "text", "a\n\nb"),
+        ("a</think>b</think>c", "b</think>c", "a"),
+        ("so <think>never ends", "so <think>never ends", ""),
+        ("the tags `<think>` and `</think>`", "the tags `<think>` and `</think>`", ""),
+        ("<THINK>hm</Think >hi", "hi", "hm"),
+        ("hm</think >hi", "hi", "hm"),
         ("a < b", "a < b", ""),
         ("<thinker>", "<thinker>", ""),
         (
@@ -64,6 +73,9 @@ def test_4_1_thoughts_at_the_beginning_are_no_words_to_people(text: str, said: s
 def test_4_1_thoughts_join_those_that_came_as_such() -> None:
     answer = split("<think>b</think>hi", reasoning="a", field="reasoning")
     assert (answer.text, answer.reasoning, answer.reasoning_field) == ("hi", "a\n\nb", "reasoning")
+    assert split("hi <think>b</think>", reasoning="a") == Answer(
+        text="hi", reasoning="a\n\nb", reasoning_field="content"
+    )
     assert split("the tag </think> ends it", reasoning="a").text == "the tag </think> ends it"
 
 
@@ -103,6 +115,9 @@ FORMS = {
     '{"city": "北京", "days": 2}<|tool_call_end|><|tool_calls_section_end|>',
     "doubao": '<|FunctionCallBegin|>[{"name": "weather", "parameters": {"city": "北京", "days": 2}}]'
     "<|FunctionCallEnd|>",
+    "function call": '<function_call>{"name": "weather", "arguments": {"city": "北京", "days": 2}}</function_call>',
+    "phi": '<|tool_call|>[{"name": "weather", "arguments": {"city": "北京", "days": 2}}]<|/tool_call|>',
+    "mistral": '[TOOL_CALLS][{"name": "weather", "arguments": {"city": "北京", "days": 2}}]',
 }  # fmt: skip
 
 
@@ -124,7 +139,7 @@ def test_4_2_a_leaked_call_is_taken_out_where_it_may_not_be_called(form: str) ->
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
 def test_a_leaked_call_that_was_cut_off_is_never_called(form: str) -> None:
     """Cut anywhere behind its first mark, it is neither shown nor executed, unless what is left is whole."""
-    begun = form.index(">") + 1 if not form.startswith("<function") else form.index("=weather>") + 9
+    begun = form.index("]" if form.startswith("[") else ">") + 1
     for end in range(begun, len(form)):
         answer = split(form[:end])
         assert "weather" not in answer.text or "<" not in answer.text, form[:end]
@@ -181,6 +196,7 @@ def test_prose_about_markup_stays(text: str) -> None:
 
 
 def test_an_end_without_a_beginning_is_taken_out() -> None:
+    assert split("done<|im_end|>").text == "done"
     answer = split("done</tool_call>\n</｜DSML｜tool_calls>")
     assert (answer.text, answer.leaked) == ("done", False)
 
@@ -244,7 +260,19 @@ def test_any_text_can_be_split_and_calls_name_what_was_offered(text: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "piece", ["<tool_call>", "<tool_call>{", "`", "<｜DSML｜", "<think>", "```\n", "<|tool_call_begin|>"]
+    "piece",
+    [
+        "<tool_call>",
+        "a<think>",
+        "a</think>",
+        "a <think></think> ",
+        "<tool_call>{",
+        "`",
+        "<｜DSML｜",
+        "<think>",
+        "```\n",
+        "<|tool_call_begin|>",
+    ],
 )
 def test_megabytes_of_beginnings_hold_nobody_up(piece: str) -> None:
     assert not split(piece * (500_000 // len(piece))).tool_calls
@@ -261,6 +289,8 @@ RECORDED: Mapping[str, tuple[str, str, list[str]]] = {
     "llama.cpp-54921df9-0": ("", "", ["subtract"]),
     "llama.cpp-7e87d90e-0": ("", "", []),
     "mistralrs-a853614b-0": ("", "", ["report_usage"]),
+    "vllm-abb8a32c-0": ("Tell me a joke about OpenTelemetry\n", "", []),  # the end of its turn, in words
+    "vllm-ccbaa714-0": ("Your question was very interesting", "", []),
 }
 
 

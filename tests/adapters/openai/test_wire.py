@@ -360,6 +360,12 @@ def test_reasoning_and_extras_remember_where_they_came_from() -> None:
         ({"reasoning_tokens": 9}, Usage(reasoning=9)),
         ({"cost": 0.5}, Usage(cost=0.5)),
         ({"cost": {"total_cost": 0.25}}, Usage(cost=0.25)),
+        ({"cost": {"usd": 0.125}}, Usage(cost=0.125)),
+        ({"cost_in_usd_ticks": 2733250}, Usage(cost=0.000273325)),
+        ({"cost": float("nan")}, Usage()),
+        ({"cost": -1, "prompt_tokens": -1}, Usage()),
+        ({"cost": True, "prompt_tokens": True}, Usage()),
+        ({"prompt_tokens": 1e30}, Usage(2**53)),
         ({"cost": "free", "prompt_tokens": "many", "completion_tokens": float("inf")}, Usage()),
     ],
 )

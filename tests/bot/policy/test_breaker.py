@@ -9,8 +9,8 @@ from bot.policy.breaker import Breaker
 def broken(breaker: Breaker, now: float) -> Breaker:
     """After its last failure before it opens."""
     for _ in range(breaker.threshold):
-        breaker.begin()
-        breaker.fail(now)
+        with breaker.asking():
+            breaker.fail(now)
     return breaker
 
 
@@ -45,16 +45,24 @@ def test_one_failure_is_enough_where_it_says_so() -> None:
 
 def test_only_one_at_a_time_tries_it_after_its_rest() -> None:
     breaker = broken(Breaker(rest=30), now=0)
-    breaker.begin()
-    assert not breaker.trusts(31)
-    breaker.drop()
+    with breaker.asking():
+        assert not breaker.trusts(31)
+    assert breaker.trusts(31)
+
+
+def test_who_gives_up_ends_no_probe_of_somebody_else() -> None:
+    breaker = broken(Breaker(rest=30), now=0)
+    with breaker.asking():
+        with breaker.asking():  # had nobody else to ask, and was cancelled
+            pass
+        assert not breaker.trusts(31)
     assert breaker.trusts(31)
 
 
 def test_the_probe_closes_it() -> None:
     breaker = broken(Breaker(rest=30), now=0)
-    breaker.begin()
-    breaker.succeed()
+    with breaker.asking():
+        breaker.succeed()
     breaker.fail(31)
     assert breaker.trusts(31)
 
@@ -64,8 +72,8 @@ def test_a_probe_that_fails_makes_the_rest_twice_as_long_up_to_the_longest() -> 
     rests = []
     now = 30.0
     for _ in range(3):
-        breaker.begin()
-        breaker.fail(now)
+        with breaker.asking():
+            breaker.fail(now)
         end = next(second for second in range(200) if breaker.trusts(now + second))
         rests.append(end)
         now += end
@@ -75,9 +83,8 @@ def test_a_probe_that_fails_makes_the_rest_twice_as_long_up_to_the_longest() -> 
 def test_failures_while_it_rests_make_the_rest_no_longer() -> None:
     breaker = broken(Breaker(rest=30), now=0)
     for now in range(20):
-        breaker.begin()
-        breaker.fail(now, at_once=now % 2 == 0)
-        breaker.drop()
+        with breaker.asking():
+            breaker.fail(now, at_once=now % 2 == 0)
     assert not breaker.trusts(29)
     assert breaker.trusts(30)
 
@@ -86,13 +93,13 @@ def test_failures_while_it_rests_make_the_rest_no_longer() -> None:
 def test_it_is_never_shut_out_for_longer_than_its_longest_rest(ends: list[str], threshold: int) -> None:
     breaker, now = Breaker(threshold=threshold, rest=1, longest=50), 0.0
     for end in ends:
-        breaker.begin()
-        match end:
-            case "fail":
-                breaker.fail(now)
-            case "succeed":
-                breaker.succeed()
-            case _:
-                breaker.drop()
+        with breaker.asking():
+            match end:
+                case "fail":
+                    breaker.fail(now)
+                case "succeed":
+                    breaker.succeed()
+                case _:
+                    pass
         assert breaker.trusts(now + 50)
         now += 7
