@@ -196,12 +196,12 @@ class Agent:
         """
         form = form_of(schema)
         question = UserMessage(text)
-        found = await self._answer(question, None, asker=asker)
+        found = await self._answer(question, None, asker=asker, heard_in=None)
         if found.waiting is not None:
             raise MustWait("a call must be allowed first, and a structured run cannot wait for that")
 
         async def write(transcript: tuple[Message, ...]) -> Reply:
-            return await self._answer(None, None, asker=asker, transcript=transcript)
+            return await self._answer(None, None, asker=asker, heard_in=None, transcript=transcript)
 
         return await fill_in(form, found, (*self._system, question, *found.messages), write)
 
@@ -210,7 +210,7 @@ class Agent:
     def steer(self, text: str, *, session: str = CHAT) -> bool:
         """Say something into the runs of a session that go on: read after the tool calls under way.
 
-        False where none goes on. The session of `chat` is the default.
+        False where none goes on. The session of `chat` is the default; a structured run has none.
         """
         return self._say_into(session, lambda state: state.steer(UserMessage(text)))
 
@@ -233,9 +233,13 @@ class Agent:
         *,
         asker: Asker | None,
         going_on: tuple[SuspendedRun, Mapping[str, Decision]] | None = None,
+        heard_in: str | None = CHAT,
         transcript: tuple[Message, ...] = (),
     ) -> Reply:
-        """One run, or one more segment of it. Without a question it is one of `transcript`, and has no tools."""
+        """One run, or one more segment of it. Without a question it is one of `transcript`, and has no tools.
+
+        What is said into `heard_in` reaches a run that has no session.
+        """
         state = RunState()
         speaker = HookSpeaker(self._send_hook, self._sending)
         if question is not None:
@@ -252,7 +256,7 @@ class Agent:
         engine = self._writer if question is None else self._engine
         ended: Outcome | SuspendedRun | None = None
         try:
-            with self._going.running(session or CHAT, state):
+            with self._going.running(heard_in if session is None else session, state):
                 ended = await (engine.run(run, state) if going_on is None else engine.resume(run, *going_on, state))
         finally:
             if session is not None and question is not None and state.messages and not isinstance(ended, SuspendedRun):

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from bot.calls import MAYBE_DONE, Calls
+from bot.calls import CANCELLED, LAST_HOOKS, Calls
 from bot.domain.chat import ToolCall, ToolMessage
 from bot.domain.errors import ToolDenied, ToolError, ToolFailed
 from bot.domain.run import PendingCall
@@ -23,9 +23,9 @@ logger = logging.getLogger(__name__)
 
 MAX_CALLS = 16  # of one step that are run: more is a model gone wild
 AT_ONCE = 8
-LAST_HOOKS = 2.0  # seconds that the after hooks of a cancelled step have together
 
 TOO_MANY = f"only {MAX_CALLS} calls are run in one step, this one was not. Call again only what is really needed."
+LOST = "nobody knows what became of the call. Do not repeat it."
 NOT_DONE = "the call was cancelled while it waited to be allowed: it was not done."
 
 
@@ -76,7 +76,7 @@ class Batch:
 
     def answers(self) -> tuple[ToolMessage | PendingCall, ...]:
         """For each call, in call order, its result or what it waits for."""
-        return tuple(self._answers[index] for index in range(len(self.calls)))
+        return tuple(self._answers.get(index) or _lost(call) for index, call in enumerate(self.calls))
 
     def results(self) -> tuple[ToolMessage, ...] | None:
         """One result for each call, in call order; None while one of them waits."""
@@ -133,10 +133,20 @@ class Batches:
     async def _run_bodies(self, batch: Batch, flows: Mapping[int, Flow]) -> None:
         todo = [index for index, flow in flows.items() if flow.result is None]
         for group in [todo] if len(todo) == 1 else self._groups(todo, flows):
-            if len(group) == 1:
-                await self._run_body(batch, group[0], flows[group[0]])
-            else:
-                await self._run_together(batch, group, flows)
+            if first := self._barrier(batch, before=group[0]):
+                text = f"it was not run: {first} before it waits to be allowed. Call it again once that is decided."
+                for index in group:
+                    if not (flows[index].needs_word or flows[index].context.allowed):  # what people decide by itself
+                        self._calls.refuse(flows[index], ToolDenied(text))
+            await self._run_together(batch, group, flows)
+        for index in batch.open():
+            if flows[index].result is None:
+                self._calls.break_off(flows[index], "the tool cancelled itself.")
+
+    def _barrier(self, batch: Batch, *, before: int) -> str:
+        """The name of a call with effects that waits: what comes after it must not be run before it; empty: none."""
+        names = (batch.calls[index].name for index in batch.waiting() if index < before)
+        return next((name for name in names if (tool := self._calls.find(name)) and tool.may_have_happened), "")
 
     async def _run_together(self, batch: Batch, group: Iterable[int], flows: Mapping[int, Flow]) -> None:
         places = asyncio.Semaphore(self._at_once)
@@ -182,9 +192,7 @@ class Batches:
         for index in batch.open():
             flow = flows[index]
             if flow.result is None:
-                doubtful = flow.ran and flow.tool is not None and flow.tool.may_have_happened
-                advice = f" {MAYBE_DONE}" if doubtful else ""
-                self._calls.refuse(flow, ToolFailed(f"the call was cancelled.{advice}"))
+                self._calls.break_off(flow, CANCELLED)
         unfinished = [index for index in sorted(flows) if index in {*batch.open(), *batch.waiting()}]
         try:
             async with asyncio.timeout(LAST_HOOKS):
@@ -196,3 +204,8 @@ class Batches:
             for index in unfinished:
                 if index in batch.open() or index in batch.waiting():
                     batch.finish(index, self._calls.close(flows[index], tally))
+
+
+def _lost(call: ToolCall) -> ToolMessage:
+    """Whatever goes wrong here, a call has its one result."""
+    return ToolMessage(call.id, call.name, f"error: {LOST} [{ToolFailed.code}]", is_error=True)

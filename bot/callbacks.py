@@ -36,7 +36,8 @@ class Subscribers:
         self._subscribers: dict[object, Subscriber] = {}
 
     def add(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Tell it every event from now on; what this returns ends that."""
+        """Tell it every event from now on; what this returns ends that. Raises TypeError for a coroutine function."""
+        refuse_coroutines(subscriber)
         mark = object()
         self._subscribers[mark] = subscriber
         return lambda: void(self._subscribers.pop(mark, None))
@@ -54,8 +55,18 @@ def void(_: object) -> None:
     """Nothing."""
 
 
+def refuse_coroutines(function: Callable[..., Any]) -> None:
+    """Raises TypeError for a function that would have to be awaited: who only looks on, nobody waits for."""
+    if inspect.iscoroutinefunction(function):
+        raise TypeError(f"{getattr(function, '__name__', function)} is told while the run goes on: make it a plain def")
+
+
 def told_results(on_tool_result: OnToolResult) -> Subscriber:
-    """A subscriber that tells name and output of each finished call, as the model reads it."""
+    """A subscriber that tells name and output of each finished call, as the model reads it.
+
+    In the order of the calls, once all calls of their step have ended. Raises TypeError for a coroutine function.
+    """
+    refuse_coroutines(on_tool_result)
 
     def tell(event: RunEvent) -> None:
         if isinstance(event, ToolFinished):

@@ -17,6 +17,7 @@ import inspect
 import json
 import logging
 from collections.abc import Callable, Collection, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from typing import assert_never
 
@@ -32,6 +33,7 @@ from bot.domain.errors import (
     ToolTimeout,
     ToolUnavailable,
 )
+from bot.domain.faults import BROKEN, isolate
 from bot.domain.hooks import AfterCall, BeforeCall, Block, Change, Hooks, Rewrite
 from bot.domain.ports import Approver, Clock
 from bot.domain.result import ToolResult
@@ -57,11 +59,10 @@ from bot.policy.repeats import Known, TooOften, key_of
 
 logger = logging.getLogger(__name__)
 
-BROKEN = (Exception, SystemExit, asyncio.CancelledError)
-"""What a tool or a hook may raise without ending more than its call; of cancellations, those that are its own."""
-
+LAST_HOOKS = 2.0  # seconds that the after hooks of what was cancelled have together
 RETRY_AFTER = 0.5  # seconds until a transient failure is tried once more
 
+CANCELLED = "the call was cancelled."
 MAYBE_DONE = "It may have been done all the same: do not repeat it."
 ASKS_TWICE = "the tool asked to be allowed what it had been allowed. Do not repeat the call; say that it did not work."
 KNOWN = "(You had called this before, with the same arguments: this is what it gave. Do not call it again.)"
@@ -139,7 +140,7 @@ class Calls:
         if tally.repeats.is_closed(tool.name):
             raise InvalidArguments(CLOSED.format(name=tool.name))
         if pending is not None and pending.arguments:
-            flow.checked, flow.is_changed = tool.validate(parse_arguments(pending.arguments)), True
+            flow.checked = tool.validate(parse_arguments(pending.arguments))
         else:
             flow.doing = "the preparation of its arguments"
             flow.checked = tool.read(flow.call.arguments)
@@ -172,7 +173,7 @@ class Calls:
     async def _ask_before(self, flow: Flow, tool: Tool) -> None:
         for hook in self._before:
             flow.doing = "a hook"
-            event = BeforeCall(name=tool.name, input=flow.input, metadata=metadata_of(flow.context))
+            event = BeforeCall(name=tool.name, input=deepcopy(flow.input), metadata=metadata_of(flow.context))
             answer = hook(event)
             match await answer if inspect.isawaitable(answer) else answer:
                 case None:
@@ -180,7 +181,7 @@ class Calls:
                 case Block(reason=reason):
                     raise ToolDenied(f"the tool call was blocked: {reason}")
                 case Change(arguments=arguments):
-                    flow.checked, flow.is_changed = tool.validate(arguments), True
+                    flow.checked = tool.validate(arguments)
                     await self._guard(flow, tool, flow.checked)
                 case other:
                     raise TypeError(f"a before hook answers Block, Change or nothing, not {type(other).__name__}")
@@ -248,7 +249,7 @@ class Calls:
             step=context.step,
             call_id=context.call_id,
             name=tool.name,
-            arguments=flow.input,
+            arguments=deepcopy(flow.input),
             asks=readable(asks, self._max_result),
             conversation=context.conversation,
             asker=context.asker,
@@ -295,15 +296,13 @@ class Calls:
 
     def _take(self, flow: Flow, error: BaseException) -> None:
         """What was raised, as the result. Raises what is none of the call's business again."""
+        isolate(error)
         match error:
             case ToolError():
                 told = error
             case asyncio.CancelledError():
-                task = asyncio.current_task()
-                if task is not None and task.cancelling():
-                    raise error
                 told = ToolFailed(f"{flow.doing} gave up on itself. Try something else.")
-            case Exception() | SystemExit():
+            case _:
                 logger.error(
                     "tool %s: %s broke in run %s", flow.call.name, flow.doing, flow.context.run_id, exc_info=error
                 )
@@ -312,8 +311,6 @@ class Calls:
                 else:
                     text = f"{flow.doing} broke ({type(error).__name__})."
                     told = ToolFailed(f"{text} Do not repeat the call; say that it did not work.")
-            case _:
-                raise error
         if flow.ran and type(told) is ToolFailed and flow.tool is not None and (reason := flow.tool.why_not()):
             told = ToolUnavailable(f"{flow.tool.name} cannot be used now: it {reason}. Do without it.")
         self.refuse(flow, told)
@@ -324,19 +321,25 @@ class Calls:
         flow.code = error.code
         flow.seconds = self._clock.monotonic() - flow.started
 
+    def break_off(self, flow: Flow, what: str) -> None:
+        """The call has ended in the middle; of what was under way nobody knows."""
+        doubtful = flow.ran and flow.tool is not None and flow.tool.may_have_happened
+        self.refuse(flow, ToolFailed(f"{what} {MAYBE_DONE}" if doubtful else what))
+
     def pending(self, flow: Flow, asked: Suspend) -> PendingCall:
         """What the call waits for."""
         call, context = flow.call, flow.context
-        changed = json.dumps(flow.input, ensure_ascii=False) if flow.is_changed else ""
-        meant = replace(call, arguments=changed) if changed else call
-        digest = digest_call(meant, run_id=context.run_id, asker=context.asker.user_id)
+        arguments = json.dumps(flow.input)
+        digest = digest_call(call, run_id=context.run_id, asker=context.asker.user_id, arguments=arguments)
         expires = self._clock.now() + asked.seconds
-        return PendingCall(call, readable(asked.asks, self._max_result), expires, digest, arguments=changed)
+        return PendingCall(call, readable(asked.asks, self._max_result), expires, digest, arguments)
 
     # --- finish -----------------------------------------------------------------------------------
 
     async def finish(self, flow: Flow, tally: Tally) -> Executed:
-        """The after hooks, then the result as the model reads it."""
+        """The after hooks, then the result as the model reads it; what the tool gave is kept as it was before them."""
+        if flow.tool is not None:
+            self._count(flow, flow.tool, tally)
         if flow.owes_after and self._after:
             await self._ask_after(flow)
         return self.close(flow, tally)
@@ -347,7 +350,7 @@ class Calls:
             result = flow.result or ToolResult()
             event = AfterCall(
                 name=flow.call.name,
-                input=flow.input,
+                input=deepcopy(flow.input),
                 output=result,
                 error=result.content if result.is_error else None,
                 metadata=metadata_of(flow.context),
@@ -368,17 +371,15 @@ class Calls:
                 self._take(flow, error)
                 flow.ran = done
 
-    def _rewrite(self, flow: Flow, result: ToolResult) -> None:
-        was_error = flow.code != "ok"
+    def _rewrite(self, flow: Flow, rewritten: ToolResult) -> None:
+        result, was_error = ToolResult.of(rewritten), flow.code != "ok"
         flow.result = as_told(result)
         if result.is_error != was_error:
             flow.code = "TOOL_EXECUTION_FAILED" if result.is_error else "ok"
 
     def close(self, flow: Flow, tally: Tally) -> Executed:
-        """Count the call, and give its result the form the model reads."""
+        """Give the result the form the model reads, and count its size."""
         result = flow.result or ToolResult()
-        if flow.tool is not None:
-            self._count(flow, flow.tool, result, tally)
         content = readable(told_with_images(result), min(self._max_result, max(LEAST_RESULT, tally.left)))
         tally.left = max(0, tally.left - len(content))
         images = tuple(image.url for image in result.images)
@@ -388,9 +389,9 @@ class Calls:
         plain, coerced = flow.checked.plain, flow.checked.coerced
         return Executed(message, flow.code, flow.seconds, result.details, result.terminate, plain, coerced)
 
-    def _count(self, flow: Flow, tool: Tool, result: ToolResult, tally: Tally) -> None:
+    def _count(self, flow: Flow, tool: Tool, tally: Tally) -> None:
         tally.repeats.took(tool.name, fits=flow.code != InvalidArguments.code)
         if flow.ran and not tool.side_effects.is_harmless:
             tally.repeats.forget()
-        elif flow.ran and tool.is_guarded_from_repeats and not result.is_error:
-            tally.repeats.keep(key_of(tool.name, flow.input), result)
+        elif flow.ran and tool.is_guarded_from_repeats and flow.result is not None and not flow.result.is_error:
+            tally.repeats.keep(key_of(tool.name, flow.input), flow.result)

@@ -23,12 +23,14 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from bot.domain.errors import Problem
+from bot.domain.faults import BROKEN, isolate
 from bot.domain.tool import Tool
 
 logger = logging.getLogger(__name__)
 
 VARIABLE = "TOOLS_DIR"
 MEND = "Correct the file; its tools are left out until then"
+RENAME = "Rename it: letters, digits and underscores"
 PACKAGE = "tools_dir_"
 
 
@@ -115,18 +117,18 @@ class ToolFolder:
         """What its modules have; who else can write there is a problem as well: whoever can, is the bot."""
         try:
             inside = sorted(path for path in self.folder.iterdir() if path.suffix == ".py" or path.is_dir())
-            modes = {path: path.stat().st_mode for path in (self.folder, *inside)}
         except OSError as error:
             mend = "Name a folder that the bot may read"
             return Found((), (Problem(VARIABLE, f"{self.folder} cannot be read ({error.strerror})", mend),))
-        exposed = tuple(
-            Problem(VARIABLE, f"{path} can be written by everybody: they decide what the bot runs", "chmod o-w it")
-            for path, mode in modes.items()
-            if mode & stat.S_IWOTH
-        )
+        doubtful = [problem for path in (self.folder, *inside) if (problem := _doubt(path)) is not None]
+        doubtful += [
+            Problem(str(path), "has a dot in its name, so it is no module", RENAME)
+            for path in inside
+            if _is_dotted(path)
+        ]
         self._enter()
         found = _look_into(self.package, [str(self.folder.absolute())], label=str(self.folder), empty=True)
-        return Found(found.tools, (*exposed, *found.problems))
+        return Found(found.tools, (*doubtful, *found.problems))
 
     def _enter(self) -> None:
         if self.package not in sys.modules:
@@ -135,6 +137,21 @@ class ToolFolder:
             sys.modules[self.package] = package
         if not any(isinstance(finder, Finder) for finder in sys.meta_path):
             sys.meta_path.insert(0, Finder())
+
+
+def _doubt(path: Path) -> Problem | None:
+    """What is wrong with a file as a file; a link to nowhere (an editor's lock) costs nobody else's tools."""
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        return None if path.name.startswith(".") else Problem(str(path), f"cannot be read ({error.strerror})", MEND)
+    if mode & stat.S_IWOTH:
+        return Problem(VARIABLE, f"{path} can be written by everybody: they decide what the bot runs", "chmod o-w it")
+    return None
+
+
+def _is_dotted(path: Path) -> bool:
+    return path.suffix == ".py" and "." in path.stem and not path.name.startswith((".", "_"))
 
 
 class Loader(SourceFileLoader):
@@ -171,12 +188,12 @@ def _look_into(package: str, folders: list[str], *, label: str, empty: bool = Fa
             continue
         place = f"{label}/{info.name}" + ("" if info.ispkg else ".py")
         try:
-            module = importlib.import_module(f"{package}.{info.name}")
-        except (Exception, SystemExit) as error:
+            found = list(_tools_of(importlib.import_module(f"{package}.{info.name}")))
+        except BROKEN as error:
+            isolate(error)
             logger.debug("a tool cannot be used", exc_info=True)
             problems.append(_broken(error, place, folders, label))
             continue
-        found = list(_tools_of(module))
         tools |= {id(tool): (tool, place) for tool in found if id(tool) not in tools}
         if empty and not found:
             mend = "Put @tool on its function; a module that only others use begins with _"

@@ -22,7 +22,6 @@ from bot.domain.chat import (
     ModelRequest,
     ToolCall,
     ToolMessage,
-    ToolSpec,
 )
 from bot.domain.errors import ContentFiltered, InvalidArguments, ModelError, ToolDenied, ToolUnavailable
 from bot.domain.hooks import Metadata, StepEvent
@@ -118,8 +117,7 @@ class Engine:
         )
         if close_interrupted(suspended.messages) != suspended.messages:
             raise BadSuspension(f"the transcript of run {run.id} is not whole")
-        state.messages[:] = suspended.messages
-        state.usage, state.steps = suspended.usage, suspended.steps
+        state.restore(suspended)
         self._observer.notice(RunContinued(run_id=run.id, conversation=run.conversation, asker=run.asker))
         return await self._segment(run, state, self._go_on(run, state, suspended, decisions))
 
@@ -148,11 +146,12 @@ class Engine:
         return ended
 
     async def _steps(self, run: Run, state: RunState) -> Outcome | SuspendedRun:
-        model, offered, empty = self._model, self._toolset.definitions(run.ports), 0
+        model, empty = self._model, 0
         while True:
             specs = self._toolset.definitions(run.ports)
-            if gone := self._lost(offered, specs):
-                return state.outcome(Stop.FAILED, error=f"tool: {gone} is critical and cannot be used any more")
+            if lost := self._toolset.lost(run.ports):
+                text = f"tool: {lost.name} is critical and cannot be used: it {lost.reason}"
+                return state.outcome(Stop.FAILED, error=text)
             if state.steps >= self._max_steps and self._on_limit == "error":
                 text = f"limit: no answer after {self._max_steps} steps"
                 return state.outcome(Stop.FAILED, limit=True, error=text)
@@ -163,7 +162,7 @@ class Engine:
             metadata = _metadata(run, state.steps + 1)
             request, model = await ask_before_request(self._toolset.hooks, request, model, metadata)
             answer = await self._ask(run, state, model, request)
-            offered, completion = specs, answer.completion
+            completion = answer.completion
             match completion.finish:
                 case FinishReason.CONTENT_FILTER:
                     raise ContentFiltered(completion.refusal or "the vendor filtered the answer")
@@ -186,14 +185,6 @@ class Engine:
                 return self._give_up(state)
             else:
                 empty += 1
-
-    def _lost(self, offered: tuple[ToolSpec, ...], specs: tuple[ToolSpec, ...]) -> str:
-        """A critical tool that could be used in the last step, and cannot now; empty where there is none."""
-        if specs is offered:
-            return ""
-        gone = {spec.name for spec in offered}.difference(spec.name for spec in specs)
-        tools = [self._toolset.get(name) for name in sorted(gone)]
-        return next((tool.name for tool in tools if tool is not None and tool.critical), "")
 
     async def _ask(self, run: Run, state: RunState, model: ChatModel, request: ModelRequest) -> StepFinished:
         state.steps += 1

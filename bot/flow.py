@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,6 +18,9 @@ from bot.policy.repeats import Repeats
 MAX_RESULT = 8000  # characters of one result that reach the model
 MAX_RESULTS = 64_000  # characters of all results of a run
 LEAST_RESULT = 200  # characters that every result has, whatever was there before
+
+CODE = re.compile(r" \[TOOL_[A-Z_]+\]\Z")
+"""How every failure ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,6 @@ class Flow:
     tool: Tool | None = None
     checked: Checked | None = None
     doing: str = "the tool"
-    is_changed: bool = False
     needs_word: bool = False
     owes_after: bool = False
     ran: bool = False
@@ -91,14 +94,22 @@ def metadata_of(context: ToolContext) -> Metadata:
 
 def as_told(result: ToolResult) -> ToolResult:
     """A failure that a tool tells by itself, in the words every failure has; anything else as it is."""
-    if not result.is_error or result.content.startswith("error: "):
+    if not result.is_error:
         return result
-    return replace(result, content=f"error: {result.content} [TOOL_EXECUTION_FAILED]")
+    start = "" if result.content.startswith("error: ") else "error: "
+    end = "" if CODE.search(result.content) else " [TOOL_EXECUTION_FAILED]"
+    return replace(result, content=f"{start}{result.content}{end}") if start or end else result
 
 
 def with_left_out(result: ToolResult, checked: Checked) -> ToolResult:
-    """The result with a line on what was left out of the arguments, so that the model knows it had no effect."""
-    return replace(result, content=f"{result.content}\n(Left out, no such parameter: {', '.join(checked.unknown)}.)")
+    """The result with a line on what was left out of the arguments, so that the model knows it had no effect.
+
+    A failure still ends in its code.
+    """
+    code = CODE.search(result.content) if result.is_error else None
+    end = code.start() if code else len(result.content)
+    notice = f"(Left out, no such parameter: {', '.join(checked.unknown)}.)"
+    return replace(result, content=f"{result.content[:end]}\n{notice}{result.content[end:]}")
 
 
 def told_with_images(result: ToolResult) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from bot.domain.events import Conversation
+from bot.domain.faults import BROKEN, isolate
 
 logger = logging.getLogger(__name__)
 
@@ -142,5 +143,6 @@ class Lanes(Generic[Item]):
     async def _guarded(self, key: Conversation, item: Item) -> None:
         try:
             await self._work(item)
-        except Exception:
+        except BROKEN as failure:
+            isolate(failure)
             logger.exception("the lane of %s goes on after a failure", key)

@@ -10,7 +10,8 @@
 
 A place in braces takes the argument of that name; a list becomes several words, and a word whose argument was left
 out is left out. Nothing is ever split, globbed or expanded. The program sees PATH, LANG, a temporary HOME (where it
-starts) and what `environment` names; never a key of ours. When the call is over, so is all that the program started.
+starts) and what `environment` names; never a key of ours. When the call is over, so is its process group; only what
+makes a session of its own (`setsid`, a daemon) goes on.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ from bot.domain.result import ToolResult, render_result
 from bot.domain.tool import Tool, ToolContext
 from bot.domain.traits import ToolType
 
-MAX_OUTPUT = 8000  # bytes of what a program writes that are kept: the first three quarters of them, and the last
+# Bytes of what a program writes that are kept: the first three quarters of them, and the last. With the words around
+# them they stay below what is kept of any result (8000 characters), which would cut what says how much was cut.
+MAX_OUTPUT = 7500
 FLOOD = 16 * 2**20  # bytes after which a program is ended that writes and writes
 LAST_OUTPUT = 1.0  # seconds until what was written is read, once all processes of the call are dead
 LANGUAGE = "C.UTF-8"
@@ -170,7 +173,7 @@ class Program:
     async def run(self, **arguments: Any) -> ToolResult:
         """Run it to its end. Raises ToolUnavailable where the program is not there, ToolFailed where it cannot start.
 
-        Cancelled, as by a deadline, it is killed with all its children.
+        Cancelled, as by a deadline, it is killed with its process group.
         """
         path = self.find()
         if path is None:
@@ -261,7 +264,7 @@ class Running(asyncio.SubprocessProtocol):
 
 
 def kill_group(pid: int) -> None:
-    """End a process and all it has started; they are a group of their own, which lasts as long as one of them."""
+    """End a process and its group, which lasts as long as one of them; what left the group goes on."""
     with suppress(ProcessLookupError, PermissionError):
         if hasattr(os, "killpg"):
             os.killpg(pid, signal.SIGKILL)

@@ -6,11 +6,11 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from bot.domain.chat import Message, Usage, UserMessage
+from bot.domain.chat import Message, ToolMessage, Usage, UserMessage
 from bot.domain.events import Conversation
 from bot.domain.ports import Observer
-from bot.domain.run import Asker, Outcome, RunEvent, StepFinished, Stop
-from bot.flow import Tally
+from bot.domain.run import Asker, Outcome, RunEvent, StepFinished, Stop, SuspendedRun
+from bot.flow import MAX_RESULTS, Tally
 from bot.steps import drain
 
 
@@ -59,6 +59,17 @@ class RunState:
             self.messages.append(drain(deque(said)) or said[0])
             self.tally.repeats.forget()
         return bool(said)
+
+    def restore(self, suspended: SuspendedRun) -> None:
+        """Stand where the run stood when it began to wait, with as much room for results as was left.
+
+        Begun anew are the counting of repeats (something was done or said meanwhile) and the choice of a model: hooks
+        are asked before every request anyway.
+        """
+        self.messages[:] = suspended.messages
+        self.usage, self.steps = suspended.usage, suspended.steps
+        results = (one for one in (*suspended.messages, *suspended.answers) if isinstance(one, ToolMessage))
+        self.tally.left = max(0, MAX_RESULTS - sum(len(result.content) for result in results))
 
     def outcome(self, stop: Stop, text: str = "", *, limit: bool = False, error: str = "") -> Outcome:
         """How it ends, if it ends here."""

@@ -22,8 +22,11 @@ class Sessions:
         return self._turns.setdefault(session, asyncio.Lock())
 
     @contextmanager
-    def running(self, session: str, state: RunState) -> Iterator[None]:
-        """The run goes on in the session while the block runs."""
+    def running(self, session: str | None, state: RunState) -> Iterator[None]:
+        """The run goes on in the session while the block runs; where that is None, nobody can say anything into it."""
+        if session is None:
+            yield
+            return
         states = self._running.setdefault(session, [])
         states.append(state)
         try:

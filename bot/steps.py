@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import logging
 from collections import deque
@@ -10,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from bot.calls import BROKEN
 from bot.domain.chat import Completion, FinishReason, Message, ModelRequest, UserMessage
+from bot.domain.faults import BROKEN, isolate
 from bot.domain.hooks import Hooks, MaybeAwaitable, Metadata, RequestEvent, Reshape, StepEvent, StopRun
 from bot.domain.ports import ChatModel
 
@@ -79,8 +78,6 @@ async def consult(hook: Callable[[Event], MaybeAwaitable[Answer | None]], event:
         answer = hook(event)
         return await answer if inspect.isawaitable(answer) else answer
     except BROKEN as broken:
-        task = asyncio.current_task()
-        if isinstance(broken, asyncio.CancelledError) and task is not None and task.cancelling():
-            raise
+        isolate(broken)
         logger.exception("a hook broke on %s", type(event).__name__)
         return None

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from jsonschema.validators import validator_for
+from jsonschema.protocols import Validator
 from pydantic import TypeAdapter, ValidationError
 
 from bot.domain.chat import Message
@@ -56,8 +56,8 @@ def form_of(schema: type[T] | Mapping[str, Any]) -> Form[Any]:
     """The form of a type that pydantic knows, or of a JSON schema. Raises UnsuitableType for a schema that is none."""
     if isinstance(schema, Mapping):
         whole = dict(schema)
-        validator_of(whole, "the schema of the answer")
-        return Form(whole, lambda value: _check_by_schema(whole, value))
+        validator = validator_of(whole, "the schema of the answer")
+        return Form(whole, lambda value: _check_by_schema(validator, whole, value))
     adapter: TypeAdapter[T] = TypeAdapter(schema)
     return Form(adapter.json_schema(), lambda value: _check_by_type(adapter, value))
 
@@ -94,9 +94,9 @@ def _candidates(text: str) -> Iterator[str]:
             yield text[text.index(first) : text.rindex(last) + 1]
 
 
-def _check_by_schema(schema: dict[str, Any], value: Any) -> Any:
-    filled = fill_defaults(value, schema)
-    errors = list(validator_for(schema, default=validator_for({}))(schema).iter_errors(filled))
+def _check_by_schema(validator: Validator, schema: dict[str, Any], value: Any) -> Any:
+    filled = fill_defaults(value, schema, schema)
+    errors = list(validator.iter_errors(filled))
     if errors:
         raise _Misfit(*(line for error in errors for line in describe(error)))
     return filled

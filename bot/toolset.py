@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 
-from bot.calls import Calls
+from bot.calls import CANCELLED, LAST_HOOKS, Calls
 from bot.domain.chat import ToolCall, ToolSpec
-from bot.domain.errors import ConfigError, Problem, ToolDenied
+from bot.domain.errors import ConfigError, InvalidArguments, Problem, ToolDenied
 from bot.domain.events import Conversation
 from bot.domain.hooks import Hooks
 from bot.domain.ports import Approver, Clock
@@ -16,7 +19,7 @@ from bot.domain.run import Asker
 from bot.domain.suspension import Suspend
 from bot.domain.tool import Tool, ToolContext, ToolStatus
 from bot.domain.traits import Permission
-from bot.flow import MAX_RESULT, Tally
+from bot.flow import MAX_RESULT, Flow, Tally
 from bot.policy.permission import Overrides
 from bot.policy.quota import Quotas
 
@@ -139,6 +142,15 @@ class Toolset:
             statuses.append(ToolStatus(tool.name, tool.type, tool.description, not reason, reason))
         return tuple(statuses)
 
+    def lost(self, ports: Collection[type] = ()) -> ToolStatus | None:
+        """The first critical tool that cannot be used with these ports now; what the operator denies is not missed."""
+        for tool in self._tools.values():
+            if not tool.critical or self.calls.permission(tool) is Permission.DENY:
+                continue
+            if reason := self._why_not(tool, ports):
+                return ToolStatus(tool.name, tool.type, tool.description, available=False, reason=reason)
+        return None
+
     def _why_not(self, tool: Tool, ports: Collection[type]) -> str:
         return self.calls.lacks(tool, ports) or tool.why_not()
 
@@ -159,18 +171,32 @@ class Toolset:
 
         Outside a run a call that would have to wait for somebody's word is denied.
         """
-        raw = arguments if isinstance(arguments, str) else json.dumps(arguments)
         context = context or ToolContext(
             run_id="", step=0, call_id="call", conversation=NOWHERE, asker=Asker(0), deadline=self._clock.monotonic()
         )
-        flow, tally = self.calls.start(ToolCall(context.call_id, name, raw), context), Tally()
-        await self.calls.begin(flow, tally)
+        flow, tally = self.calls.start(ToolCall(context.call_id, name, ""), context), Tally()
         try:
-            await self.calls.run(flow)
-        except Suspend as asked:
-            self.calls.refuse(flow, ToolDenied(f"{CANNOT_WAIT} ({asked})"))
+            raw = arguments if isinstance(arguments, str) else json.dumps(dict(arguments))
+        except (TypeError, ValueError, RecursionError) as error:
+            self.calls.refuse(flow, InvalidArguments(f"the arguments are no JSON object ({error})."))
+        else:
+            flow.call = replace(flow.call, arguments=raw)
+            await self._do(flow, tally)
         executed = await self.calls.finish(flow, tally)
         message = executed.message
         return ToolResult(
             message.content, tuple(map(Image, message.images)), executed.details, executed.terminate, message.is_error
         )
+
+    async def _do(self, flow: Flow, tally: Tally) -> None:
+        try:
+            await self.calls.begin(flow, tally)
+            await self.calls.run(flow)
+        except Suspend as asked:
+            self.calls.refuse(flow, ToolDenied(f"{CANNOT_WAIT} ({asked})"))
+        except BaseException:
+            self.calls.break_off(flow, CANCELLED)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LAST_HOOKS):
+                    await self.calls.finish(flow, tally)
+            raise

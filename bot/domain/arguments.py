@@ -17,7 +17,17 @@ from typing import Any
 
 from bot.domain.errors import InvalidArguments
 
+ELSEWHERE = frozenset({
+    "patternProperties", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "$ref", "$dynamicRef",
+})  # fmt: skip
+"""Keywords beside which the properties are not all there is: which keys are unknown, the check alone can say."""
+
+NEVER_GUESSED = ("boolean", "integer", "number")
+"""Types that a check may be freer with than we are: pydantic takes "yes" for true, true for 1, "1_000" for 1000."""
+
 INPUT = "input"  # the one field of a tool that takes plain text (seeds/002)
+DEEPEST = 8  # references that follow each other; a schema may go round in circles
+SHOWN = 80  # characters of a wrong value that are told
 LONGEST_NUMBER = 64  # characters; no number anybody means is longer
 
 WHOLE = re.compile(r"\s*[+-]?\d+(\.0*)?\s*")
@@ -70,12 +80,12 @@ def _parse(raw: str) -> Any:
 
 
 def parse_input(raw: str) -> dict[str, Any]:
-    """The arguments of a tool that takes one text: the field `input`, or all of the raw text where there is none."""
+    """The arguments of a tool that takes one text: an object with the field `input`, or else the raw text."""
     try:
         value = json.loads(raw)
     except (ValueError, RecursionError):
         return {INPUT: raw}
-    return {INPUT: value[INPUT]} if isinstance(value, dict) and INPUT in value else {INPUT: raw}
+    return value if isinstance(value, dict) and INPUT in value else {INPUT: raw}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +124,8 @@ def read_arguments(given: Mapping[str, Any], *, shape: Shape, check: Check, leni
             raise
         fields = (*(error.fields or (str(error),)), *strange)
         raise InvalidArguments("; ".join(fields), fields=fields) from None
-    if strange:
-        raise InvalidArguments("; ".join(strange), fields=strange)
+    if refused := (*notes.unfit, *strange):
+        raise InvalidArguments("; ".join(refused), fields=refused)
     return Checked(arguments, plain, tuple(notes.coerced), tuple(path for path, _ in notes.unknown))
 
 
@@ -124,11 +134,12 @@ def read_arguments(given: Mapping[str, Any], *, shape: Shape, check: Check, leni
 
 @dataclass(slots=True)
 class _Notes:
-    """One walk along the schema: gives the mended values, and takes down what it did."""
+    """One walk along the schema: gives the mended values, and takes down what it did, and what it could not mend."""
 
     root: Mapping[str, Any]
     coerced: list[str] = field(default_factory=list)
     unknown: list[tuple[str, Iterable[str]]] = field(default_factory=list)
+    unfit: list[str] = field(default_factory=list)
 
     def refusals(self) -> Iterable[str]:
         """A line for each unknown key, with the nearest name there is."""
@@ -161,7 +172,7 @@ class _Notes:
     def members(self, value: Mapping[str, Any], node: Mapping[str, Any], path: str) -> dict[str, Any]:
         """The object with its members mended; what is unknown or null for nothing is not in it."""
         properties = node.get("properties") or {}
-        others = node.get("additionalProperties", not properties)
+        others = not ELSEWHERE.isdisjoint(node) or node.get("additionalProperties", not properties)
         prefix = f"{path}." if path else ""
         mended: dict[str, Any] = {}
         for name, member in value.items():
@@ -185,16 +196,8 @@ class _Notes:
 
     def resolve(self, node: Mapping[str, Any]) -> Mapping[str, Any]:
         """A reference into the schema itself, followed; and a choice between one thing and null, that thing."""
-        for _ in range(8):  # a schema may go round in circles
-            ref = node.get("$ref")
-            if isinstance(ref, str) and ref.startswith("#/"):
-                found: Any = self.root
-                for part in ref[2:].split("/"):
-                    found = found.get(part) if isinstance(found, Mapping) else None
-                if not isinstance(found, Mapping):
-                    return {}
-                node = found
-                continue
+        for _ in range(DEEPEST):
+            node = follow(node, self.root)
             options = node.get("anyOf") or node.get("oneOf")
             if not options:
                 return node
@@ -212,6 +215,8 @@ class _Notes:
         if kind == "array" and not isinstance(mended, list) and value is not None:
             mended = self._one_of_many(value, node.get("items"), path)
         if mended is None:
+            if kind in NEVER_GUESSED and value is not None:
+                self.unfit.append(f"{path}: must be of the type {kind}, got {repr(value)[:SHOWN]}")
             return value
         self.coerced.append(f"{path}: {_kind_of(value)} -> {kind}")
         return mended
@@ -224,6 +229,22 @@ class _Notes:
         item = quiet.value(value, items, path)
         types, _ = types_of(quiet.resolve(items))
         return [value] if any(_fits(item, kind) for kind in types) else None
+
+
+def follow(node: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A reference into the schema itself, followed, with what stands beside it; {} where it leads nowhere."""
+    for _ in range(DEEPEST):
+        ref = node.get("$ref")
+        if not (isinstance(ref, str) and ref.startswith("#/")):
+            return node
+        found: Any = root
+        for part in ref[2:].split("/"):
+            name = part.replace("~1", "/").replace("~0", "~")
+            found = found.get(name) if isinstance(found, Mapping) else None
+        if not isinstance(found, Mapping):
+            return {}
+        node = {**found, **{key: value for key, value in node.items() if key != "$ref"}}
+    return {}
 
 
 def types_of(node: Mapping[str, Any]) -> tuple[tuple[str, ...], bool]:
@@ -241,7 +262,7 @@ def _fits(value: Any, kind: str) -> bool:
         case "integer":
             return isinstance(value, int) and not isinstance(value, bool)
         case "number":
-            return isinstance(value, int | float) and not isinstance(value, bool)
+            return isfinite(value) if isinstance(value, float) else _fits(value, "integer")
         case "boolean":
             return isinstance(value, bool)
         case "array":

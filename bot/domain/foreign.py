@@ -16,9 +16,12 @@ from typing import Any, get_type_hints
 
 from jsonschema.exceptions import SchemaError, ValidationError, best_match
 from jsonschema.protocols import Validator
-from jsonschema.validators import validator_for
+from jsonschema.validators import extend, validator_for
+from referencing import Registry, Resource
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import specification_with
 
-from bot.domain.arguments import INPUT, Shape
+from bot.domain.arguments import INPUT, Shape, follow
 from bot.domain.errors import InvalidArguments
 from bot.domain.schema import UnsuitableType
 from bot.domain.tool import NAME, Tool, ToolContext, declarations
@@ -26,6 +29,9 @@ from bot.domain.tool import NAME, Tool, ToolContext, declarations
 LONGEST_NAME = 64
 SPELT = re.compile(r"[A-Za-z][A-Za-z0-9_.:/ -]*")
 """Names that differ from ours in case and separators only."""
+
+LAST = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", re.DOTALL)
+"""A `$` of a pattern; before it what is none: an escaped character, a class."""
 
 SHOWN = 80  # characters of a wrong value that are told
 
@@ -87,7 +93,7 @@ def class_tool(source: object, **declared: Any) -> Tool:
         return next((value for place in places for name in names if (value := _read(place, name)) is not None), None)
 
     if "available" not in declared and callable(getattr(source, "available", None)):
-        declared["available"] = lambda: _reason(_read(source, "available"))
+        declared["available"] = lambda: _read(source, "available")
     name = find("name")
     if not isinstance(name, str):
         raise UnsuitableType(f"{type(source).__name__} has no name as text")
@@ -101,32 +107,25 @@ def _read(place: object, name: str) -> Any:
     return value() if callable(value) else value
 
 
-def _reason(answer: object) -> str:
-    """Why not, from what `available` answered: a bool, a text, or both (seeds/004)."""
-    match answer:
-        case (bool(is_there), str(reason)):
-            return "" if is_there else reason or "not available"
-        case True | None:
-            return ""
-        case False:
-            return "not available"
-        case _:
-            return str(answer)
-
-
 # --- schemas --------------------------------------------------------------------------------------
 
 
 def whole_schema(parameters: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The schema of an object, with what others leave out as self-evident. Raises UnsuitableType."""
-    schema = {"type": "object", "properties": {}, **deepcopy(dict(parameters))}
+    """The schema of an object, with what others leave out as self-evident, and no reference at its top.
+
+    Raises UnsuitableType.
+    """
+    given = deepcopy(dict(parameters))
+    if given.keys().isdisjoint(("properties", "required")):
+        given = dict(follow(given, given)) or given
+    schema = {"type": "object", "properties": {}, **given}
     if schema["type"] != "object":
         raise UnsuitableType(f"{name}: the parameters of a tool are an object, not {schema['type']!r}")
     return schema
 
 
 def validator_of(schema: dict[str, Any], name: str) -> Validator:
-    """What checks arguments against the schema. Raises UnsuitableType for one that is none."""
+    """What checks arguments against the schema, and fetches nothing. Raises UnsuitableType for one that is none."""
     kind = validator_for(schema, default=validator_for({}))
     try:
         kind.check_schema(schema)
@@ -135,7 +134,32 @@ def validator_of(schema: dict[str, Any], name: str) -> Validator:
         raise UnsuitableType(f"{name}: not a JSON schema: {error.message}") from None
     except (TypeError, ValueError) as error:
         raise UnsuitableType(f"{name}: a schema is made of JSON values ({error})") from None
-    return kind(schema)
+    try:
+        _look_up_references(specification_with(kind.META_SCHEMA["$schema"]).create_resource(schema))
+    except Unresolvable as error:
+        raise UnsuitableType(f"{name}: the schema refers to {error.ref}, which is not in it") from None
+    extended: Callable[..., Callable[..., Validator]] = extend  # it has no types of its own
+    return extended(kind, {"pattern": _check_pattern})(schema, registry=Registry())
+
+
+def _look_up_references(schema: Resource[Any]) -> None:
+    """Raises Unresolvable for a reference that leads out of the schema, or nowhere."""
+    known: Registry[Any] = Registry()
+    nodes = [(schema, known.resolver_with_root(schema))]
+    while nodes:
+        node, resolver = nodes.pop()
+        if isinstance(node.contents, Mapping):
+            for ref in (node.contents.get("$ref"), node.contents.get("$dynamicRef")):
+                if isinstance(ref, str):
+                    resolver.lookup(ref)
+        nodes += [(inner, resolver.in_subresource(inner)) for inner in node.subresources()]
+
+
+def _check_pattern(_: Validator, pattern: str, value: object, __: object) -> Iterator[ValidationError]:
+    """`$` is the end of the text, as JSON Schema has it; in Python it is also what is before a last line break."""
+    ended = LAST.sub(lambda found: r"\Z" if found[0] == "$" else found[0], pattern)
+    if isinstance(value, str) and not re.search(ended, value):
+        yield ValidationError(f"{value!r} does not match {pattern!r}")
 
 
 def takes_raw_input(schema: Mapping[str, Any]) -> bool:
@@ -146,7 +170,7 @@ def takes_raw_input(schema: Mapping[str, Any]) -> bool:
 
 def check_by_schema(validator: Validator, schema: Mapping[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """The arguments with the schema's defaults where they were left out. Raises InvalidArguments, a line for each."""
-    filled: dict[str, Any] = fill_defaults(given, schema)
+    filled: dict[str, Any] = fill_defaults(given, schema, schema)
     errors = sorted(validator.iter_errors(filled), key=lambda error: [str(part) for part in error.absolute_path])
     if errors:
         fields = tuple(line for error in errors for line in describe(error))
@@ -154,20 +178,25 @@ def check_by_schema(validator: Validator, schema: Mapping[str, Any], given: dict
     return filled
 
 
-def fill_defaults(value: Any, schema: object) -> Any:
-    """A copy with the defaults of the schema put in, at any depth, where an object or a list is there to hold them."""
+def fill_defaults(value: Any, schema: object, root: Mapping[str, Any]) -> Any:
+    """A copy with the defaults of the schema put in, at any depth, where an object or a list is there to hold them.
+
+    `root` is the whole schema, into which references lead.
+    """
     if not isinstance(schema, Mapping):
         return value
+    schema = follow(schema, root)
     match value:
         case dict():
             properties = schema.get("properties", {})
-            filled = {name: fill_defaults(member, properties.get(name)) for name, member in value.items()}
+            filled = {name: fill_defaults(member, properties.get(name), root) for name, member in value.items()}
             for name, child in properties.items():
-                if name not in filled and isinstance(child, Mapping) and "default" in child:
-                    filled[name] = deepcopy(child["default"])
+                whole = follow(child, root) if isinstance(child, Mapping) else {}
+                if name not in filled and "default" in whole:
+                    filled[name] = deepcopy(whole["default"])
             return filled
         case list():
-            return [fill_defaults(item, schema.get("items")) for item in value]
+            return [fill_defaults(item, schema.get("items"), root) for item in value]
         case _:
             return value
 

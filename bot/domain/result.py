@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import BaseModel
@@ -50,7 +50,14 @@ class ToolResult:
     @classmethod
     def of(cls, value: object) -> ToolResult:
         """What a tool returned, as a result."""
-        return value if isinstance(value, ToolResult) else cls(render_result(value))
+        if not isinstance(value, ToolResult):
+            return cls(render_result(value))
+        if not all(isinstance(image, Image) for image in value.images):
+            raise TypeError("the images of a result are each an Image")
+        if not isinstance(value.details, Mapping):
+            raise TypeError("the details of a result are a mapping")
+        content: object = value.content
+        return value if isinstance(content, str) else replace(value, content=render_result(content))
 
 
 def render_result(value: object) -> str:

@@ -66,7 +66,7 @@ def model_of(function: Callable[..., Any], *, skip: type) -> type[BaseModel]:
         # None would hide a description that stands in the annotation.
         info: FieldInfo = Field(default, description=described[name]) if name in described else Field(default)
         fields[name] = (hints[name], info)
-    config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
+    config = ConfigDict(extra="forbid", coerce_numbers_to_str=True, allow_inf_nan=False)
     try:
         return create_model(f"{function.__name__}_arguments", __config__=config, **fields)
     except PydanticUserError as error:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, assert_never
 
 from bot.domain.chat import ToolCall, ToolMessage
@@ -79,12 +79,15 @@ class ApprovalRequest:
     asker: Asker
 
 
-def digest_call(call: ToolCall, *, run_id: str, asker: int) -> str:
+def digest_call(call: ToolCall, *, run_id: str, asker: int, arguments: str = "") -> str:
     """What binds a wait to its call, run and asker (a user id), as hex; the layout of the arguments does not matter.
 
+    `arguments` are those it will be run with, where they are known: `PendingCall.arguments`.
     It tells changed state from unchanged; it is no signature: who can write the store can write a fitting one.
     """
     bound = [run_id, asker, call.id, call.name, _canonical(call.arguments)]
+    if arguments:
+        bound.append(_canonical(arguments))
     return hashlib.sha256(json.dumps(bound).encode()).hexdigest()
 
 
@@ -115,8 +118,8 @@ def verify(
             case ToolMessage():
                 fits = (answer.call_id, answer.name) == (call.id, call.name)
             case PendingCall():
-                meant = replace(call, arguments=answer.arguments) if answer.arguments else call
-                fits = answer.call == call and answer.digest == digest_call(meant, run_id=run_id, asker=asker)
+                digest = digest_call(call, run_id=run_id, asker=asker, arguments=answer.arguments)
+                fits = answer.call == call and answer.digest == digest
             case _:
                 assert_never(answer)
         if not fits:

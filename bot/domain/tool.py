@@ -20,17 +20,22 @@ import logging
 import re
 import threading
 from collections.abc import Awaitable, Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol, TypeAlias, TypeVar, cast, overload
+
+from pydantic_core import to_jsonable_python
 
 from bot.domain.arguments import INPUT, Check, Checked, Shape, parse_arguments, parse_input, read_arguments
 from bot.domain.chat import ToolSpec
 from bot.domain.errors import ToolUnavailable
 from bot.domain.events import Conversation
+from bot.domain.faults import BROKEN, isolate
 from bot.domain.result import ToolResult
 from bot.domain.run import Asker, RunEvent
 from bot.domain.schema import UnsuitableType, check_arguments, describe_function, flat_schema, model_of, reading_schema
+from bot.domain.threads import THREADS
 from bot.domain.traits import Audience, Execution, Permission, Rate, SideEffects, ToolType
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -119,8 +124,10 @@ Prepare: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
 Recover: TypeAlias = Callable[[ToolContext, Mapping[str, Any], Exception], Any]
 """What to do about a body that raised: gives a result in its place (or an awaitable of one), or raises."""
 
-Available: TypeAlias = Callable[[], str]
-"""Why the tool cannot be used right now; empty where it can. Asked before each model request, so it must be quick."""
+Available: TypeAlias = Callable[[], object]
+"""Why the tool cannot be used right now; empty where it can. Asked before each model request, so it must be quick.
+
+A bool, or a bool and a text, are understood as well (`reason_of`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +209,12 @@ class Tool:
         """Why the tool cannot be used right now, by its own word; empty where it can. Never raises."""
         if self.function is None:
             return "has no body"
+        if self.available is None:
+            return ""
         try:
-            return "" if self.available is None else self.available()
-        except Exception as broken:
+            return reason_of(self.available())
+        except BROKEN as broken:
+            isolate(broken)
             logger.exception("tool %s cannot say whether it is available", self.name)
             return f"cannot say whether it is available ({type(broken).__name__})"
 
@@ -216,7 +226,10 @@ class Tool:
     def validate(self, given: Mapping[str, Any]) -> Checked:
         """Plain arguments, mended and checked. Raises InvalidArguments."""
         shape = self.shape or Shape.of(self.parameters)
-        return read_arguments(given, shape=shape, check=self.check, lenient=self.side_effects.is_harmless)
+        checked = read_arguments(given, shape=shape, check=self.check, lenient=self.side_effects.is_harmless)
+        properties = self.parameters.get("properties", {})
+        known = {name: value for name, value in checked.arguments.items() if name in properties}
+        return replace(checked, plain=completed(checked.plain, to_jsonable_python(known, fallback=str)))
 
     async def run(self, context: ToolContext, arguments: dict[str, Any]) -> object:
         """Run the body with checked arguments: a coroutine on the loop, a plain `def` in a thread."""
@@ -225,7 +238,7 @@ class Tool:
         given = (context,) if self.wants_context else ()
         if inspect.iscoroutinefunction(self.function):
             return await self.function(*given, **arguments)
-        result = await asyncio.to_thread(self.function, *given, **arguments)
+        result = await THREADS.run(self.function, *given, **arguments)
         return await result if inspect.isawaitable(result) else result
 
     def wrap(self, check: Guard) -> Tool:
@@ -236,6 +249,34 @@ class Tool:
         if self.function is None:
             raise TypeError(f"tool {self.name} has no body")
         return self.function(*args, **kwargs)
+
+
+def completed(given: Any, checked: Any) -> Any:
+    """A copy of what was given, with what checking it has put in besides: the defaults, at any depth.
+
+    What was given stays in its own words, so that checking the whole once more gives the same.
+    """
+    match given, checked:
+        case dict(), dict():
+            own = {name: completed(value, checked.get(name)) for name, value in given.items()}
+            return own | {name: value for name, value in checked.items() if name not in own}
+        case list(), list() if len(given) == len(checked):
+            return [completed(*pair) for pair in zip(given, checked, strict=True)]
+        case _:
+            return deepcopy(given)
+
+
+def reason_of(answer: object) -> str:
+    """Why not, from what `available` answered: a bool, a text, or both (seeds/004)."""
+    match answer:
+        case (bool(is_there), str(reason)):
+            return "" if is_there else reason or "is not available"
+        case True | None:
+            return ""
+        case False:
+            return "is not available"
+        case _:
+            return str(answer)
 
 
 class Decorator(Protocol):

@@ -170,6 +170,18 @@ async def test_what_was_said_too_late_to_be_heard_is_handed_back() -> None:
     assert running.result().unheard == (UserMessage("one more thing"),)
 
 
+async def test_nothing_is_said_into_a_structured_run() -> None:
+    gate = Gate()
+    agent = Agent(model=gate)
+    heard: list[bool] = []
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(agent.run_structured("go", {"type": "string"}))
+        await until(lambda: gate.requests)
+        heard += [agent.steer("barge in"), agent.follow_up("and then?")]
+        running.cancel()
+    assert heard == [False, False]
+
+
 # --- tools --------------------------------------------------------------------------------------------
 
 

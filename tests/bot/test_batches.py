@@ -9,15 +9,14 @@ from hypothesis import strategies as st
 
 from bot.batches import AT_ONCE, MAX_CALLS, Batch, Batches
 from bot.domain.chat import ToolCall, ToolMessage
-from bot.domain.errors import ToolDenied
-from bot.domain.hooks import AfterCall, BeforeCall, Change, Hooks
+from bot.domain.hooks import AfterCall, BeforeCall, Hooks
 from bot.domain.run import PendingCall
-from bot.domain.suspension import Allow, ApprovalRequest, Pending, digest_call
+from bot.domain.suspension import Allow, ApprovalRequest, digest_call
 from bot.domain.tool import Tool, tool
 from bot.domain.traits import Execution
 from bot.flow import MAX_RESULTS, Tally
 from bot.toolset import Toolset
-from tests.bot.toolbox import ALL, add, ask_always, ask_first, results_of, toolset
+from tests.bot.toolbox import ALL, add, ask_always, ask_first, calls_of, results_of, toolset
 from tests.fakes import ManualClock, tool_context
 
 
@@ -81,8 +80,8 @@ async def test_a_call_that_waits_has_no_result_yet_and_the_others_run_to_their_e
     assert batch.results() is None
     assert batch.waiting() == (1,)
     assert [call.id for call, _ in batch.finished()] == ["x", "z"]
-    digest = digest_call(asking, run_id="t0", asker=777)
-    assert batch.answers()[1] == PendingCall(asking, "Do it?", 1060.0, digest)
+    digest = digest_call(asking, run_id="t0", asker=777, arguments=asking.arguments)
+    assert batch.answers()[1] == PendingCall(asking, "Do it?", 1060.0, digest, '{"what": "it"}')
 
 
 async def test_only_open_calls_are_run_and_what_was_kept_is_no_news() -> None:
@@ -170,10 +169,6 @@ async def run(batch: Batch, tools: Toolset, tally: Tally | None = None, **settin
     async with asyncio.timeout(5):
         await Batches(tools.calls, **settings).run(batch, [tool_context()] * len(batch.calls), tally)
     return results_of(batch)
-
-
-def calls_of(*names: str) -> Batch:
-    return Batch([ToolCall(f"c{index}", name, "") for index, name in enumerate(names)])
 
 
 # --- order ----------------------------------------------------------------------------------------
@@ -325,65 +320,3 @@ async def test_all_results_of_a_run_together_have_a_cap_and_each_has_something()
     assert all("characters cut" in result.content for result in results)
     assert all(200 < len(result.content) < 300 for result in results)
     assert MAX_RESULTS - 8000 < MAX_RESULTS - tally.left <= MAX_RESULTS
-
-
-# --- waits ----------------------------------------------------------------------------------------
-
-
-class Later:
-    """An approver who needs time."""
-
-    async def approve(self, request: ApprovalRequest) -> Pending:
-        return Pending(60)
-
-
-async def test_what_a_hook_changed_is_what_is_asked_about_bound_and_run() -> None:
-    def change(event: BeforeCall) -> Change:
-        return Change({"a": event.input["a"] + 1})
-
-    told: list[str] = []
-    hooks = [Hooks(before_call=change, after_call=lambda event: told.append(event.output.content))]
-    tools = Toolset([add], clock=ManualClock(), hooks=hooks, approve={"add"}, approver=Later())
-    call = ToolCall("x", "add", '{"a": 1}')
-    first = Batch([call])
-    await Batches(tools.calls).run(first, [tool_context()])
-    (pending,) = first.answers()
-    assert isinstance(pending, PendingCall)
-    assert (pending.asks, pending.arguments, told) == ('add {"a": 2}', '{"a": 2}', [])
-    assert pending.digest == digest_call(replace(call, arguments='{"a": 2}'), run_id="t0", asker=777)
-
-    allowed, denied = Batch([call]), Batch([call])
-    allowed.allow(0, pending)
-    denied.deny(0, ToolDenied("no"), pending)
-    for batch in (allowed, denied):
-        await Batches(tools.calls).run(batch, [replace(tool_context(), allowed=True)])
-    assert told == ["3", "error: no [TOOL_DENIED]"]
-
-
-async def test_a_cancelled_step_still_tells_every_after_hook_whose_before_was_told() -> None:
-    started, told = asyncio.Event(), []
-
-    @tool
-    async def wait() -> str:
-        """Waits for ever."""
-        started.set()
-        await asyncio.Event().wait()
-        return "never"
-
-    hooks = [
-        Hooks(
-            before_call=lambda event: told.append(f"before {event.name}"),
-            after_call=lambda event: told.append(f"after {event.name}: {event.error}"),
-        )
-    ]
-    tools = Toolset([wait, ask_always], clock=ManualClock(), hooks=hooks)
-    batch = calls_of("wait", "ask_always", "nobody")
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        task = group.create_task(Batches(tools.calls).run(batch, [tool_context()] * 3))
-        await started.wait()
-        task.cancel()
-    assert [text.partition(":")[0] for text in told] == [
-        "before wait", "before ask_always", "after wait", "after ask_always",
-    ]  # fmt: skip
-    assert "the call was cancelled" in told[2]
-    assert len(results_of(batch)) == 3

@@ -54,6 +54,16 @@ def test_every_subscriber_is_told_in_order_until_it_leaves() -> None:
     assert log == [("a", STARTED), ("b", STARTED), ("b", FINISHED)]
 
 
+def test_who_would_have_to_be_awaited_is_refused_at_once() -> None:
+    async def look_on(*_: object) -> None: ...
+
+    watcher: Any = look_on
+    with pytest.raises(TypeError, match="look_on is told while the run goes on: make it a plain def"):
+        Subscribers().add(watcher)
+    with pytest.raises(TypeError, match="look_on"):
+        told_results(watcher)
+
+
 def test_one_that_breaks_harms_no_other(caplog: pytest.LogCaptureFixture) -> None:
     subscribers, log = Subscribers(), list[RunEvent]()
 

@@ -313,3 +313,32 @@ def test_what_is_wrong_is_a_line_of_the_log(caplog: pytest.LogCaptureFixture) ->
     with caplog.at_level(logging.WARNING):
         report([Problem("mine/dice.py:3", "cannot be used (ZeroDivisionError)", "Correct the file")])
     assert caplog.messages == ["tools: mine/dice.py:3: cannot be used (ZeroDivisionError). Correct the file"]
+
+
+def test_a_link_to_nowhere_costs_no_tools(folder: Path) -> None:
+    (folder / "dice.py").write_text(DICE)
+    (folder / ".#dice.py").symlink_to("nobody@nowhere:1")
+    assert look(folder) == Discovered(look(folder).tools)
+    (folder / "gone.py").symlink_to("nowhere.py")
+    found = look(folder)
+    assert found.names == ("flip_coin", "roll_dice")
+    assert any("gone.py" in line and "cannot be read" in line for line in told(found))
+
+
+STRANGE = (
+    "class Strange:\n    @property\n    def __class__(self):\n        raise OSError('odd')\n\n\nstrange = Strange()\n"
+)
+
+
+@pytest.mark.parametrize("text", ["class Panic(BaseException): ...\n\n\nraise Panic\n", STRANGE])
+def test_whatever_a_file_does_costs_only_its_own_tools(folder: Path, text: str) -> None:
+    (folder / "dice.py").write_text(DICE)
+    (folder / "bad.py").write_text(text)
+    found = look(folder)
+    assert found.names == ("flip_coin", "roll_dice")
+    assert ["bad.py" in line and "cannot be used" in line for line in told(found)] == [True]
+
+
+def test_a_file_whose_name_has_a_dot_is_told(folder: Path) -> None:
+    (folder / "a.b.py").write_text(DICE)
+    assert ["a.b.py" in line and "dot in its name" in line for line in told(look(folder))] == [True]

@@ -22,11 +22,19 @@ def test_a_failure_is_told_in_the_same_words_once() -> None:
     assert told.content == "error: gone [TOOL_EXECUTION_FAILED]"
     assert as_told(told) is told
     assert as_told(ToolResult("error")) == ToolResult("error")
+    assert as_told(ToolResult("error: gone", is_error=True)) == told
+    assert as_told(ToolResult("gone [TOOL_TIMEOUT]", is_error=True)).content == "error: gone [TOOL_TIMEOUT]"
 
 
 def test_what_was_left_out_is_said_after_the_result() -> None:
     result = with_left_out(ToolResult("fine"), Checked({}, {}, unknown=("citty", "at.z")))
     assert result.content == "fine\n(Left out, no such parameter: citty, at.z.)"
+
+
+def test_what_was_left_out_is_said_before_the_code_of_a_failure() -> None:
+    failed = as_told(ToolResult("gone", is_error=True))
+    told = with_left_out(failed, Checked({}, {}, unknown=("z",))).content
+    assert told == "error: gone\n(Left out, no such parameter: z.) [TOOL_EXECUTION_FAILED]"
 
 
 def test_text_is_short_and_has_no_half_letters() -> None:

@@ -185,3 +185,21 @@ async def test_what_does_not_finish_in_time_is_cancelled_and_waited_for() -> Non
         assert await lanes.finish(within=0) == 1
         assert ended == ["endless"]
         assert lanes.active == 0
+
+
+async def test_not_even_a_panic_ends_more_than_its_own_work() -> None:
+    class Panic(BaseException):
+        """As a library in Rust raises it."""
+
+    done: list[str] = []
+
+    async def work(item: str) -> None:
+        if item == "bad":
+            raise Panic
+        done.append(item)
+
+    async with running(work) as lanes:
+        for key, item in ((A, "bad"), (A, "good"), (B, "good")):
+            lanes.put(key, item)
+        await lanes.wait_idle()
+    assert done == ["good", "good"]

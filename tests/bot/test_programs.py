@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from bot.domain.hooks import Change, Hooks
 from bot.domain.result import ToolResult
 from bot.domain.tool import Tool
 from bot.domain.traits import SideEffects, ToolType
@@ -314,3 +315,16 @@ async def test_who_left_the_group_holds_nobody_up(tmp_path: Path) -> None:
         assert result.content == "done\n"
     finally:
         os.kill((await family(file))[1], 9)
+
+
+async def test_of_a_long_output_the_program_alone_says_how_much_was_cut() -> None:
+    result = await call(python("print('x' * 20_000); raise SystemExit(3)"))
+    assert result.content.count("cut ...]") == 1
+    assert f"[... {20_001 - 7500} bytes cut ...]" in result.content
+
+
+async def test_what_a_hook_puts_in_place_of_the_arguments_is_looked_at_as_they_were() -> None:
+    tool = python(ECHO, "{text}", parameters={"text": TEXT})
+    toolset = Toolset([tool], clock=ManualClock(), hooks=[Hooks(before_call=lambda _: Change({"text": "-x"}))])
+    result = await toolset.execute(tool.name, {"text": "fine"})
+    assert result.content == "error: text: must not begin with - [TOOL_INVALID_ARGUMENTS]"

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
-from bot.domain.chat import UserMessage
+from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
+from bot.domain.events import Conversation
 from bot.domain.result import ToolResult
-from bot.domain.run import Stop
+from bot.domain.run import Asker, PendingCall, Stop, SuspendedRun
+from bot.flow import MAX_RESULTS
 from bot.policy.repeats import key_of
 from bot.running import RunState
 
@@ -29,3 +31,21 @@ def test_how_it_ends_holds_all_that_was_done() -> None:
     state = RunState(messages=[UserMessage("hi")], steps=2)
     outcome = state.outcome(Stop.FAILED, error="broken")
     assert (outcome.messages, outcome.steps, outcome.error, outcome.text) == ((UserMessage("hi"),), 2, "broken", "")
+
+
+def test_after_a_wait_there_is_as_much_room_for_results_as_before() -> None:
+    call = ToolCall("b", "mail", "")
+    suspended = SuspendedRun(
+        run_id="t1",
+        conversation=Conversation(1, "group", 2),
+        asker=Asker(1),
+        messages=(AssistantMessage("", (ToolCall("a", "look", ""),)), ToolMessage("a", "look", "x" * 100)),
+        message=AssistantMessage("", (call, ToolCall("c", "look", ""))),
+        answers=(PendingCall(call, "Really?", 1e9, ""), ToolMessage("c", "look", "y" * 10)),
+        usage=Usage(prompt=3),
+        steps=2,
+    )
+    state = RunState(messages=[UserMessage("old")])
+    state.restore(suspended)
+    assert (tuple(state.messages), state.usage, state.steps) == (suspended.messages, Usage(prompt=3), 2)
+    assert state.tally.left == MAX_RESULTS - 110

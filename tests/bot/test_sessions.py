@@ -35,6 +35,12 @@ def test_runs_are_known_by_their_session_while_they_go_on() -> None:
     assert sessions.runs("a") == ()
 
 
+def test_a_run_without_a_session_goes_on_unknown() -> None:
+    sessions = Sessions()
+    with sessions.running(None, RunState()):
+        assert sessions.runs("") == ()
+
+
 def test_a_run_that_breaks_off_is_gone_too() -> None:
     sessions = Sessions()
     with pytest.raises(LookupError), sessions.running("a", RunState()):

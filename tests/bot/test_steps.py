@@ -73,7 +73,7 @@ async def test_every_hook_hears_of_a_step_and_the_first_that_wants_the_end_is_he
     assert await ask_after_step([], event) is None
 
 
-@pytest.mark.parametrize("error", [LookupError(), SystemExit(1), asyncio.CancelledError()])
+@pytest.mark.parametrize("error", [LookupError(), SystemExit(1), BaseException(), asyncio.CancelledError()])
 async def test_a_hook_that_breaks_says_nothing(error: BaseException) -> None:
     def broken(event: str) -> str | None:
         raise error

@@ -47,6 +47,11 @@ def test_a_schema_that_is_none_is_refused_at_once() -> None:
         form_of({"type": "nothing"})
 
 
+def test_a_schema_that_refers_to_a_file_is_none() -> None:
+    with pytest.raises(UnsuitableType, match="the schema of the answer: the schema refers to file:///etc/hostname"):
+        form_of({"$ref": "file:///etc/hostname"})
+
+
 @pytest.mark.parametrize(
     ("schema", "text", "problem"),
     [

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 import pytest
 
@@ -170,3 +173,29 @@ async def test_a_part_has_the_same_rules_and_quotas_and_nobody_to_ask() -> None:
     assert "TOOL_RATE_LIMITED" in (await part.execute("rarely")).content
     assert not (await whole.execute("add", {"a": 1, "b": 2})).is_error
     assert "there is nobody to ask" in (await part.execute("add", {"a": 1, "b": 2})).content
+
+
+@pytest.mark.parametrize("arguments", [MappingProxyType({"a": 2}), {"a": object()}, {"a": float("nan")}])
+async def test_arguments_of_any_kind_give_a_result(arguments: Mapping[str, object]) -> None:
+    result = await toolset(add).execute("add", arguments)
+    assert result.is_error == (not isinstance(arguments, MappingProxyType))
+
+
+async def test_a_call_by_name_that_is_cancelled_tells_its_after_hooks() -> None:
+    started, told = asyncio.Event(), list[str]()
+
+    @tool(side_effects="external")
+    async def wait() -> str:
+        """Waits for ever."""
+        started.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    hooks = [Hooks(after_call=lambda event: told.append(event.error or ""))]
+    tools = Toolset([wait], clock=ManualClock(), hooks=hooks)
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        task = group.create_task(tools.execute("wait"))
+        await started.wait()
+        task.cancel()
+    assert task.cancelled()
+    assert [text.startswith("error: the call was cancelled. It may have been done") for text in told] == [True]

@@ -101,6 +101,10 @@ def results_of(batch: Batch) -> tuple[ToolMessage, ...]:
     return results
 
 
+def calls_of(*names: str) -> Batch:
+    return Batch([ToolCall(f"c{index}", name, "") for index, name in enumerate(names)])
+
+
 async def once(offered: Tool, raw: str = "{}", *, context: ToolContext | None = None, **settings: Any) -> Executed:
     """The call of a tool that is the only one there is."""
     tools = Toolset([offered], clock=settings.pop("clock", None) or ManualClock(), **settings)

@@ -267,7 +267,13 @@ async def test_tool_failures_are_listed_whatever_becomes_of_the_run() -> None:
 
 
 async def test_a_run_without_its_critical_tool_fails_with_its_failures() -> None:
-    critical = foreign_tool("save_it", "Saves.", {}, lambda: "saved", critical=True, requires=("disk",))
+    full: list[str] = []
+
+    def save() -> str:
+        full.append("is full")
+        raise OSError
+
+    critical = foreign_tool("save_it", "Saves.", {}, save, critical=True, available=lambda: "".join(full))
     model = ScriptedModel(call("save_it"))
     with model, pytest.raises(RunFailed, match="save_it is critical") as caught:
         await Agent(model=model, tools=[critical]).chat("go")

@@ -86,7 +86,7 @@ async def test_a_critical_tool_that_cannot_be_used_ends_the_run_as_failed() -> N
 
     for step, error in [
         (break_it, "tool: pump is critical: error: pump cannot be used now: it is broken"),
-        (break_it_quietly, "tool: pump is critical and cannot be used any more"),
+        (break_it_quietly, "tool: pump is critical and cannot be used: it is broken"),
     ]:
         GONE[0] = ""
         with ScriptedModel(step) as model:
@@ -94,6 +94,12 @@ async def test_a_critical_tool_that_cannot_be_used_ends_the_run_as_failed() -> N
         assert outcome.stop is Stop.FAILED
         assert outcome.error.startswith(error)
         assert_valid(outcome.messages)
+
+
+async def test_a_run_whose_critical_tool_is_down_from_the_start_has_failed() -> None:
+    GONE[0] = "is broken"
+    outcome = await to_the_end(engine(ScriptedModel(), pump, echo).run(run(), RunState()))
+    assert (outcome.stop, outcome.steps) == (Stop.FAILED, 0)
 
 
 async def test_every_failure_of_a_tool_is_listed_whatever_became_of_the_run() -> None:

@@ -53,7 +53,7 @@ def test_arguments_that_a_hook_changed_are_bound_to_the_wait_as_well() -> None:
     bound = replace(
         pending(MAIL),
         arguments=changed,
-        digest=digest_call(replace(MAIL, arguments=changed), run_id="t1", asker=777),
+        digest=digest_call(MAIL, run_id="t1", asker=777, arguments=changed),
     )
     check(replace(RUN, answers=(RUN.answers[0], bound, pending(DROP))))
     for wrong in (replace(bound, arguments='{"to": "eve"}'), replace(bound, arguments="")):

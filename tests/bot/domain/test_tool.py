@@ -3,9 +3,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Awaitable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import pytest
+from pydantic import AfterValidator, BaseModel
 
 from bot.domain.chat import ToolSpec
 from bot.domain.errors import InvalidArguments, ToolUnavailable
@@ -242,3 +243,40 @@ async def test_a_plain_function_may_return_something_to_wait_for() -> None:
 
 async def test_progress_outside_a_run_is_heard_by_nobody() -> None:
     tool_context().progress("half", percent=50)
+
+
+def leave() -> str:
+    raise SystemExit(3)
+
+
+@pytest.mark.parametrize(
+    ("available", "reason"),
+    [
+        (lambda: True, ""),
+        (lambda: None, ""),
+        (lambda: (True, ""), ""),
+        (lambda: (False, "is asleep"), "is asleep"),
+        (lambda: False, "is not available"),
+        (lambda: "has no key", "has no key"),
+        (leave, "cannot say whether it is available (SystemExit)"),
+    ],
+)
+def test_a_tool_may_say_in_any_way_whether_it_is_available(available: Any, reason: str) -> None:
+    assert replace(greet, available=available).why_not() == reason
+
+
+class Options(BaseModel):
+    recursive: bool = True
+    depth: int = 1
+
+
+def test_plain_arguments_have_their_defaults_at_any_depth_and_otherwise_the_callers_words() -> None:
+    @tool
+    async def delete(path: Annotated[str, AfterValidator(lambda path: f"/{path}")], options: list[Options]) -> str:
+        """Deletes."""
+        return path
+
+    checked = delete.validate({"path": "x", "options": [{"depth": 2}]})
+    assert checked.arguments["path"] == "/x"
+    assert checked.plain == {"path": "x", "options": [{"depth": 2, "recursive": True}]}
+    assert delete.validate(checked.plain) == checked
