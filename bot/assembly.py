@@ -84,8 +84,8 @@ def told_of_history(model: Failover, around: ModelRequest, *, most: int) -> Call
     size = estimate(around)
 
     def room() -> float:
-        measure = model.measure(around)
-        return history_room(most, window=measure.window, scale=measure.tokens / size, around=size)
+        upstream = model.first(around)
+        return history_room(most, window=upstream.window, scale=upstream.scale.factor, around=size)
 
     return room
 

@@ -159,8 +159,8 @@ class Engine:
             notice = LAST_STEP if last else EMPTY_ANSWER if empty else ""
             messages = with_notice((*run.transcript, *state.messages), notice)
             request = ModelRequest(messages, () if last else specs)
-            metadata = _metadata(run, state.steps + 1)
-            request, model = await ask_before_request(self._toolset.hooks, request, model, metadata)
+            if hooks := self._toolset.hooks:
+                request, model = await ask_before_request(hooks, request, model, _metadata(run, state.steps + 1))
             answer = await self._ask(run, state, model, request)
             completion = answer.completion
             match completion.finish:

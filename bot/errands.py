@@ -75,18 +75,26 @@ class Errand:
         Who is not well is asked only where nobody who is can be waited for.
         """
         ways = [way for upstream in self.upstreams if (way := self._way(upstream, now))]
+        if len(ways) < 2:
+            return ways[0] if ways else None
         longest = min(LONG, self.patience - self.waited)
         ways = [way for way in ways if way.trusted and way.wait <= longest] or ways
-        return next((way for way in ways if way.wait <= BRIEF), min(ways, key=lambda way: way.wait, default=None))
+        return next((way for way in ways if way.wait <= BRIEF), min(ways, key=lambda way: way.wait))
 
     def _way(self, upstream: Upstream, now: float) -> Way | None:
-        lines = [line for line in upstream.lines if line not in self.closed]
-        if upstream in self.closed or not lines:
+        if upstream in self.closed:
             return None
+        lines = [
+            (not line.breaker.trusts(now), self._ready(upstream, line, now), place)
+            for place, line in enumerate(upstream.lines)
+            if line not in self.closed
+        ]
+        if not lines:
+            return None
+        doubted, ready, place = min(lines)
+        return Way(upstream, upstream.lines[place], ready - now, not doubted and upstream.breaker.trusts(now))
 
-        def wait(line: Line) -> float:
-            ours = (self.not_before.get(upstream, now), self.not_before.get(line, now))
-            return max(upstream.busy_until, line.busy_until, *ours) - now
-
-        line = min(lines, key=lambda line: (not line.breaker.trusts(now), wait(line)))
-        return Way(upstream, line, wait(line), upstream.breaker.trusts(now) and line.breaker.trusts(now))
+    def _ready(self, upstream: Upstream, line: Line, now: float) -> float:
+        """When they may be asked, in monotonic seconds."""
+        ours = self.not_before
+        return max(now, upstream.busy_until, line.busy_until, ours.get(upstream, now), ours.get(line, now))

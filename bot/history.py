@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Protocol
 
 from cachetools import LRUCache
@@ -24,7 +24,7 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Round, WindowMoved
 from bot.domain.ports import Store
 from bot.policy.compaction import lighten
-from bot.policy.tokens import estimate_message, estimate_text
+from bot.policy.tokens import estimate_messages, estimate_text
 
 MAX_CONVERSATIONS = 5000
 MAX_KNOWN = 20_000
@@ -72,7 +72,7 @@ class _Told:
     @classmethod
     def of(cls, round_: Round, *, light: bool = False) -> _Told:
         messages = lighten(round_.messages) if light else round_.messages
-        return cls(round_.turn_id, messages, sum(map(estimate_message, messages)))
+        return cls(round_.turn_id, messages, estimate_messages(messages))
 
     def lighter(self) -> _Told:
         messages = lighten(self.messages)
@@ -81,15 +81,30 @@ class _Told:
 
 @dataclass(slots=True)
 class _Memory:
+    """`tokens` are those of the summary and of all rounds."""
+
     rounds: list[_Told] = field(default_factory=list)
     light_to: str = ""
     summary: str = ""
+    tokens: float = 0.0
     overheard: deque[MessageReceived] = field(default_factory=lambda: deque(maxlen=MAX_OVERHEARD))
     loaded: bool = False
 
-    @property
-    def tokens(self) -> float:
-        return sum(told.tokens for told in self.rounds) + estimate_text(self.summary)
+    def tell(self, summary: str, rounds: list[_Told]) -> None:
+        self.summary, self.rounds = summary, rounds
+        self.tokens = estimate_text(summary) + _tokens(rounds)
+
+    def add(self, told: _Told) -> None:
+        self.rounds.append(told)
+        self.tokens += told.tokens
+
+
+class _Memories(LRUCache[Conversation, _Memory]):
+    """Those that were needed last; a conversation that has none gets one."""
+
+    def __missing__(self, conversation: Conversation) -> _Memory:
+        memory = self[conversation] = _Memory()
+        return memory
 
 
 class History:
@@ -99,32 +114,27 @@ class History:
         self._store = store
         self._room = room
         self._folding: Folding | None = None
-        self._memories: LRUCache[Conversation, _Memory] = LRUCache(MAX_CONVERSATIONS)
+        self._memories = _Memories(MAX_CONVERSATIONS)
         self._known: LRUCache[tuple[Conversation, str], MessageReceived] = LRUCache(MAX_KNOWN)
 
     def fold_with(self, folding: Folding) -> None:
         """Have summaries made by this."""
         self._folding = folding
 
-    def _memory(self, conversation: Conversation) -> _Memory:
-        memory = self._memories.get(conversation)
-        if memory is None:
-            memory = self._memories[conversation] = _Memory()
-        return memory
-
     async def load(self, conversation: Conversation) -> None:
         """A turn begins: have at hand what the store has of the conversation, in its room. Ask for messages then."""
         if self._folding is not None:
             self._folding.stop(conversation)
-        if not self._memory(conversation).loaded:
+        memory = self._memories[conversation]
+        if not memory.loaded:
             await self._read(conversation)
-        memory = self._memory(conversation)
+            memory = self._memories[conversation]
         if memory.tokens > self._room():
             self._drop(conversation, memory)
 
     async def _read(self, conversation: Conversation) -> None:
         remembered = await self._store.remember(conversation)
-        memory = self._memory(conversation)
+        memory = self._memories[conversation]
         if memory.loaded or remembered is None:  # somebody else did it meanwhile; or the next turn will ask again
             return
         stored = [message.identity for message in remembered.overheard]
@@ -133,9 +143,8 @@ class History:
         memory.overheard.extend((*remembered.overheard, *since))
         known = [round_.turn_id for round_ in remembered.rounds]
         told = [_Told.of(round_, light=place < remembered.light) for place, round_ in enumerate(remembered.rounds)]
-        memory.rounds = [*told, *(told for told in memory.rounds if told.turn_id not in known)]
+        memory.tell(remembered.summary, [*told, *(told for told in memory.rounds if told.turn_id not in known)])
         memory.light_to = known[remembered.light - 1] if remembered.light else ""
-        memory.summary = remembered.summary
         memory.loaded = True
 
     def know(self, message: MessageReceived) -> None:
@@ -153,14 +162,14 @@ class History:
 
     def overhear(self, message: MessageReceived) -> None:
         """Keep a message that did not wake the bot, as context for the next run."""
-        self._memory(message.conversation).overheard.append(message)
+        self._memories[message.conversation].overheard.append(message)
 
     def take_overheard(self, conversation: Conversation) -> tuple[MessageReceived, ...]:
         """What was overheard since the last run, oldest first; it now belongs to that run.
 
         What was missed and found later stands where it was said.
         """
-        overheard = self._memory(conversation).overheard
+        overheard = self._memories[conversation].overheard
         taken = tuple(sorted(overheard, key=lambda message: message.time))
         overheard.clear()
         return taken
@@ -168,18 +177,18 @@ class History:
     def forget_message(self, conversation: Conversation, message_id: str) -> None:
         """Drop a recalled message that no run has read yet."""
         self._known.pop((conversation, message_id), None)
-        memory = self._memory(conversation)
+        memory = self._memories[conversation]
         kept = [message for message in memory.overheard if message.message_id != message_id]
         memory.overheard.clear()
         memory.overheard.extend(kept)
 
     def messages(self, conversation: Conversation) -> tuple[Message, ...]:
         """The rounds as one transcript, oldest first, as they are told."""
-        return tuple(message for told in self._memory(conversation).rounds for message in told.messages)
+        return tuple(chain.from_iterable([told.messages for told in self._memories[conversation].rounds]))
 
     def summary(self, conversation: Conversation) -> str:
         """What was said before the first of the rounds; empty where nothing was, or nobody knows."""
-        return self._memory(conversation).summary
+        return self._memories[conversation].summary
 
     def add_round(
         self, conversation: Conversation, turn_id: str, user: UserMessage, answer: Sequence[Message]
@@ -187,8 +196,8 @@ class History:
         """Keep a finished round: what the user said, and all that the run added to it. The round, as it is stored."""
         # Pictures were for this run; the text says where they stood.
         round_ = Round(turn_id, tuple(map(_without_pictures, (user, *answer))))
-        memory = self._memory(conversation)
-        memory.rounds.append(_Told.of(round_))
+        memory = self._memories[conversation]
+        memory.add(_Told.of(round_))
         if memory.loaded and memory.tokens > FULL * self._room():
             self._compact(conversation, memory)
         return round_.messages
@@ -215,7 +224,7 @@ class History:
         return True
 
     def _compact(self, conversation: Conversation, memory: _Memory) -> None:
-        light = sum(told.tokens for told in _lighter(memory.rounds)) + estimate_text(memory.summary)
+        light = _tokens(_lighter(memory.rounds)) + estimate_text(memory.summary)
         if light <= EMPTIED * self._room():
             self._move(conversation, memory)
         elif self._folding is not None:
@@ -231,11 +240,14 @@ class History:
     def _move(self, conversation: Conversation, memory: _Memory, *, gone: int = 0, summary: str = "") -> None:
         older = memory.rounds[:-FRESH]
         memory.light_to = older[-1].turn_id if older else memory.light_to
-        memory.rounds = _lighter(memory.rounds)[gone:]
-        memory.summary = summary or memory.summary
+        memory.tell(summary or memory.summary, _lighter(memory.rounds)[gone:])
         if memory.loaded:  # else nobody knows what came before
             first = memory.rounds[0].turn_id
             self._store.put(WindowMoved(conversation, first, memory.light_to, memory.summary))
+
+
+def _tokens(rounds: list[_Told]) -> float:
+    return sum(told.tokens for told in rounds)
 
 
 def _lighter(rounds: list[_Told]) -> list[_Told]:

@@ -1,6 +1,6 @@
 """One lane per conversation: what arrives in a lane is done in order, lanes are independent.
 
-Every task belongs to the group that `open` owns; a lane has a worker only while it has something to do.
+Every task belongs to the group that `open` owns; a lane is there only while it has something to do.
 """
 
 from __future__ import annotations
@@ -28,14 +28,12 @@ class _Lane(Generic[Item]):
     waiting: deque[Item] = field(default_factory=deque)
     current: Item | None = None
     task: asyncio.Task[None] | None = None
-    worker: asyncio.Task[None] | None = None
 
     def stop(self) -> None:
         """Cancel what is in progress and leave the rest undone."""
         self.waiting.clear()
-        for task in (self.task, self.worker):
-            if task is not None:
-                task.cancel()
+        if self.task is not None:
+            self.task.cancel()
 
 
 class Lanes(Generic[Item]):
@@ -70,7 +68,7 @@ class Lanes(Generic[Item]):
         if lane is None:
             lane = self._lanes[key] = _Lane()
             self._idle.clear()
-            lane.worker = self._group.create_task(self._work_off(key, lane), name=f"lane {key}")
+            self._go_on(self._group, key, lane)
         if len(lane.waiting) >= self._max_waiting:
             return False
         lane.waiting.append(item)
@@ -120,29 +118,26 @@ class Lanes(Generic[Item]):
         """Return once no lane has anything to do."""
         await self._idle.wait()
 
-    async def _work_off(self, key: Conversation, lane: _Lane[Item]) -> None:
-        try:
-            while lane.waiting:
-                await self._do(key, lane, lane.waiting.popleft())
-        finally:
-            del self._lanes[key]
-            if not self._lanes:
-                self._idle.set()
+    def _go_on(self, group: asyncio.TaskGroup, key: Conversation, lane: _Lane[Item]) -> None:
+        """Begin with the next item: a task for each, so that one can be cancelled and the lane goes on."""
+        lane.task = group.create_task(self._do(key, lane), name=f"lane {key}")
+        lane.task.add_done_callback(lambda _: self._ended(key, lane))
 
-    async def _do(self, key: Conversation, lane: _Lane[Item], item: Item) -> None:
-        group = self._group
-        if group is None:
+    def _ended(self, key: Conversation, lane: _Lane[Item]) -> None:
+        lane.current = lane.task = None
+        if lane.waiting and self._group is not None:
+            self._go_on(self._group, key, lane)
             return
-        lane.current = item
-        lane.task = group.create_task(self._guarded(key, item))
-        try:
-            await asyncio.wait({lane.task})
-        finally:
-            lane.current = lane.task = None
+        del self._lanes[key]
+        if not self._lanes:
+            self._idle.set()
 
-    async def _guarded(self, key: Conversation, item: Item) -> None:
+    async def _do(self, key: Conversation, lane: _Lane[Item]) -> None:
+        if not lane.waiting:
+            return  # it was taken back
+        lane.current = lane.waiting.popleft()
         try:
-            await self._work(item)
+            await self._work(lane.current)
         except BROKEN as failure:
             isolate(failure)
             logger.exception("the lane of %s goes on after a failure", key)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from cachetools import LRUCache
 
@@ -59,14 +59,6 @@ NOT_FOUND = "模型 {name} 不存在或未开通，已改用备用模型，请�
 MAX_REASON = 200  # characters of an error that somebody reads on a phone
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """How long a request is, in tokens of the model that would answer it; `window` is None where nobody knows."""
-
-    tokens: int
-    window: int | None
-
-
 def nobody(text: str) -> None:
     """There is no owner to tell, so the log has to do."""
     logger.warning("%s", for_the_log(text))
@@ -109,10 +101,9 @@ class Failover:
         """Whom it asks first."""
         return self._upstreams[0].name
 
-    def measure(self, request: ModelRequest) -> Measure:
-        """How long a request is for whom it would be asked first."""
-        upstream = self._order(request)[0]
-        return Measure(upstream.measure(request), upstream.window)
+    def first(self, request: ModelRequest) -> Upstream:
+        """Who would be asked first."""
+        return self._order(request)[0]
 
     async def complete(self, request: ModelRequest) -> Completion:
         """Answer, whoever does. Raises the last ModelError."""
@@ -143,8 +134,8 @@ class Failover:
     async def _ask(self, errand: Errand, way: Way) -> Completion | None:
         """One attempt; None where there is to be another."""
         upstream, line = way.upstream, way.line
-        request = errand.request_for(upstream, self._clock.monotonic())
         started = self._clock.monotonic()
+        request = errand.request_for(upstream, started)
         try:
             with upstream.breaker.asking(), line.breaker.asking():
                 completion = await line.model.complete(request)
@@ -163,7 +154,7 @@ class Failover:
         self._remember(errand, completion)
         if upstream is not errand.upstreams[0]:
             logger.info("%s answered instead of %s", upstream.name, errand.upstreams[0].name)
-        return replace(completion, endpoint=upstream.name)
+        return completion if completion.endpoint == upstream.name else replace(completion, endpoint=upstream.name)
 
     # --- what is done about what -----------------------------------------------------------------------
 
@@ -246,6 +237,8 @@ class Failover:
             self._spoilt[hash(errand.spoilt)] = len(errand.spoilt)
 
     def _without_spoilt(self, request: ModelRequest) -> ModelRequest:
+        if not self._spoilt:
+            return request
         for beginning in beginning_with(request, sorted(set(self._spoilt.values()), reverse=True)):
             if hash(beginning) in self._spoilt:
                 return dropping(request, beginning)

@@ -44,9 +44,11 @@ def words_of(completion: Completion) -> str:
 
 def drain(queue: deque[UserMessage]) -> UserMessage | None:
     """All that waits in the queue as one message, since two in a row are one to most models; None if nothing does."""
+    if not queue:
+        return None
     waiting = [queue.popleft() for _ in range(len(queue))]
-    if len(waiting) < 2:
-        return waiting[0] if waiting else None
+    if len(waiting) == 1:
+        return waiting[0]
     images = tuple(image for message in waiting for image in message.images)
     return UserMessage("\n".join(message.text for message in waiting), images)
 

@@ -49,7 +49,8 @@ class Toolset:
         quotas: Quotas | None = None,
     ) -> None:
         self._tools: dict[str, Tool] = {}
-        self._definitions: dict[frozenset[str], tuple[ToolSpec, ...]] = {}
+        self._offered: tuple[Tool, ...] = ()  # those the operator does not deny
+        self._definitions: dict[tuple[str, ...], tuple[ToolSpec, ...]] = {}
         self._overrides = Overrides(frozenset(deny), frozenset(approve))
         self._clock = clock
         self._configured = frozenset(configured)
@@ -85,6 +86,9 @@ class Toolset:
                 Problem(f"tool {tool.name}", "is registered twice", "Rename one, or register it with replace=True.")
             )
         self._tools[tool.name] = tool
+        self._offered = tuple(
+            tool for tool in self._tools.values() if self.calls.permission(tool) is not Permission.DENY
+        )
         self._definitions.clear()
 
     def get(self, name: str) -> Tool | None:
@@ -121,14 +125,10 @@ class Toolset:
 
         The same object for the same tools, so that adapters may remember how they wrote it.
         """
-        names = frozenset(
-            name
-            for name, tool in self._tools.items()
-            if self.calls.permission(tool) is not Permission.DENY and not self._why_not(tool, ports)
-        )
-        if names not in self._definitions:
-            self._definitions[names] = tuple(self._tools[name].spec for name in sorted(names))
-        return self._definitions[names]
+        names = tuple([tool.name for tool in self._offered if not self._why_not(tool, ports)])
+        if (definitions := self._definitions.get(names)) is None:
+            definitions = self._definitions[names] = tuple(self._tools[name].spec for name in sorted(names))
+        return definitions
 
     def all_definitions(self) -> tuple[ToolSpec, ...]:
         """Every tool as a model would see it, whether it can be used or not, sorted by name."""
@@ -144,10 +144,8 @@ class Toolset:
 
     def lost(self, ports: Collection[type] = ()) -> ToolStatus | None:
         """The first critical tool that cannot be used with these ports now; what the operator denies is not missed."""
-        for tool in self._tools.values():
-            if not tool.critical or self.calls.permission(tool) is Permission.DENY:
-                continue
-            if reason := self._why_not(tool, ports):
+        for tool in self._offered:
+            if tool.critical and (reason := self._why_not(tool, ports)):
                 return ToolStatus(tool.name, tool.type, tool.description, available=False, reason=reason)
         return None
 

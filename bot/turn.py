@@ -182,7 +182,8 @@ class Turns:
 
     async def _seeing(self, run: Run, question: Question) -> Run:
         """The run with the pictures of its question, which nothing else gets: neither the journal nor the history."""
-        return replace(run, transcript=showing(run.transcript, await self._perception.look(question)))
+        pictures = await self._perception.look(question)
+        return replace(run, transcript=showing(run.transcript, pictures)) if pictures else run
 
     async def resume(self, turn_id: str, decisions: Mapping[str, Decision]) -> None:
         """Go on with a suspended turn; what is not decided waits on, or is denied when it has expired."""

@@ -161,10 +161,13 @@ class Metrics:
     def answered(self, usage: Usage | None, first_token: float) -> None:
         """A model answered: what it says it took, and the seconds to its first token."""
         self._first_token.observe(first_token)
-        if usage is not None:
-            for kind in TOKENS:
-                self._by_token[kind].inc(max(0, getattr(usage, kind)))
-            self._cost.inc(max(0.0, usage.cost or 0.0))
+        if usage is None:
+            return
+        for kind in TOKENS:
+            if (tokens := getattr(usage, kind)) > 0:
+                self._by_token[kind].inc(tokens)
+        if usage.cost is not None and usage.cost > 0:
+            self._cost.inc(usage.cost)
 
     def _start(self, since: dict[Key, float], key: Key) -> None:
         if len(since) >= MAX_OPEN:

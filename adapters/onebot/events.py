@@ -5,6 +5,7 @@ Sections and field lists: facts.md 3. What has no event of its own becomes `Noti
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TypedDict, cast, get_args
 
 from adapters.onebot.fields import Fields, mapping, number, text
@@ -19,6 +20,7 @@ from bot.domain.events import (
     MessageRecalled,
     MessageReceived,
     MessageSent,
+    MessageType,
     Muted,
     Noticed,
     Poked,
@@ -109,13 +111,19 @@ def _content(frame: Fields) -> object:
 def _conversation(frame: Fields, self_id: int, user_id: int) -> Conversation:
     # Decided by message_type alone: private messages may have a group_id too (facts.md 6.7).
     if frame.get("message_type") == "group":
-        return Conversation(self_id, "group", _group(frame.get("group_id")))
+        return _place(self_id, "group", _group(frame.get("group_id")))
     other = user_id
     if user_id == self_id:  # our own words: user_id is the bot; target_id, where known, whom it spoke to
         target = number(frame.get("target_id"))
         other = target if target != self_id else 0
     via = _group_of_temporary_session(frame) if frame.get("sub_type") == "group" else 0
-    return Conversation(self_id, "private", other, via)
+    return _place(self_id, "private", other, via)
+
+
+@lru_cache(maxsize=10_000)
+def _place(self_id: int, kind: MessageType, session_id: int, via_group: int = 0) -> Conversation:
+    """The same object for the same place: all that is kept by conversation is then found without comparing any."""
+    return Conversation(self_id, kind, session_id, via_group)
 
 
 def _group_of_temporary_session(frame: Fields) -> int:

@@ -14,6 +14,7 @@ import orjson
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")  # two names of one text where both are there: read one
 CALL_FIELDS = frozenset({"id", "index", "type", "function", "custom"})
+WORD_FIELDS = frozenset({"role", "content"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +167,8 @@ class Draft:
                 self._text.append(content)
             else:
                 self._add_content(content)
+        if delta.keys() <= WORD_FIELDS:
+            return  # nearly all deltas
         details = delta.get("reasoning_details")
         for name in REASONING_FIELDS:
             if (thought := delta.get(name)) and isinstance(thought, str):

@@ -10,7 +10,7 @@ import contextlib
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from io import BytesIO
 
 import aiohttp
@@ -96,6 +96,7 @@ class OpenAIModel:
         self._url = url.with_user(None) if self._key else url  # aiohttp takes one authority, not two
         self._session = session
         self._timeouts = timeouts or Timeouts()
+        self._connecting = aiohttp.ClientTimeout(total=None, connect=self._timeouts.connect)
         self._origin = Origin(endpoint=self._url.host_port_subcomponent or "", model=model)
         self._dialect = named_dialect(dialect) if dialect else choose_dialect(url.host or "", model)
         self._proxy = find_proxy(url)
@@ -111,7 +112,7 @@ class OpenAIModel:
     @property
     def name(self) -> str:
         """Model and host, for logs."""
-        return f"{self._origin.model}@{self._origin.endpoint}"
+        return self._origin.name
 
     async def complete(self, request: ModelRequest) -> Completion:
         """Answer, whole and finished, in one attempt. Raises ModelError, which repeats none of our secrets."""
@@ -135,10 +136,14 @@ class OpenAIModel:
                 raise
             self._stream_options = False
             answer, first_token = await self._ask(request, stream_options=False)
-        completion = read_answer(
-            answer, request=request, origin=self._origin, dialect=self._dialect, new_id=self._new_id
+        return read_answer(
+            answer,
+            request=request,
+            origin=self._origin,
+            dialect=self._dialect,
+            new_id=self._new_id,
+            first_token=first_token,
         )
-        return replace(completion, first_token=first_token)
 
     async def _ask(self, request: ModelRequest, *, stream_options: bool) -> tuple[Answer, float | None]:
         body = write_request(request, origin=self._origin, dialect=self._dialect, stream_options=stream_options)
@@ -160,16 +165,18 @@ class OpenAIModel:
             headers=self._headers,
             proxy=self._proxy,
             allow_redirects=False,
-            timeout=aiohttp.ClientTimeout(total=None, connect=self._timeouts.connect),
+            timeout=self._connecting,
         ) as response:
             if not 200 <= response.status < 300:
                 raise await self._read_refusal(response)
-            size = 0
-            async for chunk in response.content.iter_any():
-                size += len(chunk)
-                if size > MAX_ANSWER:
+            content = response.content
+            while chunk := await content.readany():
+                if content.total_bytes > MAX_ANSWER:
                     raise ModelTransport(f"{self.name}: the answer is larger than {MAX_ANSWER >> 20} MiB")
                 reader.feed(chunk)
+                deadline.hear(reader)
+                if content.at_eof():
+                    break
                 deadline.extend(reader)
 
     async def _read_refusal(self, response: aiohttp.ClientResponse) -> ModelError:
@@ -197,11 +204,14 @@ class _Deadline:
         self.first_token: float | None = None  # seconds
         self.timer = asyncio.timeout_at(min(self._start + timeouts.first_byte, self._end))
 
-    def extend(self, reader: AnswerReader) -> None:
-        """Bytes came: wait for more, but not long once the answer is there."""
+    def hear(self, reader: AnswerReader) -> None:
+        """Bytes came; whether they were the first ones of the answer is to be told."""
         self._heard = True
         if self.first_token is None and reader.has_begun:
             self.first_token = self._loop.time() - self._start
+
+    def extend(self, reader: AnswerReader) -> None:
+        """Wait for more, but not long once the answer is there."""
         wait = self._timeouts.closing if reader.is_complete else self._timeouts.idle
         wait = FAREWELL if reader.is_done else wait
         self.timer.reschedule(min(self._loop.time() + wait, self._end))

@@ -16,9 +16,9 @@ ANY_ID = r"[A-Za-z0-9_.:-]{1,64}"
 PLAIN_ID = r"[A-Za-z0-9_-]{1,64}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Dialect:
-    """How one family wants its requests, and what its answers need.
+    """How one family wants its requests, and what its answers need. A row equals nothing but itself.
 
     `hosts` match the host or a parent domain of it, `models` is searched in the model's name where there are no hosts.
 

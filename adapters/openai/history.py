@@ -50,8 +50,13 @@ class Origin:
     endpoint: str
     model: str
 
+    @property
+    def name(self) -> str:
+        """Model and host, for logs."""
+        return f"{self.model}@{self.endpoint}"
+
     def owns(self, reasoning: Reasoning | None) -> bool:
-        return reasoning is not None and Origin(reasoning.endpoint, reasoning.model) == self
+        return reasoning is not None and reasoning.endpoint == self.endpoint and reasoning.model == self.model
 
 
 def prepare_history(request: ModelRequest, *, origin: Origin, dialect: Dialect) -> ModelRequest:
@@ -60,12 +65,18 @@ def prepare_history(request: ModelRequest, *, origin: Origin, dialect: Dialect) 
     One system message, first; then a user; every call followed at once by its one result, in call order; a user or a
     result last. Names, ids, reasoning, vendor fields, pictures and schemas are the dialect's.
     """
-    cleaned = [clean for message in request.messages if (clean := _clean(message, origin, dialect)) is not None]
-    system = "\n\n".join(message.text for message in cleaned if isinstance(message, SystemMessage))
-    said = (message for message in cleaned if not isinstance(message, SystemMessage))
-    messages = _begin_and_end(_join(_rename(_pair(said, dialect), dialect), dialect))
-    head: tuple[Message, ...] = (SystemMessage(system),) if system else ()
-    return ModelRequest((*head, *messages), prepare_tools(request.tools, dialect))
+    system: list[str] = []
+    said: list[Message] = []
+    for message in request.messages:
+        clean = _clean(message, origin, dialect)
+        if isinstance(clean, SystemMessage):
+            system.append(clean.text)
+        elif clean is not None:
+            said.append(clean)
+    messages = _begin_and_end(_join(_pair(said, dialect), dialect))
+    if system:
+        messages.insert(0, SystemMessage("\n\n".join(system)))
+    return ModelRequest(tuple(messages), prepare_tools(request.tools, dialect))
 
 
 @lru_cache(maxsize=64)
@@ -81,22 +92,24 @@ def prepare_tools(tools: tuple[ToolSpec, ...], dialect: Dialect) -> tuple[ToolSp
 
 
 def _clean(message: Message, origin: Origin, dialect: Dialect) -> Message | None:
-    """The message in the dialect, None where nothing of it can be sent."""
+    """The message in the dialect, None where nothing of it can be sent; words without a flaw stay the same object."""
     match message:
-        case SystemMessage(text=text):
-            return SystemMessage(text) if (text := _scrub(text)) else None
-        case UserMessage(text=text, images=images):
-            return _clean_user(_scrub(text), images, dialect)
+        case UserMessage():
+            return _clean_user(message, dialect)
         case AssistantMessage():
             return _clean_assistant(message, origin, dialect)
         case ToolMessage():
             return _clean_result(message, dialect)
+        case SystemMessage():
+            return SystemMessage(text) if (text := _scrub(message.text)) else None
         case _:
             assert_never(message)
 
 
-def _clean_user(text: str, images: tuple[str, ...], dialect: Dialect) -> UserMessage | None:
-    text, kept = _look(text, images, dialect)
+def _clean_user(message: UserMessage, dialect: Dialect) -> UserMessage | None:
+    text, kept = _look(_scrub(message.text), message.images, dialect)
+    if text == message.text and kept == message.images:
+        return message if text or kept else None
     return UserMessage(text, kept) if text or kept else None
 
 
@@ -105,11 +118,13 @@ def _clean_result(message: ToolMessage, dialect: Dialect) -> ToolMessage:
     content = content or NO_OUTPUT
     if dialect.json_results:
         content = _as_object(content)
-    return replace(message, name=write_name(message.name), content=content, images=kept)
+    return ToolMessage(message.call_id, write_name(message.name), content, message.is_error, kept)
 
 
 def _look(text: str, images: tuple[str, ...], dialect: Dialect) -> tuple[str, tuple[str, ...]]:
     """The pictures that can be seen; of the others the text says that they were there."""
+    if not images:
+        return text, images
     kept = tuple(url for url in images if PICTURE.match(url)) if dialect.images else ()
     words = [*filter(None, [text]), *[IMAGE_OMITTED] * (len(images) - len(kept))]
     return "\n".join(words), kept
@@ -118,6 +133,8 @@ def _look(text: str, images: tuple[str, ...], dialect: Dialect) -> tuple[str, tu
 def _clean_assistant(message: AssistantMessage, origin: Origin, dialect: Dialect) -> AssistantMessage | None:
     """Without calls of no name, which wedge a session (4.7), and without what this endpoint should not see again."""
     text = _scrub(message.text)
+    if not message.tool_calls and message.reasoning is None and text == message.text:
+        return message if text else None
     own = origin.owns(message.reasoning)
     calls = tuple(
         ToolCall(call.id, write_name(call.name), _arguments(call.arguments), _extras(call.extras, dialect, own=own))
@@ -180,7 +197,7 @@ def _as_object(content: str) -> str:
 def _scrub(text: str) -> str:
     """Without what breaks servers, NUL and halves of characters (6.18); nothing at all where only blanks are left."""
     text = mend(text.replace("\0", ""))
-    return text if text.strip() else ""
+    return "" if text.isspace() else text
 
 
 def parse(text: str) -> Any:
@@ -194,35 +211,64 @@ def parse(text: str) -> Any:
 # --- their order ----------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """An answer that calls tools, and the results of those calls as far as they were found."""
+
+    answer: AssistantMessage
+    results: list[ToolMessage | None]
+
+
 def _pair(messages: Iterable[Message], dialect: Dialect) -> list[Message]:
     """Each call followed at once by its one result (6.1).
 
     A result belongs to the last call of its id and name that still lacks one, wherever it stands after it; others are
     dropped, and what is missing is told as lost.
     """
-    paired: list[tuple[Message, list[ToolMessage | None]]] = []
-    open_calls: dict[tuple[str, str], list[tuple[list[ToolMessage | None], int]]] = {}
+    paired: list[Message | _Step] = []
+    open_calls: dict[tuple[str, str], list[tuple[_Step, int]]] = {}
     for message in messages:
         if isinstance(message, ToolMessage):
             if places := open_calls.get((message.call_id, message.name)):
-                results, index = places.pop(0)
-                results[index] = message
-            continue
-        calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
-        results = [None] * len(calls)
-        paired.append((message, results))
-        latest: dict[tuple[str, str], list[tuple[list[ToolMessage | None], int]]] = {}
-        for index, call in enumerate(calls):
-            latest.setdefault((call.id, call.name), []).append((results, index))
-        open_calls |= latest
+                step, index = places.pop(0)
+                step.results[index] = message
+        elif isinstance(message, AssistantMessage) and message.tool_calls:
+            step = _Step(message, [None] * len(message.tool_calls))
+            paired.append(step)
+            latest: dict[tuple[str, str], list[tuple[_Step, int]]] = {}
+            for index, call in enumerate(message.tool_calls):
+                latest.setdefault((call.id, call.name), []).append((step, index))
+            open_calls |= latest
+        else:
+            paired.append(message)
     whole: list[Message] = []
-    for message, results in paired:
-        whole.append(message)
-        if isinstance(message, AssistantMessage):
-            found = [result or _lost(call, dialect) for call, result in zip(message.tool_calls, results, strict=True)]
-            whole += (replace(result, images=()) for result in found)
-            whole += _shown(found)
+    count = 0
+    for part in paired:
+        if isinstance(part, _Step):
+            whole += _in_order(part, count, dialect)
+            count += len(part.results)
+        else:
+            whole.append(part)
     return whole
+
+
+def _in_order(step: _Step, count: int, dialect: Dialect) -> Iterator[Message]:
+    """The calls, their results, then the pictures in them; ids in the vendor's alphabet, different in each step.
+
+    `count` is that of all calls before it.
+    """
+    calls = step.answer.tool_calls
+    found = [result or _lost(call, dialect) for call, result in zip(calls, step.results, strict=True)]
+    ids: list[str] = []
+    for index, call in enumerate(calls, count):
+        ids.append(write_id(call.id, call.name, index, ids, dialect))
+    renamed = (
+        ToolCall(identity, call.name, call.arguments, call.extras) for identity, call in zip(ids, calls, strict=True)
+    )
+    yield AssistantMessage(step.answer.text, tuple(renamed), step.answer.reasoning)
+    for identity, result in zip(ids, found, strict=True):
+        yield ToolMessage(identity, result.name, result.content, result.is_error)
+    yield from _shown(found)
 
 
 def _shown(results: Iterable[ToolMessage]) -> Iterator[UserMessage]:
@@ -238,29 +284,15 @@ def _lost(call: ToolCall, dialect: Dialect) -> ToolMessage:
     return ToolMessage(call.id, call.name, content, is_error=True)
 
 
-def _rename(messages: Iterable[Message], dialect: Dialect) -> Iterator[Message]:
-    """Ids in the vendor's alphabet, different in each step; results follow their calls, so they are in step."""
-    count = 0
-    ids: list[str] = []
-    for message in messages:
-        match message:
-            case ToolMessage():
-                yield replace(message, call_id=ids.pop(0))
-            case AssistantMessage(tool_calls=calls) if calls:
-                for index, call in enumerate(calls, count):
-                    ids.append(write_id(call.id, call.name, index, ids, dialect))
-                count += len(calls)
-                renamed = (replace(call, id=identity) for call, identity in zip(calls, ids, strict=True))
-                yield replace(message, tool_calls=tuple(renamed))
-            case _:
-                yield message
-
-
 def _join(messages: Iterable[Message], dialect: Dialect) -> list[Message]:
     """Neighbours of one role made one (6.4); an answer between a result and the user who interrupted."""
     joined: list[Message] = []
+    last: Message | None = None
     for message in messages:
-        last = joined[-1] if joined else None
+        if type(message) is not type(last) and not dialect.bridges:
+            joined.append(message)
+            last = message
+            continue
         match last, message:
             case UserMessage(), UserMessage() if dialect.merges:
                 text = "\n\n".join(filter(None, (last.text, message.text)))
@@ -271,6 +303,7 @@ def _join(messages: Iterable[Message], dialect: Dialect) -> list[Message]:
                 joined += (AssistantMessage(NOTED), message)
             case _:
                 joined.append(message)
+        last = joined[-1]
     return joined
 
 

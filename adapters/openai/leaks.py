@@ -34,6 +34,11 @@ CHANNEL = re.compile(
 PART_KINDS = frozenset({"text", "output_text", "thinking", "reasoning", "refusal"})
 
 
+def may_leak(answer: Answer) -> bool:
+    """Whether a look is worth it: everything that could be found has one of these in it."""
+    return "<" in answer.text or "[" in answer.text
+
+
 def split_leaks(answer: Answer, *, tools: Sequence[ToolSpec], given: Sequence[str] = ()) -> Answer:
     """The answer without markup in its text: thoughts with the reasoning, calls with the calls.
 

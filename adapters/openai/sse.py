@@ -36,7 +36,9 @@ class EventDecoder:
         self._tail = bytearray(lines.pop())
         events: list[Event] = []
         for line in lines:
-            if line:
+            if line.startswith(b"data: "):
+                self._data.append(line[6:])
+            elif line:
                 self._read_line(line)
             elif self._data:
                 events.append(self._dispatch())

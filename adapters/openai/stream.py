@@ -101,19 +101,25 @@ class AnswerReader:
     # --- a stream ---------------------------------------------------------------------------------
 
     def _read_event(self, name: bytes, data: bytes) -> None:
-        if self._done or not data.strip():
+        if self._done:
             return
-        for piece in _pieces(data):
-            if piece.lstrip().startswith(b"[DONE]"):
+        for piece in _pieces(data) if b"\n" in data else (data,):
+            if piece.startswith(b"{"):
+                self._read_piece(name, piece)
+            elif piece.lstrip().startswith(b"[DONE]"):
                 self._done = True
                 return
-            try:
-                chunk = _parse(piece)
-            except ValueError as error:
-                if name == b"error":
-                    raise classify(None, piece) from error
-                raise ModelTransport(f"an unreadable chunk of {len(piece)} bytes") from error
-            self._read_chunk(name, chunk)
+            elif piece.strip():
+                self._read_piece(name, piece)
+
+    def _read_piece(self, name: bytes, piece: bytes) -> None:
+        try:
+            chunk = _parse(piece)
+        except ValueError as error:
+            if name == b"error":
+                raise classify(None, piece) from error
+            raise ModelTransport(f"an unreadable chunk of {len(piece)} bytes") from error
+        self._read_chunk(name, chunk)
 
     def _read_rest(self, name: bytes, data: bytes) -> None:
         """A last event without its blank line: whole, or cut in the middle, which `is_complete` then tells."""
@@ -214,9 +220,7 @@ class AnswerReader:
 
 
 def _pieces(data: bytes) -> list[bytes]:
-    """The JSON texts in one event's data: one, unless a server leaves the blank lines between its events out."""
-    if b"\n" not in data:
-        return [data]
+    """The JSON texts in the lines of one event: one, unless a server leaves the blank lines between its events out."""
     try:
         _parse(data)
     except ValueError:

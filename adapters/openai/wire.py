@@ -16,7 +16,7 @@ import orjson
 from adapters.openai.answer import Answer, mend, to_json
 from adapters.openai.dialects import Dialect
 from adapters.openai.history import Origin, parse, prepare_history, prepare_tools
-from adapters.openai.leaks import split_leaks
+from adapters.openai.leaks import may_leak, split_leaks
 from adapters.openai.names import names_back, read_name
 from bot.domain.chat import (
     AssistantMessage,
@@ -103,23 +103,26 @@ def _tools_of(messages: Iterable[Message]) -> tuple[ToolSpec, ...]:
 
 def _write_message(message: Message, dialect: Dialect) -> dict[str, Any]:
     match message:
-        case SystemMessage(text=text):
-            return {"role": "system", "content": text}
-        case UserMessage(text=text, images=()):
-            return {"role": "user", "content": text}
-        case UserMessage(text=text, images=images):
-            parts: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
-            parts += ({"type": "image_url", "image_url": {"url": url}} for url in images)
-            return {"role": "user", "content": parts}
-        case AssistantMessage(text=text, tool_calls=()):
-            return {"role": "assistant", "content": text}
-        case AssistantMessage(text=text, tool_calls=calls, reasoning=reasoning):
-            written = {"role": "assistant", "content": text, "tool_calls": [_write_call(call) for call in calls]}
-            return {**written, **_write_reasoning(reasoning, dialect)}
-        case ToolMessage(call_id=call_id, content=content):
-            return {"role": "tool", "tool_call_id": call_id, "content": content}
+        case UserMessage():
+            return {"role": "user", "content": _write_parts(message) if message.images else message.text}
+        case AssistantMessage():
+            written: dict[str, Any] = {"role": "assistant", "content": message.text}
+            if message.tool_calls:
+                written["tool_calls"] = [_write_call(call) for call in message.tool_calls]
+                written |= _write_reasoning(message.reasoning, dialect)
+            return written
+        case ToolMessage():
+            return {"role": "tool", "tool_call_id": message.call_id, "content": message.content}
+        case SystemMessage():
+            return {"role": "system", "content": message.text}
         case _:
             assert_never(message)
+
+
+def _write_parts(message: UserMessage) -> list[dict[str, Any]]:
+    parts: list[dict[str, Any]] = [{"type": "text", "text": message.text}] if message.text else []
+    parts += ({"type": "image_url", "image_url": {"url": url}} for url in message.images)
+    return parts
 
 
 def _write_call(call: ToolCall) -> dict[str, Any]:
@@ -173,21 +176,29 @@ def _scrub(value: Any) -> Any:
 
 
 def read_answer(
-    answer: Answer, *, request: ModelRequest, origin: Origin, dialect: Dialect, new_id: Callable[[], str]
+    answer: Answer,
+    *,
+    request: ModelRequest,
+    origin: Origin,
+    dialect: Dialect,
+    new_id: Callable[[], str],
+    first_token: float | None = None,
 ) -> Completion:
     """The answer to that request in our words. `new_id` makes ids for calls without one, or with another's.
+
+    `first_token` is in seconds from the request to the first piece of the answer, where that is known.
 
     Raises ModelError where the finish reason says that this is no answer (1.8), ModelTransport for an empty answer
     that does not say why it ended (1.7), ToolUseFailed where all there is are calls without a name (4.7), or a call
     that was written as text and cannot be taken as one (4.4).
     """
     finish = _read_finish(answer)
-    if dialect.leaks:
+    if dialect.leaks and may_leak(answer):
         tools = prepare_tools(request.tools, dialect) if finish in COMPLETE else ()
         answer = split_leaks(answer, tools=tools, given=_given(request))
     if dialect.answers_in_reasoning and not (answer.text or answer.refusal or answer.tool_calls):
         answer = replace(answer, text=answer.reasoning, reasoning="")
-    calls = _read_calls(answer, names_back(request.tools), new_id)
+    calls = _read_calls(answer, request.tools, new_id)
     text = answer.text or answer.refusal
     if not calls and answer.leaked:
         raise ToolUseFailed("the model wrote a tool call as text")
@@ -207,6 +218,8 @@ def read_answer(
         refusal=answer.refusal,
         model=answer.model,
         response_id=answer.id,
+        endpoint=origin.name,
+        first_token=first_token,
     )
 
 
@@ -217,17 +230,22 @@ def _given(request: ModelRequest) -> tuple[str, ...]:
 
 
 def _read_finish(answer: Answer) -> FinishReason:
-    for reason in filter(None, (answer.native_finish_reason, answer.finish_reason)):
-        meaning = FINISHES.get(reason.lower())
-        if meaning is not None and not isinstance(meaning, FinishReason):
+    """What the finish reason says; where a gateway tells the native one as well, that may say it was a failure."""
+    finish = FinishReason.UNKNOWN
+    for reason in (answer.native_finish_reason or "", answer.finish_reason or ""):
+        meaning = FINISHES.get(reason.lower(), FinishReason.UNKNOWN)
+        if not isinstance(meaning, FinishReason):
             raise meaning(f"the vendor gave up on the answer: {reason}", code=reason)
-    known = FINISHES.get((answer.finish_reason or "").lower())
-    return known if isinstance(known, FinishReason) else FinishReason.UNKNOWN
+        finish = meaning
+    return finish
 
 
-def _read_calls(answer: Answer, back: Mapping[str, str], new_id: Callable[[], str]) -> tuple[ToolCall, ...]:
+def _read_calls(answer: Answer, tools: tuple[ToolSpec, ...], new_id: Callable[[], str]) -> tuple[ToolCall, ...]:
     """The calls that name a tool, each with our name of it and an id of its own (2.10, 2.14, 4.6, 4.7)."""
     raw = answer.tool_calls or ((answer.function_call,) if answer.function_call else ())
+    if not raw:
+        return ()
+    back = names_back(tools)
     calls: list[ToolCall] = []
     taken: set[str] = set()
     for call in raw:
@@ -255,22 +273,25 @@ def _read_reasoning(answer: Answer, origin: Origin) -> Reasoning | None:
 
 def read_usage(usage: Mapping[str, Any]) -> Usage:
     """Tokens under whichever names a vendor counts them (section 8); what is missing or null counts as 0."""
-    prompt_details, completion_details = (
-        details if isinstance(details := usage.get(f"{side}_tokens_details"), dict) else {}
-        for side in ("prompt", "completion")
-    )
-    cached = (_count(prompt_details.get("cached_tokens")), *(_count(usage.get(name)) for name in CACHED))
+    cached = _count(_part(usage, "prompt_tokens_details"), "cached_tokens")
+    for name in CACHED:
+        cached = cached or _count(usage, name)
+    reasoning = _count(_part(usage, "completion_tokens_details"), "reasoning_tokens")
     return Usage(
-        prompt=_count(usage.get("prompt_tokens")),
-        completion=_count(usage.get("completion_tokens")),
-        cached=next(filter(None, cached), 0),
-        reasoning=_count(completion_details.get("reasoning_tokens")) or _count(usage.get("reasoning_tokens")),
+        prompt=_count(usage, "prompt_tokens"),
+        completion=_count(usage, "completion_tokens"),
+        cached=cached,
+        reasoning=reasoning or _count(usage, "reasoning_tokens"),
         cost=_read_cost(usage),
     )
 
 
-def _count(value: object) -> int:
-    return int(min(value, MAX_COUNT)) if _is_figure(value) else 0
+def _part(usage: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    return part if isinstance(part := usage.get(name), dict) else {}
+
+
+def _count(usage: Mapping[str, Any], name: str) -> int:
+    return int(min(value, MAX_COUNT)) if _is_figure(value := usage.get(name)) else 0
 
 
 def _read_cost(usage: Mapping[str, Any]) -> float | None:

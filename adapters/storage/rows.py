@@ -45,9 +45,15 @@ ROUND = tuple[Message, ...]
 
 def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
     """The statements of an entry that was put at `taken`, in the order they must be executed."""
-    match entry:
+    match entry:  # what every message brings comes first: each case that is not taken costs time
         case MessageObserved(message=message, overheard=overheard):
             return ((Statement.ADD_MESSAGE, _message(message, taken, overheard=overheard)),)
+        case TurnOpened() | TurnClosed():
+            return _of_turn(entry)
+        case SendQueued() | SendChanged():
+            return (_of_send(entry),)
+        case StepTaken() | CallStarted() | CallFinished():
+            return _of_step(entry, taken)
         case MessageOverheard(message=message):
             # Written anew: its new id says when it was overheard, which may be after a turn had begun.
             return (
@@ -63,12 +69,6 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
         case UsageAdded(turn_id=turn_id):
             beside = {"turn_id": turn_id, "step": BESIDE, "model": plain(entry.model), "at": entry.at}
             return ((Statement.ADD_USAGE, {**beside, **_tokens(entry.usage)}),)
-        case TurnOpened() | TurnClosed():
-            return _of_turn(entry)
-        case StepTaken() | CallStarted() | CallFinished():
-            return _of_step(entry, taken)
-        case SendQueued() | SendChanged():
-            return (_of_send(entry),)
         case RunSuspended(turn_id=turn_id, state=state, expires=expires):
             run = {"run_id": turn_id, "turn_id": turn_id, "state": plain(state), "expires": expires}
             return ((Statement.SUSPEND_RUN, run),)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+
+NOTHING_TO_TRY = nullcontext()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -28,15 +30,17 @@ class Breaker:
         """Whether it may be asked: closed, or its rest is over and nobody else is trying it."""
         return self._until is None or (now >= self._until and not self._probes)
 
-    @contextmanager
-    def asking(self) -> Iterator[None]:
+    def asking(self) -> AbstractContextManager[None]:
         """Somebody asks; where it is not closed, that is a probe."""
-        probes = int(self._until is not None)
-        self._probes += probes
+        return NOTHING_TO_TRY if self._until is None else self._probing()
+
+    @contextmanager
+    def _probing(self) -> Iterator[None]:
+        self._probes += 1
         try:
             yield
         finally:
-            self._probes -= probes
+            self._probes -= 1
 
     def succeed(self) -> None:
         """It works: closed, and all is forgotten."""

@@ -32,6 +32,8 @@ def already_said(text: str, said: Sequence[str]) -> bool:
 
     Marks and emoji alone are said already only where they were said as they are.
     """
+    if not said:
+        return not text.strip()
     if not bare(text):
         return not text.strip() or any(text.strip() in old for old in said)
     new = _fold(text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import string
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import assert_never
@@ -27,65 +27,70 @@ MESSAGE = 4.0  # around each message
 CALL = 8.0  # around each tool call
 TOOL = 8.0  # around each tool
 TOOLS = 200.0  # what vendors tell a model about tools at all, 20 to 500
-USUAL = 1000  # characters of a text whose estimate is remembered
 PICTURE = 1000.0  # one of moderate size, as most vendors count it
 
 LEARNING = 0.3  # how much the latest usage counts against all before
 BOUNDS = (0.5, 3.0)  # a vendor that reports more or less than this counts something else
 
-WEIGHTS: dict[bytes, tuple[float, Iterable[int]]] = {
-    b"l": (LETTER, string.ascii_letters.encode()),
-    b"d": (DIGIT, string.digits.encode()),
-    b"b": (BLANK, string.whitespace.encode()),
-    b"w": (CJK, (*range(0xE3, 0xEE), 0xEF)),  # U+3000 to U+DFFF and the full-width forms
-    b"o": (OTHER, (*range(0xC2, 0xE3), 0xEE, *range(0xF0, 0xF5))),
-    b"c": (0.0, range(0x80, 0xC0)),  # the further bytes of a character
-}
-"""What a character counts, by its first byte in UTF-8; the rest are signs, so the kinds are letters, which are none."""
-
-CLASSES = bytes.maketrans(
-    bytes(byte for _, group in WEIGHTS.values() for byte in group),
-    b"".join(kind * len(bytes(group)) for kind, (_, group) in WEIGHTS.items()),
+WEIGHTS: tuple[tuple[bytes, float], ...] = (
+    (string.ascii_letters.encode(), LETTER),
+    (bytes(range(0x80, 0xC0)), 0.0),  # the further bytes of a character
+    (bytes((*range(0xE3, 0xEE), 0xEF)), CJK),  # U+3000 to U+DFFF and the full-width forms
+    (string.whitespace.encode(), BLANK),
+    (string.digits.encode(), DIGIT),
+    (bytes((*range(0xC2, 0xE3), 0xEE, *range(0xF0, 0xF5))), OTHER),
 )
+"""What a character counts, by its first byte in UTF-8, the most frequent first; all the rest are signs."""
 
 
 def estimate_text(text: str) -> float:
-    """The tokens of a text. Each character adds the same wherever it stands, so longer texts never have fewer."""
-    return _known(text) if len(text) <= USUAL else _count(text)
+    """The tokens of a text. Each character adds the same wherever it stands, so longer texts never have fewer.
 
-
-@lru_cache(maxsize=4096)
-def _known(text: str) -> float:
-    """The same texts are told again with every request of a conversation."""
-    return _count(text)
-
-
-def _count(text: str) -> float:
-    kinds = text.encode("utf-8", "surrogatepass").translate(CLASSES)
-    counts = {kind: kinds.count(kind) for kind in WEIGHTS}
-    signs = len(kinds) - sum(counts.values())
-    return SIGN * signs + sum(WEIGHTS[kind][0] * count for kind, count in counts.items())
+    Each kind is taken out of the text in turn: what it is shorter by is how many there were.
+    """
+    left = text.encode("utf-8", "surrogatepass")
+    tokens, length = 0.0, len(left)
+    for kind, weight in WEIGHTS:
+        left = left.translate(None, kind)
+        tokens += weight * (length - len(left))
+        length = len(left)
+    return tokens + SIGN * length
 
 
 def estimate(request: ModelRequest) -> float:
     """The tokens of a request as an average model counts them; its reasoning is not counted: few send it back."""
-    return REQUEST + sum(map(estimate_message, request.messages)) + _estimate_tools(request.tools)
+    return REQUEST + estimate_messages(request.messages) + _estimate_tools(request.tools)
+
+
+def estimate_messages(messages: Collection[Message]) -> float:
+    """The tokens of a part of a transcript. All it says is counted as one text: that takes the least time."""
+    tokens, texts = MESSAGE * len(messages), []
+    for message in messages:
+        match message:
+            case UserMessage(text=text, images=images) | ToolMessage(content=text, images=images):
+                texts.append(text)
+                tokens += PICTURE * len(images)
+            case AssistantMessage(text=text, tool_calls=calls):
+                texts.append(text)
+                for call in calls:
+                    texts += (call.name, call.arguments)
+                    tokens += CALL
+            case SystemMessage(text=text):
+                tokens += _estimate_system(text)
+            case _:
+                assert_never(message)
+    return tokens + estimate_text("".join(texts))
 
 
 def estimate_message(message: Message) -> float:
     """The tokens of one message of a transcript."""
-    match message:
-        case SystemMessage(text=text):
-            return MESSAGE + estimate_text(text)
-        case UserMessage(text=text, images=images):
-            return MESSAGE + estimate_text(text) + PICTURE * len(images)
-        case AssistantMessage(text=text, tool_calls=calls):
-            called = sum(CALL + estimate_text(call.name) + estimate_text(call.arguments) for call in calls)
-            return MESSAGE + estimate_text(text) + called
-        case ToolMessage(content=content, images=images):
-            return MESSAGE + estimate_text(content) + PICTURE * len(images)
-        case _:
-            assert_never(message)
+    return estimate_messages((message,))
+
+
+@lru_cache(maxsize=4096)
+def _estimate_system(text: str) -> float:
+    """Long, and told with every request of a conversation; it is kept anyway (`bot/prompt/compose.py`)."""
+    return estimate_text(text)
 
 
 @lru_cache(maxsize=64)

@@ -95,10 +95,10 @@ def transcript(
     system: SystemMessage, history: Sequence[Message], user: UserMessage, *, summary: str = ""
 ) -> tuple[Message, ...]:
     """What a run begins with. The `summary` of what came before stands in the first user message: it is no round."""
-    first, *rest = (*history, user)
-    if summary and isinstance(first, UserMessage):
-        first = replace(first, text=f"{EARLIER}\n  {indent(summary)}\n{first.text}")
-    return (system, first, *rest)
+    messages = (*history, user)
+    if summary and isinstance(first := messages[0], UserMessage):
+        messages = (replace(first, text=f"{EARLIER}\n  {indent(summary)}\n{first.text}"), *messages[1:])
+    return (system, *messages)
 
 
 def showing(messages: tuple[Message, ...], pictures: Sequence[Picture]) -> tuple[Message, ...]:
@@ -106,8 +106,7 @@ def showing(messages: tuple[Message, ...], pictures: Sequence[Picture]) -> tuple
 
     For the requests of one run: what is kept of it has neither.
     """
-    *earlier, question = messages
-    if not pictures or not isinstance(question, UserMessage):
+    if not pictures or not isinstance(question := messages[-1], UserMessage):
         return messages
     text = f"{question.text}\n{PICTURES}{', '.join(picture.place for picture in pictures)}"
-    return (*earlier, UserMessage(text, tuple(picture.url for picture in pictures)))
+    return (*messages[:-1], UserMessage(text, tuple(picture.url for picture in pictures)))

@@ -43,7 +43,7 @@ INNER_QUOTES = str.maketrans("「」", "『』")
 
 def speaker(sender: Sender) -> str:
     """`name(number)`: the number is what counts, the name is only what they call themselves."""
-    name = " ".join("".join(char for char in sender.name.translate(FRAME) if char.isprintable()).split())
+    name = " ".join("".join(filter(str.isprintable, sender.name.translate(FRAME))).split())
     return f"{name[:MAX_NAME] or '?'}({sender.user_id})"
 
 
@@ -71,7 +71,7 @@ def indent(text: str, limit: int = MAX_TEXT) -> str:
 
 def plain(segments: tuple[Segment, ...], *, self_id: int) -> str:
     """The segments as text: what a person would see, the rest as short words in brackets."""
-    return "".join(_plain(segment, self_id) for segment in segments).strip()
+    return "".join([_plain(segment, self_id) for segment in segments]).strip()
 
 
 def _plain(segment: Segment, self_id: int) -> str:

@@ -293,8 +293,8 @@ async def test_the_cost_is_in_the_answer_and_in_the_metrics(tmp_path: Path) -> N
         assert usage is not None
         assert usage.cost == 3.0
         assert b"frostagent_cost_total 3.0" in generate_latest(house.metrics.registry)
-        assert house.models.main.measure(REQUEST).window == 4096
-        assert house.models.coder.measure(REQUEST).window == 4096
+        assert house.models.main.first(REQUEST).window == 4096
+        assert house.models.coder.first(REQUEST).window == 4096
 
 
 async def test_where_nobody_knows_the_price_nobody_knows_the_cost() -> None:
@@ -302,7 +302,7 @@ async def test_where_nobody_knows_the_price_nobody_knows_the_cost() -> None:
         usage = (await house.models.main.complete(REQUEST)).usage
         assert usage is not None
         assert usage.cost is None
-        assert house.models.main.measure(REQUEST).window == 8192
+        assert house.models.main.first(REQUEST).window == 8192
 
 
 async def test_a_conversation_is_told_as_long_as_the_operator_pays_for_where_the_model_takes_so_much() -> None:

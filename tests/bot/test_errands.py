@@ -84,7 +84,7 @@ async def test_a_limit_of_something_else_is_no_window_and_a_window_never_grows()
     bench = one(*(step for limit in windows for step in (ContextOverflow("too long", limit=limit), words("hello"))))
     for window in windows.values():
         assert await bench.ask(request) == "hello"
-        assert bench.model.measure(REQUEST).window == window
+        assert bench.model.first(REQUEST).window == window
 
 
 async def test_nobody_is_left_alone_for_longer_than_an_hour_whatever_they_ask_for() -> None:

@@ -32,7 +32,7 @@ from bot.domain.errors import (
     ToolsUnsupported,
     ToolUseFailed,
 )
-from bot.models import ATTEMPTS, CALLED_AGAIN, Failover, Measure
+from bot.models import ATTEMPTS, CALLED_AGAIN, Failover
 from bot.policy.repairs import CALL_AGAIN, PICTURE_LEFT_OUT
 from bot.policy.tokens import estimate
 from bot.upstreams import BLIND, KEY_REST, Upstream
@@ -252,7 +252,8 @@ async def test_a_prompt_that_is_too_long_is_compacted_once() -> None:
     bench = one(ContextOverflow("too long", limit=8192), words("hello"))
     assert await bench.ask(request) == "hello"
     assert bench.requests() == [request, short]
-    assert bench.model.measure(REQUEST) == Measure(bench.upstreams[0].measure(REQUEST), 8192)
+    assert bench.model.first(REQUEST) is bench.upstreams[0]
+    assert bench.upstreams[0].window == 8192
     bench = one(*[ContextOverflow("too long")] * 2)
     assert await bench.ask(request) == "context_overflow: too long"
     bench = Bench(([ContextOverflow("too long")] * 2,), ([ContextOverflow("too long"), words("hello")],))
@@ -331,7 +332,7 @@ async def test_an_answer_that_is_filtered_counts_as_a_refusal_and_gets_out_as_it
 async def test_what_a_model_counts_corrects_the_measure() -> None:
     bench = one(replace(words("a"), usage=Usage(prompt=2 * round(estimate(REQUEST)))))
     await bench.ask()
-    assert bench.model.measure(REQUEST).tokens == pytest.approx(2 * estimate(REQUEST), abs=1)
+    assert bench.model.first(REQUEST).measure(REQUEST) == pytest.approx(2 * estimate(REQUEST), abs=1)
 
 
 def test_it_goes_by_the_name_of_whom_it_asks_first() -> None:

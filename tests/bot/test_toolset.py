@@ -88,6 +88,14 @@ def test_the_same_tools_are_told_with_the_same_object_until_one_of_them_changes(
     assert tools.definitions({}) is first
 
 
+def test_a_tool_that_is_registered_later_is_told_of_too() -> None:
+    tools = Toolset([add], clock=ManualClock(), deny={"ask_first"})
+    assert [spec.name for spec in tools.definitions()] == ["add"]
+    tools.register(ask_first)
+    tools.register(add_better)
+    assert [spec.name for spec in tools.definitions()] == ["add", "add_better"]
+
+
 @pytest.mark.parametrize(
     ("reason", "told"),
     [("", ""), ("no key", "no key"), (LookupError("secret"), "cannot say whether it is available (LookupError)")],

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.openai.answer import Answer, RawCall
-from adapters.openai.leaks import split_leaks
+from adapters.openai.leaks import may_leak, split_leaks
 from adapters.openai.stream import AnswerReader
 from bot.domain.chat import ToolSpec
 from tests.adapters.openai.conftest import Exchange
@@ -317,3 +317,9 @@ def test_the_stage_changes_no_other_recorded_answer(recorded: tuple[Exchange, ..
         reader.feed(exchange.body)
         answer = reader.finish()
         assert split_leaks(answer, tools=TOOLS) == answer, exchange.name
+
+
+@given(st.text(st.sampled_from("<[{}]|/\"':, >thinktoolTOOL_CALLStypex"), max_size=40))
+def test_what_need_not_be_looked_at_holds_nothing_to_be_found(text: str) -> None:
+    answer = Answer(text=text)
+    assert may_leak(answer) or split_leaks(answer, tools=TOOLS) == answer

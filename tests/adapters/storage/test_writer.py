@@ -14,7 +14,7 @@ import pytest
 from adapters.storage import writer as module
 from adapters.storage.ahead import Put
 from adapters.storage.batches import Written
-from adapters.storage.writer import ENOUGH, Writer
+from adapters.storage.writer import ENOUGH, MANY, Writer
 from bot.clock import SystemClock
 from bot.domain.journal import Entry, RunResumed
 from tests.adapters.storage.entries import asked, closing, heard, opening, sending, step
@@ -128,6 +128,26 @@ async def test_commits_at_the_same_time_share_a_transaction() -> None:
         assert all(task.result() for task in kept)
         assert at.batches.written == given
         assert len(at.batches.sizes) <= 2
+
+
+async def test_after_a_large_batch_the_next_gathers_for_a_breath() -> None:
+    async with desk() as at:
+        assert await at.writer.commit(*entries(MANY))
+        async with asyncio.TaskGroup() as group:
+            for entry in entries(3):
+                group.create_task(at.writer.commit(entry))
+                for _ in range(5):  # long enough for a batch of its own to begin
+                    await asyncio.sleep(0)
+        assert at.batches.sizes == [MANY, 3]
+
+
+async def test_only_a_large_batch_is_followed_by_a_breath_and_the_end_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BREATH", 60.0)
+    async with asyncio.timeout(5), desk() as at:
+        for few in (1, MANY - 1, MANY):
+            assert await at.writer.commit(*entries(few))
+        at.writer.put(*entries(1))
+    assert at.batches.sizes == [1, MANY - 1, MANY, 1]
 
 
 async def test_a_commit_of_nothing_waits_for_what_is_on_its_way_and_for_nothing_else() -> None:

@@ -59,6 +59,13 @@ def test_who_gives_up_ends_no_probe_of_somebody_else() -> None:
     assert breaker.trusts(31)
 
 
+def test_who_asked_before_it_opened_is_no_probe() -> None:
+    breaker = Breaker(threshold=1, rest=30)
+    with breaker.asking():
+        breaker.fail(0)
+        assert breaker.trusts(31)
+
+
 def test_the_probe_closes_it() -> None:
     breaker = broken(Breaker(rest=30), now=0)
     with breaker.asking():

@@ -35,6 +35,7 @@ from bot.policy.tokens import (
     Scale,
     estimate,
     estimate_message,
+    estimate_messages,
     estimate_text,
 )
 from tests.adapters.openai.sessions import read_messages
@@ -98,6 +99,11 @@ def test_every_message_every_tool_and_every_picture_counts() -> None:
     assert estimate(ModelRequest(MESSAGES, (TOOL, TOOL))) > estimate(ModelRequest(MESSAGES, (TOOL,)))
     assert estimate_message(MESSAGES[-1]) > PICTURE
     assert estimate_message(ToolMessage("c0", "f", "", images=("data:,",))) > PICTURE
+
+
+def test_messages_have_as_many_together_as_one_by_one() -> None:
+    assert estimate_messages(MESSAGES) == pytest.approx(sum(map(estimate_message, MESSAGES)))
+    assert estimate_messages(()) == 0
 
 
 # --- what a model makes of it -----------------------------------------------------------------------
