@@ -16,6 +16,8 @@ LONGEST_KEY_REST = 3600.0  # and rests longer each time, up to this
 BLIND = 3600.0  # seconds that a model is not shown pictures after it refused one,
 TOOLLESS = 3600.0  # nor offered tools after it refused them: servers are started anew with other options
 
+TELLING = 8  # answers: estimating a request costs more than most of what a message costs, and all tell much the same
+
 
 class Line:
     """One key: the client that uses it, whether it was refused, and until when it is too busy (monotonic seconds)."""
@@ -37,6 +39,7 @@ class Upstream:
         self.breaker = Breaker()
         self.busy_until = 0.0
         self.scale = Scale()
+        self._counted = 0  # answers that said how many tokens they took
         self._toolless_until = 0.0
         self._blind_until = 0.0
 
@@ -74,6 +77,9 @@ class Upstream:
         return self.scale.correct(estimate(request))
 
     def learn(self, request: ModelRequest, completion: Completion) -> None:
-        """It answered: what it counted corrects how we count."""
-        if completion.usage is not None:
+        """It answered: what it counted corrects how we count; the first answer, then one of `TELLING`."""
+        if completion.usage is None:
+            return
+        if self._counted % TELLING == 0:
             self.scale.learn(estimate(request), completion.usage.prompt)
+        self._counted += 1

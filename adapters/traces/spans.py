@@ -10,7 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from opentelemetry.context import Context
-from opentelemetry.trace import Span, Status, StatusCode, Tracer, TracerProvider, get_tracer, set_span_in_context
+from opentelemetry.trace import (
+    ProxyTracerProvider,
+    Span,
+    Status,
+    StatusCode,
+    Tracer,
+    TracerProvider,
+    get_tracer,
+    get_tracer_provider,
+    set_span_in_context,
+)
 
 from bot.domain.chat import ToolCall
 from bot.domain.ports import Clock
@@ -44,6 +54,7 @@ class SpanObserver:
 
     def __init__(self, *, clock: Clock, provider: TracerProvider | None = None) -> None:
         self._clock = clock
+        self._provided = provider is not None
         self._tracer: Tracer = get_tracer("frostagent", tracer_provider=provider)
         self._runs: dict[str, OpenRun] = {}
 
@@ -52,6 +63,8 @@ class SpanObserver:
         match event:
             case RunStarted() | RunContinued():
                 self._open(event)
+            case _ if not self._runs:  # nobody looks
+                pass
             case StepFinished() if run := self._runs.get(event.run_id):
                 self._answered(run, event)
             case ToolStarted(call=call, step=step) if run := self._runs.get(event.run_id):
@@ -66,6 +79,8 @@ class SpanObserver:
                 pass
 
     def _open(self, event: RunStarted | RunContinued) -> None:
+        if not self._provided and isinstance(get_tracer_provider(), ProxyTracerProvider):
+            return  # nobody has set one up (yet)
         if len(self._runs) >= MAX_OPEN:
             self._runs.clear()
         about: dict[str, str | bool] = {
