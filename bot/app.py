@@ -36,6 +36,7 @@ from bot.dispatcher import Dispatcher
 from bot.domain.errors import ConfigError, Problem
 from bot.domain.masking import Mask, for_the_log
 from bot.domain.ports import Clock, EventSink, Ids, Store, Witness
+from bot.history import History
 from bot.outbox import Outbox
 from bot.owner import Owner
 from bot.reloading import Reload, reload_all
@@ -75,15 +76,20 @@ class Service:
     """
 
     dispatcher: Dispatcher
+    history: History
     outbox: Outbox
     summaries: Summaries
     transport: OneBotTransport
     port: int
     reloads: Mapping[str, Reload] = field(default_factory=dict)
 
-    def reload(self) -> None:
-        """Read the files once more; runs that go on keep what they began with."""
+    async def reload(self) -> None:
+        """Read the files and the journal once more; runs that go on keep what they began with."""
         reload_all(self.reloads)
+        if await self.history.reread():
+            logger.info("the journal is read again as it is needed")
+        else:
+            logger.error("what was said stays in memory: the journal cannot be written at the moment")
 
     async def wait_idle(self) -> None:
         """Return once nothing is being answered, nothing is left to be sent, and nothing is being summarised."""
@@ -143,7 +149,7 @@ async def open_service(
         port = await stack.enter_async_context(onebot)
         await stack.enter_async_context(finishing(rooms, grace=grace))
         again = {**reloads(settings, rooms.turns, games), "the file of subagents": staff.reload}
-        yield Service(rooms.dispatcher, rooms.outbox, rooms.summaries, transport, port, again)
+        yield Service(rooms.dispatcher, rooms.history, rooms.outbox, rooms.summaries, transport, port, again)
 
 
 @asynccontextmanager

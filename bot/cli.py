@@ -198,7 +198,7 @@ def forget(
     tell("Forgotten: " + (", ".join(f"{rows} {table}" for table, rows in gone.items() if rows) or "nothing was there"))
     for copy in database.copies():
         tell(f"warning: {copy} was put aside earlier and still has it; delete the file if you do not need it")
-    tell("A bot that runs has some of it in memory until it is started again.")
+    tell("A running bot remembers some of it until it gets SIGHUP (docker compose kill -s HUP bot) or is restarted.")
 
 
 @tools.callback(invoke_without_command=True)
@@ -266,7 +266,7 @@ def version() -> None:
 
 
 async def serve(settings: Settings, *, grace: float = GRACE) -> None:
-    """The service, until it is asked to stop; SIGHUP lets it read its files once more."""
+    """The service, until it is asked to stop; SIGHUP lets it read its files and its journal once more."""
     reload = asyncio.Event()
     if hasattr(signal, "SIGHUP"):
         on_signal(signal.SIGHUP, reload.set)
@@ -282,7 +282,7 @@ async def serve(settings: Settings, *, grace: float = GRACE) -> None:
         logger.info("ready: %s, model %s", where, settings.llm_model)
         while await reload.wait():
             reload.clear()
-            service.reload()
+            await service.reload()
 
 
 def exporting_spans() -> contextlib.AbstractAsyncContextManager[None]:

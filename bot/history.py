@@ -132,6 +132,14 @@ class History:
         if memory.tokens > self._room():
             self._drop(conversation, memory)
 
+    async def reread(self) -> bool:
+        """Let go of everything, so that it is read from the store anew; False while that cannot promise to have it."""
+        if not await self._store.commit():
+            return False
+        self._memories.clear()
+        self._known.clear()
+        return True
+
     async def _read(self, conversation: Conversation) -> None:
         remembered = await self._store.remember(conversation)
         memory = self._memories[conversation]

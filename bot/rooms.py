@@ -39,6 +39,7 @@ class Rooms:
 
     dispatcher: Dispatcher
     turns: Turns
+    history: History
     outbox: Outbox
     owner: Owner
     recoverer: Recoverer
@@ -96,7 +97,7 @@ def build_rooms(
     )
     recoverer = Recoverer(store=store, dispatcher=dispatcher, turns=turns, outbox=outbox, toolset=toolset, clock=clock)
     catchup = Catchup(transport=transport, dispatcher=dispatcher, outbox=outbox, store=store, clock=clock)
-    return Rooms(dispatcher, turns, outbox, owner, recoverer, catchup, summaries)
+    return Rooms(dispatcher, turns, history, outbox, owner, recoverer, catchup, summaries)
 
 
 def build_history(who: Persona, *, store: Store, model: Failover, toolset: Toolset, most: int) -> History:

@@ -31,23 +31,12 @@ def users(history: History, where: Conversation = GROUP) -> list[str]:
 def test_a_round_is_remembered_as_it_was() -> None:
     history = History(store=RecordingStore())
     call = ToolCall("c0", "echo", '{"text": "a"}')
-    answer = (AssistantMessage("", (call,)), ToolMessage("c0", "echo", "<a>"), AssistantMessage("done"))
-    add(history, "one", *answer)
-    add(history, "two")
-    assert history.messages(GROUP) == (UserMessage("one"), *answer, UserMessage("two"), AssistantMessage("ok"))
-
-
-def test_pictures_from_tools_are_not_kept_with_their_round() -> None:
-    history, seen = History(store=RecordingStore()), ToolMessage("c0", "draw", "[图片 1]", images=("data:image/png;,",))
-    add(history, "one", AssistantMessage("", (ToolCall("c0", "draw", ""),)), seen)
-    assert history.messages(GROUP)[-1] == ToolMessage("c0", "draw", "[图片 1]")
-
-
-def test_a_stored_round_does_not_change_with_the_list_it_came_from() -> None:
-    history, answer = History(store=RecordingStore()), [AssistantMessage("ok")]
+    answer: list[Message] = [AssistantMessage("", (call,)), ToolMessage("c0", "echo", "<a>"), AssistantMessage("done")]
+    first = (UserMessage("one"), *answer)
     history.add_round(GROUP, "t1", UserMessage("one"), answer)
-    answer.append(AssistantMessage("more"))
-    assert len(history.messages(GROUP)) == 2
+    answer.clear()
+    add(history, "two")
+    assert history.messages(GROUP) == (*first, UserMessage("two"), AssistantMessage("ok"))
 
 
 def test_conversations_remember_apart_but_a_temporary_session_is_its_person() -> None:
@@ -65,6 +54,20 @@ def test_pictures_are_for_their_run_alone() -> None:
     call = AssistantMessage("", (ToolCall("c", "look", "{}"),))
     kept = history.add_round(GROUP, "t1", UserMessage("[图片]", images=("data:image/png;base64,AAAA",)), [call, seen])
     assert kept == (UserMessage("[图片]"), call, ToolMessage("c", "look", "a chart")) == history.messages(GROUP)
+
+
+async def test_what_is_read_anew_is_what_the_store_has_then() -> None:
+    store = RecordingStore()
+    history = History(store=store)
+    add(history, "secret")
+    history.know(said("secret", message_id="7"))
+    store.trouble = True
+    assert not await history.reread()
+    assert users(history) == ["secret"]
+    store.trouble, store.remembered[GROUP] = False, Remembered((Round("t0", (UserMessage("kept"),)),))
+    assert await history.reread()
+    await history.load(GROUP)
+    assert (users(history), history.known(GROUP, "7")) == (["kept"], None)
 
 
 # --- the window -----------------------------------------------------------------------------------
@@ -351,19 +354,17 @@ def test_only_the_latest_of_what_was_overheard_is_kept() -> None:
     history = History(store=RecordingStore())
     for number in range(MAX_OVERHEARD + 5):
         history.overhear(said("x", message_id=str(number)))
-    assert [message.message_id for message in history.take_overheard(GROUP)] == [
-        str(number) for number in range(5, MAX_OVERHEARD + 5)
-    ]
+    kept = [message.message_id for message in history.take_overheard(GROUP)]
+    assert kept == [str(number) for number in range(5, MAX_OVERHEARD + 5)]
 
 
 async def test_a_recalled_message_is_forgotten_and_the_others_stay() -> None:
     history = History(store=RecordingStore())
-    for id_ in ("1", "2", "3"):
-        history.know(said("x", message_id=id_))
-        history.overhear(said("x", message_id=id_))
-    history.forget_message(GROUP, "2")
-    history.forget_message(GROUP, "unknown")
-    history.forget_message(PRIVATE, "1")
+    for message in [said("x", message_id=id_) for id_ in ("1", "2", "3")]:
+        history.know(message)
+        history.overhear(message)
+    for where, id_ in ((GROUP, "2"), (GROUP, "unknown"), (PRIVATE, "1")):
+        history.forget_message(where, id_)
     assert await history.find(GROUP, "2") is None
     assert await history.find(GROUP, "1") is not None
     assert [message.message_id for message in history.take_overheard(GROUP)] == ["1", "3"]
@@ -382,9 +383,8 @@ async def test_the_memory_is_bounded_in_conversations_and_in_messages() -> None:
         add(history, "hi", where=Conversation(BOT, "private", number))
     assert history.messages(Conversation(BOT, "private", 0)) == ()
     assert history.messages(Conversation(BOT, "private", MAX_CONVERSATIONS)) != ()
-    message = said("hi")
     for number in range(MAX_KNOWN + 1):
-        history.know(dataclasses.replace(message, message_id=str(number + 1)))
+        history.know(said("hi", message_id=str(number + 1)))
     assert await history.find(GROUP, "1") is None
     assert await history.find(GROUP, str(MAX_KNOWN + 1)) is not None
 

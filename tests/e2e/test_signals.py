@@ -295,6 +295,38 @@ async def test_sighup_takes_a_changed_persona_for_the_next_run_and_keeps_it_when
     ]
 
 
+async def test_after_forget_and_sighup_a_running_bot_knows_no_more_of_a_person(house: House) -> None:
+    simulator, model = house.simulator, house.model
+    house.gate.opened.set()
+    async with house.life() as bot:
+        await simulator.say("my cat is called Momo", user_id=20002)
+        await simulator.say("@bot plain#q1", user_id=20002)
+        await simulator.wait_delivered(1, timeout=PATIENCE)
+        await simulator.say("@bot plain#q2")
+        await simulator.wait_delivered(2, timeout=PATIENCE)
+        assert "Momo" in str(model.asked[-1].messages)
+        erasing = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "bot", "forget", "--user", "20002"),
+            cwd=house.folder,
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"},
+            stderr=PIPE,
+        )
+        async with asyncio.timeout(PATIENCE):
+            _, told = await erasing.communicate()
+        assert erasing.returncode == 0, told
+        assert b"SIGHUP" in told
+        bot.send(signal.SIGHUP)
+        await bot.until("the journal is read again as it is needed")
+        await simulator.say("@bot plain#q3")
+        await simulator.wait_delivered(3, timeout=PATIENCE)
+        bot.send(signal.SIGTERM)
+        assert (await bot.end())[0] == 0
+    assert [asked.token for asked in model.asked] == ["q1", "q2", "q3"]
+    last = str(model.asked[-1].messages)
+    assert "Momo" not in last
+    assert "20002" not in last
+
+
 @pytest.mark.parametrize("name", ["docker-compose.yml", "docker-compose.llbot.yml"])
 def test_docker_waits_longer_than_a_stop_takes(name: str) -> None:
     (seconds,) = re.findall(r"stop_grace_period: (\d+)s", (ROOT / name).read_text("utf-8"))
