@@ -15,12 +15,14 @@ COPY bot ./bot
 COPY config ./config
 COPY tools ./tools
 RUN pip --python "$VENV/bin/python" install --constraint requirements.txt ".${EXTRAS:+[$EXTRAS]}"
-# What nobody needs here, 20 MB of 166. The packages' own tests. The serif font: pictures of text are written in the sans
+# What nobody needs here, more than 20 MB. The packages' own tests. The serif font: pictures of text are written in the sans
 # one. The AVIF codec: QQ sends pictures as JPEG, PNG, GIF or WebP, and Pillow does without (-f: not every wheel has it).
+# The databases we do not speak to.
 RUN cd "$VENV"/lib/python*/site-packages \
     && find . -depth -type d \( -name tests -o -name testing \) -exec rm -r {} + \
     && rm pylopdf_fonts_zh_cn/NotoSerifSC-Regular.otf \
-    && rm -f PIL/_avif.* pillow.libs/libavif-*
+    && rm -f PIL/_avif.* pillow.libs/libavif-* \
+    && rm -r sqlalchemy/dialects/mssql sqlalchemy/dialects/mysql sqlalchemy/dialects/oracle
 
 FROM python:${PYTHON}-slim-bookworm
 RUN pip uninstall --yes --root-user-action ignore pip setuptools wheel \
