@@ -115,6 +115,7 @@ class History:
         self._room = room
         self._folding: Folding | None = None
         self._memories = _Memories(MAX_CONVERSATIONS)
+        self._let_go: set[Conversation] = set()  # by `reread`, and not loaded since
         self._known: LRUCache[tuple[Conversation, str], MessageReceived] = LRUCache(MAX_KNOWN)
 
     def fold_with(self, folding: Folding) -> None:
@@ -125,6 +126,9 @@ class History:
         """A turn begins: have at hand what the store has of the conversation, in its room. Ask for messages then."""
         if self._folding is not None:
             self._folding.stop(conversation)
+        if conversation in self._let_go:
+            await self._store.commit()  # a turn that went on meanwhile has written its round, and kept none here
+            self._let_go.discard(conversation)
         memory = self._memories[conversation]
         if not memory.loaded:
             await self._read(conversation)
@@ -136,6 +140,7 @@ class History:
         """Let go of everything, so that it is read from the store anew; False while that cannot promise to have it."""
         if not await self._store.commit():
             return False
+        self._let_go.update(self._memories)
         self._memories.clear()
         self._known.clear()
         return True
@@ -204,6 +209,8 @@ class History:
         """Keep a finished round: what the user said, and all that the run added to it. The round, as it is stored."""
         # Pictures were for this run; the text says where they stood.
         round_ = Round(turn_id, tuple(map(_without_pictures, (user, *answer))))
+        if conversation in self._let_go:
+            return round_.messages  # it began before: the store knows whether it is still to be told
         memory = self._memories[conversation]
         memory.add(_Told.of(round_))
         if memory.loaded and memory.tokens > FULL * self._room():

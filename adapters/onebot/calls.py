@@ -43,19 +43,15 @@ class Calls:
             # The server would close the connection over it.
             raise ActionRefused(action, retcode=TOO_LARGE, wording=f"the frame has {len(frame) // 2**20} MiB, over 50")
         seconds = self._deadline + len(frame) / SLOWEST
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Reply] = loop.create_future()
-        # Of the answer alone, which is a fifth of what a time-out of the block costs: a write that hangs is ended by
-        # the connection, whose pings are not answered then.
-        deadline = loop.call_later(seconds, _expire, answer)
+        answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._waiting[echo] = answer
         try:
-            await peer.send(frame)
-            return await answer
+            async with asyncio.timeout(seconds):
+                await peer.send(frame)
+                return await answer
         except TimeoutError:
             raise ActionUnanswered(f"{action} was not answered in {seconds:.0f} s") from None
         finally:
-            deadline.cancel()
             del self._waiting[echo]
 
     def answer(self, reply: Reply) -> None:
@@ -65,8 +61,3 @@ class Calls:
             logger.debug("an answer nobody waits for (echo %r, retcode %d)", reply.echo, reply.retcode)
         elif reply.final and not answer.done():
             answer.set_result(reply)
-
-
-def _expire(answer: asyncio.Future[Reply]) -> None:
-    if not answer.done():
-        answer.set_exception(TimeoutError())

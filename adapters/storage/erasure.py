@@ -63,9 +63,10 @@ def _erase(connection: Connection, whose: _Whose) -> dict[str, int]:
         return or_(table.c.conversation.like(whose.conversations), *more)
 
     their_turns = rows(turns, *whose.turns)
-    turn_ids = select(turns.c.turn_id).where(their_turns)
+    turn_ids, every_turn = select(turns.c.turn_id).where(their_turns), select(turns.c.turn_id)
     conditions = {
-        **{table: table.c.turn_id.in_(turn_ids) for table in BY_TURN},
+        # And those of turns that are gone: a turn that went on while it was erased may have left some.
+        **{table: or_(table.c.turn_id.in_(turn_ids), table.c.turn_id.not_in(every_turn)) for table in BY_TURN},
         usage: rows(usage, usage.c.turn_id.in_(turn_ids), *whose.usage),
         sends: rows(sends, sends.c.turn_id.in_(turn_ids)),
         messages: rows(messages, *whose.messages),

@@ -74,7 +74,8 @@ class Writer:
         self._alarm: asyncio.TimerHandle | None = None
         self._writing: list[Put] = []  # taken from the queue, not settled
         self._promises: list[tuple[int, _Promise]] = []  # each with the number of those entries it stands behind
-        self._busy = self._trouble = self._catching_up = self._hurried = False
+        self._busy = self._trouble = self._catching_up = False
+        self._rested = 0.0  # when the breath after the last batch is over, by the monotonic clock
         self._caught_up = self._lost = 0
         self._ending = False
 
@@ -183,14 +184,15 @@ class Writer:
         """Everything in the queue, however often it must be tried; at the end of all things, once more."""
         self._busy = True
         try:
-            if self._hurried and not self._ending:
-                await self._clock.sleep(BREATH)
+            if not self._ending and (rest := self._rested - self._clock.monotonic()) > 0:
+                await self._clock.sleep(rest)
             await self._write_all()
         finally:
             self._busy = False
 
     async def _write_all(self) -> None:
         self._take()
+        many = len(self._writing) >= MANY
         pause = FIRST_PAUSE
         while True:
             written = await self._attempt()
@@ -203,6 +205,8 @@ class Writer:
                 return
             await self._clock.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
+        if many:
+            self._rested = self._clock.monotonic() + BREATH
         if self._trouble and self._queue and not self._catching_up:
             self._catching_up = True
             self._due.set()  # what has gathered meanwhile is the next batch, and the last of the outage
@@ -220,7 +224,6 @@ class Writer:
             else:
                 self._writing.append(item)
         self._queue.clear()
-        self._hurried = len(self._writing) >= MANY
 
     async def _attempt(self) -> Written:
         loop = asyncio.get_running_loop()

@@ -66,6 +66,7 @@ async def test_what_is_read_anew_is_what_the_store_has_then() -> None:
     assert users(history) == ["secret"]
     store.trouble, store.remembered[GROUP] = False, Remembered((Round("t0", (UserMessage("kept"),)),))
     assert await history.reread()
+    add(history, "of a turn that went on")
     await history.load(GROUP)
     assert (users(history), history.known(GROUP, "7")) == (["kept"], None)
 
@@ -336,8 +337,7 @@ async def test_a_past_that_cannot_be_read_now_is_read_at_the_next_turn() -> None
     earlier = Round("t0", (UserMessage("earlier"), AssistantMessage("indeed")))
     before, since = said("before", at=False), said("since", at=False)
     store = RecordingStore(remembered={GROUP: Remembered((earlier,), (before,))})
-    history = History(store=store)
-    store.trouble = True
+    history, store.trouble = History(store=store), True
     await history.load(GROUP)
     add(history, "in between")
     history.overhear(since)
@@ -352,10 +352,10 @@ async def test_a_past_that_cannot_be_read_now_is_read_at_the_next_turn() -> None
 
 def test_only_the_latest_of_what_was_overheard_is_kept() -> None:
     history = History(store=RecordingStore())
-    for number in range(MAX_OVERHEARD + 5):
-        history.overhear(said("x", message_id=str(number)))
-    kept = [message.message_id for message in history.take_overheard(GROUP)]
-    assert kept == [str(number) for number in range(5, MAX_OVERHEARD + 5)]
+    messages = [said("x", message_id=str(number)) for number in range(MAX_OVERHEARD + 5)]
+    for message in messages:
+        history.overhear(message)
+    assert history.take_overheard(GROUP) == tuple(messages[5:])
 
 
 async def test_a_recalled_message_is_forgotten_and_the_others_stay() -> None:

@@ -22,13 +22,16 @@ class Line:
     role = Role.UNIVERSAL
     is_open = True
 
-    def __init__(self, *, refuses: bool = False) -> None:
+    def __init__(self, *, refuses: bool = False, hangs: bool = False) -> None:
         self.sent: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._refuses = refuses
+        self._hangs = hangs
 
     async def send(self, frame: bytes) -> None:
         if self._refuses:
             raise NotConnected("closed")
+        if self._hangs:
+            await asyncio.Event().wait()
         self.sent.put_nowait(orjson.loads(frame))
 
     async def close(self, reason: str) -> None: ...
@@ -68,6 +71,12 @@ async def test_echoes_differ_between_calls_and_between_processes() -> None:
 async def test_a_call_without_an_answer_has_an_unknown_outcome() -> None:
     with pytest.raises(ActionUnanswered, match="get_msg"):
         await Calls(boot="b", deadline=0.01).make(Line(), "get_msg", {})
+
+
+async def test_a_write_that_hangs_ends_with_the_deadline_of_its_call() -> None:
+    async with asyncio.timeout(PATIENCE):
+        with pytest.raises(ActionUnanswered, match="get_msg"):
+            await Calls(boot="b", deadline=0.01).make(Line(hangs=True), "get_msg", {})
 
 
 async def test_a_call_that_never_reached_the_wire_is_not_connected() -> None:

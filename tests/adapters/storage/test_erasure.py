@@ -124,6 +124,14 @@ def test_a_person_is_forgotten_everywhere(batches: Batches, filled: Database) ->
     }
 
 
+def test_what_a_turn_that_went_on_left_behind_goes_the_next_time(batches: Batches, filled: Database) -> None:
+    batches.write(put(step("t-erased-meanwhile", 1, AssistantMessage(SECRET))))
+    batches.close()
+    assert contains(filled, SECRET)
+    assert forget_user(filled, USER)["steps"] == 1
+    assert not contains(filled, SECRET)
+
+
 def test_a_summary_goes_where_they_said_something_and_stays_elsewhere(batches: Batches, filled: Database) -> None:
     batches.write(put(heard(SECRET, user=USER)))
     batches.close()

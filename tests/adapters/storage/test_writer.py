@@ -14,11 +14,12 @@ import pytest
 from adapters.storage import writer as module
 from adapters.storage.ahead import Put
 from adapters.storage.batches import Written
-from adapters.storage.writer import ENOUGH, MANY, Writer
+from adapters.storage.writer import BREATH, ENOUGH, MANY, Writer
 from bot.clock import SystemClock
 from bot.domain.journal import Entry, RunResumed
+from bot.domain.ports import Clock
 from tests.adapters.storage.entries import asked, closing, heard, opening, sending, step
-from tests.fakes import until
+from tests.fakes import ManualClock, until
 
 
 class ScriptedBatches:
@@ -67,13 +68,13 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk(**more: Any) -> AsyncIterator[Desk]:
+async def desk(clock: Clock | None = None, **more: Any) -> AsyncIterator[Desk]:
     batches = ScriptedBatches()
     told: list[str] = []
     with ThreadPoolExecutor(1) as thread:
-        clock: Any = SystemClock()
         scripted: Any = batches
-        writer = Writer(batches=scripted, thread=thread, clock=clock, trouble=told.append, place="frost.db", **more)
+        more["clock"] = clock or SystemClock()
+        writer = Writer(batches=scripted, thread=thread, trouble=told.append, place="frost.db", **more)
         async with asyncio.TaskGroup() as group:
             task = group.create_task(writer.run())
             try:
@@ -148,6 +149,18 @@ async def test_only_a_large_batch_is_followed_by_a_breath_and_the_end_is_not(mon
             assert await at.writer.commit(*entries(few))
         at.writer.put(*entries(1))
     assert at.batches.sizes == [1, MANY - 1, MANY, 1]
+
+
+async def test_after_a_quiet_time_there_is_no_breath_any_more() -> None:
+    clock = ManualClock()
+    async with desk(clock) as at:
+        assert await at.writer.commit(*entries(MANY))
+        assert await at.writer.commit(*entries(1))
+        assert clock.slept == [pytest.approx(BREATH, rel=1e-3)]
+        assert await at.writer.commit(*entries(MANY))
+        clock.time += 1
+        assert await at.writer.commit(*entries(1))
+    assert len(clock.slept) == 1
 
 
 async def test_a_commit_of_nothing_waits_for_what_is_on_its_way_and_for_nothing_else() -> None:
