@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -40,11 +40,11 @@ class Errand:
     patience: float = math.inf
     error: ModelError | None = None
     waited: float = 0.0
-    failures: Counter[Upstream] = field(default_factory=Counter)
+    failures: defaultdict[Upstream, int] = field(default_factory=lambda: defaultdict(int))
     closed: set[Upstream | Line] = field(default_factory=set)
     not_before: dict[Upstream | Line, float] = field(default_factory=dict)
     too_long: set[Upstream] = field(default_factory=set)
-    changes: Counter[Change] = field(default_factory=Counter)
+    changes: defaultdict[Change, int] = field(default_factory=lambda: defaultdict(int))
     spoilt: tuple[Message, ...] = ()
 
     def change(self, change: Change, *, times: int = 1) -> bool:

@@ -38,11 +38,10 @@ class LogObserver:
             case RunContinued():
                 logger.info("run %s goes on in %s for %d", event.run_id, event.conversation, event.asker.user_id)
             case StepFinished(completion=completion):
-                calls = ", ".join(call.name for call in completion.message.tool_calls)
+                calls = [call.name for call in completion.message.tool_calls]
                 text = "run %s step %d: %s in %.2f s%s"
-                logger.debug(
-                    text, event.run_id, event.step, completion.finish, event.seconds, f" ({calls})" if calls else ""
-                )
+                called = f" ({', '.join(calls)})" if calls else ""
+                logger.debug(text, event.run_id, event.step, completion.finish, event.seconds, called)
             case ToolStarted():
                 logger.debug("run %s step %d: %s started", event.run_id, event.step, event.call.name)
             case ToolProgressed():

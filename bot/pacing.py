@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from cachetools import LRUCache
-
 from bot.domain.ports import Clock, Ids
 
-MAX_KEYS = 10_000
+MAX_KEYS = 10_000  # more of them are looked through: those that may burst again are as good as unknown
 
 
 class Pace:
@@ -22,7 +20,8 @@ class Pace:
         self._slack = self._interval * max(burst - 1, 0)
         self._clock = clock
         self._ids = ids
-        self._due: LRUCache[Hashable, float] = LRUCache(MAX_KEYS)
+        self._due: dict[Hashable, float] = {}
+        self._full = MAX_KEYS
 
     def delay(self, key: Hashable) -> float:
         """How many seconds to wait before the next message of this key; it is counted as sent."""
@@ -31,5 +30,8 @@ class Pace:
         now = self._clock.monotonic()
         due = max(self._due.get(key, now), now)
         self._due[key] = due + self._interval
+        if len(self._due) > self._full:
+            self._due = {key: due for key, due in self._due.items() if due > now}
+            self._full = max(MAX_KEYS, 2 * len(self._due))
         wait = due - now - self._slack
         return wait * (1 + self._ids.jitter() / 2) if wait > 0 else 0.0

@@ -50,6 +50,7 @@ class Toolset:
     ) -> None:
         self._tools: dict[str, Tool] = {}
         self._offered: tuple[Tool, ...] = ()  # those the operator does not deny
+        self._equipped: dict[tuple[type, ...], tuple[Tool, ...]] = {}  # of them, those that lack nothing; by the ports
         self._definitions: dict[tuple[str, ...], tuple[ToolSpec, ...]] = {}
         self._overrides = Overrides(frozenset(deny), frozenset(approve))
         self._clock = clock
@@ -89,6 +90,7 @@ class Toolset:
         self._offered = tuple(
             tool for tool in self._tools.values() if self.calls.permission(tool) is not Permission.DENY
         )
+        self._equipped.clear()
         self._definitions.clear()
 
     def get(self, name: str) -> Tool | None:
@@ -125,7 +127,11 @@ class Toolset:
 
         The same object for the same tools, so that adapters may remember how they wrote it.
         """
-        names = tuple([tool.name for tool in self._offered if not self._why_not(tool, ports)])
+        there = tuple(ports)
+        if (equipped := self._equipped.get(there)) is None:
+            equipped = tuple(tool for tool in self._offered if not self.calls.lacks(tool, there))
+            self._equipped[there] = equipped
+        names = tuple([tool.name for tool in equipped if not tool.why_not()])
         if (definitions := self._definitions.get(names)) is None:
             definitions = self._definitions[names] = tuple(self._tools[name].spec for name in sorted(names))
         return definitions

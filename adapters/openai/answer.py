@@ -155,8 +155,8 @@ class Draft:
         self._reasoning_field = ""
         self._details: list[dict[str, Any]] = []
         self._refusal: list[str] = []
-        self._calls = _CallDrafts()
-        self._function_call = _CallDraft()
+        self._calls: _CallDrafts | None = None
+        self._function_call: _CallDraft | None = None
         self.is_empty = True
 
     def add(self, delta: Mapping[str, Any], *, whole: bool = False) -> None:
@@ -167,8 +167,10 @@ class Draft:
                 self._text.append(content)
             else:
                 self._add_content(content)
+            if len(delta) == 1:
+                return  # nearly all deltas
         if delta.keys() <= WORD_FIELDS:
-            return  # nearly all deltas
+            return
         details = delta.get("reasoning_details")
         for name in REASONING_FIELDS:
             if (thought := delta.get(name)) and isinstance(thought, str):
@@ -184,15 +186,17 @@ class Draft:
         if isinstance(calls := delta.get("tool_calls"), list):
             for call in calls:
                 if isinstance(call, dict):
+                    self._calls = self._calls or _CallDrafts()
                     self._calls.add(call, whole=whole)
         if (call := delta.get("function_call")) and isinstance(call, dict):
+            self._function_call = self._function_call or _CallDraft()
             self._function_call.add({}, "", _word(call.get("name")), call.get("arguments"))
 
     @property
     def has_begun(self) -> bool:
         """Whether there is anything of the answer: the first deltas often hold a role and nothing more."""
         words = self._text or self._reasoning or self._details or self._refusal
-        return bool(words or self._calls.freeze() or self._function_call.name)
+        return bool(words or self._calls or (self._function_call and self._function_call.name))
 
     def freeze(
         self,
@@ -207,12 +211,12 @@ class Draft:
         """The answer, with what only the end of it tells."""
         return Answer(
             text=mend("".join(self._text)),
-            reasoning=mend("".join(self._reasoning)),
+            reasoning=mend("".join(self._reasoning)) if self._reasoning else "",
             reasoning_field=self._reasoning_field,
             reasoning_details=tuple(self._details),
-            refusal=mend("".join(self._refusal)),
-            tool_calls=self._calls.freeze(),
-            function_call=self._function_call.freeze() if self._function_call.name else None,  # 1.11
+            refusal=mend("".join(self._refusal)) if self._refusal else "",
+            tool_calls=self._calls.freeze() if self._calls else (),
+            function_call=call.freeze() if (call := self._function_call) and call.name else None,  # 1.11
             finish_reason=finish_reason,
             native_finish_reason=native_finish_reason,
             usage=usage,

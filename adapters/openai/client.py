@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from io import BytesIO
 
 import aiohttp
+from multidict import CIMultiDict
 
 from adapters.openai.answer import Answer
 from adapters.openai.dialects import choose_dialect, named_dialect
@@ -30,6 +31,7 @@ MAX_ANSWER = 20 * 2**20  # bytes; more than any model writes
 MAX_REFUSAL = 64 * 2**10  # bytes of an error page that are read
 LARGE_REQUEST = 2**20  # bytes; aiohttp wants larger bodies as a file, to send them in pieces
 SECRET = 8  # characters; shorter keys are words such as EMPTY that local servers are given
+ACCEPTED = "text/event-stream, application/json"
 FAREWELL = 0.25  # seconds after [DONE] for the end of the body: with it the connection can be used again
 
 REASONS: tuple[tuple[type[BaseException], str], ...] = (
@@ -105,7 +107,8 @@ class OpenAIModel:
         self._now = now
         self._new_id = new_id
         self._stream_options = True
-        self._headers = {"Content-Type": "application/json", "Accept": "text/event-stream, application/json"}
+        # As aiohttp keeps them: of a dict it would make one of these for each request.
+        self._headers = CIMultiDict({"Content-Type": "application/json", "Accept": ACCEPTED})
         if self._key:
             self._headers["Authorization"] = f"Bearer {self._key}"
 
@@ -146,38 +149,36 @@ class OpenAIModel:
         )
 
     async def _ask(self, request: ModelRequest, *, stream_options: bool) -> tuple[Answer, float | None]:
+        """What the server answers, and the seconds until it began."""
         body = write_request(request, origin=self._origin, dialect=self._dialect, stream_options=stream_options)
         reader = AnswerReader()
         deadline = _Deadline(self._timeouts)
-        try:
-            async with deadline.timer:
-                await self._exchange(body, reader, deadline)
-        except (aiohttp.ClientError, OSError) as error:  # OSError holds TimeoutError and ssl.SSLError
-            if not (reader.is_complete or reader.is_done):
-                reason = deadline.explain() if deadline.timer.expired() else _explain(error)
-                raise ModelTransport(clean(f"{self.name}: {reason}")) from error
-        return reader.finish(), deadline.first_token
-
-    async def _exchange(self, body: bytes, reader: AnswerReader, deadline: _Deadline) -> None:
-        async with self._session.post(
+        asking = self._session.post(
             self._url,
             data=body if len(body) < LARGE_REQUEST else BytesIO(body),
             headers=self._headers,
             proxy=self._proxy,
             allow_redirects=False,
             timeout=self._connecting,
-        ) as response:
-            if not 200 <= response.status < 300:
-                raise await self._read_refusal(response)
-            content = response.content
-            while chunk := await content.readany():
-                if content.total_bytes > MAX_ANSWER:
-                    raise ModelTransport(f"{self.name}: the answer is larger than {MAX_ANSWER >> 20} MiB")
-                reader.feed(chunk)
-                deadline.hear(reader)
-                if content.at_eof():
-                    break
-                deadline.extend(reader)
+        )
+        try:
+            async with deadline.timer, asking as response:
+                if not 200 <= response.status < 300:
+                    raise await self._read_refusal(response)
+                content = response.content
+                while chunk := await content.readany():
+                    if content.total_bytes > MAX_ANSWER:
+                        raise ModelTransport(f"{self.name}: the answer is larger than {MAX_ANSWER >> 20} MiB")
+                    reader.feed(chunk)
+                    deadline.hear(reader)
+                    if content.at_eof():
+                        break
+                    deadline.extend(reader)
+        except (aiohttp.ClientError, OSError) as error:  # OSError holds TimeoutError and ssl.SSLError
+            if not (reader.is_complete or reader.is_done):
+                reason = deadline.explain() if deadline.timer.expired() else _explain(error)
+                raise ModelTransport(clean(f"{self.name}: {reason}")) from error
+        return reader.finish(), deadline.first_token
 
     async def _read_refusal(self, response: aiohttp.ClientResponse) -> ModelError:
         """The error a status and its body are; a body that does not come is none."""

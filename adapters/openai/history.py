@@ -22,7 +22,6 @@ from adapters.openai.schemas import write_schema
 from bot.domain.chat import (
     AssistantMessage,
     Message,
-    ModelRequest,
     Reasoning,
     SystemMessage,
     ToolCall,
@@ -59,24 +58,29 @@ class Origin:
         return reasoning is not None and reasoning.endpoint == self.endpoint and reasoning.model == self.model
 
 
-def prepare_history(request: ModelRequest, *, origin: Origin, dialect: Dialect) -> ModelRequest:
-    """The request as this endpoint, which speaks that dialect, takes it.
+def prepare_history(messages: Iterable[Message], *, origin: Origin, dialect: Dialect) -> list[Message]:
+    """The transcript as this endpoint, which speaks that dialect, takes it.
 
     One system message, first; then a user; every call followed at once by its one result, in call order; a user or a
-    result last. Names, ids, reasoning, vendor fields, pictures and schemas are the dialect's.
+    result last. Names, ids, reasoning, vendor fields and pictures are the dialect's. Halves of characters are left to
+    `wire`, which sees them when it writes the JSON.
     """
     system: list[str] = []
     said: list[Message] = []
-    for message in request.messages:
-        clean = _clean(message, origin, dialect)
-        if isinstance(clean, SystemMessage):
-            system.append(clean.text)
-        elif clean is not None:
-            said.append(clean)
-    messages = _begin_and_end(_join(_pair(said, dialect), dialect))
-    if system:
-        messages.insert(0, SystemMessage("\n\n".join(system)))
-    return ModelRequest(tuple(messages), prepare_tools(request.tools, dialect))
+    only_words = True
+    for message in messages:
+        if isinstance(message, SystemMessage):
+            system.append(_scrub(message.text))
+        elif _is_mere_words(message):
+            said.append(message)
+        else:
+            only_words = False
+            if clean := _clean(message, origin, dialect):
+                said.append(clean)
+    prepared = _begin_and_end(_join(said if only_words else _pair(said, dialect), dialect))
+    if words := "\n\n".join(filter(None, system)):
+        prepared.insert(0, SystemMessage(words))
+    return prepared
 
 
 @lru_cache(maxsize=64)
@@ -91,8 +95,19 @@ def prepare_tools(tools: tuple[ToolSpec, ...], dialect: Dialect) -> tuple[ToolSp
 # --- each message for itself ----------------------------------------------------------------------
 
 
-def _clean(message: Message, origin: Origin, dialect: Dialect) -> Message | None:
-    """The message in the dialect, None where nothing of it can be sent; words without a flaw stay the same object."""
+def _is_mere_words(message: UserMessage | AssistantMessage | ToolMessage) -> bool:
+    """Whether there is nothing to it but words, and nothing to be done about those: so are most messages."""
+    if isinstance(message, UserMessage):
+        if message.images:
+            return False
+    elif isinstance(message, ToolMessage) or message.tool_calls or message.reasoning:
+        return False
+    text = message.text
+    return bool(text) and "\0" not in text and not text.isspace()
+
+
+def _clean(message: UserMessage | AssistantMessage | ToolMessage, origin: Origin, dialect: Dialect) -> Message | None:
+    """The message in the dialect, None where nothing of it can be sent."""
     match message:
         case UserMessage():
             return _clean_user(message, dialect)
@@ -100,21 +115,17 @@ def _clean(message: Message, origin: Origin, dialect: Dialect) -> Message | None
             return _clean_assistant(message, origin, dialect)
         case ToolMessage():
             return _clean_result(message, dialect)
-        case SystemMessage():
-            return SystemMessage(text) if (text := _scrub(message.text)) else None
         case _:
             assert_never(message)
 
 
 def _clean_user(message: UserMessage, dialect: Dialect) -> UserMessage | None:
     text, kept = _look(_scrub(message.text), message.images, dialect)
-    if text == message.text and kept == message.images:
-        return message if text or kept else None
     return UserMessage(text, kept) if text or kept else None
 
 
 def _clean_result(message: ToolMessage, dialect: Dialect) -> ToolMessage:
-    content, kept = _look(_scrub(message.content), message.images, dialect)
+    content, kept = _look(mend(_scrub(message.content)), message.images, dialect)  # here, as it may become JSON in JSON
     content = content or NO_OUTPUT
     if dialect.json_results:
         content = _as_object(content)
@@ -133,8 +144,6 @@ def _look(text: str, images: tuple[str, ...], dialect: Dialect) -> tuple[str, tu
 def _clean_assistant(message: AssistantMessage, origin: Origin, dialect: Dialect) -> AssistantMessage | None:
     """Without calls of no name, which wedge a session (4.7), and without what this endpoint should not see again."""
     text = _scrub(message.text)
-    if not message.tool_calls and message.reasoning is None and text == message.text:
-        return message if text else None
     own = origin.owns(message.reasoning)
     calls = tuple(
         ToolCall(call.id, write_name(call.name), _arguments(call.arguments), _extras(call.extras, dialect, own=own))
@@ -195,8 +204,9 @@ def _as_object(content: str) -> str:
 
 
 def _scrub(text: str) -> str:
-    """Without what breaks servers, NUL and halves of characters (6.18); nothing at all where only blanks are left."""
-    text = mend(text.replace("\0", ""))
+    """Without NUL, which breaks servers (6.18); nothing at all where only blanks are left."""
+    if "\0" in text:
+        text = text.replace("\0", "")
     return "" if text.isspace() else text
 
 

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
 
 from adapters.openai.answer import Answer, Draft
 from adapters.openai.errors import MAX_SEARCHED, TITLE, classify, clean, has_complaint
-from adapters.openai.sse import EventDecoder
+from adapters.openai.sse import Event, EventDecoder
 from bot.domain.errors import ModelError, ModelRejected, ModelTransport
 
 BOM = b"\xef\xbb\xbf"
+DONE = b"[DONE]"
 EMPTY = "the answer was empty"
 NAME = re.compile(r"[A-Za-z_]{1,32}")
 MAX_NAMES = 8  # fields of an object without an answer that are named in the error
@@ -60,12 +61,8 @@ class AnswerReader:
     def feed(self, chunk: bytes) -> None:
         """Take some bytes. Raises ModelError for an error inside the stream, ModelTransport for an unreadable chunk."""
         self._size += len(chunk)
-        self._take(chunk)
-
-    def _take(self, chunk: bytes) -> None:
         if self._events is not None:
-            for name, data in self._events.feed(chunk):
-                self._read_event(name, data)
+            self._read_events(self._events.feed(chunk))
         elif self._whole is not None:
             self._whole += chunk
         else:
@@ -74,14 +71,22 @@ class AnswerReader:
     def finish(self) -> Answer:
         """The answer. Raises ModelTransport where it was cut short or is none, or the ModelError it holds instead."""
         if self._events is None:
-            return self._read_whole(bytes(self._whole or b""))
-        for name, data in self._events.finish():
-            self._read_rest(name, data)
-        if not (self.is_complete or self._counted):
-            if self._draft.is_empty:
-                raise ModelTransport(f"there were no choices in the answer, or it was cut: {self._size} bytes")
-            raise ModelTransport("the stream was cut: it ended without a finish reason and without usage")
-        return self._freeze(done=self._done)
+            self._read_whole(bytes(self._whole or b""))
+        else:
+            if rest := self._events.finish():
+                self._read_rest(rest)
+            if not (self.is_complete or self._counted):
+                if self._draft.is_empty:
+                    raise ModelTransport(f"there were no choices in the answer, or it was cut: {self._size} bytes")
+                raise ModelTransport("the stream was cut: it ended without a finish reason and without usage")
+        return self._draft.freeze(
+            finish_reason=self._finish_reason,
+            native_finish_reason=self._native_finish_reason,
+            usage=self._usage,
+            model=self._model,
+            identity=self._id,
+            done=None if self._events is None else self._done,
+        )
 
     def _sniff(self, chunk: bytes) -> None:
         """Find out what the body is; keep-alive blanks may come first, kilobytes of them (1.13)."""
@@ -96,20 +101,29 @@ class AnswerReader:
             self._whole = bytearray(head)
         else:
             self._events = EventDecoder()
-            self._take(head)
+            self._read_events(self._events.feed(head))
 
     # --- a stream ---------------------------------------------------------------------------------
 
-    def _read_event(self, name: bytes, data: bytes) -> None:
-        if self._done:
-            return
-        for piece in _pieces(data) if b"\n" in data else (data,):
-            if piece.startswith(b"{"):
-                self._read_piece(name, piece)
-            elif piece.lstrip().startswith(b"[DONE]"):
+    def _read_events(self, events: Iterable[Event]) -> None:
+        for name, data in events:
+            if self._done or data == DONE:
                 self._done = True
                 return
-            elif piece.strip():
+            try:
+                chunk = orjson.loads(data)
+            except orjson.JSONDecodeError:
+                self._read_strange(name, data)
+            else:
+                self._read_chunk(name, chunk)
+
+    def _read_strange(self, name: bytes, data: bytes) -> None:
+        """Data that is not one JSON text to the letter: several, or one as some vendors write it."""
+        for piece in _pieces(data) if b"\n" in data else (data,):
+            if piece.lstrip().startswith(DONE):
+                self._done = True
+                return
+            if piece.strip():
                 self._read_piece(name, piece)
 
     def _read_piece(self, name: bytes, piece: bytes) -> None:
@@ -121,10 +135,10 @@ class AnswerReader:
             raise ModelTransport(f"an unreadable chunk of {len(piece)} bytes") from error
         self._read_chunk(name, chunk)
 
-    def _read_rest(self, name: bytes, data: bytes) -> None:
+    def _read_rest(self, event: Event) -> None:
         """A last event without its blank line: whole, or cut in the middle, which `is_complete` then tells."""
         try:
-            self._read_event(name, data)
+            self._read_events([event])
         except ModelTransport as error:
             if not isinstance(error.__cause__, ValueError):
                 raise
@@ -144,7 +158,8 @@ class AnswerReader:
             self._counted = True  # an end only as the last chunk: some vendors count all the way (2.5)
         elif choices is None and has_complaint(chunk):
             raise classify(None, chunk)
-        self._read_frame(chunk)
+        if chunk.get("usage") or "x_groq" in chunk or not (self._id and self._model):  # they are the same in all chunks
+            self._read_frame(chunk)
 
     def _read_choice(self, choice: dict[str, Any]) -> None:
         delta = choice.get("delta")
@@ -178,7 +193,7 @@ class AnswerReader:
 
     # --- plain JSON -------------------------------------------------------------------------------
 
-    def _read_whole(self, data: bytes) -> Answer:
+    def _read_whole(self, data: bytes) -> None:
         if not data:
             raise ModelTransport(EMPTY)
         try:
@@ -206,17 +221,6 @@ class AnswerReader:
             raise classify(None, choice)
         self._read_end(choice)
         self._read_frame(body)
-        return self._freeze(done=None)
-
-    def _freeze(self, *, done: bool | None) -> Answer:
-        return self._draft.freeze(
-            finish_reason=self._finish_reason,
-            native_finish_reason=self._native_finish_reason,
-            usage=self._usage,
-            model=self._model,
-            identity=self._id,
-            done=done,
-        )
 
 
 def _pieces(data: bytes) -> list[bytes]:

@@ -70,17 +70,13 @@ def write_request(request: ModelRequest, *, origin: Origin, dialect: Dialect, st
 
     `stream_options` asks for the usage at the end of the stream.
     """
-    request = prepare_history(request, origin=origin, dialect=dialect)
-    body: dict[str, Any] = {
-        "model": origin.model,
-        "messages": [_write_message(message, dialect) for message in request.messages],
-        "stream": True,
-    }
+    messages = prepare_history(request.messages, origin=origin, dialect=dialect)
+    body: dict[str, Any] = {"model": origin.model, "messages": _write_messages(messages, dialect), "stream": True}
     if stream_options:
         body["stream_options"] = {"include_usage": True}
     if request.tools:
         body["tools"] = _write_tools(request.tools, dialect)
-    elif dialect.tools_stay and (tools := _tools_of(request.messages)):
+    elif dialect.tools_stay and (tools := _tools_of(messages)):
         body["tools"] = _write_tools(tools, dialect)
         body["tool_choice"] = "none"
     return _encode(body)
@@ -89,7 +85,7 @@ def write_request(request: ModelRequest, *, origin: Origin, dialect: Dialect, st
 @lru_cache(maxsize=64)
 def _write_tools(tools: tuple[ToolSpec, ...], dialect: Dialect) -> orjson.Fragment:
     """The tools as JSON; a bot offers the same ones in every request."""
-    return orjson.Fragment(_encode([_write_tool(tool, dialect) for tool in tools]))
+    return orjson.Fragment(orjson.dumps([_scrub(_write_tool(tool, dialect)) for tool in prepare_tools(tools, dialect)]))
 
 
 def _tools_of(messages: Iterable[Message]) -> tuple[ToolSpec, ...]:
@@ -101,22 +97,26 @@ def _tools_of(messages: Iterable[Message]) -> tuple[ToolSpec, ...]:
     )
 
 
-def _write_message(message: Message, dialect: Dialect) -> dict[str, Any]:
-    match message:
-        case UserMessage():
-            return {"role": "user", "content": _write_parts(message) if message.images else message.text}
-        case AssistantMessage():
-            written: dict[str, Any] = {"role": "assistant", "content": message.text}
-            if message.tool_calls:
-                written["tool_calls"] = [_write_call(call) for call in message.tool_calls]
-                written |= _write_reasoning(message.reasoning, dialect)
-            return written
-        case ToolMessage():
-            return {"role": "tool", "tool_call_id": message.call_id, "content": message.content}
-        case SystemMessage():
-            return {"role": "system", "content": message.text}
-        case _:
-            assert_never(message)
+def _write_messages(messages: Iterable[Message], dialect: Dialect) -> list[dict[str, Any]]:
+    bodies: list[dict[str, Any]] = []
+    for message in messages:
+        match message:
+            case UserMessage():
+                content = _write_parts(message) if message.images else message.text
+                bodies.append({"role": "user", "content": content})
+            case AssistantMessage():
+                body: dict[str, Any] = {"role": "assistant", "content": message.text}
+                if message.tool_calls:
+                    body["tool_calls"] = [_write_call(call) for call in message.tool_calls]
+                    body |= _write_reasoning(message.reasoning, dialect)
+                bodies.append(body)
+            case ToolMessage():
+                bodies.append({"role": "tool", "tool_call_id": message.call_id, "content": message.content})
+            case SystemMessage():
+                bodies.append({"role": "system", "content": message.text})
+            case _:
+                assert_never(message)
+    return bodies
 
 
 def _write_parts(message: UserMessage) -> list[dict[str, Any]]:
@@ -127,7 +127,7 @@ def _write_parts(message: UserMessage) -> list[dict[str, Any]]:
 
 def _write_call(call: ToolCall) -> dict[str, Any]:
     function = {"name": call.name, "arguments": call.arguments}
-    extras = parse(call.extras) if call.extras else {}
+    extras = _scrub(parse(call.extras)) if call.extras else {}
     return {**extras, "id": call.id, "type": "function", "function": function}
 
 
@@ -139,7 +139,7 @@ def _write_reasoning(reasoning: Reasoning | None, dialect: Dialect) -> dict[str,
         case "none":
             return {}
         case "reasoning_details":
-            return {"reasoning_details": parse(reasoning.details)} if reasoning.details else {}
+            return {"reasoning_details": _scrub(parse(reasoning.details))} if reasoning.details else {}
         case "reasoning_content":
             return {"reasoning_content": reasoning.text} if reasoning.text or dialect.backfill is not None else {}
 
@@ -151,16 +151,16 @@ def _write_tool(tool: ToolSpec, dialect: Dialect) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _encode(body: dict[str, Any] | list[dict[str, Any]]) -> bytes:
-    """JSON without what breaks servers: NUL and halves of characters, both found in messages from QQ (6.18)."""
+def _encode(body: dict[str, Any]) -> bytes:
+    """JSON; where it cannot be written, without the halves of characters in it, which come from QQ (6.18)."""
     try:
-        encoded = orjson.dumps(body)
+        return orjson.dumps(body)
     except TypeError:
         return orjson.dumps(_scrub(body))
-    return orjson.dumps(_scrub(body)) if b"\\u0000" in encoded else encoded
 
 
 def _scrub(value: Any) -> Any:
+    """The JSON without what breaks servers, NUL and halves of characters (6.18)."""
     match value:
         case str():
             return mend(value.replace("\0", ""))
@@ -212,7 +212,7 @@ def read_answer(
     elif not calls and finish is FinishReason.TOOL_CALLS:
         finish = FinishReason.STOP
     return Completion(
-        message=AssistantMessage(text=text, tool_calls=calls, reasoning=_read_reasoning(answer, origin)),
+        message=AssistantMessage(text, calls, _read_reasoning(answer, origin)),
         finish=finish,
         usage=read_usage(answer.usage) if answer.usage else None,
         refusal=answer.refusal,
@@ -232,10 +232,10 @@ def _given(request: ModelRequest) -> tuple[str, ...]:
 def _read_finish(answer: Answer) -> FinishReason:
     """What the finish reason says; where a gateway tells the native one as well, that may say it was a failure."""
     finish = FinishReason.UNKNOWN
-    for reason in (answer.native_finish_reason or "", answer.finish_reason or ""):
-        meaning = FINISHES.get(reason.lower(), FinishReason.UNKNOWN)
+    for reason in (answer.native_finish_reason, answer.finish_reason):
+        meaning = FINISHES.get(reason.lower(), FinishReason.UNKNOWN) if reason else FinishReason.UNKNOWN
         if not isinstance(meaning, FinishReason):
-            raise meaning(f"the vendor gave up on the answer: {reason}", code=reason)
+            raise meaning(f"the vendor gave up on the answer: {reason}", code=reason or "")
         finish = meaning
     return finish
 
@@ -260,7 +260,8 @@ def _read_calls(answer: Answer, tools: tuple[ToolSpec, ...], new_id: Callable[[]
 
 def _read_reasoning(answer: Answer, origin: Origin) -> Reasoning | None:
     """What was thought, and whose the answer is where fields of its calls may have to go back (section 5)."""
-    if not (answer.reasoning or answer.reasoning_details or any(call.extras for call in answer.tool_calls)):
+    owned = answer.tool_calls and any(call.extras for call in answer.tool_calls)
+    if not (answer.reasoning or answer.reasoning_details or owned):
         return None
     return Reasoning(
         text=answer.reasoning,
@@ -273,30 +274,34 @@ def _read_reasoning(answer: Answer, origin: Origin) -> Reasoning | None:
 
 def read_usage(usage: Mapping[str, Any]) -> Usage:
     """Tokens under whichever names a vendor counts them (section 8); what is missing or null counts as 0."""
-    cached = _count(_part(usage, "prompt_tokens_details"), "cached_tokens")
-    for name in CACHED:
-        cached = cached or _count(usage, name)
-    reasoning = _count(_part(usage, "completion_tokens_details"), "reasoning_tokens")
     return Usage(
         prompt=_count(usage, "prompt_tokens"),
         completion=_count(usage, "completion_tokens"),
-        cached=cached,
-        reasoning=reasoning or _count(usage, "reasoning_tokens"),
+        cached=_count(usage.get("prompt_tokens_details"), "cached_tokens") or _count(usage, *CACHED),
+        reasoning=_count(usage.get("completion_tokens_details"), "reasoning_tokens")
+        or _count(usage, "reasoning_tokens"),
         cost=_read_cost(usage),
     )
 
 
-def _part(usage: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    return part if isinstance(part := usage.get(name), dict) else {}
-
-
-def _count(usage: Mapping[str, Any], name: str) -> int:
-    return int(min(value, MAX_COUNT)) if _is_figure(value := usage.get(name)) else 0
+def _count(figures: object, *names: str) -> int:
+    """The first of the figures of these names that is more than 0."""
+    if isinstance(figures, dict):
+        for name in names:
+            if not (value := figures.get(name)):
+                continue
+            if type(value) is int and 0 < value < MAX_COUNT:  # nearly all
+                return value
+            if _is_figure(value) and value >= 1:
+                return int(min(value, MAX_COUNT))
+    return 0
 
 
 def _read_cost(usage: Mapping[str, Any]) -> float | None:
     """US dollars, where a vendor says them."""
     cost, ticks = usage.get("cost"), usage.get("cost_in_usd_ticks")
+    if cost is None and ticks is None:
+        return None
     if isinstance(cost, dict):  # Perplexity's is itemised
         cost = cost.get("total_cost", cost.get("usd"))
     if _is_figure(cost):

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.pacing import Pace
+from bot.pacing import MAX_KEYS, Pace
 from tests.fakes import CountingIds, ManualClock
 
 
@@ -33,3 +33,16 @@ def test_time_that_passes_brings_the_burst_back() -> None:
 def test_rate_zero_is_no_limit() -> None:
     limited, _ = pace(0.0, 1)
     assert {limited.delay("a") for _ in range(100)} == {0.0}
+
+
+def test_whoever_has_spent_the_burst_waits_also_where_thousands_spoke_since() -> None:
+    limited, clock = pace(1.0, 2)
+    assert [limited.delay("a"), limited.delay("a")] == [0.0, 0.0]
+    for number in range(MAX_KEYS):
+        limited.delay(number)
+    assert limited.delay("a") > 0.0
+    clock.time += 10
+    for number in range(MAX_KEYS, 2 * MAX_KEYS):  # now all of the others are let go of
+        limited.delay(number)
+    assert [limited.delay("a"), limited.delay("a")] == [0.0, 0.0]
+    assert limited.delay("a") > 0.0

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 from adapters.openai.answer import Answer
 from adapters.openai.dialects import DIALECTS, PLAIN, Dialect, choose_dialect
-from adapters.openai.history import EARLIER, GO_ON, NO_RESULT, NOTED, prepare_history
+from adapters.openai.history import EARLIER, GO_ON, NO_RESULT, NOTED, prepare_history, prepare_tools
 from adapters.openai.stream import AnswerReader
 from adapters.openai.wire import read_answer, write_request
 from bot.domain.chat import (
@@ -42,7 +42,7 @@ ANSWERED = AssistantMessage("ok")
 
 
 def prepared(*messages: Message, dialect: str = "plain") -> tuple[Message, ...]:
-    return prepare_history(ModelRequest(messages), origin=ORIGIN, dialect=ROWS[dialect]).messages
+    return tuple(prepare_history(messages, origin=ORIGIN, dialect=ROWS[dialect]))
 
 
 def body_of(request: ModelRequest, dialect: Dialect) -> Any:
@@ -63,8 +63,10 @@ def test_any_history_is_written_so_that_the_vendor_takes_it(dialect: Dialect, re
 @settings(max_examples=40, deadline=None)
 @given(damage.requests)
 def test_what_is_prepared_needs_no_preparing(dialect: Dialect, request: ModelRequest) -> None:
-    once = prepare_history(request, origin=ORIGIN, dialect=dialect)
+    once = prepare_history(request.messages, origin=ORIGIN, dialect=dialect)
     assert prepare_history(once, origin=ORIGIN, dialect=dialect) == once
+    tools = prepare_tools(request.tools, dialect)
+    assert prepare_tools(tools, dialect) == tools
 
 
 @settings(max_examples=100, deadline=None)
@@ -74,7 +76,7 @@ def test_no_word_of_people_is_lost(request: ModelRequest) -> None:
     for dialect in ROWS.values():
         kept = "".join(
             message.text
-            for message in prepare_history(request, origin=ORIGIN, dialect=dialect).messages
+            for message in prepare_history(request.messages, origin=ORIGIN, dialect=dialect)
             if isinstance(message, UserMessage)
         )
         assert all(text in kept for text in said if text.strip() and text.isascii())

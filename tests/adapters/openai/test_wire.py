@@ -125,6 +125,13 @@ def test_6_18_no_text_breaks_the_json(text: str) -> None:
     assert "\0" not in sent["tools"][0]["function"]["parameters"]["description"]
 
 
+def test_6_18_no_field_of_a_vendor_breaks_it_either() -> None:
+    call = replace(CALL, extras='{"signature":"a\\u0000b"}')
+    details = replace(THOUGHT, details='[{"type":"x","text":"a\\u0000b"}]')
+    sent = write(ASKED, AssistantMessage("", (call,), details), dialect=ROWS["openrouter"])["messages"][1]
+    assert (sent["tool_calls"][0]["signature"], sent["reasoning_details"][0]["text"]) == ("ab", "ab")
+
+
 @pytest.mark.parametrize(("name", "sent"), [("gemini", False), ("plain", True), ("openai", True)])
 def test_6_10_empty_parameters_are_left_out_where_they_are_refused(name: str, sent: bool) -> None:
     assert ("parameters" in write(ASKED, tools=(WEATHER,), dialect=ROWS[name])["tools"][0]["function"]) is sent
