@@ -18,7 +18,7 @@ from adapters.storage.ahead import Ahead, Put, drop, left, take
 from adapters.storage.database import Database
 from adapters.storage.failures import Fault, Unusable, fault, words
 from adapters.storage.rows import Row, rows
-from adapters.storage.statements import Statement, compiled
+from adapters.storage.statements import Prepared, Statement, compiled
 from bot.domain.errors import ConfigError
 
 T = TypeVar("T")
@@ -58,7 +58,7 @@ class Batches:
         self._stamp = stamp
         self._ahead = ahead
         self._connection: Connection | None = None
-        self._sql: dict[Statement, str] = {}
+        self._statements: dict[Statement, Prepared] = {}
         self._doubt: _Doubt | None = None
         self._damage = ""
 
@@ -144,7 +144,8 @@ class Batches:
             gone = self._applied_by_others(cursor, batch)
             ours = sorted((row for put, rows_ in planned if put.number not in gone for row in rows_), key=_place)
             for statement, group in groupby(ours, key=_statement):
-                _execute(cursor, self._sql[statement], [parameters for _, parameters in group])
+                prepared = self._statements[statement]
+                _execute(cursor, prepared.sql, [prepared.values(parameters) for _, parameters in group])
             if not self._database.is_sqlite:
                 cursor.execute("SELECT pg_current_xact_id()::text")
                 self._doubt = _Doubt(cursor.fetchone()[0], len(batch))
@@ -192,7 +193,7 @@ class Batches:
             raise Unusable(self._damage)
         if self._connection is None:
             self._connection = self._database.connect()
-            self._sql = compiled(self._database.dialect)
+            self._statements = compiled(self._database.dialect)
             if self._database.is_sqlite:
                 self._apply_what_is_left()
         return self._connection
@@ -220,11 +221,11 @@ class Batches:
             self._ahead.abandon()
 
 
-def _execute(cursor: Any, sql: str, parameters: list[dict[str, Any]]) -> None:
-    if len(parameters) == 1:
-        cursor.execute(sql, parameters[0])
+def _execute(cursor: Any, sql: str, rows: list[Any]) -> None:
+    if len(rows) == 1:
+        cursor.execute(sql, rows[0])
     else:
-        cursor.executemany(sql, parameters)
+        cursor.executemany(sql, rows)
 
 
 def _place(row: Row) -> int:

@@ -158,7 +158,7 @@ def _engine(url: URL, *, begin: str, pool_size: int) -> Engine:
     if url.drivername != SQLITE:
         # A pooled connection may have died with the server: it is tried before a read relies on it.
         return create_engine(url, connect_args=POSTGRES_OPTIONS, pool_pre_ping=True, **common)
-    engine = create_engine(url, connect_args={"timeout": BUSY}, paramstyle="named", **common)
+    engine = create_engine(url, connect_args={"timeout": BUSY}, **common)
 
     @event.listens_for(engine, "connect")
     def connected(connection: Any, _record: Any) -> None:

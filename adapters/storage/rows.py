@@ -35,6 +35,7 @@ from bot.domain.segments import Segment
 
 Row: TypeAlias = tuple[Statement, dict[str, Any]]
 
+SHARED = ("", "0")  # message ids that some servers give to every message
 BESIDE = 0  # the step of what a turn used beside its steps, which count from 1
 MAX_SOURCE = 100_000  # characters of a medium inside a message: larger ones are not kept
 
@@ -48,8 +49,10 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
     match entry:  # what every message brings comes first: each case that is not taken costs time
         case MessageObserved(message=message, overheard=overheard):
             return ((Statement.ADD_MESSAGE, _message(message, taken, overheard=overheard)),)
-        case TurnOpened() | TurnClosed():
-            return _of_turn(entry)
+        case TurnOpened():
+            return _opened(entry)
+        case TurnClosed():
+            return _closed(entry)
         case SendQueued() | SendChanged():
             return (_of_send(entry),)
         case StepTaken() | CallStarted() | CallFinished():
@@ -116,50 +119,61 @@ def _message(message: MessageReceived, taken: float, *, overheard: bool) -> dict
     }
 
 
-def _of_turn(entry: TurnOpened | TurnClosed) -> tuple[Row, ...]:
-    match entry:
-        case TurnOpened(turn_id=turn_id, question=question):
-            place = _place(question)
-            turn = {
-                **place,
-                "turn_id": turn_id,
-                "asker": question.sender.user_id,
-                "question": codec.write(MessageReceived, question),
-                "user": codec.write(UserMessage, entry.user),
-                "opened": entry.at,
-                "retry_of": entry.retry_of,
-            }
-            if entry.retry_of:  # it reads what the turn before it has read, and nothing more
-                return ((Statement.OPEN_TURN, turn),)
-            return (
-                (Statement.CONSUME_MESSAGES, {**place, **_read_by(entry)}),
-                (Statement.MARK_READ, {"conversation": place["conversation"]}),
-                (Statement.OPEN_TURN, turn),
-            )
-        case TurnClosed(turn_id=turn_id, round=round_, usage=usage):
-            run = {
-                "run_id": turn_id,
-                "turn_id": turn_id,
-                "stop": str(entry.stop),
-                "error": plain(entry.error),
-                "steps": entry.steps,
-                **_tokens(usage),
-            }
-            text = codec.write(ROUND, round_) if round_ else None
-            closed = {"turn_id": turn_id, "round": text, "at": entry.at}
-            return (Statement.CLOSE_RUN, run), (Statement.CLOSE_TURN, closed)
-        case _:
-            assert_never(entry)
+def _opened(entry: TurnOpened) -> tuple[Row, ...]:
+    question = entry.question
+    conversation, message_id = str(question.conversation), plain(question.message_id)
+    turn = {
+        "turn_id": entry.turn_id,
+        "conversation": conversation,
+        "message_id": message_id,
+        "asker": question.sender.user_id,
+        "question": codec.write(MessageReceived, question),
+        "user": codec.write(UserMessage, entry.user),
+        "opened": entry.at,
+        "retry_of": entry.retry_of,
+    }
+    if entry.retry_of:  # it reads what the turn before it has read, and nothing more
+        return ((Statement.OPEN_TURN, turn),)
+    asked: dict[str, Any] = {
+        "turn_id": entry.turn_id,
+        "conversation": conversation,
+        "message_id": message_id,
+        "asker": question.sender.user_id,
+        "asked": question.time,
+    }
+    if entry.alone and message_id not in SHARED:
+        return (Statement.CONSUME_QUESTION, asked), (Statement.OPEN_TURN, turn)
+    return (
+        (Statement.CONSUME_MESSAGES, {**asked, "overheard": OVERHEARD}),
+        (Statement.MARK_READ, {"conversation": conversation}),
+        (Statement.OPEN_TURN, turn),
+    )
+
+
+def _closed(entry: TurnClosed) -> tuple[Row, ...]:
+    run = {
+        "run_id": entry.turn_id,
+        "turn_id": entry.turn_id,
+        "stop": str(entry.stop),
+        "error": plain(entry.error),
+        "steps": entry.steps,
+        **_tokens(entry.usage),
+    }
+    round_ = codec.write(ROUND, entry.round) if entry.round else None
+    return (
+        (Statement.CLOSE_RUN, run),
+        (Statement.CLOSE_TURN, {"turn_id": entry.turn_id, "round": round_, "at": entry.at}),
+    )
 
 
 def _tokens(usage: Usage) -> dict[str, Any]:
-    return {name: getattr(usage, name) for name in ("prompt", "completion", "cached", "reasoning", "cost")}
-
-
-def _read_by(entry: TurnOpened) -> dict[str, Any]:
-    question = entry.question
-    asked = {"asker": question.sender.user_id, "asked": question.time}
-    return {"turn_id": entry.turn_id, "overheard": OVERHEARD, **asked}
+    return {
+        "prompt": usage.prompt,
+        "completion": usage.completion,
+        "cached": usage.cached,
+        "reasoning": usage.reasoning,
+        "cost": usage.cost,
+    }
 
 
 def _of_step(entry: StepTaken | CallStarted | CallFinished, taken: float) -> tuple[Row, ...]:

@@ -10,8 +10,11 @@ ones are executed as one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from operator import itemgetter
+from typing import Any, TypeAlias
 
 from sqlalchemy import ClauseElement, Table, bindparam, text
 
@@ -29,18 +32,19 @@ class Statement(IntEnum):
     ERASE_MESSAGE = 2
     CONSUME_MESSAGES = 3
     MARK_READ = 4
-    OPEN_TURN = 10
-    ADD_STEP = 20
-    ADD_USAGE = 30
-    START_CALL = 40
-    FINISH_CALL = 50
-    QUEUE_SEND = 60
-    CHANGE_SEND = 70
-    SUSPEND_RUN = 80
-    RESUME_RUN = 81
-    CLOSE_RUN = 82
-    CLOSE_TURN = 90
-    MOVE_WINDOW = 100
+    CONSUME_QUESTION = 10
+    OPEN_TURN = 20
+    ADD_STEP = 30
+    ADD_USAGE = 40
+    START_CALL = 50
+    FINISH_CALL = 60
+    QUEUE_SEND = 70
+    CHANGE_SEND = 80
+    SUSPEND_RUN = 90
+    RESUME_RUN = 91
+    CLOSE_RUN = 92
+    CLOSE_TURN = 100
+    MOVE_WINDOW = 110
 
     @property
     def place(self) -> int:
@@ -48,15 +52,41 @@ class Statement(IntEnum):
         return self // 10
 
 
-def compiled(dialect: Any) -> dict[Statement, str]:
-    """Each statement in the form the dialect's driver takes, with named parameters."""
+Parameters: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A statement in the driver's own form; `values` turns its parameters by name into what the driver wants."""
+
+    sql: str
+    values: Callable[[Parameters], Any]
+
+
+def compiled(dialect: Any) -> dict[Statement, Prepared]:
+    """Each statement as the dialect's driver takes it: parameters by name, or by place where the dialect has those."""
     clauses = {statement: text(sql) for statement, sql in SQL.items()} | {
         Statement.ADD_MESSAGE: _new(messages, "erased", "turn_id"),
         Statement.OPEN_TURN: _new(turns, "round", "closed"),
         Statement.ADD_STEP: _new(steps),
         Statement.QUEUE_SEND: _new(sends, "message_id", "reason"),
     }
-    return {statement: str(clause.compile(dialect=dialect)) for statement, clause in clauses.items()}
+    return {statement: _prepared(clause.compile(dialect=dialect)) for statement, clause in clauses.items()}
+
+
+def _prepared(clause: Any) -> Prepared:
+    """SQLite's driver looks every name up anew for each row: values in order save 6 us of a message's 80 (measured)."""
+    return Prepared(str(clause), _in_order(clause.positiontup) if clause.positional else _as_they_are)
+
+
+def _in_order(names: list[str]) -> Callable[[Parameters], tuple[Any, ...]]:
+    if len(names) == 1:  # of which an itemgetter makes no tuple
+        return lambda parameters: (parameters[names[0]],)
+    return itemgetter(*names)
+
+
+def _as_they_are(parameters: Parameters) -> Parameters:
+    return parameters
 
 
 def _new(table: Table, *but: str) -> ClauseElement:
@@ -92,6 +122,12 @@ SQL = {
             ) AS alike
             WHERE NOT overheard AND sender = :asker AND time = :asked
         )""",
+    # For a turn that reads its question alone: nothing that was overheard lies behind the mark, so it need not move.
+    # Without a limit on the questions alike, so only for one whose message id is its own.
+    Statement.CONSUME_QUESTION: """
+        UPDATE messages SET turn_id = :turn_id
+        WHERE conversation = :conversation AND message_id = :message_id
+            AND sender = :asker AND time = :asked AND NOT overheard AND turn_id = ''""",
     # A mark instead of a mark on each row: thousands may have been overheard since the last turn.
     Statement.MARK_READ: """
         INSERT INTO windows (conversation, read_to)

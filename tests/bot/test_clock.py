@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from itertools import pairwise
 
 from bot.clock import TRACE_ALPHABET, RandomIds, SystemClock
 from bot.domain.ports import Clock, Ids
@@ -40,6 +41,14 @@ def test_trace_ids_are_short_differ_and_can_be_read_aloud() -> None:
     assert len(traces) == 1000
     assert all(len(trace) == 8 and set(trace) <= set(TRACE_ALPHABET) for trace in traces)
     assert not set("0o1il") & set(TRACE_ALPHABET)
+
+
+def test_trace_ids_rise_so_that_the_journal_keeps_new_ones_together_and_no_process_begins_where_another_did() -> None:
+    ids = RandomIds()
+    traces = [ids.trace() for _ in range(1000)]
+    assert sum(later < earlier for earlier, later in pairwise(traces)) <= 1  # after the last there comes the first
+    assert len({trace[-3:] for trace in traces}) > 900
+    assert len({RandomIds().trace()[:4] for _ in range(100)}) > 90
 
 
 def test_jitter_is_a_number_from_zero_up_to_one() -> None:

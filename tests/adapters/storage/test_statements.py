@@ -2,25 +2,51 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from sqlalchemy import create_engine
 
 from adapters.storage.statements import Statement, compiled
+from adapters.storage.tables import metadata
 
 
 @pytest.mark.parametrize(
-    ("url", "parameter"),
-    [("sqlite+pysqlite:///x.db", ":conversation"), ("postgresql+psycopg://h/x", "%(conversation)s")],
+    ("url", "parameter", "values"),
+    [
+        ("sqlite+pysqlite:///x.db", "VALUES (?,", ("here", "here")),
+        ("postgresql+psycopg://h/x", "VALUES (%(conversation)s,", {"conversation": "here"}),
+    ],
 )
-def test_every_statement_is_there_in_the_drivers_own_form(url: str, parameter: str) -> None:
-    options = {"paramstyle": "named"} if url.startswith("sqlite") else {}
-    sql = compiled(create_engine(url, **options).dialect)
-    assert set(sql) == set(Statement)
-    assert parameter in sql[Statement.MARK_READ]
+def test_every_statement_is_there_in_the_drivers_own_form(url: str, parameter: str, values: Any) -> None:
+    statements = compiled(create_engine(url).dialect)
+    assert set(statements) == set(Statement)
+    assert parameter in statements[Statement.MARK_READ].sql
+    assert statements[Statement.MARK_READ].values({"conversation": "here"}) == values
+
+
+def test_values_stand_in_the_order_of_the_statement_and_a_single_one_is_in_a_row_too() -> None:
+    statements = compiled(create_engine("sqlite://").dialect)
+    closing = {"at": 1.0, "turn_id": "t", "round": "[]"}
+    assert statements[Statement.CLOSE_TURN].values(closing) == ("[]", 1.0, "t")
+    assert statements[Statement.RESUME_RUN].values({"run_id": "t"}) == ("t",)
+
+
+def test_no_statement_walks_over_a_whole_table() -> None:
+    engine = create_engine("sqlite://")
+    metadata.create_all(engine)
+    with engine.connect() as connection:
+        for statement, prepared in compiled(engine.dialect).items():
+            nothing = [None] * prepared.sql.count("?")
+            plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {prepared.sql}", tuple(nothing)).all()
+            assert not [step for step in plan if step[3].split()[:2] in [["SCAN", name] for name in metadata.tables]], (
+                statement
+            )
 
 
 def test_rows_come_before_what_reads_them() -> None:
     for before, after in [
+        (Statement.ADD_MESSAGE, Statement.CONSUME_QUESTION),
         (Statement.CONSUME_MESSAGES, Statement.OPEN_TURN),
         (Statement.OPEN_TURN, Statement.ADD_STEP),
         (Statement.OPEN_TURN, Statement.ADD_USAGE),
@@ -42,4 +68,4 @@ def test_what_touches_the_same_rows_keeps_its_order() -> None:
         Statement.MARK_READ,
     ]
     assert {statement.place for statement in messages} == {0}
-    assert {statement.place for statement in (Statement.SUSPEND_RUN, Statement.RESUME_RUN, Statement.CLOSE_RUN)} == {8}
+    assert Statement.SUSPEND_RUN.place == Statement.RESUME_RUN.place == Statement.CLOSE_RUN.place

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import sqlite3
 import subprocess
 import sys
@@ -19,7 +20,8 @@ from adapters.storage.retention import DAY
 from adapters.storage.tables import messages, versions
 from bot.domain.errors import ConfigError
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import MessageOverheard, Recovery, Remembered, SendChanged, SendState
+from bot.domain.journal import MessageErased, MessageOverheard, Recovery, Remembered, SendChanged, SendState
+from bot.history import MAX_OVERHEARD, History
 from tests.adapters.storage.conftest import Opened, ParkedClock, locked, opened
 from tests.adapters.storage.entries import NOW, asked, closing, heard, opening, sending
 from tests.fakes import BOT, GROUP, said, until
@@ -78,6 +80,36 @@ async def test_what_was_put_a_moment_ago_is_read(url: str) -> None:
         (message,) = await fill(at, 1)
         assert await at.store.find(GROUP, message.message_id) == message
         assert (await remember(at)).overheard == (message,)
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_nothing_that_was_said_before_a_turn_is_left_for_the_next_one(url: str, seed: int) -> None:
+    """Also where the turn says that it reads its question alone; whatever was recalled, pushed out or read anew."""
+    chance, number = random.Random(seed), 0
+    async with opened(url) as at:
+        history = History(store=at.store)
+        for _ in range(60):
+            match chance.choice(["turn", "turn", "turn", "chatter", "recall", "reread"]):
+                case "chatter":
+                    for message in await fill(at, chance.choice([1, 5, MAX_OVERHEARD + 1]), begin=number):
+                        history.overhear(message)
+                        number += 1
+                case "recall":
+                    for message_id in map(str, range(max(0, number - MAX_OVERHEARD), number)):
+                        at.store.put(MessageErased(GROUP, message_id))
+                        history.forget_message(GROUP, message_id)
+                case "reread":
+                    assert await history.reread()
+                case _:
+                    question, number = asked(message_id=str(number)), number + 1
+                    await history.load(GROUP)
+                    alone = history.reads_alone(GROUP)
+                    history.take_overheard(GROUP)
+                    at.store.put(question, opening(f"t{number}", question.message, alone=alone))
+                    assert (await remember(at)).overheard == ()
+        recovery = await at.store.recover()
+    assert recovery is not None
+    assert recovery.waking == ()
 
 
 async def test_what_was_left_unfinished_is_recovered(url: str) -> None:
