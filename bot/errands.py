@@ -82,17 +82,16 @@ class Errand:
         return next((way for way in ways if way.wait <= BRIEF), min(ways, key=lambda way: way.wait))
 
     def _way(self, upstream: Upstream, now: float) -> Way | None:
-        if upstream in self.closed:
-            return None
-        lines = [
-            (not line.breaker.trusts(now), self._ready(upstream, line, now), place)
-            for place, line in enumerate(upstream.lines)
-            if line not in self.closed
-        ]
+        lines = upstream.lines
+        if self.closed:
+            lines = () if upstream in self.closed else tuple(line for line in lines if line not in self.closed)
         if not lines:
             return None
-        doubted, ready, place = min(lines)
-        return Way(upstream, upstream.lines[place], ready - now, not doubted and upstream.breaker.trusts(now))
+        line = lines[0]
+        if len(lines) > 1:
+            line = min(lines, key=lambda one: (not one.breaker.trusts(now), self._ready(upstream, one, now)))
+        trusted = line.breaker.trusts(now) and upstream.breaker.trusts(now)
+        return Way(upstream, line, self._ready(upstream, line, now) - now, trusted)
 
     def _ready(self, upstream: Upstream, line: Line, now: float) -> float:
         """When they may be asked, in monotonic seconds."""

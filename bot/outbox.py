@@ -40,7 +40,6 @@ logger = logging.getLogger(__name__)
 MAX_WAITING = 30  # sends of one conversation
 MAX_AGE = 120.0  # seconds a send may wait for a connection: later nobody expects it any more
 PATIENCE = 10.0  # seconds a caller waits for a send that is not on the wire yet
-SHORTEST = 0.05  # seconds between two looks of the least patient caller at a send that is on the wire
 LOOK_AFTER = 1.0  # seconds until the history of an unanswered send is worth a look
 SKEW = 30.0  # seconds the server's clock may be behind ours
 MAX_UNKNOWN = 200
@@ -136,7 +135,7 @@ class Outbox:
         After one that was refused, or whose fate is unknown, the rest is not sent and has no receipt. All are taken,
         or none where too many wait.
         """
-        sends = self._enqueue(actions, turn_id=turn_id, final=final)
+        sends = self._enqueue(actions, turn_id=turn_id, final=final, patience=patience)
         if not sends:
             return (Refused(FULL),)
         receipts: list[Receipt] = []
@@ -144,7 +143,7 @@ class Outbox:
             for send in sends:
                 send.awaited = True
             for send in sends:
-                receipts.append(receipt := await self._hear(send, patience))
+                receipts.append(receipt := await send.heard)
                 if isinstance(receipt, Waiting):
                     return (*receipts, *[receipt] * (len(sends) - len(receipts)))
                 if not isinstance(receipt, Confirmed):
@@ -183,9 +182,11 @@ class Outbox:
             self._rows.changed(send, SendState.UNKNOWN, reason=RESTARTED)
             self._report(send, RESTARTED)
 
-    def _enqueue(self, actions: Sequence[SendMessage], *, turn_id: str, final: bool) -> list[Send]:
-        now = self._clock.now()
-        sends = [Send(f"{self._boot}-{next(self._numbers)}", turn_id, action, final, now) for action in actions]
+    def _enqueue(
+        self, actions: Sequence[SendMessage], *, turn_id: str, final: bool, patience: float = PATIENCE
+    ) -> list[Send]:
+        now, boot = self._clock.now(), self._boot
+        sends = [Send(f"{boot}-{next(self._numbers)}", turn_id, action, final, now, patience) for action in actions]
         for before, send in pairwise(sends):
             send.after = before
         return sends if self._append(sends) else []
@@ -203,16 +204,10 @@ class Outbox:
         for send in sends:
             if queue.sends:  # the first one leaves at once, and is written down on its way
                 self._rows.queued(send)
+                if send.after is None:
+                    send.hold()
             queue.sends.append(send)
         return True
-
-    async def _hear(self, send: Send, patience: float) -> Receipt:
-        while not send.receipt.done():
-            await asyncio.wait({send.receipt}, timeout=patience)
-            if send.state is SendState.QUEUED and not send.receipt.done():
-                return Waiting("QQ is not connected, or the pace is limited")
-            patience = max(patience, SHORTEST)
-        return send.receipt.result()
 
     def _withdraw(self, send: Send, reason: str) -> None:
         if send.state is SendState.QUEUED:
@@ -226,6 +221,8 @@ class Outbox:
                 await self._deliver_guarded(queue.sends[0])
                 queue.sends.popleft()
         finally:
+            for send in queue.sends:
+                send.hold()
             del self._queues[where]
             if not self._queues:
                 self._idle.set()
@@ -255,6 +252,7 @@ class Outbox:
             return
         if wait := max(self._here.delay(where), self._account.delay(where.platform_id)):
             self._rows.queued(send)
+            send.hold()
             await self._clock.sleep(wait)
         while send.state is SendState.QUEUED:
             if self._finishing:
@@ -264,6 +262,7 @@ class Outbox:
                 return
             await self._rows.sending(send)
             if not await self._put_on_wire(send):
+                send.hold()
                 await self._wait_for_connection()
 
     async def _put_on_wire(self, send: Send) -> bool:
@@ -310,7 +309,7 @@ class Outbox:
         self, send: Send, state: SendState, receipt: Receipt, *, message_id: str = "", reason: str = ""
     ) -> None:
         self._rows.changed(send, state, message_id=message_id, reason=reason)
-        send.receipt.set_result(receipt)
+        send.settle(receipt)
         if isinstance(receipt, Unknown) or (isinstance(receipt, Refused) and not send.awaited):
             self._report(send, reason)
 

@@ -5,33 +5,62 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from bot.domain.actions import Receipt, SendMessage
+from bot.domain.actions import Receipt, SendMessage, Waiting
 from bot.domain.journal import SendChanged, SendQueued, SendState, StoredSend
 from bot.domain.ports import Clock, Store
 
 MAX_REASON = 500  # characters of a reason that are kept
+NOT_YET = "QQ is not connected, or the pace is limited"
+
+
+def _future() -> asyncio.Future[Receipt]:
+    return asyncio.get_running_loop().create_future()
 
 
 @dataclass(slots=True, eq=False)
 class Send:
-    """Something to be said, from the moment it is queued until nobody asks for it any more."""
+    """Something to be said, from the moment it is queued until nobody asks for it any more.
+
+    `receipt` is what became of it; `heard` what its caller is told: the same, or before it that it waits.
+    """
 
     send_id: str
     turn_id: str
     action: SendMessage
     final: bool
     at: float
+    patience: float = 0.0  # seconds its caller waits while it cannot leave
     state: SendState = SendState.QUEUED
     recorded: bool = False
     after: Send | None = None  # what must be delivered first, else this is not said either
     awaited: bool = False  # whether somebody will hear the receipt
     found: str | None = None  # the id under which the message was seen, before its answer came
-    receipt: asyncio.Future[Receipt] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    receipt: asyncio.Future[Receipt] = field(default_factory=_future)
+    heard: asyncio.Future[Receipt] = field(default_factory=_future)
+    alarm: asyncio.TimerHandle | None = None  # rings when the caller's patience is at its end
 
     @classmethod
     def of(cls, stored: StoredSend, state: SendState) -> Send:
         """One that is a row already."""
-        return cls(stored.send_id, stored.turn_id, stored.action, stored.final, stored.at, state, recorded=True)
+        return cls(stored.send_id, stored.turn_id, stored.action, stored.final, stored.at, state=state, recorded=True)
+
+    def hold(self) -> None:
+        """It cannot leave at once: if it has not when its caller's patience ends, the caller is told so."""
+        if self.alarm is None and not self.heard.done():
+            self.alarm = asyncio.get_running_loop().call_later(self.patience, self._lose_patience)
+
+    def _lose_patience(self) -> None:
+        self.alarm = None
+        if self.state is SendState.QUEUED and not self.heard.done():
+            self.heard.set_result(Waiting(NOT_YET))
+
+    def settle(self, receipt: Receipt) -> None:
+        """This has become of it."""
+        self.receipt.set_result(receipt)
+        if not self.heard.done():  # its caller may have been cancelled
+            self.heard.set_result(receipt)
+        if self.alarm is not None:
+            self.alarm.cancel()
 
 
 class Rows:

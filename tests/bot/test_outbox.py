@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bot.domain.actions import Attachment, Confirmed, Receipt, Refused, SendMessage, Unknown, Waiting
+from bot.domain.actions import Attachment, Confirmed, Refused, SendMessage, Unknown, Waiting
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, NotConnected
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import SendChanged, SendQueued, SendState, StoredSend
 from bot.domain.segments import Image, Quote, Text
-from bot.outbox import MAX_AGE, MAX_WAITING, SHORTEST, Outbox
+from bot.outbox import MAX_AGE, MAX_WAITING, Outbox
 from tests.fakes import BOT, GROUP, PRIVATE, CountingIds, ManualClock, RecordingStore, RecordingTransport, said, until
 
 
@@ -299,24 +299,6 @@ async def test_what_waits_behind_another_send_is_a_row_from_the_start() -> None:
             assert isinstance(await post.outbox.send(hello(text), final=True, patience=0), Waiting)
         await until(lambda: post.rows["one"] == "queued")
         assert post.rows == {"one": "queued", "two": "queued", "three": "queued"}
-
-
-async def test_an_impatient_caller_does_not_spin_while_the_send_is_on_the_wire(monkeypatch: pytest.MonkeyPatch) -> None:
-    looks: list[float | None] = []
-    wait = asyncio.wait
-
-    async def counted(futures: set[asyncio.Future[Receipt]], timeout: float | None) -> object:
-        looks.append(timeout)
-        return await wait(futures, timeout=timeout)
-
-    transport = Slow()
-    async with office(transport) as post, asyncio.TaskGroup() as group:
-        monkeypatch.setattr(asyncio, "wait", counted)
-        sending = group.create_task(post.outbox.send(hello(), patience=0))
-        await until(lambda: len(looks) > 1)
-        transport.gate.set()
-        assert await sending == Confirmed("9001")
-    assert set(looks[1:]) == {SHORTEST}
 
 
 async def test_a_failure_of_ours_is_one_unknown_send_and_the_rest_goes_on() -> None:

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from bot.domain.actions import SendMessage
+from bot.domain.actions import Confirmed, SendMessage, Waiting
+from bot.domain.errors import NotConnected
 from bot.domain.journal import SendChanged, SendQueued, SendState, StoredSend
 from bot.domain.segments import Text
 from bot.sends import MAX_REASON, Rows, Send
-from tests.fakes import GROUP, ManualClock, RecordingStore
+from tests.bot.test_outbox import Slow, hello, office
+from tests.fakes import GROUP, ManualClock, RecordingStore, until
 
 ACTION = SendMessage(GROUP, (Text("hello"),))
 NOW = ManualClock().now()
@@ -57,3 +61,57 @@ async def test_what_an_earlier_process_wrote_down_is_not_written_down_again(rows
     rows.queued(send)
     assert store.entries == []
     assert (send.send_id, send.turn_id, send.action, send.final, send.at) == ("s0", "t0", ACTION, True, NOW)
+
+
+# --- what a caller hears -------------------------------------------------------------------------------
+
+
+async def test_an_impatient_caller_hears_the_end_of_a_send_that_is_on_the_wire() -> None:
+    transport = Slow()
+    async with office(transport) as post, asyncio.TaskGroup() as group:
+        sending = group.create_task(post.outbox.send(hello(), patience=0))
+        await transport.entered.wait()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert not sending.done()
+        transport.gate.set()
+        assert await sending == Confirmed("9001")
+
+
+async def test_a_caller_hears_that_it_waits_also_where_the_first_attempt_took_its_patience() -> None:
+    class Leaving(Slow):
+        async def send(self, action: SendMessage) -> str:
+            self.entered.set()
+            await self.gate.wait()
+            raise NotConnected("away")
+
+    transport = Leaving()
+    async with office(transport) as post, asyncio.TaskGroup() as group:
+        sending = group.create_task(post.outbox.send(hello(), patience=0.001))
+        await transport.entered.wait()
+        transport.gate.set()
+        assert isinstance(await sending, Waiting)
+
+
+async def test_a_caller_hears_that_it_waits_behind_another_send() -> None:
+    transport = Slow()
+    async with office(transport) as post:
+        post.outbox.post(hello("one"))
+        assert isinstance(await post.outbox.send(hello("two"), patience=0), Waiting)
+        transport.gate.set()
+        await until(lambda: transport.texts == ["one", "two"])
+
+
+async def test_who_waits_when_the_outbox_finishes_hears_that_it_waits() -> None:
+    transport = Slow()
+    async with office(transport) as post, asyncio.TaskGroup() as group:
+        post.outbox.post(hello("one"))
+        await transport.entered.wait()
+        waiting = group.create_task(post.outbox.send_all([hello("two"), hello("three")], patience=0.001))
+        await asyncio.sleep(0)
+        finishing = group.create_task(post.outbox.finish(within=5))
+        await asyncio.sleep(0)
+        transport.gate.set()
+        assert all(isinstance(receipt, Waiting) for receipt in await waiting)
+        await finishing
+    assert transport.texts == ["one"]

@@ -14,7 +14,7 @@ import pytest
 from adapters.storage import writer as module
 from adapters.storage.ahead import Put
 from adapters.storage.batches import Written
-from adapters.storage.writer import BREATH, ENOUGH, MANY, Writer
+from adapters.storage.writer import BUSY, ENOUGH, MANY, QUIET, Writer
 from bot.clock import SystemClock
 from bot.domain.journal import Entry, RunResumed
 from bot.domain.ports import Clock
@@ -131,36 +131,46 @@ async def test_commits_at_the_same_time_share_a_transaction() -> None:
         assert len(at.batches.sizes) <= 2
 
 
-async def test_after_a_large_batch_the_next_gathers_for_a_breath() -> None:
+async def test_after_a_large_batch_the_next_gathers_while_more_comes() -> None:
     async with desk() as at:
         assert await at.writer.commit(*entries(MANY))
         async with asyncio.TaskGroup() as group:
-            for entry in entries(3):
+            for entry in entries(30):
                 group.create_task(at.writer.commit(entry))
-                for _ in range(5):  # long enough for a batch of its own to begin
+                for _ in range(QUIET - 1):
                     await asyncio.sleep(0)
-        assert at.batches.sizes == [MANY, 3]
+        assert at.batches.sizes == [MANY, 30]
 
 
-async def test_only_a_large_batch_is_followed_by_a_breath_and_the_end_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BREATH", 60.0)
+async def test_it_gathers_no_longer_than_a_moment_however_much_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LONGEST", 0.001)
     async with asyncio.timeout(5), desk() as at:
+        assert await at.writer.commit(*entries(MANY))
+        while len(at.batches.sizes) < 3:
+            at.writer.put(*entries(MANY))
+            await asyncio.sleep(0)
+
+
+async def test_only_a_large_batch_makes_the_next_gather_and_the_end_does_not_wait() -> None:
+    clock = ManualClock()
+    async with desk(clock) as at:
         for few in (1, MANY - 1, MANY):
             assert await at.writer.commit(*entries(few))
+        assert clock.slept == []
         at.writer.put(*entries(1))
     assert at.batches.sizes == [1, MANY - 1, MANY, 1]
+    assert clock.slept == []
 
 
-async def test_after_a_quiet_time_there_is_no_breath_any_more() -> None:
+async def test_after_a_quiet_time_nothing_is_gathered_any_more() -> None:
     clock = ManualClock()
     async with desk(clock) as at:
         assert await at.writer.commit(*entries(MANY))
         assert await at.writer.commit(*entries(1))
-        assert clock.slept == [pytest.approx(BREATH, rel=1e-3)]
-        assert await at.writer.commit(*entries(MANY))
-        clock.time += 1
+        assert clock.slept == [0] * QUIET
+        clock.time += BUSY
         assert await at.writer.commit(*entries(1))
-    assert len(clock.slept) == 1
+    assert len(clock.slept) == QUIET
 
 
 async def test_a_commit_of_nothing_waits_for_what_is_on_its_way_and_for_nothing_else() -> None:
