@@ -106,6 +106,8 @@ class Outbox:
             finally:
                 self._group = None
                 for queue in self._queues.values():
+                    for send in queue.sends:  # a worker that has not begun will not do it
+                        send.hold()
                     if queue.worker is not None:
                         queue.worker.cancel()
 

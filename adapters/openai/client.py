@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from io import BytesIO
 
 import aiohttp
-from multidict import CIMultiDict
 
 from adapters.openai.answer import Answer
 from adapters.openai.dialects import choose_dialect, named_dialect
@@ -107,8 +106,7 @@ class OpenAIModel:
         self._now = now
         self._new_id = new_id
         self._stream_options = True
-        # As aiohttp keeps them: of a dict it would make one of these for each request.
-        self._headers = CIMultiDict({"Content-Type": "application/json", "Accept": ACCEPTED})
+        self._headers = {"Content-Type": "application/json", "Accept": ACCEPTED}
         if self._key:
             self._headers["Authorization"] = f"Bearer {self._key}"
 

@@ -136,7 +136,7 @@ def _look(text: str, images: tuple[str, ...], dialect: Dialect) -> tuple[str, tu
     """The pictures that can be seen; of the others the text says that they were there."""
     if not images:
         return text, images
-    kept = tuple(url for url in images if PICTURE.match(url)) if dialect.images else ()
+    kept = tuple(url for url in images if PICTURE.match(url) and "\0" not in url) if dialect.images else ()
     words = [*filter(None, [text]), *[IMAGE_OMITTED] * (len(images) - len(kept))]
     return "\n".join(words), kept
 

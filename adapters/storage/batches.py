@@ -221,11 +221,11 @@ class Batches:
             self._ahead.abandon()
 
 
-def _execute(cursor: Any, sql: str, rows: list[Any]) -> None:
-    if len(rows) == 1:
-        cursor.execute(sql, rows[0])
+def _execute(cursor: Any, sql: str, values: list[Any]) -> None:
+    if len(values) == 1:
+        cursor.execute(sql, values[0])
     else:
-        cursor.executemany(sql, rows)
+        cursor.executemany(sql, values)
 
 
 def _place(row: Row) -> int:

@@ -19,9 +19,11 @@ from tests.fakes import BOT, GROUP, PRIVATE, CountingIds, ManualClock, Recording
 class Post:
     """An outbox between fakes."""
 
-    def __init__(self, transport: RecordingTransport | None = None, rate: float = 0.0) -> None:
+    def __init__(
+        self, transport: RecordingTransport | None = None, rate: float = 0.0, clock: ManualClock | None = None
+    ) -> None:
         self.transport = transport or RecordingTransport()
-        self.store, self.clock = RecordingStore(), ManualClock()
+        self.store, self.clock = RecordingStore(), clock or ManualClock()
         self.outbox = Outbox(transport=self.transport, store=self.store, clock=self.clock, ids=CountingIds(), rate=rate)
         self.told: list[tuple[str, SendState]] = []
         self.outbox.report_to(self._report)
@@ -51,8 +53,10 @@ class Post:
 
 
 @asynccontextmanager
-async def office(transport: RecordingTransport | None = None, rate: float = 0.0) -> AsyncIterator[Post]:
-    post = Post(transport, rate)
+async def office(
+    transport: RecordingTransport | None = None, rate: float = 0.0, clock: ManualClock | None = None
+) -> AsyncIterator[Post]:
+    post = Post(transport, rate, clock)
     async with asyncio.timeout(5), post.outbox.open():
         yield post
 

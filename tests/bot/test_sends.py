@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 
 import pytest
 
@@ -8,9 +9,10 @@ from bot.domain.actions import Confirmed, SendMessage, Waiting
 from bot.domain.errors import NotConnected
 from bot.domain.journal import SendChanged, SendQueued, SendState, StoredSend
 from bot.domain.segments import Text
+from bot.outbox import BURST
 from bot.sends import MAX_REASON, Rows, Send
 from tests.bot.test_outbox import Slow, hello, office
-from tests.fakes import GROUP, ManualClock, RecordingStore, until
+from tests.fakes import GROUP, ManualClock, RecordingStore, RecordingTransport, until
 
 ACTION = SendMessage(GROUP, (Text("hello"),))
 NOW = ManualClock().now()
@@ -115,3 +117,89 @@ async def test_who_waits_when_the_outbox_finishes_hears_that_it_waits() -> None:
         assert all(isinstance(receipt, Waiting) for receipt in await waiting)
         await finishing
     assert transport.texts == ["one"]
+
+
+def words_of(action: SendMessage) -> str:
+    return "".join(segment.text for segment in action.segments if isinstance(segment, Text))
+
+
+class Gated(RecordingTransport):
+    """Holds each message on the wire until its gate is opened."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gates: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+        self.on_wire: list[str] = []
+
+    async def send(self, action: SendMessage) -> str:
+        text = words_of(action)
+        self.on_wire.append(text)
+        await self.gates[text].wait()
+        return await super().send(action)
+
+
+async def passing(seconds: float) -> None:
+    """Return once the loop's timers of so many seconds have rung."""
+    rung = asyncio.Event()
+    asyncio.get_running_loop().call_later(seconds, rung.set)
+    await rung.wait()
+
+
+async def test_what_was_held_and_is_on_the_wire_when_patience_ends_is_heard_to_its_end() -> None:
+    transport = Gated()
+    async with asyncio.timeout(5), office(transport) as post, asyncio.TaskGroup() as group:
+        post.outbox.post(hello("one"))
+        sending = group.create_task(post.outbox.send(hello("two"), patience=0.02))
+        transport.gates["one"].set()
+        await until(lambda: transport.on_wire == ["one", "two"])
+        await passing(0.03)
+        assert not sending.done()
+        transport.gates["two"].set()
+        assert isinstance(await sending, Confirmed)
+
+
+async def test_a_piece_waits_for_those_before_it_without_losing_patience() -> None:
+    transport = Gated()
+    async with asyncio.timeout(5), office(transport) as post, asyncio.TaskGroup() as group:
+        sending = group.create_task(post.outbox.send_all([hello("film"), hello("words")], patience=0.001))
+        await until(lambda: transport.on_wire == ["film"])
+        await passing(0.02)
+        transport.gates["film"].set()
+        transport.gates["words"].set()
+        assert [type(receipt) for receipt in await sending] == [Confirmed, Confirmed]
+
+
+async def test_who_waits_for_the_pace_hears_that_it_waits() -> None:
+    class Frozen(ManualClock):
+        async def sleep(self, seconds: float) -> None:
+            await asyncio.Event().wait()
+
+    async with asyncio.timeout(5), office(rate=0.001, clock=Frozen()) as post:
+        for number in range(BURST):
+            assert isinstance(await post.outbox.send(hello(str(number))), Confirmed)
+        assert isinstance(await post.outbox.send(hello("too fast"), patience=0), Waiting)
+
+
+@pytest.mark.parametrize("ends", ["finish", "close"])
+async def test_nobody_waits_for_an_outbox_that_ends_before_it_has_begun(ends: str) -> None:
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        async with office() as post:
+            sending = group.create_task(post.outbox.send(hello(), patience=0))
+            await asyncio.sleep(0)
+            if ends == "finish":
+                await post.outbox.finish(within=0)
+                await post.outbox.wait_idle()
+        assert isinstance(await sending, Waiting)
+
+
+async def test_a_send_whose_caller_is_gone_ends_without_a_failure(caplog: pytest.LogCaptureFixture) -> None:
+    transport = Gated()
+    async with asyncio.timeout(5), office(transport) as post:
+        async with asyncio.TaskGroup() as group:
+            sending = group.create_task(post.outbox.send(hello()))
+            await until(lambda: transport.on_wire)
+            sending.cancel()
+        transport.gates["hello"].set()
+        await until(lambda: "confirmed" in post.states)
+        await post.outbox.wait_idle()
+    assert "failure" not in caplog.text

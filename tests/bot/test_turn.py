@@ -328,6 +328,16 @@ async def test_a_turn_is_opened_as_alone_where_neither_the_memory_nor_the_store_
         assert await is_alone()
 
 
+async def test_what_the_store_could_not_read_at_first_may_be_there_once_it_can() -> None:
+    async with living(*[words("ok")] * 2) as house:
+        house.store.trouble = True
+        await house.turns.take(said("one"))
+        house.store.trouble = False
+        await house.turns.take(said("two"))
+        opened = [entry.alone for entry in house.store.of("turn_opened") if isinstance(entry, TurnOpened)]
+        assert opened == [False, False]
+
+
 async def test_the_prompt_goes_on_from_what_the_store_remembers() -> None:
     rounds = (Round("t0", (UserMessage("earlier"), AssistantMessage("indeed"))),)
     overheard = (said("I like tea", user=5, name="小红", at=False),)

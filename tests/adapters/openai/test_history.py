@@ -232,6 +232,7 @@ def test_6_16_pictures_nobody_can_see_are_named() -> None:
     shown = UserMessage("look", (PICTURE, "https://a.example/b.png"))
     assert prepared(shown) == (UserMessage("look\n[image omitted]", (PICTURE,)),)
     assert prepared(shown, dialect="deepseek") == (UserMessage("look\n[image omitted]\n[image omitted]"),)
+    assert prepared(UserMessage("look", (PICTURE + "\0",))) == (UserMessage("look\n[image omitted]"),)
 
 
 def test_the_prompt_of_one_step_begins_the_prompt_of_the_next() -> None:
