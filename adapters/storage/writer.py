@@ -1,5 +1,5 @@
 """When the journal is written: at once where somebody waits for it (`ahead.py` where it can be, else in a batch), else
-within 50 ms; under load in fewer and larger batches; and what if it cannot be.
+within 20 ms; under load in fewer and larger batches; and what if it cannot be.
 
 Invariants: entries are written in the order they were put. Nobody waits for a store in trouble: what is put then is
 kept in memory, up to a limit, and written as soon as that is possible; each outage is told once, and its end once.
@@ -19,7 +19,7 @@ from adapters.storage.batches import Batches, Written
 from bot.domain.journal import CallFinished, CallStarted, Entry, MessageObserved, StepTaken
 from bot.domain.ports import Clock
 
-GATHER = 0.05  # seconds that entries nobody waits for may gather; a batch costs a quiet bot more than what it holds
+GATHER = 0.02  # seconds that entries nobody waits for may gather
 ENOUGH = 256  # entries that are written without waiting for more
 # Fewer and larger batches cost less: each begins with a cold thread, and writes each page of an index once. So after a
 # batch of so many entries the next ones wait until the loop brings nothing more. Measured at 200 conversations: half as
