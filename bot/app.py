@@ -118,7 +118,7 @@ async def open_service(
         session = await stack.enter_async_context(make_session())
         found = find_tools(settings)
         report(found.problems)
-        metrics = Metrics(tools=found.names, clock=clock) if settings.web_port else None  # else nobody could look
+        metrics = Metrics(tools=found.names, clock=clock)
         models = build_models(settings, session=session, wrap=wrap, metrics=metrics, clock=clock, ids=ids, tell=tell)
         web = HttpxWeb(clock=clock, user_agent=user_agent(settings), base_urls=settings.tools_mirrors)
         stack.push_async_callback(web.aclose)
@@ -133,10 +133,10 @@ async def open_service(
             settings,
             model=models.main,
             transport=wrap(transport),
-            store=witnessed(wrap(journal), settings, metrics),
+            store=WitnessedStore(wrap(journal), witnesses(settings, metrics)),
             ports=build_ports(settings, subagents=staff.subagents, web=web, games=games, clock=clock),
             toolset=staff.toolset,
-            observers=[*([metrics] if metrics else []), *followers],
+            observers=[metrics, *followers],
             sight=build_sight(models, web=web, transport=transport),
             mask=mask,
             clock=clock,
@@ -144,7 +144,7 @@ async def open_service(
         )
         await stack.enter_async_context(open_web(settings, metrics=metrics, dispatcher=rooms.dispatcher, peers=peers))
         await stack.enter_async_context(working(rooms, troubles))
-        sink = CountedSink(rooms.dispatcher, metrics=metrics) if metrics else rooms.dispatcher
+        sink = CountedSink(rooms.dispatcher, metrics=metrics)
         onebot = open_onebot(settings, sink=sink, peers=peers, calls=calls, clock=clock, ids=ids)
         port = await stack.enter_async_context(onebot)
         await stack.enter_async_context(finishing(rooms, grace=grace))
@@ -206,10 +206,9 @@ def migrate(connection: Connection) -> None:
     up(connection)
 
 
-def witnessed(store: Store, settings: Settings, metrics: Metrics | None) -> Store:
-    """The store, with whoever sees what is written down."""
-    witnesses: list[Witness] = [*([metrics] if metrics else []), *([ContentLog()] if settings.log_content else [])]
-    return WitnessedStore(store, witnesses) if witnesses else store
+def witnesses(settings: Settings, metrics: Metrics) -> list[Witness]:
+    """Who sees what is written down."""
+    return [metrics, ContentLog()] if settings.log_content else [metrics]
 
 
 def user_agent(settings: Settings) -> str:
@@ -270,12 +269,9 @@ async def open_onebot(
 
 @asynccontextmanager
 async def open_web(
-    settings: Settings, *, metrics: Metrics | None, dispatcher: Dispatcher, peers: Peers
+    settings: Settings, *, metrics: Metrics, dispatcher: Dispatcher, peers: Peers
 ) -> AsyncIterator[None]:
-    """Show whether the bot lives, can answer, and what it counts; not with WEB_PORT=0, where nothing is counted."""
-    if metrics is None:
-        yield
-        return
+    """Show whether the bot lives, can answer, and what it counts; not with WEB_PORT=0."""
 
     def look() -> Vitals:
         online = [account.online is not False for account in peers.accounts()]
@@ -289,17 +285,21 @@ async def open_web(
             reconnects=peers.reconnects,
         )
 
-    from adapters.web.readiness import Attendance
-    from adapters.web.server import WebServer
-
     metrics.watch(look)
-    # A default that is taken is no reason to be silent in QQ; what somebody asked for must be had.
-    asked_for = "web_port" in settings.model_fields_set
-    ready = Attendance(peers.accounts, stopping=lambda: dispatcher.stopping)
-    async with WebServer(
-        host=settings.web_host, port=settings.web_port, ready=ready, metrics=metrics.render, required=asked_for
-    ):
-        yield
+    match settings.web_port:
+        case 0:
+            yield
+        case port:
+            from adapters.web.readiness import Attendance
+            from adapters.web.server import WebServer
+
+            # A default that is taken is no reason to be silent in QQ; what somebody asked for must be had.
+            asked_for = "web_port" in settings.model_fields_set
+            ready = Attendance(peers.accounts, stopping=lambda: dispatcher.stopping)
+            async with WebServer(
+                host=settings.web_host, port=port, ready=ready, metrics=metrics.render, required=asked_for
+            ):
+                yield
 
 
 def version() -> str:

@@ -47,25 +47,21 @@ def build_models(
     *,
     session: ClientSession,
     wrap: Callable[[ChatModel], ChatModel],
-    metrics: Metrics | None,
+    metrics: Metrics,
     clock: Clock,
     ids: Ids,
     tell: Callable[[str], None],
     timeouts: Timeouts | None = None,
 ) -> Models:
-    """The models of these settings; their requests are counted where there are `metrics`.
-
-    Raises ConfigError for a table of prices with a mistake.
-    """
+    """The models of these settings. Raises ConfigError for a table of prices with a mistake."""
     known = read_known(settings.llm_prices)
     make = partial(build_client, session=session, known=known, wrap=wrap, now=clock.now, timeouts=timeouts)
 
     @cache
     def upstream(endpoint: Endpoint) -> Upstream:
-        clients = [make(endpoint, key) for key in endpoint.keys]
-        if metrics is not None:
-            clients = [CountedModel(client, metrics=metrics, clock=clock) for client in clients]
-        return Upstream(*clients, window=endpoint.context or known.window(endpoint.model))
+        clients = (make(endpoint, key) for key in endpoint.keys)
+        counted = (CountedModel(client, metrics=metrics, clock=clock) for client in clients)
+        return Upstream(*counted, window=endpoint.context or known.window(endpoint.model))
 
     def failover(endpoints: tuple[Endpoint, ...], vision: tuple[Endpoint, ...] = ()) -> Failover:
         return Failover(

@@ -12,18 +12,17 @@ from typing import Any
 
 import pytest
 
-from adapters.metrics.metrics import Metrics
 from adapters.offline.server import MEDIA_FOLDER, OfflineModel
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World, demo_world
 from bot import recovery
-from bot.app import Service, open_service, version, witnessed
+from bot.app import Service, open_service, version
 from bot.domain.errors import ConfigError
 from bot.domain.events import Conversation
 from bot.domain.journal import MessageObserved
 from config.settings import Settings
 from tests.adapters.storage.conftest import opened
-from tests.fakes import BOT, ManualClock, RecordingStore, said
+from tests.fakes import BOT, said
 
 TOKEN = "correct-horse"
 
@@ -225,14 +224,6 @@ async def test_what_is_lost_at_the_very_end_is_in_the_log(tmp_path: Path, caplog
         await simulator.say("@bot hello")
         await simulator.wait_sent(1)
     assert "The journal could not be written before the end" in caplog.text
-
-
-def test_where_nobody_looks_nothing_is_counted_and_the_store_stands_alone() -> None:
-    store, metrics = RecordingStore(), Metrics(tools=(), clock=ManualClock())
-    assert witnessed(store, settings("http://127.0.0.1:9"), None) is store
-    witnessed(store, settings("http://127.0.0.1:9"), metrics).put(MessageObserved(said("hi"), overheard=False))
-    assert len(store.entries) == 1
-    assert witnessed(store, settings("http://127.0.0.1:9", log_content=True), None) is not store
 
 
 def test_the_version_is_a_word() -> None:
