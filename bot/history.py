@@ -30,7 +30,6 @@ MAX_CONVERSATIONS = 5000
 MAX_KNOWN = 20_000
 MAX_OVERHEARD = 30  # messages
 MAX_TOKENS = 12_000.0  # estimated
-MAX_ALONE = 100  # turns after which the store moves its mark of what was read, so that little ever lies behind it
 
 FULL = 0.85  # of its room: then the window moves,
 EMPTIED = 0.5  # down to this, so that it moves rarely
@@ -82,19 +81,13 @@ class _Told:
 
 @dataclass(slots=True)
 class _Memory:
-    """`tokens` are those of the summary and of all rounds.
-
-    `alone` is how many of the next turns may be opened as reading their question alone: the store then neither looks
-    for anything overheard nor moves its mark. 0 at first: the store may have what could not be read. 0 after anything
-    was overheard, though it was recalled: the store may have older ones that had no place here.
-    """
+    """`tokens` are those of the summary and of all rounds."""
 
     rounds: list[_Told] = field(default_factory=list)
     light_to: str = ""
     summary: str = ""
     tokens: float = 0.0
     overheard: deque[MessageReceived] = field(default_factory=lambda: deque(maxlen=MAX_OVERHEARD))
-    alone: int = 0
     loaded: bool = False
 
     def tell(self, summary: str, rounds: list[_Told]) -> None:
@@ -165,7 +158,6 @@ class History:
         told = [_Told.of(round_, light=place < remembered.light) for place, round_ in enumerate(remembered.rounds)]
         memory.tell(remembered.summary, [*told, *(told for told in memory.rounds if told.turn_id not in known)])
         memory.light_to = known[remembered.light - 1] if remembered.light else ""
-        memory.alone = 0
         memory.loaded = True
 
     def know(self, message: MessageReceived) -> None:
@@ -183,23 +175,16 @@ class History:
 
     def overhear(self, message: MessageReceived) -> None:
         """Keep a message that did not wake the bot, as context for the next run."""
-        memory = self._memories[message.conversation]
-        memory.overheard.append(message)
-        memory.alone = 0
-
-    def reads_alone(self, conversation: Conversation) -> bool:
-        """Whether the turn that now takes what was overheard reads its question alone, in the store as well."""
-        return self._memories[conversation].alone > 0
+        self._memories[message.conversation].overheard.append(message)
 
     def take_overheard(self, conversation: Conversation) -> tuple[MessageReceived, ...]:
         """What was overheard since the last run, oldest first; it now belongs to that run.
 
         What was missed and found later stands where it was said.
         """
-        memory = self._memories[conversation]
-        taken = tuple(sorted(memory.overheard, key=lambda message: message.time))
-        memory.overheard.clear()
-        memory.alone = memory.alone - 1 if memory.alone else MAX_ALONE
+        overheard = self._memories[conversation].overheard
+        taken = tuple(sorted(overheard, key=lambda message: message.time))
+        overheard.clear()
         return taken
 
     def forget_message(self, conversation: Conversation, message_id: str) -> None:

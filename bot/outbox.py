@@ -106,8 +106,6 @@ class Outbox:
             finally:
                 self._group = None
                 for queue in self._queues.values():
-                    for send in queue.sends:  # a worker that has not begun will not do it
-                        send.hold()
                     if queue.worker is not None:
                         queue.worker.cancel()
 
@@ -137,7 +135,7 @@ class Outbox:
         After one that was refused, or whose fate is unknown, the rest is not sent and has no receipt. All are taken,
         or none where too many wait.
         """
-        sends = self._enqueue(actions, turn_id=turn_id, final=final, patience=patience)
+        sends = self._enqueue(actions, turn_id=turn_id, final=final)
         if not sends:
             return (Refused(FULL),)
         receipts: list[Receipt] = []
@@ -145,7 +143,7 @@ class Outbox:
             for send in sends:
                 send.awaited = True
             for send in sends:
-                receipts.append(receipt := await send.heard)
+                receipts.append(receipt := await send.hear(patience))
                 if isinstance(receipt, Waiting):
                     return (*receipts, *[receipt] * (len(sends) - len(receipts)))
                 if not isinstance(receipt, Confirmed):
@@ -184,11 +182,9 @@ class Outbox:
             self._rows.changed(send, SendState.UNKNOWN, reason=RESTARTED)
             self._report(send, RESTARTED)
 
-    def _enqueue(
-        self, actions: Sequence[SendMessage], *, turn_id: str, final: bool, patience: float = PATIENCE
-    ) -> list[Send]:
-        now, boot = self._clock.now(), self._boot
-        sends = [Send(f"{boot}-{next(self._numbers)}", turn_id, action, final, now, patience) for action in actions]
+    def _enqueue(self, actions: Sequence[SendMessage], *, turn_id: str, final: bool) -> list[Send]:
+        now = self._clock.now()
+        sends = [Send(f"{self._boot}-{next(self._numbers)}", turn_id, action, final, now) for action in actions]
         for before, send in pairwise(sends):
             send.after = before
         return sends if self._append(sends) else []
@@ -206,8 +202,6 @@ class Outbox:
         for send in sends:
             if queue.sends:  # the first one leaves at once, and is written down on its way
                 self._rows.queued(send)
-                if send.after is None:
-                    send.hold()
             queue.sends.append(send)
         return True
 
@@ -223,8 +217,6 @@ class Outbox:
                 await self._deliver_guarded(queue.sends[0])
                 queue.sends.popleft()
         finally:
-            for send in queue.sends:
-                send.hold()
             del self._queues[where]
             if not self._queues:
                 self._idle.set()
@@ -254,7 +246,6 @@ class Outbox:
             return
         if wait := max(self._here.delay(where), self._account.delay(where.platform_id)):
             self._rows.queued(send)
-            send.hold()
             await self._clock.sleep(wait)
         while send.state is SendState.QUEUED:
             if self._finishing:
@@ -264,7 +255,6 @@ class Outbox:
                 return
             await self._rows.sending(send)
             if not await self._put_on_wire(send):
-                send.hold()
                 await self._wait_for_connection()
 
     async def _put_on_wire(self, send: Send) -> bool:

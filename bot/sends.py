@@ -10,6 +10,7 @@ from bot.domain.journal import SendChanged, SendQueued, SendState, StoredSend
 from bot.domain.ports import Clock, Store
 
 MAX_REASON = 500  # characters of a reason that are kept
+SHORTEST = 0.05  # seconds between two looks of the least patient caller at a send that is on the wire
 NOT_YET = "QQ is not connected, or the pace is limited"
 
 
@@ -21,7 +22,7 @@ def _future() -> asyncio.Future[Receipt]:
 class Send:
     """Something to be said, from the moment it is queued until nobody asks for it any more.
 
-    `receipt` is what became of it; `heard` what its caller is told: the same, or before it that it waits.
+    `receipt` is what became of it; `heard` what its one caller is told: the same, or before it that it waits.
     """
 
     send_id: str
@@ -29,7 +30,6 @@ class Send:
     action: SendMessage
     final: bool
     at: float
-    patience: float = 0.0  # seconds its caller waits while it cannot leave
     state: SendState = SendState.QUEUED
     recorded: bool = False
     after: Send | None = None  # what must be delivered first, else this is not said either
@@ -37,30 +37,33 @@ class Send:
     found: str | None = None  # the id under which the message was seen, before its answer came
     receipt: asyncio.Future[Receipt] = field(default_factory=_future)
     heard: asyncio.Future[Receipt] = field(default_factory=_future)
-    alarm: asyncio.TimerHandle | None = None  # rings when the caller's patience is at its end
 
     @classmethod
     def of(cls, stored: StoredSend, state: SendState) -> Send:
         """One that is a row already."""
-        return cls(stored.send_id, stored.turn_id, stored.action, stored.final, stored.at, state=state, recorded=True)
+        return cls(stored.send_id, stored.turn_id, stored.action, stored.final, stored.at, state, recorded=True)
 
-    def hold(self) -> None:
-        """It cannot leave at once: if it has not when its caller's patience ends, the caller is told so."""
-        if self.alarm is None and not self.heard.done():
-            self.alarm = asyncio.get_running_loop().call_later(self.patience, self._lose_patience)
+    async def hear(self, patience: float) -> Receipt:
+        """What becomes of it, or that it waits, where it is not on the wire after so many seconds."""
+        look = asyncio.get_running_loop().call_later(patience, self._look, max(patience, SHORTEST))
+        try:
+            return await self.heard
+        finally:
+            look.cancel()
 
-    def _lose_patience(self) -> None:
-        self.alarm = None
-        if self.state is SendState.QUEUED and not self.heard.done():
+    def _look(self, again: float) -> None:
+        if self.heard.done():
+            return
+        if self.state is SendState.QUEUED:
             self.heard.set_result(Waiting(NOT_YET))
+        else:  # it may yet come back from the wire
+            asyncio.get_running_loop().call_later(again, self._look, again)
 
     def settle(self, receipt: Receipt) -> None:
         """This has become of it."""
         self.receipt.set_result(receipt)
         if not self.heard.done():  # its caller may have been cancelled
             self.heard.set_result(receipt)
-        if self.alarm is not None:
-            self.alarm.cancel()
 
 
 class Rows:

@@ -162,8 +162,6 @@ class Turns:
         where = message.conversation
         question = Question(message) if retry else await self._perception.perceive(message)
         await self._history.load(where)
-        # From here until the turn is put into the store nothing is waited for: what one has heard, the other has.
-        alone = self._history.reads_alone(where)
         overheard = () if retry else self._history.take_overheard(where)
         user = retry.user if retry else user_message(question, overheard)
         asker = asker_of(
@@ -173,9 +171,7 @@ class Turns:
             asker = replace(asker, authority=Audience.EVERYONE)
         run, speaker = self._prepare(message, user, asker)
         repeated = retry.turn_id if retry else ""
-        opened = TurnOpened(
-            turn_id=run.id, question=message, user=user, at=self._clock.now(), retry_of=repeated, alone=alone
-        )
+        opened = TurnOpened(turn_id=run.id, question=message, user=user, at=self._clock.now(), retry_of=repeated)
         replaced = [self._closed(repeated, RunState().outcome(Stop.INTERRUPTED), ())] if retry else []
         state = RunState()
         await self._finish(message, user, run, state, speaker, self._begin(run, question, state, *replaced, opened))

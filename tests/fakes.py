@@ -42,7 +42,7 @@ class ManualClock:
 
 
 class CountingIds:
-    """Trace ids t1, t2, ...; no jitter."""
+    """Trace ids t1, t2, ...; a jitter of a half."""
 
     def __init__(self) -> None:
         self._numbers = count(1)

@@ -35,7 +35,6 @@ from bot.domain.segments import Segment
 
 Row: TypeAlias = tuple[Statement, dict[str, Any]]
 
-SHARED = ("", "0")  # message ids that some servers give to every message
 BESIDE = 0  # the step of what a turn used beside its steps, which count from 1
 MAX_SOURCE = 100_000  # characters of a medium inside a message: larger ones are not kept
 
@@ -134,17 +133,16 @@ def _opened(entry: TurnOpened) -> tuple[Row, ...]:
     }
     if entry.retry_of:  # it reads what the turn before it has read, and nothing more
         return ((Statement.OPEN_TURN, turn),)
-    asked: dict[str, Any] = {
+    read: dict[str, Any] = {
         "turn_id": entry.turn_id,
         "conversation": conversation,
+        "overheard": OVERHEARD,
         "message_id": message_id,
         "asker": question.sender.user_id,
         "asked": question.time,
     }
-    if entry.alone and message_id not in SHARED:
-        return (Statement.CONSUME_QUESTION, asked), (Statement.OPEN_TURN, turn)
     return (
-        (Statement.CONSUME_MESSAGES, {**asked, "overheard": OVERHEARD}),
+        (Statement.CONSUME_MESSAGES, read),
         (Statement.MARK_READ, {"conversation": conversation}),
         (Statement.OPEN_TURN, turn),
     )

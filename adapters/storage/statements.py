@@ -32,19 +32,18 @@ class Statement(IntEnum):
     ERASE_MESSAGE = 2
     CONSUME_MESSAGES = 3
     MARK_READ = 4
-    CONSUME_QUESTION = 10
-    OPEN_TURN = 20
-    ADD_STEP = 30
-    ADD_USAGE = 40
-    START_CALL = 50
-    FINISH_CALL = 60
-    QUEUE_SEND = 70
-    CHANGE_SEND = 80
-    SUSPEND_RUN = 90
-    RESUME_RUN = 91
-    CLOSE_RUN = 92
-    CLOSE_TURN = 100
-    MOVE_WINDOW = 110
+    OPEN_TURN = 10
+    ADD_STEP = 20
+    ADD_USAGE = 30
+    START_CALL = 40
+    FINISH_CALL = 50
+    QUEUE_SEND = 60
+    CHANGE_SEND = 70
+    SUSPEND_RUN = 80
+    RESUME_RUN = 81
+    CLOSE_RUN = 82
+    CLOSE_TURN = 90
+    MOVE_WINDOW = 100
 
     @property
     def place(self) -> int:
@@ -122,12 +121,6 @@ SQL = {
             ) AS alike
             WHERE NOT overheard AND sender = :asker AND time = :asked
         )""",
-    # For a turn that reads its question alone: nothing that was overheard lies behind the mark, so it need not move.
-    # Without a limit on the questions alike, so only for one whose message id is its own.
-    Statement.CONSUME_QUESTION: """
-        UPDATE messages SET turn_id = :turn_id
-        WHERE conversation = :conversation AND message_id = :message_id
-            AND sender = :asker AND time = :asked AND NOT overheard AND turn_id = ''""",
     # A mark instead of a mark on each row: thousands may have been overheard since the last turn.
     Statement.MARK_READ: """
         INSERT INTO windows (conversation, read_to)

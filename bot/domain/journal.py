@@ -50,8 +50,7 @@ class TurnOpened:
     """A turn begins: the question and all that was overheard are now its own, rendered as `user`.
 
     `retry_of` is the turn that was interrupted before anybody heard anything; such a turn has that one's words, reads
-    nothing that was said since, and is never retried again. `alone`: nothing was overheard since the turn before, not
-    even what was recalled meanwhile, so that the question is all there is to read.
+    nothing that was said since, and is never retried again.
     """
 
     turn_id: str
@@ -59,7 +58,6 @@ class TurnOpened:
     user: UserMessage
     at: float
     retry_of: str = ""
-    alone: bool = False
     type: Literal["turn_opened"] = "turn_opened"
 
 

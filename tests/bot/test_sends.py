@@ -6,7 +6,6 @@ from collections import defaultdict
 import pytest
 
 from bot.domain.actions import Confirmed, SendMessage, Waiting
-from bot.domain.errors import NotConnected
 from bot.domain.journal import SendChanged, SendQueued, SendState, StoredSend
 from bot.domain.segments import Text
 from bot.outbox import BURST
@@ -80,19 +79,29 @@ async def test_an_impatient_caller_hears_the_end_of_a_send_that_is_on_the_wire()
         assert await sending == Confirmed("9001")
 
 
-async def test_a_caller_hears_that_it_waits_also_where_the_first_attempt_took_its_patience() -> None:
-    class Leaving(Slow):
-        async def send(self, action: SendMessage) -> str:
-            self.entered.set()
-            await self.gate.wait()
-            raise NotConnected("away")
+async def test_a_caller_hears_that_it_waits_where_it_came_back_from_the_wire_after_its_patience() -> None:
+    send = Send("s1", "t1", ACTION, True, NOW, SendState.SENDING)
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        hearing = group.create_task(send.hear(0))
+        await passing(0)
+        assert not hearing.done()
+        send.state = SendState.QUEUED
+        assert isinstance(await hearing, Waiting)
 
-    transport = Leaving()
-    async with office(transport) as post, asyncio.TaskGroup() as group:
-        sending = group.create_task(post.outbox.send(hello(), patience=0.001))
-        await transport.entered.wait()
-        transport.gate.set()
-        assert isinstance(await sending, Waiting)
+
+async def test_a_caller_hears_the_end_also_where_its_patience_had_ended_on_the_wire() -> None:
+    send = Send("s1", "t1", ACTION, True, NOW, SendState.SENDING)
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        hearing = group.create_task(send.hear(0))
+        await passing(0)
+        send.settle(Confirmed("7"))
+        assert await hearing == Confirmed("7")
+
+
+async def test_what_has_ended_is_heard_at_once() -> None:
+    send = Send("s1", "t1", ACTION, True, NOW)
+    send.settle(Confirmed("7"))
+    assert await send.hear(0) == Confirmed("7")
 
 
 async def test_a_caller_hears_that_it_waits_behind_another_send() -> None:
@@ -143,19 +152,6 @@ async def passing(seconds: float) -> None:
     rung = asyncio.Event()
     asyncio.get_running_loop().call_later(seconds, rung.set)
     await rung.wait()
-
-
-async def test_what_was_held_and_is_on_the_wire_when_patience_ends_is_heard_to_its_end() -> None:
-    transport = Gated()
-    async with asyncio.timeout(5), office(transport) as post, asyncio.TaskGroup() as group:
-        post.outbox.post(hello("one"))
-        sending = group.create_task(post.outbox.send(hello("two"), patience=0.02))
-        transport.gates["one"].set()
-        await until(lambda: transport.on_wire == ["one", "two"])
-        await passing(0.03)
-        assert not sending.done()
-        transport.gates["two"].set()
-        assert isinstance(await sending, Confirmed)
 
 
 async def test_a_piece_waits_for_those_before_it_without_losing_patience() -> None:

@@ -21,7 +21,7 @@ from bot.domain.ports import ChatModel, Media, Sight
 from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text
 from bot.engine import Engine
-from bot.history import MAX_ALONE, History
+from bot.history import History
 from bot.outbox import Outbox
 from bot.owner import Owner
 from bot.perception import Perception
@@ -305,37 +305,6 @@ async def test_a_turn_is_committed_before_its_model_request_and_closed_with_its_
         assert isinstance(closed, TurnClosed)
         assert closed.round == house.history.messages(GROUP)
         assert (closed.stop, closed.steps, closed.usage.prompt) == (Stop.ANSWERED, 1, 10)
-
-
-async def test_a_turn_is_opened_as_alone_where_neither_the_memory_nor_the_store_has_anything_else() -> None:
-    async with living(*[words("ok")] * (MAX_ALONE + 6)) as house:
-
-        async def is_alone() -> bool:
-            await house.turns.take(said("?"))
-            opened = house.store.of("turn_opened")[-1]
-            assert isinstance(opened, TurnOpened)
-            return opened.alone
-
-        assert not await is_alone()  # nobody knows what the store could not read
-        assert await is_alone()
-        house.history.overhear(said("chatter", message_id="7", at=False))
-        house.history.forget_message(GROUP, "7")
-        assert not await is_alone()  # the store may have older ones, which the memory had no place for
-        assert await house.history.reread()
-        assert not await is_alone()
-        assert all([await is_alone() for _ in range(MAX_ALONE)])
-        assert not await is_alone()
-        assert await is_alone()
-
-
-async def test_what_the_store_could_not_read_at_first_may_be_there_once_it_can() -> None:
-    async with living(*[words("ok")] * 2) as house:
-        house.store.trouble = True
-        await house.turns.take(said("one"))
-        house.store.trouble = False
-        await house.turns.take(said("two"))
-        opened = [entry.alone for entry in house.store.of("turn_opened") if isinstance(entry, TurnOpened)]
-        assert opened == [False, False]
 
 
 async def test_the_prompt_goes_on_from_what_the_store_remembers() -> None:

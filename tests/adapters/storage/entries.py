@@ -44,16 +44,11 @@ def asked(text: str = "hello", **more: Any) -> MessageObserved:
 
 
 def opening(
-    turn_id: str,
-    question: MessageReceived | None = None,
-    *,
-    at: float = NOW,
-    retry_of: str = "",
-    alone: bool = False,
+    turn_id: str, question: MessageReceived | None = None, *, at: float = NOW, retry_of: str = ""
 ) -> TurnOpened:
     question = question or said("hello")
     user = UserMessage(f"[提问]\n{question.sender.name}({question.sender.user_id}): hello")
-    return TurnOpened(turn_id=turn_id, question=question, user=user, at=at, retry_of=retry_of, alone=alone)
+    return TurnOpened(turn_id=turn_id, question=question, user=user, at=at, retry_of=retry_of)
 
 
 def closing(opened: TurnOpened, *answer: Message, stop: Stop = Stop.ANSWERED, keep: bool = True) -> TurnClosed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from itertools import count, takewhile
+from itertools import count
 
 from hypothesis import strategies as st
 
@@ -83,12 +83,6 @@ def closed_of(entries: list[Entry]) -> list[str]:
     return [entry.turn_id for entry in entries if isinstance(entry, TurnClosed)]
 
 
-def has_chatter(entries: list[Entry]) -> bool:
-    """Whether anything was overheard since the last turn."""
-    since = takewhile(lambda entry: not isinstance(entry, TurnOpened), reversed(entries))
-    return any(isinstance(e, MessageOverheard) or (isinstance(e, MessageObserved) and e.overheard) for e in since)
-
-
 numbers = count(1)
 IDS = st.sampled_from(["1", "2", "-3", "four", "五"])
 
@@ -113,8 +107,7 @@ def journals(draw: st.DrawFn) -> tuple[Conversation, list[Entry]]:
             case 5:
                 entries.append(MessageErased(where, message.message_id))
             case 6 | 7:
-                alone = draw(st.booleans()) and not has_chatter(entries)
-                opened.append(opening(f"{number}-{len(opened)}", message, alone=alone))
+                opened.append(opening(f"{number}-{len(opened)}", message))
                 left_open.append(opened[-1])
                 entries.append(opened[-1])
             case 8 if left_open:  # in any order: some have waited for somebody's word

@@ -20,8 +20,7 @@ from adapters.storage.database import Database
 from adapters.storage.migrate import migrate
 from adapters.storage.tables import ahead as table
 from adapters.storage.tables import messages
-from bot.domain import codec
-from bot.domain.journal import Entry, TurnOpened
+from bot.domain.journal import Entry
 from bot.domain.segments import Text
 from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import NOW, heard, opening, sending, step
@@ -185,13 +184,6 @@ def test_every_kind_of_segment_comes_back_as_it_was(place: Place) -> None:
     with closing(sqlite3.connect(place.file)) as other:
         (found,) = module.left(other.cursor())
     assert found.entry == entry
-
-
-def test_a_turn_that_an_older_version_wrote_ahead_is_not_taken_to_read_its_question_alone() -> None:
-    turn = opening("t")
-    older = codec.write(TurnOpened, turn).replace('"alone":false,', "")
-    assert "alone" not in older
-    assert codec.read(module.ENTRY, older) == turn
 
 
 async def test_who_waits_for_little_does_not_wait_for_the_thread(sqlite: str) -> None:

@@ -62,18 +62,6 @@ def test_every_kind_of_entry_is_among_them() -> None:
     assert {type(entry) for entry, _ in ENTRIES} == set(Entry.__args__)
 
 
-def test_a_turn_that_reads_its_question_alone_marks_nothing_else() -> None:
-    opened = [Statement.CONSUME_QUESTION, Statement.OPEN_TURN]
-    assert [statement for statement, _ in rows(opening("t", alone=True), NOW)] == opened
-    assert [statement for statement, _ in rows(opening("t", alone=True, retry_of="s"), NOW)] == opened[1:]
-
-
-@pytest.mark.parametrize("message_id", ["", "0"])
-def test_but_one_among_many_of_its_id_is_looked_for_among_the_last(message_id: str) -> None:
-    (statement, _), *_ = rows(opening("t", said("?", message_id=message_id), alone=True), NOW)
-    assert statement is Statement.CONSUME_MESSAGES
-
-
 def parameters(entry: Entry) -> dict[str, Any]:
     return rows(entry, 5.0)[-1][1]
 

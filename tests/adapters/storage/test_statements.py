@@ -46,7 +46,6 @@ def test_no_statement_walks_over_a_whole_table() -> None:
 
 def test_rows_come_before_what_reads_them() -> None:
     for before, after in [
-        (Statement.ADD_MESSAGE, Statement.CONSUME_QUESTION),
         (Statement.CONSUME_MESSAGES, Statement.OPEN_TURN),
         (Statement.OPEN_TURN, Statement.ADD_STEP),
         (Statement.OPEN_TURN, Statement.ADD_USAGE),

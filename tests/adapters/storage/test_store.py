@@ -84,7 +84,7 @@ async def test_what_was_put_a_moment_ago_is_read(url: str) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 async def test_nothing_that_was_said_before_a_turn_is_left_for_the_next_one(url: str, seed: int) -> None:
-    """Also where the turn says that it reads its question alone; whatever was recalled, pushed out or read anew."""
+    """Whatever was recalled, pushed out or read anew meanwhile."""
     chance, number = random.Random(seed), 0
     async with opened(url) as at:
         history = History(store=at.store)
@@ -103,9 +103,8 @@ async def test_nothing_that_was_said_before_a_turn_is_left_for_the_next_one(url:
                 case _:
                     question, number = asked(message_id=str(number)), number + 1
                     await history.load(GROUP)
-                    alone = history.reads_alone(GROUP)
                     history.take_overheard(GROUP)
-                    at.store.put(question, opening(f"t{number}", question.message, alone=alone))
+                    at.store.put(question, opening(f"t{number}", question.message))
                     assert (await remember(at)).overheard == ()
         recovery = await at.store.recover()
     assert recovery is not None

@@ -132,7 +132,7 @@ async def test_commits_at_the_same_time_share_a_transaction() -> None:
 
 
 async def test_after_a_large_batch_the_next_gathers_while_more_comes() -> None:
-    async with desk() as at:
+    async with desk(ManualClock()) as at:  # whose time stands still
         assert await at.writer.commit(*entries(MANY))
         async with asyncio.TaskGroup() as group:
             for entry in entries(30):
