@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
 from bot.calls import CANCELLED, LAST_HOOKS, Calls
 from bot.domain.chat import ToolCall, ToolMessage
@@ -92,11 +92,27 @@ class Batch:
         return tuple((self.calls[index], self._finished[index]) for index in sorted(self._finished))
 
 
-class Batches:
-    """Runs the calls of a step. `execution` is that of all steps; a tool may ask for it in its own."""
+async def unrecorded() -> None:
+    """Nobody writes down what calls do."""
 
-    def __init__(self, calls: Calls, *, execution: Execution = Execution.CONCURRENT, at_once: int = AT_ONCE) -> None:
+
+class Batches:
+    """Runs the calls of a step. `execution` is that of all steps; a tool may ask for it in its own.
+
+    `recorded` is waited for before a call that may change something: a process that ends in the middle of it must not
+    come back without knowing that it had begun.
+    """
+
+    def __init__(
+        self,
+        calls: Calls,
+        *,
+        execution: Execution = Execution.CONCURRENT,
+        at_once: int = AT_ONCE,
+        recorded: Callable[[], Awaitable[object]] = unrecorded,
+    ) -> None:
         self._calls = calls
+        self._recorded = recorded
         self._execution = execution
         self._at_once = at_once
 
@@ -110,6 +126,8 @@ class Batches:
         flows = {index: self._calls.start(batch.calls[index], contexts[index]) for index in batch.open()}
         try:
             await self._begin(batch, flows, tally)
+            if any(flow.may_change_something for flow in flows.values()):
+                await self._recorded()
             await self._run_bodies(batch, flows)
             for index, flow in flows.items():
                 if flow.result is not None:

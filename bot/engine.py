@@ -12,10 +12,10 @@ say meanwhile (`RunState.steer`, `follow_up`) comes after a whole step, never be
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Literal, TypeAlias, assert_never
 
-from bot.batches import Batch, Batches
+from bot.batches import Batch, Batches, unrecorded
 from bot.domain.chat import (
     AssistantMessage,
     FinishReason,
@@ -69,7 +69,8 @@ class Engine:
     """Lets the model speak and call tools until it answers in words, or a limit is reached.
 
     At `max_steps` (0 is the default) the model must answer in words, or the run fails: `on_limit`. `tool_execution`
-    is how the calls of every step are run. Hooks are those of the toolset.
+    is how the calls of every step are run. Hooks are those of the toolset. `recorded` returns once what the observer
+    was told is written down; calls that may change something wait for it.
     """
 
     def __init__(
@@ -83,10 +84,11 @@ class Engine:
         deadline: float = DEADLINE,
         on_limit: OnLimit = "answer",
         tool_execution: Execution = Execution.CONCURRENT,
+        recorded: Callable[[], Awaitable[object]] = unrecorded,
     ) -> None:
         self._model = model
         self._toolset = toolset
-        self._batches = Batches(toolset.calls, execution=tool_execution)
+        self._batches = Batches(toolset.calls, execution=tool_execution, recorded=recorded)
         self._clock = clock
         self._observer = observer
         self._max_steps = max_steps or MAX_STEPS

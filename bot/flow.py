@@ -70,6 +70,11 @@ class Flow:
     seconds: float = 0.0
 
     @property
+    def may_change_something(self) -> bool:
+        """Whether its body is still to come, and is not known to be harmless."""
+        return self.result is None and self.tool is not None and not self.tool.side_effects.is_harmless
+
+    @property
     def input(self) -> Mapping[str, Any]:
         """The arguments as far as they are known, as JSON has them."""
         if self.checked is not None:

@@ -9,7 +9,9 @@ from collections.abc import Hashable
 
 from bot.domain.ports import Clock, Ids
 
-MAX_KEYS = 10_000  # more of them are looked through: those that may burst again are as good as unknown
+# More keys are looked through: those that may burst again are as good as unknown. A bounded cache would forget by age
+# alone, and let somebody burst who has just done so.
+MAX_KEYS = 10_000
 
 
 class Pace:

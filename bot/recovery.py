@@ -21,7 +21,7 @@ from bot.dispatcher import YOUNG, Dispatcher
 from bot.domain.actions import SendMessage
 from bot.domain.chat import AssistantMessage, Usage
 from bot.domain.journal import OpenTurn, Recovery, SendChanged, SendQueued, SendState, StoredSend, TurnClosed
-from bot.domain.ports import Clock, Speaker, Store
+from bot.domain.ports import Clock, Store
 from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text
 from bot.outbox import Outbox
@@ -125,14 +125,11 @@ class Recoverer:
         return not (answered or coming_now) and self._is_young(turn.question.time)
 
     def _had_effects(self, turn: OpenTurn, coming: Iterable[StoredSend]) -> bool:
-        """Whether something was or will be said, or a tool began whose effects nobody can look up.
-
-        What tools say is known from their sends.
-        """
+        """Whether something was or will be said, or a call began that may have changed something."""
         if any(send.state in ON_WIRE for send in turn.sends) or any(send.turn_id == turn.turn_id for send in coming):
             return True
         tools = [self._toolset.get(name) for name in turn.started]
-        return any(tool is None or (tool.may_have_happened and Speaker not in tool.needs) for tool in tools)
+        return any(tool is None or not tool.side_effects.is_harmless for tool in tools)
 
     async def _apologise(self, turn: OpenTurn) -> None:
         logger.info("run %s was interrupted in the middle of its work: telling the asker", turn.turn_id)

@@ -68,11 +68,11 @@ def build_rooms(
     perception = Perception(transport=transport, history=history, sight=sight)
     outbox = Outbox(transport=transport, store=store, clock=clock, ids=ids, rate=settings.bot_send_rate)
     owner = build_owner(settings, outbox=outbox, clock=clock, mask=mask)
-    observer = Observers([Recorder(store=store, clock=clock), LogObserver(), Alarm(owner, mask=mask), *observers])
+    observers = [LogObserver(), Alarm(owner, mask=mask), *observers]
     approvals = Approvals(owners=settings.bot_owners, outbox=outbox, history=history, clock=clock)
     toolset.approver = approvals
     turns = Turns(
-        engine=Engine(model=model, toolset=toolset, clock=clock, observer=observer, max_steps=settings.bot_max_steps),
+        engine=build_engine(settings, model=model, toolset=toolset, store=store, observers=observers, clock=clock),
         delivery=Delivery(outbox=outbox, history=history, clock=clock),
         perception=perception,
         history=history,
@@ -98,6 +98,20 @@ def build_rooms(
     recoverer = Recoverer(store=store, dispatcher=dispatcher, turns=turns, outbox=outbox, toolset=toolset, clock=clock)
     catchup = Catchup(transport=transport, dispatcher=dispatcher, outbox=outbox, store=store, clock=clock)
     return Rooms(dispatcher, turns, history, outbox, owner, recoverer, catchup, summaries)
+
+
+def build_engine(
+    settings: Settings, *, model: Failover, toolset: Toolset, store: Store, observers: Sequence[Observer], clock: Clock
+) -> Engine:
+    """What runs the runs, and writes them down: for a call that may change something, before it begins."""
+    return Engine(
+        model=model,
+        toolset=toolset,
+        clock=clock,
+        observer=Observers([Recorder(store=store, clock=clock), *observers]),
+        max_steps=settings.bot_max_steps,
+        recorded=store.commit,
+    )
 
 
 def build_history(who: Persona, *, store: Store, model: Failover, toolset: Toolset, most: int) -> History:

@@ -12,6 +12,7 @@ from pydantic import SecretStr
 from bot.assembly import Models
 from bot.domain.errors import ConfigError, Problem
 from bot.domain.ports import Clock, Speaker, Subagents
+from bot.domain.traits import SideEffects
 from bot.engine import Engine
 from bot.subagents import CODER_DESCRIPTION, CODER_PROMPT, NamedSubagents, Subagent
 from bot.toolset import Toolset
@@ -80,7 +81,7 @@ class Staff:
             deadline=row.deadline,
             max_tokens=row.max_tokens,
             speaks=any(Speaker in tool.needs for tool in tools.list()),
-            effects=any(tool.may_have_happened for tool in tools.list()),
+            side_effects=SideEffects.of_all(tool.side_effects for tool in tools.list()),
         )
 
 

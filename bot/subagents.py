@@ -57,7 +57,7 @@ class Runner(Protocol):
 class Subagent:
     """One of them. `runner` makes what runs it and tells an observer; its steps and deadline (seconds) are known there.
 
-    `speaks`: its tools may say things in the chat. `effects`: they may change something. `max_tokens` are those of all
+    `speaks`: its tools may say things in the chat. `side_effects` of all its tools. `max_tokens` are those of all
     its requests and answers together, 0 for no limit: beyond them it gets one last request, without tools.
     """
 
@@ -68,7 +68,7 @@ class Subagent:
     deadline: float = 120.0
     max_tokens: int = 0
     speaks: bool = False
-    effects: bool = False
+    side_effects: SideEffects = SideEffects.NONE
 
 
 class NamedSubagents:
@@ -91,7 +91,7 @@ class NamedSubagents:
         """The tool that asks them, told who they are, with the time that the slowest of them has."""
         known = [self._by_name[key] for key in sorted(self._by_name)]
         who = "\n".join(f"- {each.name}: {each.description}" for each in known)
-        effects = SideEffects.EXTERNAL if any(each.effects for each in known) else tool.side_effects
+        effects = SideEffects.of_all([tool.side_effects, *(each.side_effects for each in known)])
         timeout = max((each.deadline for each in known), default=tool.timeout) + MARGIN
         description = f"{tool.description}\n\nSubagents:\n{who}" if known else tool.description
         return replace(tool, description=description, timeout=timeout, side_effects=effects)

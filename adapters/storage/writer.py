@@ -1,5 +1,5 @@
 """When the journal is written: at once where somebody waits for it (`ahead.py` where it can be, else in a batch), else
-within 20 ms; under load in fewer and larger batches; and what if it cannot be.
+within 20 ms; in a busy time up to 40 ms later, in fewer and larger batches; and what if it cannot be.
 
 Invariants: entries are written in the order they were put. Nobody waits for a store in trouble: what is put then is
 kept in memory, up to a limit, and written as soon as that is possible; each outage is told once, and its end once.
@@ -20,10 +20,10 @@ from bot.domain.journal import CallFinished, CallStarted, Entry, MessageObserved
 from bot.domain.ports import Clock
 
 GATHER = 0.02  # seconds that entries nobody waits for may gather
-ENOUGH = 256  # entries that are written without waiting for more
+ENOUGH = 256  # entries that are written without waiting for more, except in a busy time
 # Fewer and larger batches cost less: each begins with a cold thread, and writes each page of an index once. So after a
 # batch of so many entries the next ones wait until the loop brings nothing more. Measured at 200 conversations: half as
-# many batches, an eighth of their thread's time. What waits is written as soon as the loop has nothing else to do.
+# many batches, an eighth of their thread's time.
 MANY = 128  # entries
 BUSY, LONGEST = 0.5, 0.04  # seconds such a time lasts, and the longest wait in it
 QUIET = 4  # rounds of the loop that bring nothing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from math import isfinite
@@ -19,7 +20,8 @@ class Permission(StrEnum):
 class SideEffects(StrEnum):
     """What a call changes: nothing (a pure computation), nothing (it reads), our own state, the world outside.
 
-    Undeclared is not trusted with anything (no retry, no cached results), but holds nobody up either.
+    Undeclared is not trusted with anything (no retry, no cached results, no second try of its turn after a crash), but
+    holds nobody up either.
     """
 
     UNDECLARED = "undeclared"
@@ -37,6 +39,12 @@ class SideEffects(StrEnum):
     def is_harmless(self) -> bool:
         """Whether a call changes nothing, by the tool's own word."""
         return self is SideEffects.NONE or self is SideEffects.READ
+
+    @classmethod
+    def of_all(cls, kinds: Iterable[SideEffects]) -> SideEffects:
+        """What somebody does who may do each of these."""
+        found = set(kinds)
+        return next((kind for kind in (cls.EXTERNAL, cls.WRITE, cls.UNDECLARED, cls.READ) if kind in found), cls.NONE)
 
 
 class Audience(StrEnum):

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +14,7 @@ from bot.domain.hooks import AfterCall, BeforeCall, Hooks
 from bot.domain.run import PendingCall
 from bot.domain.suspension import Allow, ApprovalRequest, digest_call
 from bot.domain.tool import Tool, tool
-from bot.domain.traits import Execution
+from bot.domain.traits import Execution, SideEffects
 from bot.flow import MAX_RESULTS, Tally
 from bot.toolset import Toolset
 from tests.bot.toolbox import ALL, add, ask_always, ask_first, calls_of, results_of, toolset
@@ -69,6 +70,56 @@ async def test_a_cancelled_batch_still_has_one_result_for_each_call() -> None:
     assert "cancelled while it waited to be allowed: it was not done" in results[1].content
     assert "the call was cancelled. It may have been done all the same" in results[2].content
     assert [call.id for call, _ in batch.finished()] == ["x", "y", "z"]
+
+
+@pytest.mark.parametrize(("declared", "waits"), [("read", False), ("undeclared", True), ("write", True)])
+async def test_a_call_that_may_change_something_waits_until_it_is_written_down(declared: str, waits: bool) -> None:
+    events: list[str] = []
+
+    @tool(side_effects=SideEffects(declared))
+    async def act() -> str:
+        """Does something."""
+        events.append("did")
+        return "done"
+
+    async def recorded() -> None:
+        events.append("recorded")
+
+    calls = Batches(toolset(act).calls, recorded=recorded)
+    batch = Batch([ToolCall("x", "act", ""), ToolCall("y", "act", "")])
+    await calls.run(batch, [tool_context()] * 2)
+    assert events == ["recorded", "did", "did"][0 if waits else 1 :]
+
+
+async def test_nothing_is_waited_for_where_no_call_will_run() -> None:
+    async def recorded() -> None:
+        pytest.fail("there is nothing to write down")
+
+    batch = Batch([ToolCall("x", "nobody", ""), ToolCall("y", "add", "no arguments")])
+    await Batches(toolset().calls, recorded=recorded).run(batch, [tool_context()] * 2)
+    assert [result.is_error for result in results_of(batch)] == [True, True]
+
+
+async def test_a_call_that_is_cancelled_while_it_is_written_down_was_not_begun() -> None:
+    waiting = asyncio.Event()
+
+    async def recorded() -> None:
+        waiting.set()
+        await asyncio.Event().wait()
+
+    @tool(side_effects="external")
+    async def act() -> str:
+        """Does something."""
+        pytest.fail("it was begun")
+
+    batch = Batch([ToolCall("x", "act", "")])
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        task = group.create_task(Batches(toolset(act).calls, recorded=recorded).run(batch, [tool_context()]))
+        await waiting.wait()
+        task.cancel()
+    assert [result.content for result in results_of(batch)] == [
+        "error: the call was cancelled. [TOOL_EXECUTION_FAILED]"
+    ]
 
 
 async def test_a_call_that_waits_has_no_result_yet_and_the_others_run_to_their_end() -> None:

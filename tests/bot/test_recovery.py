@@ -36,11 +36,24 @@ async def pay() -> str:
     return "paid"
 
 
+@tool
+async def undeclared() -> str:
+    """Does not say what it does."""
+    return "done"
+
+
+@tool(side_effects="read")
+async def look_up() -> str:
+    """Changes nothing."""
+    return "found"
+
+
 @asynccontextmanager
 async def restarted(*steps: Step) -> AsyncIterator[tuple[Hall, Recoverer]]:
     with ScriptedModel(*steps) as model:
         house = Hall(model)
-        house.toolset.register(pay)
+        for each in (pay, undeclared, look_up):
+            house.toolset.register(each)
         recoverer = Recoverer(
             store=house.store,
             dispatcher=house.dispatcher,
@@ -183,12 +196,19 @@ async def test_an_answer_that_never_reached_the_wire_is_sent_instead_of_asking_a
 
 async def test_who_heard_half_of_it_is_told_and_nothing_runs_twice() -> None:
     half = turn(asked(), started=("send_message",), sends=(send(SendState.CONFIRMED, final=False),))
-    effects = turn(asked(), started=("pay",))
-    for old in (half, effects):
+    began = [turn(asked(), started=(name,)) for name in ("pay", "undeclared", "send_message", "gone since")]
+    for old in (half, *began):
         async with restarted() as (house, recoverer):
             await recoverer.recover(Recovery(turns=(old,)))
             await until(lambda: house.transport.sent)  # used in this round of the loop only
             assert house.transport.texts == [SORRY]
+
+
+async def test_who_had_nothing_but_harmless_calls_is_answered_now() -> None:
+    async with restarted(words("yes")) as (house, recoverer):
+        await recoverer.recover(Recovery(turns=(turn(asked(), started=("look_up",)),)))
+        await until(lambda: house.transport.sent)
+        assert house.transport.texts == ["yes"]
 
 
 async def test_who_will_hear_half_of_it_is_told_too_and_the_half_is_not_said_twice() -> None:

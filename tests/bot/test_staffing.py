@@ -18,6 +18,7 @@ from bot.clock import RandomIds
 from bot.domain.errors import ConfigError, InvalidArguments
 from bot.domain.ports import Subagents
 from bot.domain.tool import Tool, tool
+from bot.domain.traits import SideEffects
 from bot.staffing import Staff, endpoints_of
 from bot.toolset import Toolset
 from config.settings import Settings, load_settings
@@ -176,6 +177,14 @@ async def test_tools_that_change_something_make_the_asking_tool_one_that_does(tm
         known = staff.toolset.get("use_subagent")
         assert known is not None
         assert known.may_have_happened
+
+
+async def test_tools_that_do_not_say_what_they_do_make_the_asking_tool_one_that_does_not(tmp_path: Path) -> None:
+    dark = replace(get_weather, side_effects=SideEffects.UNDECLARED)
+    async with hired(rows(tmp_path, ROW + 'tools = ["get_weather"]\n'), dark, use_subagent) as staff:
+        known = staff.toolset.get("use_subagent")
+        assert known is not None
+        assert known.side_effects is SideEffects.UNDECLARED
 
 
 async def test_a_tool_of_that_name_that_asks_nobody_is_left_alone(tmp_path: Path) -> None:

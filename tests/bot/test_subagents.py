@@ -342,10 +342,18 @@ def test_the_tool_says_who_they_are_and_has_time_for_the_slowest() -> None:
 def test_one_that_may_change_something_makes_the_tool_one_that_does() -> None:
     subagents, _ = coder()
     subagents.appoint(
-        [Subagent(name="A", description="", prompt="", runner=lambda _: engine(ScriptedModel()), effects=True)]
+        [
+            Subagent(
+                name="A",
+                description="",
+                prompt="",
+                runner=lambda _: engine(ScriptedModel()),
+                side_effects=SideEffects.WRITE,
+            )
+        ]
     )
     assert subagents.names == ("A",)
-    assert subagents.introduced(ask).side_effects is SideEffects.EXTERNAL
+    assert subagents.introduced(ask).side_effects is SideEffects.WRITE
 
 
 def test_where_there_is_nobody_the_tool_stays_as_it_is() -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import logging
+import sqlite3
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,9 @@ from config.settings import Settings
 from tests.torture.model import LONG, Asked, ScriptedModel
 
 GROUP = 4242
+STARTED = """
+    SELECT name FROM tool_calls
+    UNION SELECT json_extract(entry, '$.name') FROM ahead WHERE json_extract(entry, '$.type') = 'call_started'"""
 
 
 @asynccontextmanager
@@ -103,6 +107,27 @@ async def test_an_event_delivered_again_after_a_restart_is_not_answered_again(tm
             await simulator.push(simulator.world.event(simulator.world.message(message_id)))
             await ask(simulator, service, "@bot thanks")
         assert len(simulator.delivered) == 2
+
+
+async def test_a_call_that_may_change_something_is_in_the_journal_before_it_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    @tool
+    async def strike_gong(token: str) -> str:
+        """Looks, while it is run, at what another process would find."""
+        with closing(sqlite3.connect(tmp_path / "bot.db")) as journal:
+            seen.extend(name for (name,) in journal.execute(STARTED))
+        return token
+
+    found = Discovered((*tools.discover(), strike_gong))
+    monkeypatch.setattr("bot.app.find_tools", lambda _settings: found)
+    async with ScriptedModel(nothing_happens) as model, Simulator(demo_world()) as simulator:
+        async with life(tmp_path, model, simulator, await simulator.serve()) as service:
+            await ask(simulator, service, "@bot strike#q1")
+        assert [message.text for message in simulator.delivered] == ["F:q1"]
+    assert seen == ["strike_gong"]
 
 
 # --- the same with a restart and without ----------------------------------------------------------

@@ -112,6 +112,10 @@ def think(asked: Asked) -> Thought:
             return Thought(calls=(_say(f"S:{token} {LONG}"), Call("ask_first", {})))
         case "wait", _:
             return Thought(f"S:{token} {LONG}")
+        case "ring", 0:
+            return Thought(calls=(Call("ring_bell", {"token": token}),))
+        case "strike", 0:
+            return Thought(calls=(Call("strike_gong", {"token": token}),))
         case "helper", 0:
             return Thought(calls=(Call("use_subagent", {"subagent_name": "Coder", "content": "make it"}),))
         case _, 0:

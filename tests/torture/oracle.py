@@ -30,6 +30,7 @@ class Evidence:
     asked: list[Asked]
     invalid: list[str]
     promised: list[list[Entry]]  # by life
+    rung: list[str]  # the ledger of `bells`
     journal: Journal
     errors: list[str]
 
@@ -63,6 +64,7 @@ def judge(evidence: Evidence) -> Verdict:
     verdict.complaints += journal.broken(list(chain.from_iterable(evidence.promised)))
     verdict.complaints += _unsound(journal)
     verdict.complaints += _said_twice(evidence)
+    verdict.complaints += _rung_wrongly(evidence)
     verdict.complaints += _answered_after_all(evidence)
     verdict.complaints += _unanswered(evidence, verdict)
     verdict.complaints += _changed_prompts(evidence)
@@ -137,6 +139,18 @@ def _said_twice(evidence: Evidence) -> Iterator[str]:
         token = message.text.partition(":")[2].partition(" ")[0].partition("-")[0]
         if token not in tokens and not message.text.startswith(POLITE):
             yield f"nobody asked for {message.text!r}"
+
+
+def _rung_wrongly(evidence: Evidence) -> Iterator[str]:
+    """No tool does twice what one question asked for, and what was answered after it was done."""
+    for line, times in Counter(evidence.rung).items():
+        if times > 1:
+            yield f"a tool did {times} times: {line}"
+    said = {message.text for message in evidence.delivered}
+    for question in evidence.questions:
+        line = f"{question.kind} {question.token}"
+        if question.kind in ("ring", "strike") and f"F:{question.token}" in said and line not in evidence.rung:
+            yield f"a tool never did: {line}"
 
 
 def _said_twice_in_private(evidence: Evidence) -> Iterator[str]:

@@ -89,6 +89,8 @@ class Stage:
         await self._wait_answered([first])
         answer = next(message for message in self.simulator.delivered if first.is_answered_by(message))
         await self._ask("helper", group=ONE, quoted=answer.message_id)
+        await self._ask("ring", friend=EVE)
+        await self._ask("strike", group=ONE)
         await self._chat(ONE)
         await self._ask("same", group=TWO, quoted=self._old_answer)
         await self._chat(ONE, quoted=self._old_words)
@@ -113,7 +115,7 @@ class Stage:
     async def play_again(self) -> None:
         """The script of a life between the first and the last one."""
         await self.simulator.wait_connected(timeout=PATIENCE)
-        answered = [await self._ask("tool", group=ONE), await self._ask("plain", friend=EVE)]
+        answered = [await self._ask("tool", group=ONE), await self._ask("ring", friend=EVE)]
         await self._wait_answered(answered)
 
     async def finish(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import signal
 import time
 from collections.abc import Awaitable, Callable
@@ -12,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from adapters.simulator.server import Simulator
+from tests.torture import bells
 from tests.torture.crossings import Death
 from tests.torture.journal import read_journal
 from tests.torture.model import ScriptedModel
@@ -39,7 +41,10 @@ async def try_moment(nursery: Nursery, moment: Moment) -> Trial:
     logged = nursery.log.stat().st_size
     errors: list[str] = []
     with TemporaryDirectory(prefix="torture-") as folder:
-        file = Path(folder) / "frostagent.db"
+        file, tools = Path(folder) / "frostagent.db", Path(folder) / "tools"
+        tools.mkdir()
+        shutil.copy(bells.__file__, tools)
+        ledger = tools / bells.LEDGER.name
         async with Simulator(make_world(), heartbeat=0) as simulator:
             stage = Stage(simulator)
             async with ScriptedModel(stage.on_ask) as model:
@@ -50,6 +55,7 @@ async def try_moment(nursery: Nursery, moment: Moment) -> Trial:
                     "onebot_url": await simulator.serve(),
                     "store_url": f"sqlite+aiosqlite:///{file}",
                     "media_dir": folder,
+                    "tools_dir": str(tools),
                     "web_port": 0,
                 }
                 await _live_on(nursery, moment, stage, settings, errors)
@@ -61,6 +67,7 @@ async def try_moment(nursery: Nursery, moment: Moment) -> Trial:
             asked=model.asked,
             invalid=model.invalid,
             promised=[life.promised for life in stage.lives],
+            rung=ledger.read_text().splitlines() if ledger.exists() else [],
             journal=read_journal(file),
             errors=errors,
         )

@@ -20,3 +20,17 @@ def test_what_is_no_rate_is_refused(text: str) -> None:
 def test_only_what_writes_may_have_happened_and_only_what_reads_is_harmless() -> None:
     assert [each.may_have_happened for each in SideEffects] == [False, False, False, True, True]
     assert [each.is_harmless for each in SideEffects] == [False, True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "together"),
+    [
+        ([], SideEffects.NONE),
+        (["none", "read"], SideEffects.READ),
+        (["read", "undeclared"], SideEffects.UNDECLARED),
+        (["undeclared", "write"], SideEffects.WRITE),
+        (["external", "write", "none"], SideEffects.EXTERNAL),
+    ],
+)
+def test_who_may_do_several_things_does_what_is_trusted_least(kinds: list[str], together: SideEffects) -> None:
+    assert SideEffects.of_all(map(SideEffects, kinds)) is together
