@@ -327,6 +327,7 @@ def mask_of(settings: Settings) -> Mask:
 @contextlib.contextmanager
 def journal(settings: Settings | None = None) -> Iterator[Database]:
     """The journal's database, for a command; what is wrong with it is told in one line and ends the process."""
+    from adapters.storage.ahead import ahead_of
     from adapters.storage.batches import Batches
     from adapters.storage.database import Database
     from adapters.storage.failures import words
@@ -339,7 +340,7 @@ def journal(settings: Settings | None = None) -> Iterator[Database]:
             tell(f"There is no journal at {database.place}.")
             raise SystemExit(1)
         with contextlib.closing(database):
-            Batches(database, stamp=str).settle()
+            Batches(database, stamp=str, ahead=ahead_of(database.file)).settle()
             yield database
     except ConfigError as error:
         end_with(error)

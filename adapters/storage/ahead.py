@@ -1,21 +1,22 @@
-"""Writing ahead: a few entries go into one small table at once, and into their own tables with the next batch. SQLite.
+"""Writing ahead: a few entries become lines of a small file at once, and rows with the next batch. SQLite only.
 
-A batch touches a dozen pages and its thread must be woken first; one row of JSON here is one page, written where the
-entry was put. So whoever waits for few entries waits a tenth of a millisecond; under load batches are cheaper, and
-nothing is written ahead.
+A batch touches a dozen pages and its thread must be woken first; a line is one short write, made where the entry was
+put: a fifth of what a row in a table of its own took. So whoever waits for few entries hardly waits; under load batches
+are cheaper, and nothing is written ahead.
 
-Invariant: an entry that was written ahead is applied by the very transaction that deletes its row here. Whoever finds
-such rows may apply them (the next start, or `forget` beside a running bot): nobody else will.
+Invariant: lines have rising numbers, and the database knows up to which of them are applied: that changes in the very
+transaction that applies them. Whoever finds later ones may apply them (the next start, or `forget` beside a running
+bot). Only one process writes into the file, and locks it; another one does without.
 """
 
 from __future__ import annotations
 
-import json
 import logging
-import sqlite3
+import os
+import sys
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,17 +27,21 @@ from pydantic import Field
 from bot.domain import codec
 from bot.domain.journal import Entry
 
-FEW = 8  # entries; more are cheaper as a batch
-LARGE = 65_536  # characters of JSON that are not written twice
-SLOW = 0.02  # seconds after which the event loop has better things to do
-REST = 30.0  # seconds nothing is written ahead then
+if sys.platform != "win32":
+    import fcntl
 
+FEW = 8  # entries; more are cheaper as a batch
+LARGE = 65_536  # bytes that are not written twice
+SLOW = 0.02  # seconds after which the event loop has better things to do
+REST, LONGEST_REST = 0.5, 30.0  # seconds nothing is written ahead then: twice as long each time within a minute
+MINUTE = 60.0
+
+SUFFIX = "-ahead"
 ENTRY = Annotated[Entry, Field(discriminator="type")]
 
-ADD = "INSERT INTO ahead (id, taken, entry) VALUES (?, ?, ?)"
-TAKE = "DELETE FROM ahead WHERE id IN (SELECT value FROM json_each(?)) RETURNING id"
-DROP = "DELETE FROM ahead WHERE id = ?"
-LEFT = "SELECT id, taken, entry FROM ahead ORDER BY id"
+APPLIED = "SELECT number FROM applied"
+BEGIN = "INSERT INTO applied (number) SELECT ? WHERE NOT EXISTS (SELECT 1 FROM applied)"
+MOVE = "UPDATE applied SET number = ? WHERE number < ?"
 
 logger = logging.getLogger(__name__)
 
@@ -51,107 +56,157 @@ class Put:
 
 
 class Ahead:
-    """The connection of the event loop's thread, which never waits: where it would have to, the batch must do.
-
-    `close` may be called from the writer's thread.
+    """The file beside a database. `write` is for the event loop's thread and never waits: where it would have to, the
+    batch must do. All else is for the writer's thread.
     """
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        # Microseconds of the start, then one more for each entry: no process ever uses another's numbers.
-        self._start = self._next = time.time_ns() // 1000
-        self._connection: sqlite3.Connection | None = None
-        self._first = self._next  # of this file: our numbers below went into one that is not used any more
+    def __init__(self, database: Path) -> None:
+        self._file = database.with_name(database.name + SUFFIX)
         self._lock = threading.Lock()
+        self._descriptor = -1
+        self._last = 0  # number in the file, or applied
+        self._since = 0  # numbers up to this were in a file that is another one now
+        self._rest = REST
         self._rests_until = 0.0
 
+    def open(self) -> None:
+        """Be the one who writes, unless another process is, or it cannot be. Read what is `left` before the first."""
+        if self._descriptor >= 0 and not self._is_there(self._descriptor):
+            self.abandon()
+        if sys.platform == "win32" or self._descriptor >= 0:
+            return
+        descriptor = -1
+        try:
+            descriptor = os.open(self._file, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            logger.debug("nothing is written ahead: %s", error)
+        else:
+            if self._is_there(descriptor):  # who had it locked may just have removed it
+                self._descriptor, descriptor = descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def _is_there(self, descriptor: int) -> bool:
+        """Whether others find this file under its name."""
+        try:
+            return os.path.samestat(os.fstat(descriptor), self._file.stat())
+        except OSError:
+            return False
+
     def write(self, puts: Sequence[Put]) -> bool:
-        """Write down, durably, those that are not; False (and nothing done) where that is not possible at once."""
-        puts = [put for put in puts if not self.holds(put)]
+        """Write these down, durably; False (and nothing done) where that is not possible at once."""
         started = time.monotonic()
         if len(puts) > FEW or started < self._rests_until or not self._lock.acquire(blocking=False):
             return False
         try:
-            rows = [
-                (number, put.taken, codec.write(type(put.entry), put.entry))
-                for number, put in enumerate(puts, self._next)
-            ]
-            if sum(len(text) for _, _, text in rows) > LARGE:
+            numbered = list(enumerate(puts, max(self._last + 1, time.time_ns() // 1000)))
+            lines = "".join([_line(number, put) for number, put in numbered]).encode()
+            if self._descriptor < 0 or len(lines) > LARGE or not self._append(lines):
                 return False
-            self._insert(rows)
+            self._last = numbered[-1][0]
         except Exception:  # the batch will find out what is wrong, and with which entry
             logger.debug("nothing can be written ahead", exc_info=True)
             return False
         finally:
             self._lock.release()
-        for put, (number, _, _) in zip(puts, rows, strict=True):
+        for number, put in numbered:
             put.number = number
-        self._next += len(rows)
         if (now := time.monotonic()) - started > SLOW:
-            self._rests_until = now + REST
+            self._take_a_rest(now)
         return True
 
-    def _insert(self, rows: list[tuple[int, float, str]]) -> None:
-        connection = self._connection or self._connect()
-        if len(rows) == 1:  # a transaction of its own
-            connection.execute(ADD, rows[0])
-            return
-        connection.execute("BEGIN IMMEDIATE")
+    def _append(self, lines: bytes) -> bool:
+        written = os.write(self._descriptor, lines)
+        if written < len(lines):  # the disk is full: half a line would spoil the next one
+            os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - written)
+        return written == len(lines)
+
+    def _take_a_rest(self, now: float) -> None:
+        """One slow write may be anybody's fault; a disk that is slow again soon is left alone for longer."""
+        self._rest = min(2 * self._rest, LONGEST_REST) if now < self._rests_until + MINUTE else REST
+        self._rests_until = now + self._rest
+
+    def left(self, mark: int) -> list[Put]:
+        """What is written and not applied, in order; what cannot be read is told to the log, and lost.
+
+        `mark` is up to where it is applied. Half a line at the end was never promised to anybody.
+        """
+        puts: list[Put] = []
         try:
-            connection.executemany(ADD, rows)
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
-
-    def _connect(self) -> sqlite3.Connection:
-        # The file must be there, and nobody's lock is waited for. Checkpoints are the batches' business.
-        place = f"{self._file.absolute().as_uri()}?mode=rw"
-        connection = sqlite3.connect(place, uri=True, timeout=0, isolation_level=None, check_same_thread=False)
-        connection.execute("PRAGMA synchronous=NORMAL").close()
-        connection.execute("PRAGMA wal_autocheckpoint=0").close()
-        self._connection = connection
-        return connection
-
-    def close(self) -> None:
-        """Let go of the file; it is opened again when it is needed."""
+            *lines, _torn = self._file.read_bytes().split(b"\n")
+        except FileNotFoundError:
+            return puts
+        for line in lines:
+            try:
+                put = _read(line)
+            except ValueError as error:
+                logger.warning("an entry of the journal cannot be read, and is lost: %s", error)
+                continue
+            if put.number > mark:
+                puts.append(put)
+                mark = put.number
         with self._lock:
-            connection, self._connection = self._connection, None
-            if connection is not None:
-                connection.close()
-
-    def abandon(self) -> None:
-        """The file is another one now: what was written ahead so far is not there."""
-        self.close()
-        self._first = self._next
+            self._last = max(self._last, mark)
+        return puts
 
     def holds(self, put: Put) -> bool:
         """Whether the entry was written ahead, into the file that is used now."""
-        return put.number > 0 and not self._start <= put.number < self._first
+        return put.number > self._since
+
+    def clear(self, number: int) -> None:
+        """Everything up to this number is applied: the file can be emptied, if that is all of it."""
+        with self._lock, suppress(OSError):  # then the next time, or what is there is seen to be applied
+            if self._descriptor >= 0 and self._last <= number:
+                os.ftruncate(self._descriptor, 0)
+
+    def close(self) -> None:
+        """Let go of the file, and leave none where all of it is applied; another process may write then."""
+        with self._lock:
+            descriptor, self._descriptor = self._descriptor, -1
+            if descriptor >= 0:
+                with suppress(OSError):
+                    if not os.fstat(descriptor).st_size and self._is_there(descriptor):
+                        self._file.unlink()
+                os.close(descriptor)
+
+    def abandon(self) -> None:
+        """The database is another one now: what was written ahead so far is not there."""
+        self.close()
+        self._since = self._last
 
 
-def take(cursor: Any, numbers: Iterable[int]) -> set[int]:
-    """Those of the numbers that were still there: their entries are the caller's to apply, in this transaction."""
-    wanted = json.dumps(list(numbers))
-    cursor.execute(TAKE, (wanted,))
-    return {number for (number,) in cursor.fetchall()}
+def ahead_of(database: Path | None) -> Ahead | None:
+    """What can be written ahead of a database; nothing where that is not a file."""
+    return Ahead(database) if database is not None else None
 
 
-def drop(cursor: Any, number: int) -> None:
-    """Forget an entry that can never be applied."""
-    cursor.execute(DROP, (number,))
+def _line(number: int, put: Put) -> str:
+    return f"{number} {put.taken!r} {codec.write(type(put.entry), put.entry)}\n"
 
 
-def left(cursor: Any) -> list[Put]:
-    """What was written ahead and not applied, in order; what cannot be read is told to the log, and dropped."""
-    cursor.execute(LEFT)
-    puts: list[Put] = []
-    for number, taken, text in cursor.fetchall():
-        try:
-            puts.append(Put(codec.read(ENTRY, text), taken, number))
-        except codec.Unreadable as error:
-            logger.warning("an entry of the journal cannot be read, and is lost: %s", error)
-            with suppress(sqlite3.Error):
-                drop(cursor, number)
-    return puts
+def _read(line: bytes) -> Put:
+    """Raises ValueError."""
+    number, taken, text = line.split(b" ", 2)
+    try:
+        return Put(codec.read(ENTRY, text.decode()), float(taken), int(number))
+    except codec.Unreadable as error:
+        raise ValueError(str(error)) from error
+
+
+def read_mark(cursor: Any) -> int | None:
+    """Up to which number everything is applied; None in a new database."""
+    cursor.execute(APPLIED)
+    row = cursor.fetchone()
+    return None if row is None else int(row[0])
+
+
+def begin_mark(cursor: Any) -> int:
+    """Lines that are older than this database are none of its; the mark, another process's if it was faster."""
+    cursor.execute(BEGIN, (mark := time.time_ns() // 1000,))
+    return read_mark(cursor) or mark
+
+
+def move_mark(cursor: Any, number: int) -> None:
+    """Everything up to this number is applied, or never can be."""
+    cursor.execute(MOVE, (number, number))

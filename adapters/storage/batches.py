@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, text
 
-from adapters.storage.ahead import Ahead, Put, drop, left, take
+from adapters.storage.ahead import Ahead, Put, begin_mark, move_mark, read_mark
 from adapters.storage.database import Database
 from adapters.storage.failures import Fault, Unusable, fault, words
 from adapters.storage.rows import Row, rows
@@ -50,7 +50,7 @@ class Batches:
     """Writes into a database; connects when there is something to do, and again after every failure.
 
     `stamp` names what is put aside: the time as part of a file name. `ahead` is where entries may have been written
-    already; whatever any process left there is applied whenever this one connects.
+    already, on SQLite; whatever any process left there is applied whenever this one connects.
     """
 
     def __init__(self, database: Database, *, stamp: Callable[[], str], ahead: Ahead | None = None) -> None:
@@ -81,6 +81,8 @@ class Batches:
         """Apply what another process has written ahead. Raises ConfigError, Unusable, the driver's errors."""
         self._connected()
         self.close()
+        if self._ahead is not None:
+            self._ahead.close()
 
     def write(self, batch: Sequence[Put]) -> Written:
         """Write the entries in order; one that can never be written is set apart and told to the log.
@@ -127,8 +129,8 @@ class Batches:
                     return Written(place, tuple(bad), self._failed(error))
                 bad.append(place)
                 logger.warning("a %s cannot be stored, and is lost: %s", batch[place].entry.type, words(error))
-                if batch[place].number:
-                    drop(self._connected().connection.cursor(), batch[place].number)
+                if held := self._held(batch[place : place + 1]):
+                    move_mark(self._connected().connection.cursor(), *held)
         return Written(len(batch), tuple(bad))
 
     def _transact(self, batch: Sequence[Put]) -> None:
@@ -141,14 +143,18 @@ class Batches:
         try:
             if self._database.is_sqlite:
                 cursor.execute("BEGIN IMMEDIATE")
-            gone = self._applied_by_others(cursor, batch)
-            ours = sorted((row for put, rows_ in planned if put.number not in gone for row in rows_), key=_place)
+            held = self._held(batch)
+            mark = read_mark(cursor) if held else None
+            applied = {number for number in held if mark is not None and number <= mark}
+            ours = sorted((row for put, rows_ in planned if put.number not in applied for row in rows_), key=_place)
             for statement, group in groupby(ours, key=_statement):
                 prepared = self._statements[statement]
                 _execute(cursor, prepared.sql, [prepared.values(parameters) for _, parameters in group])
             if not self._database.is_sqlite:
                 cursor.execute("SELECT pg_current_xact_id()::text")
                 self._doubt = _Doubt(cursor.fetchone()[0], len(batch))
+            if held:
+                move_mark(cursor, held[-1])
             driver.commit()
         except Exception as error:
             if fault(error) is Fault.ENTRY:
@@ -157,15 +163,21 @@ class Batches:
             raise
         self._doubt = None
         cursor.close()
+        if held and self._ahead is not None:
+            self._ahead.clear(held[-1])
 
-    def _applied_by_others(self, cursor: Any, batch: Sequence[Put]) -> set[int]:
-        """The numbers of entries that were written ahead and are not there any more; the others are taken out."""
-        numbers = {put.number for put in batch if put.number and (self._ahead is None or self._ahead.holds(put))}
-        return numbers - take(cursor, numbers) if numbers else set()
+    def _held(self, batch: Sequence[Put]) -> list[int]:
+        """The numbers of the entries that were written ahead; they rise."""
+        return [put.number for put in batch if self._ahead is not None and self._ahead.holds(put)]
 
-    def _apply_what_is_left(self) -> None:
+    def _apply_what_is_left(self, ahead: Ahead) -> None:
         """Apply what was written ahead, by a process that ended or before the connection was lost."""
-        puts = left(self._connected().connection.cursor())
+        cursor: Any = self._connected().connection.cursor()
+        if (mark := read_mark(cursor)) is None:
+            ahead.abandon()
+            mark = begin_mark(cursor)
+        ahead.open()
+        puts = ahead.left(mark)
         try:
             self._transact(puts)
         except Exception as error:
@@ -173,6 +185,7 @@ class Batches:
                 raise
             if failure := self._write_each(puts, 0).failure:
                 raise Unusable(failure) from error
+        ahead.clear(max([mark, *[put.number for put in puts]]))
 
     def _written_after_all(self) -> int:
         """How many entries the commit has written that was not answered; none where there is no such doubt."""
@@ -194,8 +207,8 @@ class Batches:
         if self._connection is None:
             self._connection = self._database.connect()
             self._statements = compiled(self._database.dialect)
-            if self._database.is_sqlite:
-                self._apply_what_is_left()
+            if self._ahead is not None:
+                self._apply_what_is_left(self._ahead)
         return self._connection
 
     def _failed(self, error: Exception) -> str:

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, select, text
 
+from adapters.storage.ahead import SUFFIX
 from adapters.storage.tables import REVISIONS, metadata, versions
 from adapters.storage.url import SQLITE, VARIABLE, file_of, place_of, read_url
 from bot.domain.errors import ConfigError, Problem
@@ -91,7 +92,7 @@ class Database:
         self.close()
         self.ready = False
         aside = f"{self.file}.corrupt-{stamp}"
-        for suffix in ("", "-wal", "-shm"):
+        for suffix in ("", "-wal", "-shm", SUFFIX):
             part = Path(f"{self.file}{suffix}")
             if part.exists():
                 part.replace(f"{aside}{suffix}")

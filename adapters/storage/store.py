@@ -15,7 +15,7 @@ from typing import TypeVar
 from sqlalchemy import Connection
 
 from adapters.storage import reads, unfinished
-from adapters.storage.ahead import Ahead
+from adapters.storage.ahead import ahead_of
 from adapters.storage.batches import Batches
 from adapters.storage.database import READERS, Database, Migrate
 from adapters.storage.failures import Fault, fault, words
@@ -44,8 +44,9 @@ class SqlStore:
         self._batches = batches
         self._threads = threads
         self._clock = clock
-        # The conversations that may have a past; None while nobody has looked. A new one is not read about.
-        self._with_past: set[Conversation] | None = None
+        # The conversations that may have a past, and those of which this process knows one. Others are not read about.
+        self._with_past: set[Conversation] | None = None  # None while nobody has looked
+        self._met: set[Conversation] = set()
         self._opened = clock.now()
         self._is_untouched = True  # nothing was put yet: whatever is found is an earlier process's
 
@@ -56,10 +57,9 @@ class SqlStore:
 
     def _note(self, entries: tuple[Entry, ...]) -> None:
         self._is_untouched = False
-        if self._with_past is not None:
-            for entry in entries:
-                if isinstance(entry, MessageOverheard) or (isinstance(entry, MessageObserved) and entry.overheard):
-                    self._with_past.add(entry.message.conversation)
+        for entry in entries:
+            if isinstance(entry, MessageOverheard) or (isinstance(entry, MessageObserved) and entry.overheard):
+                self._met.add(entry.message.conversation)
 
     async def commit(self, *entries: Entry) -> bool:
         """Take entries and wait until they and all before them are durable; False where that cannot be promised."""
@@ -69,8 +69,9 @@ class SqlStore:
 
     async def remember(self, conversation: Conversation) -> Remembered | None:
         """What the conversation's next prompt is made of; None where it cannot be read."""
-        if self._with_past is not None and conversation not in self._with_past:
-            self._with_past.add(conversation)
+        is_new = conversation not in self._met
+        self._met.add(conversation)
+        if is_new and self._with_past is not None and conversation not in self._with_past:
             return Remembered()
         return await self._read(lambda connection: reads.remember(connection, conversation), None)
 
@@ -145,7 +146,7 @@ async def open_store(
     `adapters.storage.migrate.migrate`, imported when it is called: Alembic is large and rarely needed.
     """
     database = Database(url, migrate=migrate)
-    ahead = Ahead(database.file) if database.file is not None else None
+    ahead = ahead_of(database.file)
     stamp = partial(_stamp, clock)
     batches = Batches(database, stamp=stamp, ahead=ahead)
     with ThreadPoolExecutor(1, "store-writer") as thread, ThreadPoolExecutor(READERS, "store-reader") as threads:

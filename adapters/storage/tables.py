@@ -28,7 +28,7 @@ from sqlalchemy import (
     text,
 )
 
-REVISIONS = ("0001", "0002")
+REVISIONS = ("0001", "0002", "0003")
 """Every revision of the schema, oldest first; the last is the one this code needs (migrations/versions)."""
 
 versions = Table(
@@ -216,14 +216,12 @@ usage = _table(
     Index("usage_by_time", "at"),
 )
 
-ahead = Table(
-    "ahead",
+applied = Table(
+    "applied",
     metadata,
-    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
-    _moment("taken"),
-    _json("entry"),
+    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
 )
-"""Entries that are durable and not yet in their tables (`ahead.py`); on PostgreSQL always empty."""
+"""One row: up to which number the lines written ahead are in their tables (`ahead.py`); on PostgreSQL none."""
 
 BY_CONVERSATION = (messages, windows, turns, sends, usage)
 """The tables that say themselves which conversation a row belongs to."""

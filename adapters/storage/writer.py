@@ -119,8 +119,14 @@ class Writer:
         """Whether all that waits is durable without a batch. Never beside one: what that will do is not known yet."""
         if self._ahead is None or self._busy:
             return False
-        puts = [item for item in self._queue if isinstance(item, Put)]
-        return len(puts) == len(self._queue) and self._ahead.write(puts)
+        fresh: list[Put] = []
+        for item in reversed(self._queue):
+            if not isinstance(item, Put):  # who waits there waits for a batch
+                return False
+            if self._ahead.holds(item):  # and so all before it
+                break
+            fresh.append(item)
+        return self._ahead.write(fresh[::-1])
 
     def retry(self) -> None:
         """Try whether the database can be used, though there may be nothing to write."""

@@ -20,6 +20,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from sqlalchemy import Engine, event
 
+from adapters.storage.ahead import Ahead
 from bot.domain.errors import BotError
 from bot.domain.journal import Entry, MessageObserved, SendChanged, SendQueued
 
@@ -99,7 +100,9 @@ class Crossings:
         return cast("T", AroundStore(port, self) if kind == "store" else Around(port, self, kind))
 
     def watch_disk(self) -> None:
-        """Cross at each statement that writes to an SQLite file, and before and after each commit there."""
+        """Cross at each statement that writes to an SQLite file, before and after each commit there, and around each
+        write to the file of what is written ahead.
+        """
         cross = self.cross
 
         class Watched(sqlite3.Connection):
@@ -121,6 +124,16 @@ class Crossings:
                 if self._wrote:
                     self._wrote = False
                     cross("disk.commit after")
+
+        append = Ahead._append
+
+        def appending(ahead: Ahead, lines: bytes) -> bool:
+            cross("disk.append before")
+            appended = append(ahead, lines)
+            cross("disk.append after")
+            return appended
+
+        setattr(Ahead, append.__name__, appending)
 
         @event.listens_for(Engine, "do_connect")
         def _(_dialect: Any, _record: Any, _arguments: Any, parameters: dict[str, Any]) -> None:

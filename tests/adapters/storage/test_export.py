@@ -40,7 +40,7 @@ def whole(turn_id: str, where: Conversation) -> list[Entry]:
 
 
 def test_every_table_is_exported() -> None:
-    assert {table.name for table in TYPES.values()} == set(metadata.tables) - {"ahead"}
+    assert {table.name for table in TYPES.values()} == set(metadata.tables) - {"applied"}
 
 
 def test_a_conversation_is_exported_whole_and_alone(batches: Batches, database: Database) -> None:

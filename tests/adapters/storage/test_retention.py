@@ -12,7 +12,7 @@ from adapters.storage.ahead import Put
 from adapters.storage.batches import Batches
 from adapters.storage.database import Database
 from adapters.storage.retention import DAY, Retention
-from adapters.storage.tables import ahead, messages, metadata, turns
+from adapters.storage.tables import applied, messages, metadata, turns
 from bot.domain.chat import ToolMessage
 from bot.domain.journal import CallFinished, Entry, WindowMoved
 from tests.adapters.storage.entries import NOW, closing, heard, opening, sending, step
@@ -42,7 +42,7 @@ def counts(database: Database) -> dict[str, int]:
         return {
             name: connection.scalar(select(func.count()).select_from(table)) or 0
             for name, table in metadata.tables.items()
-            if table is not ahead
+            if table is not applied
         }
 
 

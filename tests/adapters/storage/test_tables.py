@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from sqlalchemy import Text
 
-from adapters.storage.tables import BY_CONVERSATION, BY_TURN, REVISIONS, ahead, metadata
+from adapters.storage.tables import BY_CONVERSATION, BY_TURN, REVISIONS, applied, metadata
 
 
 def test_every_row_belongs_to_a_conversation() -> None:
-    assert {*BY_CONVERSATION, *BY_TURN, ahead} == set(metadata.sorted_tables)  # `ahead` is emptied within the second
+    assert {*BY_CONVERSATION, *BY_TURN, applied} == set(metadata.sorted_tables)  # `applied` is a number
     assert all("conversation" in table.c for table in BY_CONVERSATION)
     assert all("turn_id" in table.c for table in BY_TURN)
 
 
 def test_json_is_kept_as_text() -> None:
     columns = [column for table in metadata.sorted_tables for column in table.c if column.info.get("json")]
-    assert len(columns) == 8
+    assert len(columns) == 7
     assert all(isinstance(column.type, Text) for column in columns)
 
 
