@@ -126,13 +126,15 @@ class History:
         """A turn begins: have at hand what the store has of the conversation, in its room. Ask for messages then."""
         if self._folding is not None:
             self._folding.stop(conversation)
-        if conversation in self._let_go:
-            await self._store.commit()  # a turn that went on meanwhile has written its round, and kept none here
+        # A turn that went on meanwhile has put its round, and kept none here. Where that cannot be written just now,
+        # what is read lacks it: the next turn reads again.
+        if whole := conversation not in self._let_go or await self._store.commit():
             self._let_go.discard(conversation)
         memory = self._memories[conversation]
         if not memory.loaded:
             await self._read(conversation)
             memory = self._memories[conversation]
+            memory.loaded &= whole
         if memory.tokens > self._room():
             self._drop(conversation, memory)
 
