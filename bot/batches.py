@@ -99,8 +99,8 @@ async def unrecorded() -> None:
 class Batches:
     """Runs the calls of a step. `execution` is that of all steps; a tool may ask for it in its own.
 
-    `recorded` is waited for before a call that may change something: a process that ends in the middle of it must not
-    come back without knowing that it had begun.
+    `recorded` is waited for before a call that may change something: a process that ends in the middle of it comes back
+    knowing that it had begun, unless the journal could not be written then, which the operator was told.
     """
 
     def __init__(

@@ -70,7 +70,7 @@ class Engine:
 
     At `max_steps` (0 is the default) the model must answer in words, or the run fails: `on_limit`. `tool_execution`
     is how the calls of every step are run. Hooks are those of the toolset. `recorded` returns once what the observer
-    was told is written down; calls that may change something wait for it.
+    was told is written down, or cannot be; calls that may change something wait for it.
     """
 
     def __init__(

@@ -12,6 +12,7 @@ bot). Only one process writes into the file, and locks it; another one does with
 from __future__ import annotations
 
 import logging
+import math
 import os
 import sys
 import threading
@@ -34,14 +35,14 @@ FEW = 8  # entries; more are cheaper as a batch
 LARGE = 65_536  # bytes that are not written twice
 SLOW = 0.02  # seconds after which the event loop has better things to do
 REST, LONGEST_REST = 0.5, 30.0  # seconds nothing is written ahead then: twice as long each time within a minute
-MINUTE = 60.0
+MINUTE = 60.0  # also between two attempts to have the file
 
 SUFFIX = "-ahead"
 ENTRY = Annotated[Entry, Field(discriminator="type")]
 
 APPLIED = "SELECT number FROM applied"
-BEGIN = "INSERT INTO applied (number) SELECT ? WHERE NOT EXISTS (SELECT 1 FROM applied)"
-MOVE = "UPDATE applied SET number = ? WHERE number < ?"
+BEGIN_MARK = "INSERT INTO applied (number) SELECT ? WHERE NOT EXISTS (SELECT 1 FROM applied)"
+MOVE_MARK = "UPDATE applied SET number = ? WHERE number < ?"
 
 logger = logging.getLogger(__name__)
 
@@ -56,21 +57,31 @@ class Put:
 
 
 class Ahead:
-    """The file beside a database. `write` is for the event loop's thread and never waits: where it would have to, the
-    batch must do. All else is for the writer's thread.
+    """The file beside a database.
+
+    `write` is for the event loop's thread and never waits: where it would have to, the batch must do. What it has
+    promised is durable, and stored unless no table can hold it. `open`, `left` and `clear` are for the writer's thread.
     """
 
     def __init__(self, database: Path) -> None:
         self._file = database.with_name(database.name + SUFFIX)
         self._lock = threading.Lock()
         self._descriptor = -1
+        self._ready = False  # what others left in it has been read
         self._last = 0  # number in the file, or applied
         self._since = 0  # numbers up to this were in a file that is another one now
         self._rest = REST
         self._rests_until = 0.0
+        self._tried = -math.inf
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the file is not ours, and it is time to try once more to have it."""
+        return not self._ready and time.monotonic() > self._tried + MINUTE
 
     def open(self) -> None:
-        """Be the one who writes, unless another process is, or it cannot be. Read what is `left` before the first."""
+        """Be the one who writes, once what is `left` was read; unless another process is, or it cannot be."""
+        self._tried = time.monotonic()
         if self._descriptor >= 0 and not self._is_there(self._descriptor):
             self.abandon()
         if sys.platform == "win32" or self._descriptor >= 0:
@@ -101,8 +112,9 @@ class Ahead:
             return False
         try:
             numbered = list(enumerate(puts, max(self._last + 1, time.time_ns() // 1000)))
-            lines = "".join([_line(number, put) for number, put in numbered]).encode()
-            if self._descriptor < 0 or len(lines) > LARGE or not self._append(lines):
+            # First the end of a line: half of one may stand there, from a disk that was full.
+            lines = "\n".join(["", *[_line(number, put) for number, put in numbered], ""]).encode()
+            if not self._ready or len(lines) > LARGE or not self._append(lines):
                 return False
             self._last = numbered[-1][0]
         except Exception:  # the batch will find out what is wrong, and with which entry
@@ -118,7 +130,7 @@ class Ahead:
 
     def _append(self, lines: bytes) -> bool:
         written = os.write(self._descriptor, lines)
-        if written < len(lines):  # the disk is full: half a line would spoil the next one
+        if written < len(lines):  # the disk is full
             os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - written)
         return written == len(lines)
 
@@ -133,11 +145,10 @@ class Ahead:
         `mark` is up to where it is applied. Half a line at the end was never promised to anybody.
         """
         puts: list[Put] = []
-        try:
+        lines: list[bytes] = []
+        with suppress(FileNotFoundError):
             *lines, _torn = self._file.read_bytes().split(b"\n")
-        except FileNotFoundError:
-            return puts
-        for line in lines:
+        for line in filter(None, lines):
             try:
                 put = _read(line)
             except ValueError as error:
@@ -148,6 +159,7 @@ class Ahead:
                 mark = put.number
         with self._lock:
             self._last = max(self._last, mark)
+            self._ready = self._descriptor >= 0
         return puts
 
     def holds(self, put: Put) -> bool:
@@ -159,11 +171,13 @@ class Ahead:
         with self._lock, suppress(OSError):  # then the next time, or what is there is seen to be applied
             if self._descriptor >= 0 and self._last <= number:
                 os.ftruncate(self._descriptor, 0)
+            self._ready &= self._is_there(self._descriptor)  # else somebody has removed it, and nobody would find it
 
     def close(self) -> None:
         """Let go of the file, and leave none where all of it is applied; another process may write then."""
         with self._lock:
             descriptor, self._descriptor = self._descriptor, -1
+            self._ready = False
             if descriptor >= 0:
                 with suppress(OSError):
                     if not os.fstat(descriptor).st_size and self._is_there(descriptor):
@@ -182,7 +196,7 @@ def ahead_of(database: Path | None) -> Ahead | None:
 
 
 def _line(number: int, put: Put) -> str:
-    return f"{number} {put.taken!r} {codec.write(type(put.entry), put.entry)}\n"
+    return f"{number} {put.taken!r} {codec.write(type(put.entry), put.entry)}"
 
 
 def _read(line: bytes) -> Put:
@@ -203,10 +217,10 @@ def read_mark(cursor: Any) -> int | None:
 
 def begin_mark(cursor: Any) -> int:
     """Lines that are older than this database are none of its; the mark, another process's if it was faster."""
-    cursor.execute(BEGIN, (mark := time.time_ns() // 1000,))
+    cursor.execute(BEGIN_MARK, (mark := time.time_ns() // 1000,))
     return read_mark(cursor) or mark
 
 
 def move_mark(cursor: Any, number: int) -> None:
     """Everything up to this number is applied, or never can be."""
-    cursor.execute(MOVE, (number, number))
+    cursor.execute(MOVE_MARK, (number, number))

@@ -90,6 +90,8 @@ class Batches:
         An empty batch only tries whether the database can be used.
         """
         done = 0
+        if self._ahead is not None and self._ahead.is_due:
+            self.close()  # to connect anew, and have its file
         try:
             done = self._written_after_all()
             self._transact(batch[done:])
@@ -129,8 +131,8 @@ class Batches:
                     return Written(place, tuple(bad), self._failed(error))
                 bad.append(place)
                 logger.warning("a %s cannot be stored, and is lost: %s", batch[place].entry.type, words(error))
-                if held := self._held(batch[place : place + 1]):
-                    move_mark(self._connected().connection.cursor(), *held)
+                if self._ahead is not None and self._ahead.holds(batch[place]):
+                    self._ahead.clear(batch[place].number)
         return Written(len(batch), tuple(bad))
 
     def _transact(self, batch: Sequence[Put]) -> None:
@@ -173,10 +175,11 @@ class Batches:
     def _apply_what_is_left(self, ahead: Ahead) -> None:
         """Apply what was written ahead, by a process that ended or before the connection was lost."""
         cursor: Any = self._connected().connection.cursor()
+        ahead.open()
         if (mark := read_mark(cursor)) is None:
             ahead.abandon()
             mark = begin_mark(cursor)
-        ahead.open()
+            ahead.open()
         puts = ahead.left(mark)
         try:
             self._transact(puts)

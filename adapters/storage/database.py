@@ -50,7 +50,8 @@ class Database:
 
     def __init__(self, url: str, *, migrate: Migrate) -> None:
         self.url = read_url(url)
-        self.file = file_of(self.url)
+        file = file_of(self.url)
+        self.file = None if file is None else file.resolve()  # as SQLite names what it puts beside it
         self.place = place_of(self.url)
         self._migrate = migrate
         self._writing = _engine(self.url, begin="BEGIN IMMEDIATE", pool_size=1)

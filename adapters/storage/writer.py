@@ -147,7 +147,8 @@ class Writer:
         self._queue = deque(item for item in self._queue if not isinstance(item, _Promise))
         self._tell(
             f"The journal cannot be written ({self._place}: {reason}). The bot goes on from memory, and writes what"
-            " it keeps there as soon as it can."
+            " it keeps there as soon as it can; were it to end before that, nobody would know any more what was said"
+            " and done since."
         )
 
     def _make_room(self) -> None:
@@ -160,7 +161,7 @@ class Writer:
         for droppable in kinds:
             kept: deque[_Item] = deque()
             for item in self._queue:
-                if spare > 0 and droppable(item):
+                if spare > 0 and not _is_promised(item) and droppable(item):
                     spare -= 1
                     self._lost += 1
                 else:
@@ -266,6 +267,11 @@ class Writer:
         self._tell(
             f"The journal is written again ({self._place}): {self._caught_up} entries caught up, {self._lost} lost."
         )
+
+
+def _is_promised(item: _Item) -> bool:
+    """What was written ahead, for somebody who waited."""
+    return isinstance(item, Put) and item.number > 0
 
 
 def _is_chatter(item: _Item) -> bool:

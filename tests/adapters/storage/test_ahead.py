@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import logging
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -17,60 +19,32 @@ from sqlalchemy import select, text
 from adapters.storage import ahead as module
 from adapters.storage.ahead import FEW, LARGE, MINUTE, Ahead, Put
 from adapters.storage.batches import Batches, Written
-from adapters.storage.database import Database
-from adapters.storage.migrate import migrate
 from adapters.storage.tables import messages
 from bot.domain.journal import Entry
 from bot.domain.segments import Text
 from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import NOW, heard, opening, sending, step
 from tests.adapters.storage.entries import closing as closing_turn
-
-
-class Place:
-    """A database, the batches of one process, and what it writes ahead."""
-
-    def __init__(self, url: str) -> None:
-        self.database = Database(url, migrate=migrate)
-        assert self.database.file is not None
-        self.file: Path = self.database.file
-        self.lines = self.file.with_name(f"{self.file.name}-ahead")
-        self.begin()
-        assert self.batches.open() == ""
-
-    def begin(self) -> None:
-        self.ahead = Ahead(self.file)
-        self.batches = Batches(self.database, stamp=lambda: "now", ahead=self.ahead)
-
-    def another_process(self) -> None:
-        """Connects, applies what it finds, and ends."""
-        database = Database(f"sqlite:///{self.file}", migrate=migrate)
-        with closing(database):
-            Batches(database, stamp=str, ahead=Ahead(self.file)).settle()
-
-    def die(self) -> None:
-        """As by SIGKILL: nothing is tidied up, and nothing is locked any more; the next process has not begun."""
-        os.close(self.ahead._descriptor)
-        self.batches.close()
-        self.begin()
-
-    def messages(self) -> list[str]:
-        with self.database.reading() as connection:
-            return list(connection.scalars(select(messages.c.message_id).order_by(messages.c.id)))
-
-    def waiting(self) -> int:
-        return len(self.lines.read_bytes().splitlines()) if self.lines.exists() else 0
-
-    def close(self) -> None:
-        self.ahead.close()
-        self.batches.close()
-        self.database.close()
+from tests.adapters.storage.place import Place, lines_of
 
 
 @pytest.fixture
 def place(sqlite: str) -> Iterator[Place]:
     with closing(Place(sqlite)) as it:
         yield it
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Lets so many seconds pass; before and after, time stands still."""
+    now = time.monotonic()
+
+    def passes(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    return passes
 
 
 def put(*entries: Entry) -> list[Put]:
@@ -141,6 +115,8 @@ def test_only_one_process_writes_and_the_next_one_as_soon_as_it_has_ended(place:
         assert not other.write(put(heard(message_id="1")))
         place.ahead.close()
         other.open()
+        assert not other.write(put(heard(message_id="1")))  # before it knows what is left
+        assert other.left(0) == []
         assert other.write(put(heard(message_id="1")))
 
 
@@ -155,6 +131,101 @@ def test_a_process_that_ends_leaves_a_file_only_where_something_is_left(place: P
     assert not place.lines.exists()
 
 
+def test_who_could_not_write_tries_again_after_a_while(place: Place, later: Callable[[float], None]) -> None:
+    """As where `forget` had the file for a moment when the bot was started."""
+    second = Ahead(place.file)
+    batches = Batches(place.database, stamp=str, ahead=second)
+    with closing(second), closing(batches):
+        assert batches.write(put(heard(message_id="1"))) == Written(1)
+        place.ahead.close()
+        assert batches.write(put(heard(message_id="2"))) == Written(1)
+        assert not second.write(put(heard(message_id="3")))
+        later(MINUTE + 1)
+        assert batches.write([]) == Written(0)
+        assert second.write(put(heard(message_id="3")))
+
+
+def test_a_file_that_somebody_removed_is_not_written_any_more(place: Place, later: Callable[[float], None]) -> None:
+    first, second = put(heard(message_id="1"), heard(message_id="2"))
+    assert place.ahead.write([first])
+    place.lines.unlink()
+    assert place.batches.write([first]) == Written(1)
+    assert not place.ahead.write([second])
+    later(MINUTE + 1)
+    assert place.batches.write([second]) == Written(1)
+    assert place.ahead.write(put(heard(message_id="3")))
+    assert (place.messages(), place.waiting()) == (["1", "2"], 1)
+
+
+def test_a_file_that_is_another_processes_now_is_left_alone(place: Place) -> None:
+    place.lines.unlink()
+    other = Ahead(place.file)
+    with closing(other):
+        other.open()
+        assert other.left(0) == []
+        assert other.write(put(heard(message_id="1")))
+        place.ahead.close()
+        assert place.waiting() == 1
+
+
+def test_who_has_opened_a_file_that_was_removed_meanwhile_does_without(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between opening and locking it, its owner may have ended, and removed it."""
+    other, lock = Ahead(place.file), fcntl.flock
+
+    def late(descriptor: int, how: int) -> None:
+        place.ahead.close()
+        lock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with closing(other):
+        other.open()
+        other.left(0)
+        assert not other.write(put(heard(message_id="1")))
+
+
+def test_what_is_written_beside_a_batch_stays(place: Place) -> None:
+    """As where the connection is made anew by somebody else's job."""
+    first, second = put(heard(message_id="1"), heard(message_id="2"))
+    assert place.ahead.write([first])
+    assert place.ahead.write([second])
+    assert place.batches.write([first]) == Written(1)
+    place.die()
+    place.another_process()
+    assert place.messages() == ["1", "2"]
+
+
+def test_the_mark_never_moves_back(place: Place) -> None:
+    first, second = put(heard(message_id="1"), heard(message_id="2"))
+    assert place.ahead.write([first, second])
+    place.another_process()
+    assert place.batches.write([first]) == Written(1)
+    assert place.batches.write([second]) == Written(1)
+    assert place.messages() == ["1", "2"]
+
+
+def test_a_database_behind_a_link_has_its_lines_beside_itself(tmp_path: Path) -> None:
+    real = tmp_path / "real"
+    real.mkdir()
+    (tmp_path / "data").symlink_to(real)
+    place = Place(f"sqlite:///{tmp_path}/data/frost.db")
+    with closing(place):
+        assert place.ahead.write(put(heard(message_id="1")))
+        assert (real / "frost.db-ahead").stat().st_size
+
+
+def test_an_entry_that_can_never_be_stored_is_not_tried_again(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+    unfit = heard(message_id="1")
+    unfit = replace(unfit, message=replace(unfit.message, self_id=2**70))  # no column holds it
+    puts = put(unfit)
+    assert place.ahead.write(puts)
+    assert place.batches.write(puts) == Written(1, (0,))
+    place.die()
+    place.another_process()
+    assert len(caplog.records) == 1
+
+
 def test_half_a_line_at_the_end_is_nothing_and_spoils_nothing(place: Place) -> None:
     assert place.ahead.write(put(heard(message_id="1"), heard(message_id="2")))
     place.die()
@@ -167,13 +238,19 @@ def test_half_a_line_at_the_end_is_nothing_and_spoils_nothing(place: Place) -> N
     assert place.messages() == ["1", "3"]
 
 
-def test_a_disk_that_is_full_in_the_middle_of_a_line_has_none_of_it(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+def failing(_descriptor: int, _size: int) -> None:
+    raise OSError(errno.EIO, "a broken disk")
+
+
+@pytest.mark.parametrize("cuts", [True, False])
+def test_a_disk_that_is_full_in_the_middle_of_a_line_spoils_no_other(
+    place: Place, monkeypatch: pytest.MonkeyPatch, cuts: bool
 ) -> None:
     assert place.ahead.write(put(heard(message_id="1")))
-    write = os.write
+    write, cut = os.write, os.ftruncate if cuts else failing
     with monkeypatch.context() as full:
         full.setattr(os, "write", lambda descriptor, lines: write(descriptor, lines[:-20]))
+        full.setattr(os, "ftruncate", cut)
         puts = put(heard(message_id="2"))
         assert not place.ahead.write(puts)
     assert [one.number for one in puts] == [0]
@@ -246,17 +323,19 @@ def test_a_file_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_slow_disk_is_left_to_the_thread_for_a_while(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_disk_is_left_to_the_thread_for_a_while(
+    place: Place, later: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """For longer each time: one slow write may be anybody's fault."""
-    now, rests = 1000.0, []
+    rests = []
     monkeypatch.setattr(module, "SLOW", -1.0)
-    monkeypatch.setattr(time, "monotonic", lambda: now)
     for pause in (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, MINUTE):
-        now = max(now, place.ahead._rests_until) + pause
+        later(pause)
         assert place.ahead.write(put(heard(message_id="1")))
         assert not place.ahead.write(put(heard(message_id="2")))
-        rests.append(place.ahead._rests_until - now)
-    assert rests == [0.5, 1, 2, 4, 8, 16, 30, 0.5]
+        rests.append(rest := place.ahead._rests_until - time.monotonic())
+        later(rest)
+    assert rests == pytest.approx([0.5, 1, 2, 4, 8, 16, 30, 0.5])
 
 
 def test_what_can_never_be_applied_is_told_and_harms_nothing_else(
@@ -292,7 +371,7 @@ async def test_who_waits_for_little_does_not_wait_for_the_thread(sqlite: str) ->
         waiting = Path(f"{at.database.file}-ahead").read_bytes
         with at.database.reading() as connection:
             assert await at.store.commit(heard(message_id="1"))
-            assert waiting().count(b"\n") == 1
+            assert len(lines_of(waiting())) == 1
             assert connection.scalar(text("SELECT count(*) FROM messages")) == 0
         await at.store.commit()  # all of it, in its tables
         with at.database.reading() as connection:

@@ -3,84 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import closing as closing_it
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from adapters.storage import writer as module
-from adapters.storage.ahead import Put
-from adapters.storage.batches import Written
+from adapters.storage.ahead import FEW
 from adapters.storage.writer import BUSY, ENOUGH, MANY, QUIET, Writer
 from bot.clock import SystemClock
 from bot.domain.journal import Entry, RunResumed
-from bot.domain.ports import Clock
+from tests.adapters.storage.desk import ScriptedBatches, desk, ready
 from tests.adapters.storage.entries import asked, closing, heard, opening, sending, step
 from tests.fakes import ManualClock, until
-
-
-class ScriptedBatches:
-    """Takes every batch, unless `failure` is set; may be held up in the middle of one."""
-
-    def __init__(self) -> None:
-        self.written: list[Entry] = []
-        self.sizes: list[int] = []
-        self.bad: set[Entry] = set()
-        self.failure = ""
-        self.attempts = 0
-        self.going_on = threading.Event()
-        self.going_on.set()
-
-    def write(self, batch: Sequence[Put]) -> Written:
-        self.attempts += 1
-        self.going_on.wait(10)
-        if self.failure:
-            return Written(0, failure=self.failure)
-        entries = [put.entry for put in batch]
-        bad = tuple(place for place, entry in enumerate(entries) if entry in self.bad)
-        self.written += [entry for entry in entries if entry not in self.bad]
-        self.sizes.append(len(batch))
-        return Written(len(batch), bad)
-
-
-class Desk:
-    """A writer at work, what it writes into, and what it told."""
-
-    def __init__(self, writer: Writer, batches: ScriptedBatches, told: list[str]) -> None:
-        self.writer = writer
-        self.batches = batches
-        self.told = told
-
-    async def fail(self, reason: str = "disk full") -> None:
-        """Let the database fail, and wait until that is known."""
-        before = len(self.told)
-        self.batches.failure = reason
-        assert not await self.writer.commit(RunResumed("unlucky"))
-        assert len(self.told) == before + 1
-
-    async def recover(self) -> None:
-        before = len(self.told)
-        self.batches.failure = ""
-        await until(lambda: len(self.told) > before)
-
-
-@asynccontextmanager
-async def desk(clock: Clock | None = None, **more: Any) -> AsyncIterator[Desk]:
-    batches = ScriptedBatches()
-    told: list[str] = []
-    with ThreadPoolExecutor(1) as thread:
-        scripted: Any = batches
-        more["clock"] = clock or SystemClock()
-        writer = Writer(batches=scripted, thread=thread, trouble=told.append, place="frost.db", **more)
-        async with asyncio.TaskGroup() as group:
-            task = group.create_task(writer.run())
-            try:
-                yield Desk(writer, batches, told)
-            finally:
-                await writer.close(task)
 
 
 def entries(count: int, make: Callable[[str], Entry] = RunResumed) -> list[Entry]:
@@ -119,6 +57,41 @@ async def test_a_commit_is_written_at_once_with_all_that_was_put_before(monkeypa
         assert await at.writer.commit(second, third)
         assert at.batches.written == [first, second, third]
         assert at.batches.sizes == [3]
+
+
+async def test_nothing_is_written_ahead_beside_a_batch(tmp_path: Path) -> None:
+    """Whether that will be written, and whether it is in order, is not known yet."""
+    with closing_it(ready(tmp_path)) as ahead:
+        async with desk(ahead=ahead) as at, asyncio.TaskGroup() as group:
+            assert await at.writer.commit(RunResumed("first"))
+            at.batches.going_on.clear()
+            at.writer.put(*entries(ENOUGH))
+            await until(lambda: at.batches.attempts > 0)
+            last = group.create_task(at.writer.commit(RunResumed("last")))
+            await asyncio.sleep(0)
+            assert [put.entry for put in ahead.left(0)] == [RunResumed("first")]
+            at.batches.going_on.set()
+            assert await last
+
+
+async def test_nothing_is_written_ahead_of_what_somebody_waits_for(tmp_path: Path) -> None:
+    with closing_it(ready(tmp_path)) as ahead:
+        async with desk(ahead=ahead) as at, asyncio.TaskGroup() as group:
+            group.create_task(at.writer.commit(*entries(FEW + 1)))
+            group.create_task(at.writer.commit(RunResumed("last")))
+        assert ahead.left(0) == []
+        assert at.batches.written == [*entries(FEW + 1), RunResumed("last")]
+
+
+async def test_what_was_promised_is_never_dropped(tmp_path: Path) -> None:
+    with closing_it(ready(tmp_path)) as ahead:
+        async with desk(ahead=ahead, limit=10) as at:
+            at.batches.failure = "disk full"
+            promised = heard(message_id="promised")
+            assert await at.writer.commit(promised)
+            at.writer.put(*[heard(message_id=str(number)) for number in range(30)])
+            at.batches.failure = ""
+            await until(lambda: promised in at.batches.written)
 
 
 async def test_commits_at_the_same_time_share_a_transaction() -> None:

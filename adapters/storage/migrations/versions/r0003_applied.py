@@ -22,6 +22,7 @@ def upgrade() -> None:
     if rows:
         file = connection.execute(sa.text("PRAGMA database_list")).one()[2]
         connection.execute(sa.text("INSERT INTO applied (number) VALUES (0)"))
-        with Path(f"{file}-ahead").open("a", encoding="utf-8", newline="\n") as lines:
+        # Whatever is there is of an attempt that did not come to its end.
+        with Path(f"{file}-ahead").open("w", encoding="utf-8", newline="\n") as lines:
             lines.writelines(f"{row.id} {row.taken!r} {row.entry}\n" for row in rows)
     op.drop_table("ahead")
