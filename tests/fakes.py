@@ -42,16 +42,17 @@ class ManualClock:
 
 
 class CountingIds:
-    """Trace ids t1, t2, ...; a jitter of a half."""
+    """Trace ids t1, t2, ...; always the same jitter."""
 
-    def __init__(self) -> None:
+    def __init__(self, jitter: float = 0.5) -> None:
         self._numbers = count(1)
+        self._jitter = jitter
 
     def trace(self) -> str:
         return f"t{next(self._numbers)}"
 
     def jitter(self) -> float:
-        return 0.5
+        return self._jitter
 
 
 class RecordingObserver:

@@ -1,7 +1,7 @@
 """Writing ahead: a few entries become lines of a small file at once, and rows with the next batch. SQLite only.
 
 A batch touches a dozen pages and its thread must be woken first; a line is one short write, made where the entry was
-put: a fifth of what a row in a table of its own took. So whoever waits for few entries hardly waits; under load batches
+put: a third of what a row in a table of its own took. So whoever waits for few entries hardly waits; under load batches
 are cheaper, and nothing is written ahead.
 
 Invariant: lines have rising numbers, and the database knows up to which of them are applied: that changes in the very

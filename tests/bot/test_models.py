@@ -128,19 +128,11 @@ async def test_one_attempt_is_one_attempt(attempts: int) -> None:
 
 
 async def test_jitter_spreads_the_waits_by_a_quarter_each_way() -> None:
-    class Chance(CountingIds):
-        def __init__(self, jitter: float) -> None:
-            super().__init__()
-            self._jitter = jitter
-
-        def jitter(self) -> float:
-            return self._jitter
-
     waits = []
     for jitter in (0.0, 0.999):
         clock = ManualClock()
         with ScriptedModel(ModelTransport("cut"), ModelTransport("cut"), words("hello")) as scripted:
-            await Failover([Upstream(scripted)], clock=clock, ids=Chance(jitter)).complete(REQUEST)
+            await Failover([Upstream(scripted)], clock=clock, ids=CountingIds(jitter)).complete(REQUEST)
         waits.append([round(wait, 2) for wait in clock.slept])
     assert waits == [[0.75, 1.5], [1.25, 2.5]]
 

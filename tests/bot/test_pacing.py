@@ -49,17 +49,9 @@ def test_whoever_has_spent_the_burst_waits_also_where_thousands_spoke_since() ->
 
 
 def test_waits_are_lengthened_by_chance_so_that_they_are_not_even() -> None:
-    class Jittery(CountingIds):
-        def __init__(self, jitter: float) -> None:
-            super().__init__()
-            self._jitter = jitter
-
-        def jitter(self) -> float:
-            return self._jitter
-
     waits = []
-    for ids in (Jittery(0.0), Jittery(0.5)):
-        limited = Pace(rate=1.0, burst=1, clock=ManualClock(), ids=ids)
+    for jitter in (0.0, 0.5):
+        limited = Pace(rate=1.0, burst=1, clock=ManualClock(), ids=CountingIds(jitter))
         limited.delay("a")
         waits.append(limited.delay("a"))
     assert waits == [1.0, 1.25]
