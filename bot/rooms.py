@@ -68,11 +68,11 @@ def build_rooms(
     perception = Perception(transport=transport, history=history, sight=sight)
     outbox = Outbox(transport=transport, store=store, clock=clock, ids=ids, rate=settings.bot_send_rate)
     owner = build_owner(settings, outbox=outbox, clock=clock, mask=mask)
-    observers = [LogObserver(), Alarm(owner, mask=mask), *observers]
+    followers: list[Observer] = [LogObserver(), Alarm(owner, mask=mask), *observers]
     approvals = Approvals(owners=settings.bot_owners, outbox=outbox, history=history, clock=clock)
     toolset.approver = approvals
     turns = Turns(
-        engine=build_engine(settings, model=model, toolset=toolset, store=store, observers=observers, clock=clock),
+        engine=build_engine(settings, model=model, toolset=toolset, store=store, observers=followers, clock=clock),
         delivery=Delivery(outbox=outbox, history=history, clock=clock),
         perception=perception,
         history=history,
@@ -103,7 +103,7 @@ def build_rooms(
 def build_engine(
     settings: Settings, *, model: Failover, toolset: Toolset, store: Store, observers: Sequence[Observer], clock: Clock
 ) -> Engine:
-    """What runs the runs, and writes them down: for a call that may change something, before it begins."""
+    """What runs the runs. What they do is written down; a call that may change something waits for that."""
     return Engine(
         model=model,
         toolset=toolset,

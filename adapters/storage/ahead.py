@@ -60,7 +60,8 @@ class Ahead:
     """The file beside a database.
 
     `write` is for the event loop's thread and never waits: where it would have to, the batch must do. What it has
-    promised is durable, and stored unless no table can hold it. `open`, `left` and `clear` are for the writer's thread.
+    promised outlives the process (not a power failure: nothing is synced), and is stored unless no table can hold it.
+    `open`, `left`, `clear` and `abandon` are for the writer's thread, the others for both.
     """
 
     def __init__(self, database: Path) -> None:
@@ -80,7 +81,7 @@ class Ahead:
         return not self._ready and time.monotonic() > self._tried + MINUTE
 
     def open(self) -> None:
-        """Be the one who writes, once what is `left` was read; unless another process is, or it cannot be."""
+        """Lock the file for writing, which begins once `left` was read. Does nothing where another process has it."""
         self._tried = time.monotonic()
         if self._descriptor >= 0 and not self._is_there(self._descriptor):
             self.abandon()

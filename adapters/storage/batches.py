@@ -175,7 +175,7 @@ class Batches:
     def _apply_what_is_left(self, ahead: Ahead) -> None:
         """Apply what was written ahead, by a process that ended or before the connection was lost."""
         cursor: Any = self._connected().connection.cursor()
-        ahead.open()
+        ahead.open()  # also to abandon it: what stands there may be another process's
         if (mark := read_mark(cursor)) is None:
             ahead.abandon()
             mark = begin_mark(cursor)

@@ -101,7 +101,10 @@ class Writer:
             self._alarm = asyncio.get_running_loop().call_later(GATHER, self._due.set)
 
     async def commit(self, *entries: Entry) -> bool:
-        """Take entries and wait until they and all before them are written; False where that cannot be promised."""
+        """Take entries and wait until they and all before them are written; False where that cannot be promised.
+
+        Without entries, until all that was put is in its tables, where it can be read: a batch always.
+        """
         if entries:
             self.put(*entries)
         if self._trouble:
@@ -147,8 +150,7 @@ class Writer:
         self._queue = deque(item for item in self._queue if not isinstance(item, _Promise))
         self._tell(
             f"The journal cannot be written ({self._place}: {reason}). The bot goes on from memory, and writes what"
-            " it keeps there as soon as it can; were it to end before that, nobody would know any more what was said"
-            " and done since."
+            " it keeps there as soon as it can; if it ended before that, what it keeps there would be lost."
         )
 
     def _make_room(self) -> None:
@@ -187,7 +189,8 @@ class Writer:
         self._due.set()
         await asyncio.wait({task}, timeout=CLOSING)
         task.cancel()
-        if left := len(self._writing) + len(self._queue):
+        # What was written ahead is applied at the next start.
+        if left := sum(not _is_promised(item) for item in (*self._writing, *self._queue)):
             self._tell(f"The journal could not be written before the end ({self._place}): {left} entries are lost.")
 
     async def _write(self) -> None:

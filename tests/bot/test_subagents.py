@@ -354,6 +354,7 @@ def test_one_that_may_change_something_makes_the_tool_one_that_does() -> None:
     )
     assert subagents.names == ("A",)
     assert subagents.introduced(ask).side_effects is SideEffects.WRITE
+    assert subagents.introduced(replace(ask, side_effects=SideEffects.EXTERNAL)).side_effects is SideEffects.EXTERNAL
 
 
 def test_where_there_is_nobody_the_tool_stays_as_it_is() -> None:

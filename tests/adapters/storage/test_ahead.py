@@ -96,6 +96,8 @@ def test_a_file_that_was_put_aside_took_it_along(place: Place) -> None:
     assert place.ahead.write(puts)
     place.batches.condemn("it is damaged")
     assert place.batches.write(puts).failure
+    (aside,) = place.file.parent.glob("*.corrupt-*-ahead")
+    assert len(lines_of(aside.read_bytes())) == 1
     assert place.batches.write(puts) == Written(1)
     assert place.messages() == ["1"]
     assert place.ahead.write(put(heard(message_id="2")))
@@ -194,6 +196,18 @@ def test_what_is_written_beside_a_batch_stays(place: Place) -> None:
     place.die()
     place.another_process()
     assert place.messages() == ["1", "2"]
+
+
+def test_what_a_killed_process_had_applied_does_not_stay_in_the_file(place: Place) -> None:
+    """Killed before it could empty it: else somebody's words would be there after `forget`."""
+    puts = put(heard("secret", message_id="1"))
+    assert place.ahead.write(puts)
+    text = place.lines.read_bytes()
+    assert place.batches.write(puts) == Written(1)
+    place.die()
+    place.lines.write_bytes(text)
+    place.another_process()
+    assert (place.messages(), place.lines.exists()) == (["1"], False)
 
 
 def test_the_mark_never_moves_back(place: Place) -> None:

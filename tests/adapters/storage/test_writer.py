@@ -94,6 +94,16 @@ async def test_what_was_promised_is_never_dropped(tmp_path: Path) -> None:
             await until(lambda: promised in at.batches.written)
 
 
+async def test_what_was_written_ahead_is_not_told_as_lost_at_the_end(tmp_path: Path) -> None:
+    with closing_it(ready(tmp_path)) as ahead:
+        async with desk(ahead=ahead) as at:
+            at.batches.failure = "disk full"
+            assert await at.writer.commit(RunResumed("kept"))
+            at.writer.put(RunResumed("lost"))
+        assert at.told[-1] == "The journal could not be written before the end (frost.db): 1 entries are lost."
+        assert [put.entry for put in ahead.left(0)] == [RunResumed("kept")]
+
+
 async def test_commits_at_the_same_time_share_a_transaction() -> None:
     async with desk() as at:
         given = entries(10)
