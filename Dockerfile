@@ -3,18 +3,22 @@
 ARG PYTHON=3.11
 
 FROM python:${PYTHON}-slim-bookworm AS build
-# EXTRAS=postgres adds the driver for PostgreSQL.
+# EXTRAS=postgres adds the driver for PostgreSQL, EXTRAS=otel what sends spans; both with a comma between.
 ARG EXTRAS=""
-ENV VENV=/opt/frostagent PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
+ENV VENV=/opt/frostagent BUILD=/opt/build PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
 WORKDIR /src
-COPY requirements.txt ./
-RUN python -m venv --without-pip "$VENV" && pip --python "$VENV/bin/python" install -r requirements.txt
+COPY requirements.txt requirements-build.txt requirements-otel.txt requirements-postgres.txt ./
+RUN python -m venv --without-pip "$VENV" \
+    && for part in "" $(echo "$EXTRAS" | tr , " "); do \
+        pip --python "$VENV/bin/python" install --require-hashes -r "requirements${part:+-$part}.txt" || exit 1; \
+    done \
+    && pip install --require-hashes --target "$BUILD" -r requirements-build.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY adapters ./adapters
 COPY bot ./bot
 COPY config ./config
 COPY tools ./tools
-RUN pip --python "$VENV/bin/python" install --constraint requirements.txt ".${EXTRAS:+[$EXTRAS]}"
+RUN PYTHONPATH="$BUILD" pip --python "$VENV/bin/python" install --no-deps --no-build-isolation .
 # What nobody needs here, more than 20 MB. The packages' own tests. The serif font: pictures of text are written in the sans
 # one. The AVIF codec: QQ sends pictures as JPEG, PNG, GIF or WebP, and Pillow does without (-f: not every wheel has it).
 # The databases we do not speak to.
@@ -34,6 +38,8 @@ COPY --from=build /opt/frostagent /opt/frostagent
 ENV PATH=/opt/frostagent/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 WORKDIR /app
 COPY .env.example ./
+# The default persona under the name it has in .env.example.
+COPY config/personas ./config/personas
 USER 1000:1000
 VOLUME /app/data
 EXPOSE 6199

@@ -6,7 +6,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test torture check format lint types imports image bench bench-compare lock clean
+.PHONY: help run test torture check format lint types imports image compose-test bench bench-compare lock clean
 
 # Where the interpreter is gone (an upgraded system), what was installed for it is gone too.
 $(shell [ -x $(PY) ] || rm -f $(VENV)/.run $(VENV)/.dev)
@@ -20,7 +20,7 @@ run: $(VENV)/.run ## install if need be, and start the bot (ARGS="chat", ARGS="v
 test: $(VENV)/.dev ## install what the tests need, and run them (ARGS="-k name" for some)
 	@$(PY) -m pytest $(ARGS)
 
-torture: $(VENV)/.dev ## kill the service at 200 moments and compare both ends' records (ARGS="--seed 2" for others)
+torture: $(VENV)/.dev ## kill the service at 400 moments, its journal in every state, and judge both ends' records (ARGS="--seed 2")
 	@$(PY) -m tests.torture $(ARGS)
 
 check: lint types imports test ## everything CI asks for
@@ -42,18 +42,24 @@ imports: $(VENV)/.dev ## who may import whom
 image: $(VENV)/.dev ## perform the Dockerfile's steps without an engine, start what they make, and measure it
 	@$(PY) -m tests.dockerfile
 
+compose-test: $(VENV)/.dev ## run the containers on a real engine, with stand-ins for QQ and the model
+	@$(PY) -m tests.compose $(ARGS)
+
 bench: $(VENV)/.dev ## what a message costs beside a bare floor, as ratios (ARGS="--rounds 5" for steadier ones)
 	@$(PY) -m tests.bench $(ARGS)
 
 bench-compare: $(VENV)/.dev ## the same for the bot as it is here beside that of another revision (BASE=main)
 	@$(PY) -m tests.bench --compare $(or $(BASE),HEAD) $(ARGS)
 
-PIN := CUSTOM_COMPILE_COMMAND="make lock" $(PY) -m piptools compile --quiet --strip-extras \
-	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
+PIN := CUSTOM_COMPILE_COMMAND="make lock" $(PY) -m piptools compile --quiet --strip-extras --generate-hashes \
+	--allow-unsafe --no-emit-index-url --no-emit-trusted-host --no-emit-find-links
+EXTRAS := postgres otel
 
 lock: $(VENV)/.dev ## pin the versions of everything once more (ARGS=--upgrade for newer ones)
 	@$(PIN) $(ARGS) --output-file requirements.txt pyproject.toml >&2
-	@$(PIN) $(ARGS) --extra dev --constraint requirements.txt --output-file requirements-dev.txt pyproject.toml >&2
+	@$(PIN) $(ARGS) --only-build-deps --build-deps-for wheel --output-file requirements-build.txt pyproject.toml >&2
+	@for extra in dev $(EXTRAS); do $(PIN) $(ARGS) --extra $$extra --constraint requirements.txt \
+		--output-file requirements-$$extra.txt pyproject.toml >&2 || exit 1; done
 
 clean: ## remove .venv and everything else that can be made again (.env and data stay)
 	@rm -rf $(VENV) build dist ./*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
@@ -63,14 +69,15 @@ clean: ## remove .venv and everything else that can be made again (.env and data
 #
 # A stamp is written at the very end; .unfinished stays behind only when an installation was killed.
 
-$(VENV)/.run: pyproject.toml requirements.txt
+$(VENV)/.run: pyproject.toml requirements.txt requirements-build.txt
 	@$(call install,requirements.txt)
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml requirements.txt requirements-dev.txt
+$(VENV)/.dev: pyproject.toml requirements.txt requirements-build.txt requirements-dev.txt
 	@$(call install,requirements-dev.txt)
 	@touch $(VENV)/.run $@
 
+PIP = $(PY) -m pip install -qq --no-input --disable-pip-version-check
 RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 
 define install
@@ -78,7 +85,8 @@ define install
 	|| { $(make_venv); } || exit 1; \
 echo "Installing $(1) into $(VENV); this takes a minute the first time ..." >&2; \
 touch $(VENV)/.unfinished; \
-$(PY) -m pip install -qq --no-input --disable-pip-version-check -r $(1) -e . </dev/null >&2; done=$$?; \
+$(PIP) --require-hashes -r requirements-build.txt -r $(1) </dev/null >&2 \
+	&& $(PIP) --no-deps --no-build-isolation -e . </dev/null >&2; done=$$?; \
 rm -f $(VENV)/.unfinished; \
 exit $$done
 endef

@@ -13,12 +13,11 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from types import FunctionType, MethodType
 from typing import Any, Literal, NoReturn, TypeAlias, TypeVar, overload
 
+from bot.batches import MAX_CALLS, untold
 from bot.callbacks import (
     ApprovalHandler,
-    FunctionApprover,
     HookSpeaker,
     OnToolResult,
     PlainMedia,
@@ -32,12 +31,11 @@ from bot.clock import RandomIds, SystemClock
 from bot.domain.chat import Message, SystemMessage, UserMessage
 from bot.domain.errors import ConfigError, Problem
 from bot.domain.events import Conversation, NotAConversation
-from bot.domain.foreign import class_tool
+from bot.domain.foreign import as_tool
 from bot.domain.hooks import Hooks
 from bot.domain.ports import Approver, ChatModel, Clock, Ids, Media, Observer, Speaker
 from bot.domain.run import Asker, Outcome, Stop, SuspendedRun
 from bot.domain.suspension import Decision
-from bot.domain.tool import Tool, make_tool
 from bot.domain.traits import Execution
 from bot.engine import Engine, OnLimit, Run, RunState
 from bot.memory import InMemory, Memory
@@ -61,11 +59,13 @@ class Agent:
 
     `tools` may be a `Toolset` of one's own (then its hooks and approver count). `max_steps` are model requests with
     tools, 0 for the default; beyond them the model must answer in words, or StepLimitReached is raised (`on_limit`).
-    `deadline` is in seconds for a run. Without `memory`, `chat` remembers nothing and `chat_with_session` keeps its
-    sessions in the process. Without `send_hook`, what `send_message` would say is its result. `asker` is on whose
-    authority tools are called where a question names nobody else. `ports` are capabilities for tools that need them.
+    Of the calls of one step `max_calls` are run. `observer` is told what runs tell, `on_tool_result` name and output of
+    a call as soon as it has its result; both, and the `approver`, may be functions. `deadline` is in seconds for a run.
+    Without `memory`, `chat` remembers nothing and `chat_with_session` keeps its sessions in the process. Without
+    `send_hook`, what `send_message` would say is its result. `asker` is on whose authority tools are called where a
+    question names nobody else. `ports` are capabilities for tools that need them.
 
-    Raises ConfigError for tools that cannot be together.
+    Raises ConfigError for tools that cannot be together, TypeError for what is no model, tool, hook and so on.
     """
 
     def __init__(
@@ -76,28 +76,29 @@ class Agent:
         tools: Iterable[ToolLike] | Toolset = (),
         system: str = "",
         max_steps: int = MAX_STEPS,
+        max_calls: int = MAX_CALLS,
         on_limit: OnLimit = "answer",
         deadline: float = DEADLINE,
         memory: Memory | None = None,
         hooks: Sequence[Hooks] = (),
-        approver: Approver | None = None,
+        approver: Approver | ApprovalHandler | None = None,
         send_hook: SendHook | None = None,
         tool_execution: Literal["concurrent", "sequential"] = "concurrent",
         on_tool_result: OnToolResult | None = None,
-        observer: Observer | None = None,
+        observer: Observer | Subscriber | None = None,
         asker: Asker | None = None,
         ports: Mapping[type, object] | None = None,
         configured: Collection[str] = (),
         clock: Clock | None = None,
         ids: Ids | None = None,
     ) -> None:
+        refuse_unfit(model, memory, send_hook)
         clock = clock or SystemClock()
         self.name = name
-        self.tools = gather(tools, hooks=hooks, configured=configured, clock=clock)
-        self.approver = approver or self.tools.approver
+        self.tools = gather(tools, hooks=hooks, approver=approver, configured=configured, clock=clock)
         self._system = (SystemMessage(system),) if system else ()
         self._memory, self._sessions = memory, InMemory() if memory is None else memory
-        self._subscribers = Subscribers()
+        self._subscribers = Subscribers(observer)
         self._send_hook, self._sending = send_hook, asyncio.Lock()
         self._asker, self._ids = asker or Asker(0), ids or RandomIds()
         self._ports = dict(ports or {})
@@ -109,16 +110,14 @@ class Agent:
             clock=clock,
             observer=self._subscribers,
             max_steps=max_steps or MAX_STEPS,
+            max_calls=max_calls,
             deadline=deadline,
             on_limit=on_limit,
             tool_execution=Execution(tool_execution),
+            on_result=untold if on_tool_result is None else told_results(on_tool_result),
         )
         self._engine = engine(toolset=self.tools)
         self._writer = engine(toolset=Toolset(clock=clock, hooks=self.tools.hooks))
-        if observer is not None:
-            self.subscribe(observer.notice)
-        if on_tool_result is not None:
-            self.subscribe(told_results(on_tool_result))
 
     @staticmethod
     def new(name: str) -> Builder:
@@ -133,12 +132,12 @@ class Agent:
         return self.tools.approver
 
     @approver.setter
-    def approver(self, approver: Approver | None) -> None:
+    def approver(self, approver: Approver | ApprovalHandler | None) -> None:
         self.tools.approver = approver
 
     def set_approval_handler(self, handler: ApprovalHandler) -> None:
-        """Let a function of the tool's name and arguments say whether a call may run: True, or no."""
-        self.approver = FunctionApprover(handler)
+        """As `Toolset.set_approval_handler`: let a function say whether a call may run."""
+        self.tools.set_approval_handler(handler)
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Be told all run events, in order, while they happen. What this returns ends that."""
@@ -276,10 +275,30 @@ def fail(reply: Reply) -> NoReturn:
     raise StepLimitReached(reply) if reply.limit else RunFailed(reply)
 
 
+def refuse_unfit(model: object, memory: object, send_hook: object) -> None:
+    """Raises TypeError for what is no model, no memory, no function; the last two may be None."""
+    wanted: list[tuple[str, object, tuple[str, ...]]] = [("a model", model, ("complete",))]
+    if memory is not None:
+        wanted.append(("a memory", memory, ("load", "append")))
+    for what, given, methods in wanted:
+        missing = [name for name in methods if not callable(getattr(given, name, None))]
+        if missing:
+            raise TypeError(f"{what} has {' and '.join(methods)}, {type(given).__name__} has no {missing[0]}")
+    if send_hook is not None and not callable(send_hook):
+        raise TypeError(f"a send hook is a function, not {type(send_hook).__name__}")
+
+
 def gather(
-    tools: Iterable[ToolLike] | Toolset, *, hooks: Sequence[Hooks], configured: Collection[str], clock: Clock
+    tools: Iterable[ToolLike] | Toolset,
+    *,
+    hooks: Sequence[Hooks],
+    approver: Approver | ApprovalHandler | None,
+    configured: Collection[str],
+    clock: Clock,
 ) -> Toolset:
-    """The tools as a registry. Raises ConfigError."""
+    """The tools as a registry; one that is one already keeps its approver unless there is another. Raises ConfigError,
+    TypeError.
+    """
     if isinstance(tools, Toolset):
         if hooks or configured:
             problem = "hooks and configured are the toolset's, where the tools are one"
@@ -287,20 +306,11 @@ def gather(
         for each in tools.list():
             if Speaker in each.needs:
                 tools.register(speaking(each), replace=True)
+        if approver is not None:
+            tools.approver = approver
         return tools
     made = map(speaking, map(as_tool, tools))
-    return Toolset(made, clock=clock, hooks=hooks, configured=configured)
-
-
-def as_tool(source: ToolLike) -> Tool:
-    """A tool as it is, of a typed function, or of an object that says all about itself. Raises as `@tool` does."""
-    match source:
-        case Tool():
-            return source
-        case FunctionType() | MethodType():
-            return make_tool(source)
-        case _:
-            return class_tool(source)
+    return Toolset(made, clock=clock, hooks=hooks, approver=approver, configured=configured)
 
 
 def conversation_of(session: str) -> Conversation:
@@ -336,7 +346,7 @@ class Builder:
         """How many model requests with tools a run may take, and what happens then."""
         return self._with(max_steps=max_steps, on_limit=on_limit)
 
-    def with_approver(self, approver: Approver) -> Builder:
+    def with_approver(self, approver: Approver | ApprovalHandler) -> Builder:
         """Who is asked about calls that need somebody's word."""
         return self._with(approver=approver)
 

@@ -21,6 +21,7 @@ ADVICE: Final = {
     "context_overflow": "对话超出了模型的上下文长度，可换用上下文更长的模型。",
     "model_not_found": "请检查模型名称（LLM_MODEL）与接口地址（LLM_BASE_URL）。",
     "rate_limit": "模型服务限流，请稍后再试或提高限额。",
+    "stalled": "模型太久没有开始回答；本地模型处理得慢时可调大 LLM_FIRST_TOKEN。",
     "tools_unsupported": "该模型不支持工具调用，请换一个模型。",
     "transport": "连不上模型服务，请检查网络与接口地址（LLM_BASE_URL）。",
 }

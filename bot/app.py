@@ -28,23 +28,27 @@ from adapters.onebot.peers import Peers
 from adapters.onebot.reverse_ws import ReverseServer
 from adapters.onebot.transport import OneBotTransport
 from adapters.openai.client import make_session
-from adapters.storage.store import open_store
-from bot.assembly import build_models, build_sight
+from adapters.storage.store import SqlStore, open_store
+from bot.assembly import build_models
 from bot.clock import RandomIds, SystemClock
 from bot.discovery import report
 from bot.dispatcher import Dispatcher
 from bot.domain.errors import ConfigError, Problem
 from bot.domain.masking import Mask, for_the_log
-from bot.domain.ports import Clock, EventSink, Ids, Store, Witness
+from bot.domain.ports import Clock, EventSink, Ids, Witness
+from bot.gate import Gate
 from bot.history import History
+from bot.loop import BAD_CONFIGURATION, leave
+from bot.media import open_media
 from bot.outbox import Outbox
 from bot.owner import Owner
-from bot.reloading import Reload, reload_all
+from bot.reloading import Reload, Reread, reload_all
 from bot.rooms import Rooms, build_rooms, persona
 from bot.staffing import Staff
 from bot.summaries import Summaries
 from bot.tooling import build_ports, build_toolset, find_tools, following
 from bot.turn import Turns
+from bot.watchdog import Watchdog
 from bot.witnesses import ContentLog, WitnessedStore
 from config.secrets import secrets_of
 from config.settings import Settings
@@ -75,21 +79,42 @@ class Service:
     `reloads` is all that was read from files and can be read once more, by what the log calls it.
     """
 
-    dispatcher: Dispatcher
-    history: History
-    outbox: Outbox
-    summaries: Summaries
+    rooms: Rooms
     transport: OneBotTransport
+    peers: Peers
+    journal: SqlStore
+    metrics: Metrics
     port: int
     reloads: Mapping[str, Reload] = field(default_factory=dict)
 
-    async def reload(self) -> None:
+    @property
+    def dispatcher(self) -> Dispatcher:
+        """Who takes every event."""
+        return self.rooms.dispatcher
+
+    @property
+    def history(self) -> History:
+        """What was said."""
+        return self.rooms.history
+
+    @property
+    def outbox(self) -> Outbox:
+        """What is to be sent."""
+        return self.rooms.outbox
+
+    @property
+    def summaries(self) -> Summaries:
+        """What is being summarised."""
+        return self.rooms.summaries
+
+    async def reload(self) -> Reread:
         """Read the files and the journal once more; runs that go on keep what they began with."""
-        reload_all(self.reloads)
+        told = reload_all(self.reloads)
         if await self.history.reread():
-            logger.info("the journal is read again as it is needed")
-        else:
-            logger.error("what was said stays in memory: the journal cannot be written at the moment")
+            return told.and_then(logging.INFO, "the journal is read again as it is needed")
+        return told.and_then(
+            logging.ERROR, "what was said stays in memory: the journal cannot be written at the moment"
+        )
 
     async def wait_idle(self) -> None:
         """Return once nothing is being answered, nothing is left to be sent, and nothing is being summarised."""
@@ -98,23 +123,35 @@ class Service:
         await self.summaries.wait_idle()
 
 
+def leave_to_another(error: ConfigError) -> None:
+    """Another process has the journal now and settles what is open here: whatever this one still did would be twice."""
+    logger.critical("this process ends at once: %s", "; ".join(map(str, error.problems)))
+    leave(BAD_CONFIGURATION)
+
+
 @asynccontextmanager
 async def open_service(
-    settings: Settings, *, wrap: Wrap = as_it_is, grace: float = 0.0, mask: Mask | None = None
+    settings: Settings,
+    *,
+    wrap: Wrap = as_it_is,
+    grace: float = 0.0,
+    mask: Mask | None = None,
+    ousted: Callable[[ConfigError], None] = leave_to_another,
 ) -> AsyncIterator[Service]:
     """Run the service while the block runs; at its end, close everything in reverse order.
 
     Runs that go on at the end have `grace` seconds before they are cut off; nothing new is begun then.
     `wrap` may put something around each port (the model, the transport, the store): tests count and break there.
     `mask` keeps secrets from the owner's lines; without one, those of the settings.
-    Raises ConfigError, inside a group, for what only shows when it is tried: a port that is taken.
+    `ousted` is called where another process has the journal now. Raises ConfigError, inside a group, for what only
+    shows when it is tried: a port that is taken, a journal that another process has.
     """
     clock, ids = SystemClock(), RandomIds()
     troubles: asyncio.Queue[str] = asyncio.Queue()
     async with AsyncExitStack() as stack:
         stack.callback(log_troubles, troubles)
         tell = troubles.put_nowait
-        journal: Store = await stack.enter_async_context(open_journal(settings, clock=clock, trouble=tell))
+        journal = await stack.enter_async_context(open_journal(settings, clock=clock, trouble=tell, ousted=ousted))
         session = await stack.enter_async_context(make_session())
         found = find_tools(settings)
         report(found.problems)
@@ -122,44 +159,61 @@ async def open_service(
         models = build_models(settings, session=session, wrap=wrap, metrics=metrics, clock=clock, ids=ids, tell=tell)
         web = HttpxWeb(clock=clock, user_agent=user_agent(settings), base_urls=settings.tools_mirrors)
         stack.push_async_callback(web.aclose)
+        media = await stack.enter_async_context(open_media(settings, clock=clock, user_agent=user_agent(settings)))
         games = Games(clock=clock, file=settings.games_file)
         games.check()
         staff = Staff(settings, models=models, toolset=build_toolset(settings, found.tools, clock=clock), clock=clock)
         mask = mask or Mask(secrets_of(settings))
         followers = stack.enter_context(following(settings, mask=mask, clock=clock))
         calls, peers = Calls(boot=ids.trace()), Peers()
-        transport = OneBotTransport(peers=peers, calls=calls)
+        transport = OneBotTransport(peers=peers, calls=calls, pass_urls=settings.media_urls == "pass")
         rooms = build_rooms(
             settings,
             model=models.main,
             transport=wrap(transport),
             store=WitnessedStore(wrap(journal), witnesses(settings, metrics)),
-            ports=build_ports(settings, subagents=staff.subagents, web=web, games=games, clock=clock),
+            ports=build_ports(
+                settings, subagents=staff.subagents, media=media.media, web=web, games=games, clock=clock
+            ),
             toolset=staff.toolset,
             observers=[metrics, *followers],
-            sight=build_sight(models, web=web, transport=transport),
+            sight=media.sight(transport.get_image) if models.see else None,
             mask=mask,
             clock=clock,
             ids=ids,
         )
-        await stack.enter_async_context(open_web(settings, metrics=metrics, dispatcher=rooms.dispatcher, peers=peers))
-        await stack.enter_async_context(working(rooms, troubles))
-        sink = CountedSink(rooms.dispatcher, metrics=metrics)
-        onebot = open_onebot(settings, sink=sink, peers=peers, calls=calls, clock=clock, ids=ids)
-        port = await stack.enter_async_context(onebot)
+        work = at_work(settings, rooms, metrics=metrics, peers=peers, calls=calls, clock=clock, ids=ids)
+        port = await stack.enter_async_context(work)
+        await stack.enter_async_context(background(tell_troubles(troubles, rooms.owner)))
         await stack.enter_async_context(finishing(rooms, grace=grace))
         again = {**reloads(settings, rooms.turns, games), "the file of subagents": staff.reload}
-        yield Service(rooms.dispatcher, rooms.history, rooms.outbox, rooms.summaries, transport, port, again)
+        yield Service(rooms, transport, peers, journal, metrics, port, again)
 
 
 @asynccontextmanager
-async def working(rooms: Rooms, troubles: asyncio.Queue[str]) -> AsyncIterator[None]:
-    """Everything in `bot/` that has tasks of its own, at work while the block runs; what was left is settled first."""
-    async with rooms.outbox.open(), rooms.summaries.open(), rooms.dispatcher.lanes.open():
+async def at_work(
+    settings: Settings, rooms: Rooms, *, metrics: Metrics, peers: Peers, calls: Calls, clock: Clock, ids: Ids
+) -> AsyncIterator[int]:
+    """Everything at work while the block runs; the port listened on, 0 in forward mode.
+
+    What an earlier process left is settled when every port is ours: where one is not, that process may be alive. Events
+    that come before that wait.
+    """
+    gate = Gate(rooms.dispatcher)
+    sink = CountedSink(gate, metrics=metrics)
+    async with (
+        background(Watchdog(clock=clock, stalled=metrics.stalled).run()),
+        rooms.outbox.open(),
+        rooms.summaries.open(),
+        rooms.dispatcher.lanes.open(),
+        open_web(settings, metrics=metrics, dispatcher=rooms.dispatcher, peers=peers),
+        open_onebot(settings, sink=sink, peers=peers, calls=calls, clock=clock, ids=ids) as port,
+    ):
         await rooms.recoverer.start()
-        loops = rooms.recoverer.run(), rooms.catchup.run(), rooms.dispatcher.deny_expired()
-        async with background(*loops, tell_troubles(troubles, rooms.owner)):
-            yield
+        loops = rooms.recoverer.run(), rooms.catchup.run(), rooms.doubts.run(), rooms.dispatcher.deny_expired()
+        async with background(*loops):
+            gate.open()
+            yield port
 
 
 @asynccontextmanager
@@ -173,8 +227,8 @@ async def finishing(rooms: Rooms, *, grace: float) -> AsyncIterator[None]:
 
 
 def open_journal(
-    settings: Settings, *, clock: Clock, trouble: Callable[[str], None]
-) -> AbstractAsyncContextManager[Store]:
+    settings: Settings, *, clock: Clock, trouble: Callable[[str], None], ousted: Callable[[ConfigError], None]
+) -> AbstractAsyncContextManager[SqlStore]:
     """The journal that the settings name."""
     return open_store(
         settings.store_url.get_secret_value(),
@@ -183,6 +237,7 @@ def open_journal(
         clock=clock,
         trouble=trouble,
         migrate=migrate,
+        ousted=ousted,
     )
 
 
@@ -246,13 +301,14 @@ async def open_onebot(
     settings: Settings, *, sink: EventSink, peers: Peers, calls: Calls, clock: Clock, ids: Ids
 ) -> AsyncIterator[int]:
     """Listen for OneBot servers or dial one; the port listened on, 0 in forward mode."""
-    token = settings.onebot_access_token.get_secret_value()
+    tokens = settings.access_tokens
     match settings.onebot_mode:
         case "reverse":
             async with ReverseServer(
                 host=settings.onebot_host,
                 port=settings.onebot_port,
-                token=token,
+                token=tokens.common,
+                accounts=tokens.accounts,
                 sink=sink,
                 peers=peers,
                 calls=calls,
@@ -260,8 +316,16 @@ async def open_onebot(
             ) as server:
                 yield server.port
         case "forward":
+            account, token = tokens.only
             client = ForwardClient(
-                url=settings.onebot_url, token=token, sink=sink, peers=peers, calls=calls, clock=clock, ids=ids
+                url=settings.onebot_url,
+                token=token,
+                account=account,
+                sink=sink,
+                peers=peers,
+                calls=calls,
+                clock=clock,
+                ids=ids,
             )
             async with background(client.run()):
                 yield 0
@@ -282,6 +346,7 @@ async def open_web(
             online=sum(online),
             offline=len(online) - sum(online),
             duplicates=dispatcher.duplicates,
+            overflow=dispatcher.overflow.count,
             reconnects=peers.reconnects,
         )
 
@@ -295,7 +360,7 @@ async def open_web(
 
             # A default that is taken is no reason to be silent in QQ; what somebody asked for must be had.
             asked_for = "web_port" in settings.model_fields_set
-            ready = Attendance(peers.accounts, stopping=lambda: dispatcher.stopping)
+            ready = Attendance(peers.accounts, stopping=lambda: dispatcher.stopping, refused=lambda: peers.refused)
             async with WebServer(
                 host=settings.web_host, port=port, ready=ready, metrics=metrics.render, required=asked_for
             ):

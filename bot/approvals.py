@@ -3,12 +3,12 @@
 A run that waits is data, and so is what it waits for: the numbers are in it (`PendingCall`), written down before
 anybody is asked, so that they mean the same after a restart. An answer is taken before any lane sees it and never
 reaches the model. Only the owners' answers count, in private or in the group it was asked in; the first word decides.
-In the chat of a terminal, the terminal stands in for the owners.
+What is older than the request, or was missed and found in a history, decides nothing. In the chat of a terminal, the
+terminal stands in for the owners.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,34 +17,54 @@ from typing import TypeAlias
 
 from cachetools import LRUCache
 
-from bot.domain.actions import Confirmed, Receipt, Refused, SendMessage, as_received
-from bot.domain.events import Conversation, MessageReceived, Sender
+from bot.ages import Ages
+from bot.domain.actions import Receipt, Refused
+from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
 from bot.domain.run import PendingCall, SuspendedRun
-from bot.domain.segments import Quote, Text
 from bot.domain.suspension import Allow, ApprovalRequest, Decision, Deny, Pending
 from bot.history import History
 from bot.outbox import Outbox
-from bot.policy.approval import Answer, answer_in, how, number_in, quote_in, read_answer, what, who
-from bot.prompt.render import excerpt, speaker
+from bot.policy.approval import (
+    AGAIN,
+    ALLOWED,
+    BUSY,
+    DECIDED,
+    DENIED,
+    DONE,
+    EXPIRED,
+    FILE,
+    MAX_OPEN,
+    TOO_LONG,
+    TOO_MANY,
+    UNKNOWN,
+    WITHDRAWN,
+    Answer,
+    answer_in,
+    flat,
+    how,
+    in_full,
+    mentions_the_bot,
+    notice,
+    number_in,
+    quote_in,
+    read_answer,
+    what,
+    who,
+    words_of,
+)
+from bot.policy.reach import WAIT
+from bot.postbox import Postbox
+from bot.prompt.frame import label
+from bot.prompt.render import MAX_NAME, excerpt, speaker
 
 logger = logging.getLogger(__name__)
 
-WAIT = 600.0  # seconds an owner has to answer
 MAX_PAST = 500  # requests that are over, and still known by their number
 
 NOBODY = "the bot has no owner who could be asked (BOT_OWNERS is empty)"
 UNREACHABLE = "no owner of the bot could be reached"
 SAID_NO = "the owner said no"
-
-NOTICE = "这一步要主人同意才能做，我去问一下，请稍等。（{numbers}）"
-DONE = "A{number} {word}。"
-ALLOWED, DENIED = "已同意", "已拒绝"
-DECIDED = "A{number} 已经处理过了：{by} {word}。"
-EXPIRED = "A{number} 过期了：没有人及时同意，所以没有做。"
-WITHDRAWN = "A{number} 不用管了：提问已经撤回或结束，没有做。"
-UNKNOWN = "没有编号为 A{number} 的请求，可能已经过期或处理过了。"
-BUSY = "现在处理不过来，A{number} 还在等，请过一会儿再回复一次。"
 
 Say: TypeAlias = Callable[[str], None]
 Resume: TypeAlias = Callable[[Conversation, str, Mapping[str, Decision]], bool]
@@ -54,7 +74,8 @@ Resume: TypeAlias = Callable[[Conversation, str, Mapping[str, Decision]], bool]
 class Request:
     """A call that waits. `text` is what people are asked, but for the line that says how to answer.
 
-    `asked` are the owners who may have read it or will.
+    `full` is all of it where `text` is shortened, `since` when it was first asked. `asked` are the owners who may have
+    read it or will.
     """
 
     number: int
@@ -63,6 +84,9 @@ class Request:
     where: Conversation
     expires: float
     text: str
+    asker: int
+    since: float
+    full: str = ""
     asked: set[int] = field(default_factory=set)
 
 
@@ -79,12 +103,13 @@ class Approvals:
 
     def __init__(self, *, owners: frozenset[int], outbox: Outbox, history: History, clock: Clock) -> None:
         self._owners = owners
-        self._outbox = outbox
+        self._postbox = Postbox(outbox=outbox, history=history, clock=clock)
         self._history = history
         self._clock = clock
         self._open: dict[int, Request] = {}
         self._past: LRUCache[int, Past] = LRUCache(MAX_PAST)
         self._noticed: LRUCache[str, None] = LRUCache(MAX_PAST)
+        self.ages = Ages(clock)
         self._last = 0
         self._resume: Resume = _resume_nothing
         self._terminal: Say | None = None
@@ -111,18 +136,28 @@ class Approvals:
         return self._numbered(run, taken=())
 
     def ask(self, run: SuspendedRun, question: MessageReceived) -> None:
-        """Ask about what waits in a run, unless that was done; the run with its numbers must be written down."""
+        """Ask about what waits in a run, unless that was done; the run with its numbers must be written down.
+
+        What is too much of one asker is denied, and no owner is asked.
+        """
         known = {*self._open, *self._past}
         self._send(self._register(run, question, but=known), question)
+        surplus = [pending for pending in run.pending if pending.number not in {*self._open, *self._past}]
+        if surplus:
+            logger.warning(
+                "run %s: %d requests are denied: too many of %d", run.run_id, len(surplus), run.asker.user_id
+            )
+            self._resume(run.conversation, run.run_id, {pending.call.id: Deny(TOO_MANY) for pending in surplus})
 
     def restore(self, run: SuspendedRun, question: MessageReceived) -> SuspendedRun:
         """Wait for what an earlier process waited for, and ask once more: nobody knows whether it came to that.
 
         The run with its numbers, which are others only where this process has given them away meanwhile.
         """
+        before = {pending.number for pending in run.pending}
         run = self._numbered(run, taken={*self._open, *self._past})
         self._noticed[run.run_id] = None
-        requests, now = self._register(run, question), self._clock.now()
+        requests, now = self._register(run, question, asked_before=before), self._clock.now()
         if self._owners or self._terminal is not None:  # who is not there yet may come, until the time is over
             self._send([request for request in requests if request.expires > now], question)
         return run
@@ -136,8 +171,17 @@ class Approvals:
                 answers[index] = replace(answer, number=number)
         return replace(run, answers=tuple(answers))
 
-    def _register(self, run: SuspendedRun, question: MessageReceived, *, but: Collection[int] = ()) -> list[Request]:
-        asked_by = who(run.asker, run.conversation, excerpt(question))
+    def _register(
+        self,
+        run: SuspendedRun,
+        question: MessageReceived,
+        *,
+        but: Collection[int] = (),
+        asked_before: Collection[int] = (),
+    ) -> list[Request]:
+        asker = replace(run.asker, name=label(run.asker.name, MAX_NAME))
+        asked_by = who(asker, run.conversation, excerpt(question))
+        room = MAX_OPEN - sum(request.asker == asker.user_id for request in self._open.values())
         new = [
             Request(
                 number=pending.number,
@@ -146,10 +190,13 @@ class Approvals:
                 where=run.conversation,
                 expires=pending.expires,
                 text=f"{what(pending)}\n{asked_by}",
+                asker=asker.user_id,
+                since=pending.since if pending.number in asked_before else self._clock.now(),
+                full=in_full(pending),
             )
             for pending in run.pending
             if pending.number not in but
-        ]
+        ][: max(0, room)]
         self._open |= {request.number: request for request in new}
         return new
 
@@ -158,13 +205,17 @@ class Approvals:
             logger.info("run %s waits for the owner: A%d", request.run_id, request.number)
             if self._terminal is not None:
                 first, _, _ = request.text.partition("\n")
-                self._terminal(f"{first}  同意 A{request.number} / 拒绝 A{request.number}")
+                self._terminal(f"{request.full or first}  同意 A{request.number} / 拒绝 A{request.number}")
                 continue
-            words = f"{request.text}\n{how(request.number, request.expires - self._clock.now())}"
+            said = [request.text, how(request.number, request.expires - self._clock.now())]
+            words = "\n".join([*said, FILE.format(number=request.number)] if request.full else said)
             for owner in sorted(self._owners):
                 where = Conversation(request.where.platform_id, "private", owner)
-                if self._post(where, words, then=partial(self._learn, request, owner, question)):
+                if self._postbox.post(where, words, then=partial(self._learn, request, owner, question)):
                     request.asked.add(owner)
+                    if request.full:
+                        unshown = partial(self._give_up, request, TOO_LONG)
+                        self._postbox.show(where, request.full, name=f"A{request.number}", unshown=unshown)
             if not request.asked:
                 self._give_up(request)
 
@@ -179,9 +230,11 @@ class Approvals:
         if not request.asked:
             self._give_up(request)
 
-    def _give_up(self, request: Request) -> None:
+    def _give_up(self, request: Request, reason: str = "") -> None:
         """Nobody can be asked. Where the run cannot go on now, it does when its time is over."""
-        reason = UNREACHABLE if self._owners else NOBODY
+        if self._open.get(request.number) is not request:
+            return
+        reason = reason or (UNREACHABLE if self._owners else NOBODY)
         logger.warning("run %s: A%d is denied: %s", request.run_id, request.number, reason)
         if self._resume(request.where, request.run_id, {request.call_id: Deny(reason)}):
             self._end(request, WITHDRAWN)
@@ -195,7 +248,7 @@ class Approvals:
             return
         numbers = [number for number, other in self._open.items() if other.run_id == request.run_id]
         quote = question.message_id if question.conversation.is_group else ""
-        self._post(question.conversation, notice(numbers), quote=quote)
+        self._postbox.post(question.conversation, notice(numbers), quote=quote)
 
     # --- answers ----------------------------------------------------------------------------------
 
@@ -204,6 +257,7 @@ class Approvals:
 
         A quote of what is not in memory is none here: see `take_later`.
         """
+        self.ages.hear(message)
         answer = self._read(message)
         if answer is None:
             return False
@@ -224,7 +278,7 @@ class Approvals:
         answer = read_answer(line)
         if self._terminal is None or answer is None or not answer.number:
             return False
-        return self._decide(answer, answer.number, by="你", here=None, reply=self._terminal)
+        return self._decide(answer, answer.number, reply=self._terminal)
 
     def _read(self, message: MessageReceived) -> Answer | None:
         if message.sender.user_id not in self._owners or message.is_own:
@@ -232,29 +286,55 @@ class Approvals:
         return answer_in(message)
 
     def _take(self, answer: Answer, message: MessageReceived, quoted: MessageReceived | None) -> bool:
-        number = answer.number or (self._number_of(quoted) if quoted else 0)
+        number = answer.number or (self._number_of(quoted) if quoted else self._only_one(message))
         here = message.conversation
         quote = message.message_id if here.is_group else ""
-        reply = partial(self._post, here, quote=quote)
-        return bool(number) and self._decide(answer, number, by=speaker(message.sender), here=here, reply=reply)
+        reply = partial(self._postbox.post, here, quote=quote)
+        return bool(number) and self._decide(answer, number, message=message, reply=reply)
+
+    def _only_one(self, message: MessageReceived) -> int:
+        """The request that an owner means who names none: the only one that he was asked, or in a group, that is his
+        own; there he must speak to the bot. 0 where there are more, or he quotes something else."""
+        here, owner = message.conversation, message.sender.user_id
+        if quote_in(message) or (here.is_group and not mentions_the_bot(message)):
+            return 0
+        meant = [
+            request.number
+            for request in self._open.values()
+            if (request.where == here and request.asker == owner if here.is_group else owner in request.asked)
+        ]
+        return meant[0] if len(meant) == 1 else 0
 
     def _number_of(self, quoted: MessageReceived) -> int:
         """The request that a message asks about; 0 for one of somebody else, or one that only looks like ours."""
         text = words_of(quoted) if quoted.is_own else ""
         if number := number_in(text):
             request = self._open.get(number)
-            return number if request is None or _flat(text).startswith(_flat(request.text)) else 0
-        return next((number for number in self._open if _flat(text) == _flat(notice([number]))), 0)
+            return number if request is None or flat(text).startswith(flat(request.text)) else 0
+        return next((number for number in self._open if flat(text) == flat(notice([number]))), 0)
 
     def _decide(
-        self, answer: Answer, number: int, *, by: str, here: Conversation | None, reply: Callable[[str], object]
+        self,
+        answer: Answer,
+        number: int,
+        *,
+        message: MessageReceived | None = None,
+        reply: Callable[[str], object],
     ) -> bool:
-        """Take the answer; False where it is talk: a group is no place for requests that were asked elsewhere."""
+        """Take the answer; False where it is talk: a group is no place for requests that were asked elsewhere.
+
+        `message` is what says it, None in the terminal.
+        """
+        here = message.conversation if message else None
         request, past = self._open.get(number), self._past.get(number)
         asked_in = request.where if request else past.where if past else None
         if here is not None and here.is_group and here != asked_in:
             return False
-        if request is None:
+        if message and request and self.ages.is_older(message, request.since):
+            reply(AGAIN.format(number=number))
+        elif message and request is None and self.ages.is_missed(message):
+            logger.info("A%d: an answer that was missed decides nothing", number)
+        elif request is None:
             reply(past.words if past else UNKNOWN.format(number=number))
         elif self._clock.now() >= request.expires:
             self._end(request, EXPIRED)
@@ -265,6 +345,7 @@ class Approvals:
             if not self._resume(request.where, request.run_id, {request.call_id: decision}):
                 reply(BUSY.format(number=number))
                 return True
+            by = speaker(message.sender) if message else "你"
             logger.info("A%d of run %s: %s by %s", number, request.run_id, decision.type, by)
             self._end(request, DECIDED, by=by, word=word)
             reply(DONE.format(number=number, word=word))
@@ -297,50 +378,7 @@ class Approvals:
         if self._terminal is not None:
             self._terminal(words)
         for owner in sorted(request.asked):
-            self._post(Conversation(request.where.platform_id, "private", owner), words)
-
-    def _post(
-        self, where: Conversation, words: str, *, quote: str = "", then: Callable[[Receipt], None] | None = None
-    ) -> bool:
-        """Say it as soon as it can be, and know it again when somebody quotes it; False where too much waits there."""
-        action = SendMessage(where, (*((Quote(quote),) if quote else ()), Text(words)))
-        receipt = self._outbox.post(action)
-        if receipt is None:
-            return False
-        receipt.add_done_callback(partial(self._posted, action, then))
-        return True
-
-    def _posted(
-        self, action: SendMessage, then: Callable[[Receipt], None] | None, done: asyncio.Future[Receipt]
-    ) -> None:
-        receipt, where = done.result(), action.conversation
-        if isinstance(receipt, Confirmed):
-            own = MessageReceived(
-                self_id=where.platform_id,
-                time=self._clock.now(),
-                conversation=where,
-                message_id=receipt.message_id,
-                sender=Sender(where.platform_id),
-                segments=tuple(map(as_received, action.segments)),
-            )
-            self._history.know(own)
-        if then is not None:
-            then(receipt)
-
-
-def notice(numbers: Iterable[int]) -> str:
-    """What the asker is told."""
-    return NOTICE.format(numbers="、".join(f"A{number}" for number in numbers))
-
-
-def words_of(message: MessageReceived) -> str:
-    """The words of a message, without what it quotes."""
-    return "".join(segment.text for segment in message.segments if isinstance(segment, Text))
-
-
-def _flat(text: str) -> str:
-    """The text as it can be compared, after a server has put its blanks in order."""
-    return "".join(text.split())
+            self._postbox.post(Conversation(request.where.platform_id, "private", owner), words)
 
 
 def _resume_nothing(where: Conversation, run_id: str, decisions: Mapping[str, Decision]) -> bool:

@@ -1,5 +1,5 @@
-"""Put together from the settings: the models (who is asked for what, in which order, by which keys), what gets pictures
-for them, and whom the bot listens to.
+"""Put together from the settings: the models (who is asked for what, in which order, by which keys), and whom the bot
+listens to.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from functools import cache, partial
 
 from aiohttp import ClientSession
 
-from adapters.media.sight import PictureSight
 from adapters.metrics.metrics import Metrics
 from adapters.metrics.ports import CountedModel
-from adapters.onebot.transport import OneBotTransport
-from adapters.openai.client import OpenAIModel, Timeouts
+from adapters.openai.client import OpenAIModel
+from adapters.openai.deadlines import Timeouts
 from adapters.openai.endpoint import join_url
 from bot.domain.chat import ModelRequest
-from bot.domain.ports import ChatModel, Clock, Ids, Sight, Web
+from bot.domain.ports import ChatModel, Clock, Ids
 from bot.models import Failover
 from bot.policy.compaction import history_room
 from bot.policy.prices import Known, read_known
@@ -54,6 +53,7 @@ def build_models(
     timeouts: Timeouts | None = None,
 ) -> Models:
     """The models of these settings. Raises ConfigError for a table of prices with a mistake."""
+    timeouts = timeouts or Timeouts(first_token=settings.llm_first_token)
     known = read_known(settings.llm_prices)
     make = partial(build_client, session=session, known=known, wrap=wrap, now=clock.now, timeouts=timeouts)
 
@@ -111,11 +111,6 @@ def build_client(
         now=now,
     )
     return PricedModel(wrap(client), price=known.price(endpoint.model, join_url(endpoint.base_url).host or ""))
-
-
-def build_sight(models: Models, *, web: Web, transport: OneBotTransport) -> Sight | None:
-    """What gets the pictures people send; None where no model sees."""
-    return PictureSight(web=web, ask=transport.get_image) if models.see else None
 
 
 def build_rules(settings: Settings) -> Rules:

@@ -12,19 +12,21 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 
 from bot.calls import CANCELLED, LAST_HOOKS, Calls
 from bot.domain.chat import ToolCall, ToolMessage
-from bot.domain.errors import ToolDenied, ToolError, ToolFailed
+from bot.domain.deadline import last_moments
+from bot.domain.errors import ToolCancelled, ToolDenied, ToolError, ToolFailed
 from bot.domain.run import PendingCall
 from bot.domain.suspension import Suspend
 from bot.domain.tool import ToolContext
 from bot.domain.traits import Execution
 from bot.flow import Executed, Flow, Tally
+from bot.interception import STOPPED
 
 logger = logging.getLogger(__name__)
 
-MAX_CALLS = 16  # of one step that are run: more is a model gone wild
+MAX_CALLS = 16  # of one step that are run, where nothing else is set: more is a model gone wild
 AT_ONCE = 8
 
-TOO_MANY = f"only {MAX_CALLS} calls are run in one step, this one was not. Call again only what is really needed."
+TOO_MANY = "only {most} calls are run in one step, this one was not. Call again only what is really needed."
 LOST = "nobody knows what became of the call. Do not repeat it."
 NOT_DONE = "the call was cancelled while it waited to be allowed: it was not done."
 
@@ -96,8 +98,13 @@ async def unrecorded() -> None:
     """Nobody writes down what calls do."""
 
 
+def untold(call: ToolCall, output: str) -> None:
+    """Nobody wants to know of results as they come."""
+
+
 class Batches:
-    """Runs the calls of a step. `execution` is that of all steps; a tool may ask for it in its own.
+    """Runs the calls of a step, at most `max_calls` of them. `execution` is that of all steps; a tool may ask for it in
+    its own. `on_result` is told of each call and its output as the model reads it, as soon as that is so.
 
     `recorded` is waited for before a call that may change something: a process that ends in the middle of it comes back
     knowing that it had begun, unless the journal could not be written then, which the operator was told.
@@ -109,9 +116,13 @@ class Batches:
         *,
         execution: Execution = Execution.CONCURRENT,
         at_once: int = AT_ONCE,
+        max_calls: int = MAX_CALLS,
         recorded: Callable[[], Awaitable[object]] = unrecorded,
+        on_result: Callable[[ToolCall, str], None] = untold,
     ) -> None:
         self._calls = calls
+        self._max_calls = max_calls
+        self._on_result = on_result
         self._recorded = recorded
         self._execution = execution
         self._at_once = at_once
@@ -119,11 +130,13 @@ class Batches:
     async def run(self, batch: Batch, contexts: Sequence[ToolContext], tally: Tally | None = None) -> None:
         """Run the open calls, each with its context of `contexts` (one for each call of the batch).
 
-        Calls beyond MAX_CALLS are refused. When this is cancelled, so are they, and every call has its result, those
-        that wait too.
+        Calls beyond the most are refused. When this is cancelled, so are they, and every call has its result, those
+        that wait too; and so it is for what is not run yet, or waits, when a hook stops the run.
         """
         tally = tally or Tally()
-        flows = {index: self._calls.start(batch.calls[index], contexts[index]) for index in batch.open()}
+        flows = {
+            index: self._calls.start(batch.calls[index], contexts[index], batch.waited(index)) for index in batch.open()
+        }
         try:
             await self._begin(batch, flows, tally)
             if any(flow.may_change_something for flow in flows.values()):
@@ -131,7 +144,9 @@ class Batches:
             await self._run_bodies(batch, flows)
             for index, flow in flows.items():
                 if flow.result is not None:
-                    batch.finish(index, await self._calls.finish(flow, tally))
+                    await self._finish(batch, index, flow, tally)
+            if tally.stop is not None:
+                await self._close_waiting(batch, flows, contexts, tally)
         except BaseException:
             await self._cancel(batch, flows, contexts, tally)
             raise
@@ -142,11 +157,17 @@ class Batches:
         for number, (index, flow) in enumerate(flows.items()):
             if error := batch.denied(index):
                 flow.owes_after = batch.waited(index) is not None
-                self._calls.refuse(flow, error)
-            elif number >= MAX_CALLS:
-                self._calls.refuse(flow, ToolDenied(TOO_MANY))
+                flow.refuse(error)
+            elif tally.stop is not None:
+                flow.refuse(ToolCancelled(STOPPED))
+            elif number >= self._max_calls:
+                flow.refuse(ToolDenied(TOO_MANY.format(most=self._max_calls)))
             else:
                 await self._calls.begin(flow, tally, pending=batch.waited(index))
+        for flow in flows.values():
+            if tally.stop is not None and flow.result is None:
+                flow.refuse(ToolCancelled(STOPPED))
+            self._tell(flow)
 
     async def _run_bodies(self, batch: Batch, flows: Mapping[int, Flow]) -> None:
         todo = [index for index, flow in flows.items() if flow.result is None]
@@ -155,7 +176,7 @@ class Batches:
                 text = f"it was not run: {first} before it waits to be allowed. Call it again once that is decided."
                 for index in group:
                     if not (flows[index].needs_word or flows[index].context.allowed):  # what people decide by itself
-                        self._calls.refuse(flows[index], ToolDenied(text))
+                        flows[index].refuse(ToolDenied(text))
             await self._run_together(batch, group, flows)
         for index in batch.open():
             if flows[index].result is None:
@@ -180,8 +201,20 @@ class Batches:
     async def _run_body(self, batch: Batch, index: int, flow: Flow) -> None:
         try:
             await self._calls.run(flow)
+            self._tell(flow)
         except Suspend as asked:
             batch.keep(index, self._calls.pending(flow, asked))
+
+    async def _finish(self, batch: Batch, index: int, flow: Flow, tally: Tally) -> None:
+        executed = await self._calls.finish(flow, tally)
+        batch.finish(index, executed)
+        self._tell(flow)
+
+    def _tell(self, flow: Flow) -> None:
+        """Tell whoever wants to know at once, unless that was done, or the result may still be another."""
+        if not flow.is_told and (output := self._calls.preview(flow)) is not None:
+            flow.is_told = True
+            self._on_result(flow.call, output)
 
     def _groups(self, todo: Iterable[int], flows: Mapping[int, Flow]) -> Iterator[list[int]]:
         """What may run side by side. A call with effects waits for all before it, and all after it wait for it."""
@@ -203,19 +236,16 @@ class Batches:
         self, batch: Batch, flows: dict[int, Flow], contexts: Sequence[ToolContext], tally: Tally
     ) -> None:
         """Answer what has no result yet. What waits was never done; of what was under way nobody knows."""
-        for index in batch.waiting():
-            flow = flows.setdefault(index, self._calls.start(batch.calls[index], contexts[index]))
-            flow.owes_after = True
-            self._calls.refuse(flow, ToolFailed(NOT_DONE))
+        self._refuse_waiting(batch, flows, contexts, NOT_DONE)
         for index in batch.open():
             flow = flows[index]
             if flow.result is None:
                 self._calls.break_off(flow, CANCELLED)
         unfinished = [index for index in sorted(flows) if index in {*batch.open(), *batch.waiting()}]
         try:
-            async with asyncio.timeout(LAST_HOOKS):
+            async with last_moments(LAST_HOOKS):
                 for index in unfinished:
-                    batch.finish(index, await self._calls.finish(flows[index], tally))
+                    await self._finish(batch, index, flows[index], tally)
         except TimeoutError:
             logger.warning("the hooks of a cancelled step took longer than %g s", LAST_HOOKS)
         finally:
@@ -223,7 +253,24 @@ class Batches:
                 if index in batch.open() or index in batch.waiting():
                     batch.finish(index, self._calls.close(flows[index], tally))
 
+    async def _close_waiting(
+        self, batch: Batch, flows: dict[int, Flow], contexts: Sequence[ToolContext], tally: Tally
+    ) -> None:
+        """A hook has stopped the run: what waits for somebody's word waits no more."""
+        for index in self._refuse_waiting(batch, flows, contexts, STOPPED):
+            await self._finish(batch, index, flows[index], tally)
+
+    def _refuse_waiting(
+        self, batch: Batch, flows: dict[int, Flow], contexts: Sequence[ToolContext], why: str
+    ) -> tuple[int, ...]:
+        waiting = batch.waiting()
+        for index in waiting:
+            flow = flows.setdefault(index, self._calls.start(batch.calls[index], contexts[index]))
+            flow.owes_after = True
+            flow.refuse(ToolCancelled(why))
+        return waiting
+
 
 def _lost(call: ToolCall) -> ToolMessage:
     """Whatever goes wrong here, a call has its one result."""
-    return ToolMessage(call.id, call.name, f"error: {LOST} [{ToolFailed.code}]", is_error=True)
+    return ToolMessage(call.id, call.name, f"error: {LOST} [{ToolFailed.code}]", is_error=True, code=ToolFailed.code)

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias, assert_never
+from typing import Any, TypeAlias, assert_never, cast
 
 from bot.domain.actions import Attachment, Confirmed, MediaKind, Receipt, SendSegment
+from bot.domain.chat import ToolCall
 from bot.domain.errors import MediaError, ToolUnavailable
 from bot.domain.hooks import MaybeAwaitable
-from bot.domain.ports import Speaker
-from bot.domain.run import RunEvent, ToolFinished
+from bot.domain.ports import Approver, Observer, Speaker
+from bot.domain.run import RunEvent
 from bot.domain.segments import Face, Mention, MentionAll, Quote, Text
 from bot.domain.suspension import Allow, ApprovalRequest, Deny
+from bot.domain.threads import THREADS
 from bot.domain.tool import Tool, ToolContext
 
 logger = logging.getLogger(__name__)
@@ -25,15 +28,24 @@ Payload: TypeAlias = dict[str, Any]
 
 SendHook: TypeAlias = Callable[[Payload], MaybeAwaitable[None]]
 OnToolResult: TypeAlias = Callable[[str, str], None]
-ApprovalHandler: TypeAlias = Callable[[str, Mapping[str, Any]], MaybeAwaitable[bool]]
+OnResult: TypeAlias = Callable[[ToolCall, str], None]
+ApprovalHandler: TypeAlias = (
+    Callable[[ToolContext, str, Mapping[str, Any]], MaybeAwaitable[bool]]
+    | Callable[[str, Mapping[str, Any]], MaybeAwaitable[bool]]
+)
 Subscriber: TypeAlias = Callable[[RunEvent], None]
 
 
 class Subscribers:
-    """An observer of runs that passes each event on, in order and one at a time; one that breaks harms no other."""
+    """An observer of runs that passes each event on, in order and one at a time; one that breaks harms no other.
 
-    def __init__(self) -> None:
+    Raises TypeError for a `first` that is neither an observer nor a function.
+    """
+
+    def __init__(self, first: Observer | Subscriber | None = None) -> None:
         self._subscribers: dict[object, Subscriber] = {}
+        if first is not None:
+            self.add(told_events(first))
 
     def add(self, subscriber: Subscriber) -> Callable[[], None]:
         """Tell it every event from now on; what this returns ends that. Raises TypeError for a coroutine function."""
@@ -56,42 +68,94 @@ def void(_: object) -> None:
 
 
 def refuse_coroutines(function: Callable[..., Any]) -> None:
-    """Raises TypeError for a function that would have to be awaited: who only looks on, nobody waits for."""
+    """Raises TypeError for what is no function, or would have to be awaited: who only looks on, nobody waits for."""
+    if not callable(function):
+        raise TypeError(f"whoever looks on is a function, or an object with notice, not {type(function).__name__}")
     if inspect.iscoroutinefunction(function):
         raise TypeError(f"{getattr(function, '__name__', function)} is told while the run goes on: make it a plain def")
 
 
-def told_results(on_tool_result: OnToolResult) -> Subscriber:
-    """A subscriber that tells name and output of each finished call, as the model reads it.
+def told_results(on_tool_result: OnToolResult) -> OnResult:
+    """What tells name and output of each call, as the model reads it, as soon as that is so; it breaks no run.
 
-    In the order of the calls, once all calls of their step have ended. Raises TypeError for a coroutine function.
+    Raises TypeError for what cannot be called, or would have to be awaited.
     """
     refuse_coroutines(on_tool_result)
 
-    def tell(event: RunEvent) -> None:
-        if isinstance(event, ToolFinished):
-            on_tool_result(event.call.name, event.result.content)
+    def tell(call: ToolCall, output: str) -> None:
+        try:
+            on_tool_result(call.name, output)
+        except Exception:
+            logger.exception("on_tool_result broke on %s", call.name)
 
     return tell
 
 
-class FunctionApprover:
-    """An `Approver` from a function of the tool's name and arguments that answers True or False.
+def told_events(observer: Observer | Subscriber) -> Subscriber:
+    """What is told of runs: an observer's `notice`, or a function. Raises TypeError for what is neither."""
+    notice: Any = getattr(observer, "notice", None) or observer
+    refuse_coroutines(notice)
+    return cast("Subscriber", notice)
 
-    A plain function runs in a thread, so that it may ask at a terminal.
+
+def as_approver(approver: Approver | ApprovalHandler | None) -> Approver | None:
+    """An approver as it is, or made of a function. Raises TypeError for what is neither."""
+    if approver is None or callable(getattr(approver, "approve", None)):
+        return cast("Approver | None", approver)
+    return FunctionApprover(cast("ApprovalHandler", approver))
+
+
+class FunctionApprover:
+    """An `Approver` from a function that answers True or False.
+
+    It gets the call's context, the tool's name and the arguments, as in seeds/000; one of two parameters the name and
+    the arguments. A plain function runs in a thread, so that it may ask at a terminal, and answers one call after the
+    other. Raises TypeError for what takes neither.
     """
 
     def __init__(self, handler: ApprovalHandler) -> None:
-        self._handler = handler
+        self._handler: Callable[..., Any] = handler
+        self._wants_context = wants_context(handler)
+        self._turn = threading.Lock()
 
     async def approve(self, request: ApprovalRequest) -> Allow | Deny:
         """Allowed by True and by nothing else."""
+        given = (request.name, request.arguments)
+        arguments = (request.context, *given) if self._wants_context else given
         if inspect.iscoroutinefunction(self._handler):
-            answer = await self._handler(request.name, request.arguments)
+            answer = await self._handler(*arguments)
         else:
-            answer = await asyncio.to_thread(self._handler, request.name, request.arguments)
+            answer = await self._ask_in_thread(arguments)
             answer = await answer if inspect.isawaitable(answer) else answer
         return Allow() if answer is True else Deny("the approval handler said no")
+
+    async def _ask_in_thread(self, arguments: tuple[Any, ...]) -> Any:
+        """One question at a time, also where nobody waits for the answer any more; then none is begun."""
+        given_up = threading.Event()
+
+        def ask() -> Any:
+            with self._turn:
+                return False if given_up.is_set() else self._handler(*arguments)
+
+        try:
+            return await THREADS.run(ask)
+        finally:
+            given_up.set()
+
+
+def wants_context(handler: Callable[..., Any]) -> bool:
+    """Whether an approval handler takes the call's context before name and arguments. Raises TypeError."""
+    if not callable(handler):
+        raise TypeError(f"an approver is an object with approve, or a function, not {type(handler).__name__}")
+    parameters = inspect.signature(handler).parameters.values()
+    places = [each for each in parameters if each.kind in {each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD}]
+    needed = [each for each in places if each.default is each.empty]
+    takes_any = any(each.kind is each.VAR_POSITIONAL for each in parameters)
+    others = [each for each in parameters if each.kind is each.KEYWORD_ONLY and each.default is each.empty]
+    if others or len(needed) > 3 or (len(places) < 2 and not takes_any):
+        name = getattr(handler, "__name__", type(handler).__name__)
+        raise TypeError(f"{name} is to take a call's context, its name and arguments, or the last two")
+    return len(needed) == 3 or (len(needed) < 2 and (takes_any or len(places) > 2))
 
 
 class PlainMedia:
@@ -115,8 +179,17 @@ class HookSpeaker:
         self.lock = lock
         self.said: list[Payload] = []
 
-    async def say(self, segments: tuple[SendSegment, ...], *, session: str = "") -> tuple[Receipt, ...]:
-        """Hand it to the hook, now. Raises what the hook raises, ToolUnavailable where there is none."""
+    async def say(
+        self,
+        segments: tuple[SendSegment, ...],
+        *,
+        session: str = "",
+        allowed: bool = False,  # noqa: ARG002  # the port has it; here it is the hook's to refuse
+    ) -> tuple[Receipt, ...]:
+        """Hand it to the hook, now.
+
+        Raises what the hook raises, ToolUnavailable where there is none.
+        """
         if self.hook is None:
             raise ToolUnavailable("nobody hears what is said here. Say it in your final answer.")
         payload = payload_of(segments, session)

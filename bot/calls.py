@@ -5,8 +5,9 @@
     run      somebody's word, where one is needed -> the body with a deadline, once more if that does no harm
     finish   after hooks -> the size -> the result
 
-A step's calls go through the three phases side by side (`bot/batches.py`). Whatever goes wrong becomes an error result;
-only a cancellation from outside gets out, and `Suspend` where the call must wait for somebody's word.
+Others have their say in `bot/interception.py`; what is raised is told in `bot/failures.py`. A step's calls go through
+the three phases side by side (`bot/batches.py`). Whatever goes wrong becomes an error result; only a cancellation from
+outside gets out, and `Suspend` where the call must wait for somebody's word.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import asyncio
 import difflib
 import inspect
 import json
-import logging
 from collections.abc import Callable, Collection, Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -25,39 +25,39 @@ from bot.domain.arguments import Checked, parse_arguments
 from bot.domain.chat import ToolCall, ToolMessage
 from bot.domain.errors import (
     InvalidArguments,
+    ToolCancelled,
     ToolDenied,
-    ToolError,
     ToolFailed,
     ToolNotFound,
     ToolRateLimited,
     ToolTimeout,
     ToolUnavailable,
 )
-from bot.domain.faults import BROKEN, isolate
-from bot.domain.hooks import AfterCall, BeforeCall, Block, Change, Hooks, Rewrite
+from bot.domain.faults import BROKEN
+from bot.domain.hooks import Hooks
 from bot.domain.ports import Approver, Clock
 from bot.domain.result import ToolResult
 from bot.domain.run import PendingCall
 from bot.domain.suspension import Allow, ApprovalRequest, Deny, Pending, Suspend, digest_call
 from bot.domain.tool import Tool, ToolContext
 from bot.domain.traits import Permission
+from bot.failures import Mask, take
 from bot.flow import (
     LEAST_RESULT,
     MAX_RESULT,
+    Doing,
     Executed,
     Flow,
     Tally,
     as_told,
-    metadata_of,
     readable,
     told_with_images,
     with_left_out,
 )
+from bot.interception import Interception
 from bot.policy.permission import Overrides, may_call, must_be_confirmed
 from bot.policy.quota import Quotas
 from bot.policy.repeats import Known, TooOften, key_of
-
-logger = logging.getLogger(__name__)
 
 LAST_HOOKS = 2.0  # seconds that the after hooks of what was cancelled have together
 RETRY_AFTER = 0.5  # seconds until a transient failure is tried once more
@@ -71,7 +71,10 @@ CLOSED = "{name} was called with wrong arguments three times in a row: it is not
 
 
 class Calls:
-    """The way of a call. `find` looks a tool up, `names` are all there are; the approver may be set later."""
+    """The way of a call. `find` looks a tool up, `names` are all there are; the approver may be set later.
+
+    `mask` takes the secrets out of what tools say was wrong.
+    """
 
     def __init__(
         self,
@@ -85,13 +88,14 @@ class Calls:
         approver: Approver | None = None,
         max_result: int = MAX_RESULT,
         quotas: Quotas | None = None,
+        mask: Mask = str,
     ) -> None:
         self.find = find
         self.approver = approver
         self._names = names
         self._clock = clock
-        self._before = tuple(hook.before_call for hook in hooks if hook.before_call is not None)
-        self._after = tuple(hook.after_call for hook in hooks if hook.after_call is not None)
+        self._others = Interception(hooks, mask=mask)
+        self._mask = mask
         self._overrides = overrides or Overrides()
         self._configured = frozenset(configured)
         self.quotas = quotas or Quotas()
@@ -106,8 +110,9 @@ class Calls:
         if not (tool.needs or tool.requires):
             return ""
         missing = [need.__name__ for need in tool.needs if need not in ports]
-        missing += [name for name in tool.requires if name not in self._configured]
-        return f"needs {', '.join(missing)}" if missing else ""
+        unset = [name for name in tool.requires if name not in self._configured]
+        told = [f"needs {', '.join(missing)}"] if missing else []
+        return " and ".join([*told, f"requires {', '.join(unset)} (not configured)"] if unset else told)
 
     async def execute(self, call: ToolCall, context: ToolContext, tally: Tally | None = None) -> Executed:
         """All of it, for one call alone. Raises Suspend where the call must wait for somebody's word."""
@@ -118,9 +123,11 @@ class Calls:
 
     # --- begin ------------------------------------------------------------------------------------
 
-    def start(self, call: ToolCall, context: ToolContext) -> Flow:
-        """The call, at its beginning."""
-        return Flow(call, context, self._clock.monotonic())
+    def start(self, call: ToolCall, context: ToolContext, pending: PendingCall | None = None) -> Flow:
+        """The call, at its beginning; `pending` is what it had waited for, in an earlier segment of its run."""
+        since = pending.since if pending else 0.0
+        earlier = max(0.0, self._clock.now() - since) if since else 0.0
+        return Flow(call, context, self._clock.monotonic(), earlier=earlier, waited=earlier)
 
     async def begin(self, flow: Flow, tally: Tally, *, pending: PendingCall | None = None) -> None:
         """Everything before the body; a flow that has a result then needs none.
@@ -130,7 +137,7 @@ class Calls:
         try:
             await self._begin(flow, tally, pending)
         except BROKEN as error:
-            self._take(flow, error)
+            take(flow, error, mask=self._mask)
 
     async def _begin(self, flow: Flow, tally: Tally, pending: PendingCall | None) -> None:
         flow.owes_after = pending is not None
@@ -142,13 +149,12 @@ class Calls:
         if pending is not None and pending.arguments:
             flow.checked = tool.validate(parse_arguments(pending.arguments))
         else:
-            flow.doing = "the preparation of its arguments"
+            flow.doing = Doing.PREPARING
             flow.checked = tool.read(flow.call.arguments)
-        if tool.guards:
-            await self._guard(flow, tool, flow.checked)
+        await self._others.check(flow, tool, flow.checked)
         flow.owes_after = True
-        if pending is None and self._before:
-            await self._ask_before(flow, tool)
+        if pending is None:
+            await self._others.before(flow, tool, tally)
         self._permit(flow, tool, tally)
 
     def _look_up(self, name: str) -> Tool:
@@ -158,33 +164,6 @@ class Calls:
         near = difflib.get_close_matches(name, names, n=1)
         hint = f' Did you mean "{near[0]}"?' if near else ""
         raise ToolNotFound(f'tool not found: "{name[:64]}".{hint} Available: {", ".join(names) or "none"}.')
-
-    async def _guard(self, flow: Flow, tool: Tool, checked: Checked) -> None:
-        """The tool's own checks."""
-        flow.doing = "its own check"
-        for guard in tool.guards:
-            try:
-                answer = guard(flow.context, checked.arguments)
-                if inspect.isawaitable(answer):
-                    await answer
-            except ValueError as wrong:
-                raise InvalidArguments(str(wrong), fields=(str(wrong),)) from wrong
-
-    async def _ask_before(self, flow: Flow, tool: Tool) -> None:
-        for hook in self._before:
-            flow.doing = "a hook"
-            event = BeforeCall(name=tool.name, input=deepcopy(flow.input), metadata=metadata_of(flow.context))
-            answer = hook(event)
-            match await answer if inspect.isawaitable(answer) else answer:
-                case None:
-                    pass
-                case Block(reason=reason):
-                    raise ToolDenied(f"the tool call was blocked: {reason}")
-                case Change(arguments=arguments):
-                    flow.checked = tool.validate(arguments)
-                    await self._guard(flow, tool, flow.checked)
-                case other:
-                    raise TypeError(f"a before hook answers Block, Change or nothing, not {type(other).__name__}")
 
     def _permit(self, flow: Flow, tool: Tool, tally: Tally) -> None:
         context = flow.context
@@ -220,25 +199,31 @@ class Calls:
         """The body, unless there is a result already. Raises Suspend where somebody must allow the call first."""
         if flow.result is not None or flow.tool is None or flow.checked is None:
             return
+        began = 0.0
         try:
             if flow.needs_word:
-                flow.doing = "the approver"
+                flow.doing = Doing.ASKING
                 await self._ask_for_word(flow, flow.tool)
-            flow.doing, flow.ran = "the tool", True
+            flow.doing, flow.ran, began = Doing.RUNNING, True, self._clock.monotonic()
             result = as_told(ToolResult.of(await self._body(flow, flow.tool, flow.checked)))
             flow.result = with_left_out(result, flow.checked) if flow.checked.unknown else result
-            flow.code = "TOOL_EXECUTION_FAILED" if flow.result.is_error else "ok"
-            flow.seconds = self._clock.monotonic() - flow.started
         except Suspend:
             flow.ran = False
             if not flow.context.allowed:
                 raise
-            self._take(flow, ToolFailed(ASKS_TWICE))
+            take(flow, ToolFailed(ASKS_TWICE))
         except BROKEN as error:
-            self._take(flow, error)
+            take(flow, error, mask=self._mask)
         finally:
+            self._measure(flow, began)
             if flow.context.reports is not None:
                 flow.context.reports.close()
+
+    def _measure(self, flow: Flow, began: float) -> None:
+        """What its body took, and what it waited until that, or until it was refused."""
+        ended = self._clock.monotonic()
+        flow.seconds = ended - began if flow.ran else 0.0
+        flow.waited = flow.earlier + (began if flow.ran else ended) - flow.started
 
     async def _ask_for_word(self, flow: Flow, tool: Tool) -> None:
         if self.approver is None:
@@ -253,6 +238,7 @@ class Calls:
             asks=readable(asks, self._max_result),
             conversation=context.conversation,
             asker=context.asker,
+            context=context,
         )
         match await self.approver.approve(request):
             case Allow():
@@ -294,45 +280,21 @@ class Calls:
         await self._clock.sleep(RETRY_AFTER)
         return await tool.run(flow.context, dict(checked.arguments))
 
-    def _take(self, flow: Flow, error: BaseException) -> None:
-        """What was raised, as the result. Raises what is none of the call's business again."""
-        isolate(error)
-        match error:
-            case ToolError():
-                told = error
-            case asyncio.CancelledError():
-                told = ToolFailed(f"{flow.doing} gave up on itself. Try something else.")
-            case _:
-                logger.error(
-                    "tool %s: %s broke in run %s", flow.call.name, flow.doing, flow.context.run_id, exc_info=error
-                )
-                if flow.doing == "the approver":
-                    told = ToolDenied(f"nobody could be asked to allow it ({type(error).__name__}). Do without it.")
-                else:
-                    text = f"{flow.doing} broke ({type(error).__name__})."
-                    told = ToolFailed(f"{text} Do not repeat the call; say that it did not work.")
-        if flow.ran and type(told) is ToolFailed and flow.tool is not None and (reason := flow.tool.why_not()):
-            told = ToolUnavailable(f"{flow.tool.name} cannot be used now: it {reason}. Do without it.")
-        self.refuse(flow, told)
-
-    def refuse(self, flow: Flow, error: ToolError) -> None:
-        """This failure is the flow's result."""
-        flow.result = ToolResult(f"error: {error} [{error.code}]", details=error.details, is_error=True)
-        flow.code = error.code
-        flow.seconds = self._clock.monotonic() - flow.started
-
     def break_off(self, flow: Flow, what: str) -> None:
         """The call has ended in the middle; of what was under way nobody knows."""
+        if not flow.ran:
+            self._measure(flow, 0.0)
         doubtful = flow.ran and flow.tool is not None and flow.tool.may_have_happened
-        self.refuse(flow, ToolFailed(f"{what} {MAYBE_DONE}" if doubtful else what))
+        flow.refuse(ToolCancelled(f"{what} {MAYBE_DONE}" if doubtful else what))
 
     def pending(self, flow: Flow, asked: Suspend) -> PendingCall:
         """What the call waits for."""
         call, context = flow.call, flow.context
         arguments = json.dumps(flow.input)
         digest = digest_call(call, run_id=context.run_id, asker=context.asker.user_id, arguments=arguments)
-        expires = self._clock.now() + asked.seconds
-        return PendingCall(call, readable(asked.asks, self._max_result), expires, digest, arguments)
+        now = self._clock.now()
+        expires, since = now + asked.seconds, now - flow.waited
+        return PendingCall(call, readable(asked.asks, self._max_result), expires, digest, arguments, since=since)
 
     # --- finish -----------------------------------------------------------------------------------
 
@@ -340,42 +302,14 @@ class Calls:
         """The after hooks, then the result as the model reads it; what the tool gave is kept as it was before them."""
         if flow.tool is not None:
             self._count(flow, flow.tool, tally)
-        if flow.owes_after and self._after:
-            await self._ask_after(flow)
+        await self._others.after(flow, tally)
         return self.close(flow, tally)
 
-    async def _ask_after(self, flow: Flow) -> None:
-        flow.owes_after = False
-        for hook in self._after:
-            result = flow.result or ToolResult()
-            event = AfterCall(
-                name=flow.call.name,
-                input=deepcopy(flow.input),
-                output=result,
-                error=result.content if result.is_error else None,
-                metadata=metadata_of(flow.context),
-            )
-            try:
-                answer = hook(event)
-                match await answer if inspect.isawaitable(answer) else answer:
-                    case None:
-                        pass
-                    case Rewrite(result=rewritten):
-                        self._rewrite(flow, rewritten)
-                    case other:
-                        raise TypeError(f"an after hook answers Rewrite or nothing, not {type(other).__name__}")
-            except BROKEN as error:
-                done = flow.ran and not result.is_error
-                flow.doing = "the call was done, but a hook" if done else "a hook"
-                flow.ran = False  # a broken hook says nothing about the tool
-                self._take(flow, error)
-                flow.ran = done
-
-    def _rewrite(self, flow: Flow, rewritten: ToolResult) -> None:
-        result, was_error = ToolResult.of(rewritten), flow.code != "ok"
-        flow.result = as_told(result)
-        if result.is_error != was_error:
-            flow.code = "TOOL_EXECUTION_FAILED" if result.is_error else "ok"
+    def preview(self, flow: Flow) -> str | None:
+        """The result as the model reads it, unless there is none yet, or a hook may still rewrite it."""
+        if flow.result is None or self._others.will_be_asked_after(flow):
+            return None
+        return readable(told_with_images(flow.result), self._max_result)
 
     def close(self, flow: Flow, tally: Tally) -> Executed:
         """Give the result the form the model reads, and count its size."""
@@ -383,11 +317,16 @@ class Calls:
         content = readable(told_with_images(result), min(self._max_result, max(LEAST_RESULT, tally.left)))
         tally.left = max(0, tally.left - len(content))
         images = tuple(image.url for image in result.images)
-        message = ToolMessage(flow.call.id, flow.call.name, content, result.is_error, images)
-        if flow.checked is None:
-            return Executed(message, flow.code, flow.seconds, result.details, result.terminate)
-        plain, coerced = flow.checked.plain, flow.checked.coerced
-        return Executed(message, flow.code, flow.seconds, result.details, result.terminate, plain, coerced)
+        return Executed(
+            ToolMessage(flow.call.id, flow.call.name, content, result.is_error, images, code=result.code),
+            flow.code,
+            flow.seconds,
+            flow.waited,
+            details=result.details,
+            terminate=result.terminate,
+            arguments=None if flow.checked is None else flow.checked.plain,
+            coerced=() if flow.checked is None else flow.checked.coerced,
+        )
 
     def _count(self, flow: Flow, tool: Tool, tally: Tally) -> None:
         tally.repeats.took(tool.name, fits=flow.code != InvalidArguments.code)

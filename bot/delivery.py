@@ -7,13 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import assert_never
 
-from bot.domain.actions import Attachment, Confirmed, Receipt, Refused, SendMessage, SendSegment, as_received
+from bot.domain.actions import (
+    Attachment,
+    Confirmed,
+    Receipt,
+    Refused,
+    SendMessage,
+    SendSegment,
+    Unknown,
+    Waiting,
+    as_received,
+)
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.ports import Clock
 from bot.domain.segments import Quote, Text
 from bot.history import History
 from bot.outbox import Outbox
+from bot.prompt import notes
 from bot.splitting import LIMIT, split_text
 
 MAX_MESSAGES = 20  # for one thing said: more is a flood, and risk control's business
@@ -46,6 +58,10 @@ class Delivery:
         self._history = history
         self._clock = clock
         self._limit = limit
+
+    def count(self, segments: tuple[SendSegment, ...]) -> int:
+        """How many QQ messages they would be."""
+        return sum(1 for _ in at_most(MAX_MESSAGES, messages_of(segments, limit=self._limit)))
 
     async def say(
         self, where: Conversation, segments: tuple[SendSegment, ...], *, turn_id: str = "", final: bool = False
@@ -137,3 +153,20 @@ def _quoting(quote: Quote | None, segments: list[SendSegment]) -> tuple[SendSegm
 
 def _says_something(segments: list[SendSegment]) -> bool:
     return any(not isinstance(segment, Text) or segment.text.strip() for segment in segments)
+
+
+def note_on(said: tuple[Said, ...]) -> str:
+    """What the model should know of the delivery of its words; empty where all of them arrived."""
+    for arrived, one in enumerate(said):
+        match one.receipt:
+            case Confirmed():
+                continue
+            case Refused(reason=reason):
+                return notes.delivery_note(notes.REFUSED.format(reason=reason), arrived=arrived)
+            case Unknown():
+                return notes.delivery_note(notes.UNCONFIRMED, arrived=arrived)
+            case Waiting():
+                return notes.delivery_note(notes.QUEUED, arrived=arrived)
+            case _:
+                assert_never(one.receipt)
+    return ""

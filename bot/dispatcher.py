@@ -6,13 +6,12 @@ server (a quote nobody remembers) is decided in the lane.
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
-from cachetools import LRUCache, TTLCache
+from cachetools import LRUCache
 
 from bot.approvals import Approvals
 from bot.domain.errors import NotConnected
@@ -31,30 +30,29 @@ from bot.domain.events import (
     Noticed,
     Poked,
     Requested,
-    Sender,
 )
 from bot.domain.journal import Entry, MessageErased, MessageObserved, MessageOverheard, OpenTurn
 from bot.domain.ports import Clock, Store
 from bot.domain.suspension import Decision
 from bot.history import History
 from bot.lanes import Lanes
+from bot.mutes import Mutes
 from bot.outbox import Outbox
+from bot.overflow import Overflow
 from bot.owner import Owner
 from bot.perception import Perception
+from bot.policy.answered import order_of
+from bot.policy.apologies import SORRY, apology
 from bot.policy.lighten import lighten
 from bot.policy.wake import Ignore, NeedsQuoted, Observe, Rules, Verdict, Wake, judge
+from bot.seen import Past, Seen
 from bot.turn import Turns
 
 logger = logging.getLogger(__name__)
 
-DEDUPLICATION = 600.0  # seconds an event is remembered: longer than any reconnect replays
-MAX_IDENTITIES = 50_000
 MAX_PLACES = 2000
-MAX_MUTE = 30 * 24 * 3600.0  # seconds; QQ's own limit
-UNCERTAIN_MUTE = 600.0  # seconds a mute of the whole group, or without an end, is believed
 YOUNG = 120.0  # seconds a question waits for its answer: later nobody expects one
 EXPIRY_LOOK = 5.0  # seconds between two looks at what waits for somebody's word
-NO_IDENTITY = ("", "0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +81,9 @@ class Arrival:
     heard: tuple[tuple[Conversation, float], ...]
 
 
+Arrive: TypeAlias = Callable[[Arrival], None]
+
+
 class Dispatcher:
     """The `EventSink` of all connections."""
 
@@ -108,46 +109,54 @@ class Dispatcher:
         self._owner = owner
         self.approvals = approvals
         self._clock = clock
-        self._arrivals: asyncio.Queue[Arrival] = asyncio.Queue()
+        self._arrive: Arrive = _arrive_unnoticed
         self._heard: LRUCache[Conversation, float] = LRUCache(MAX_PLACES)
         self._put_off: list[MessageReceived] = []
-        self._seen: TTLCache[Identity, None] = TTLCache(MAX_IDENTITIES, DEDUPLICATION, timer=clock.monotonic)
-        self._news = asyncio.Event()
+        self.seen = Seen(clock=clock)
+        self.overflow = Overflow(outbox=outbox, clock=clock)
         self._accounts: set[int] = set()
-        self._muted: dict[Conversation, float] = {}
+        self._mutes = Mutes(clock=clock)
         self.stopping = False
-        self.duplicates = 0  # messages that came again, since the start
         self.lanes: Lanes[Task | Resume] = Lanes(work=self._do)
         approvals.resume_with(self.resume)
+
+    def announce_to(self, arrive: Arrive) -> None:
+        """From now on say here that an account has connected: at once, before any of its messages. It must not wait."""
+        self._arrive = arrive
 
     async def handle(self, event: Event) -> None:
         """Take one event of any kind."""
         self._accounts.add(event.self_id)
         match event:
             case MessageReceived():
-                self._message(event)
+                if not self.seen.put_off(event):
+                    self._message(event)
             case MessageSent():
-                said = _as_received(event)
-                self._history.know(said)
-                self._outbox.seen(said)
+                self._history.know(event.message)
+                self._outbox.seen(event.message)
             case MessageRecalled():
                 self._recalled(event)
             case Muted():
-                self._mute(event)
+                self._mutes.take(event)
             case AccountChanged(online=online, reason=reason):
                 level = logging.INFO if online else logging.ERROR
                 logger.log(level, "account %d is %s %s", event.self_id, "online" if online else "offline", reason)
             case Connected(self_id=account):
-                self._forget_mutes(account)
+                self._mutes.forget(account)
                 self._owner.connected(account)
                 self._outbox.connected()
                 # Noted now: the first new message of a group must not hide those missed before it.
-                self._arrivals.put_nowait(Arrival(account, tuple(self._heard.items())))
+                self._arrive(Arrival(account, tuple(self._heard.items())))
                 self._ask_what_was_put_off(account)
             case Heartbeat() | Poked() | MemberChanged() | Requested() | Noticed():
                 logger.debug("%s of %d", event.type, event.self_id)
             case _:
                 assert_never(event)
+
+    @property
+    def duplicates(self) -> int:
+        """How many messages came again, since the start."""
+        return self.seen.duplicates
 
     async def finish(self, *, within: float) -> None:
         """Begin no run any more, let those that are going on end, and cut off what is left after so many seconds.
@@ -161,33 +170,32 @@ class Dispatcher:
         if late := await self.lanes.finish(within=within):
             logger.warning("runs that are cut off: %d; the next start settles them", late)
 
-    async def next_connected(self) -> Arrival:
-        """Wait for the next account to connect."""
-        return await self._arrivals.get()
-
-    def preload(self, seen: Iterable[tuple[Identity, float]], heard: Iterable[tuple[Conversation, float]]) -> None:
+    def preload(
+        self,
+        seen: Iterable[tuple[Identity, float]],
+        heard: Iterable[tuple[Conversation, float]],
+        *,
+        whole: bool = True,
+    ) -> None:
         """Know again what an earlier process knew: messages taken (with their times), conversations in use.
 
-        Accounts that are there already are caught up with anew: until now nobody knew where they are in use.
+        `whole` is False where that is not all. Accounts that are there already are caught up with anew: until now
+        nobody knew where they are in use.
         """
         known = tuple(heard)
-        for identity, _ in seen:
-            self._seen[identity] = None
+        earlier = self.seen.read((identity for identity, _ in seen), whole=whole)
         for where, time in known:
             self._heard[where] = max(time, self._heard.get(where, 0.0))
         for account in self._accounts:
-            self._arrivals.put_nowait(Arrival(account, known))
-
-    def knows(self, message: MessageReceived) -> bool:
-        """Whether it was taken lately: it need not be asked again."""
-        return message.message_id not in NO_IDENTITY and message.identity in self._seen
+            self._arrive(Arrival(account, known))
+        for message in earlier:
+            self.take_missed(message)
 
     def ask_again(self, message: MessageReceived) -> None:
         """Answer a question that an earlier process took and did not come to; once its account is there.
 
         Only the OneBot server may know what it quotes; until then it is in the store as one that nobody came to.
         """
-        self._seen[message.identity] = None
         self._history.know(message)
         self._put_off.append(message)
         if message.self_id in self._accounts:
@@ -196,10 +204,10 @@ class Dispatcher:
     def retry(self, turn: OpenTurn) -> None:
         """Begin a turn once more that an earlier process left open before anything came of it."""
         message = turn.question
-        self._seen[message.identity] = None
         self._history.know(message)
         if not self.lanes.put(message.conversation, Task(message, Wake("retry"), turn)):
             self._turns.give_up(turn)
+            self.overflow.take(message)
 
     def _ask_what_was_put_off(self, account: int) -> None:
         if self.stopping:
@@ -211,8 +219,9 @@ class Dispatcher:
                 continue
             verdict = self._judge(message)
             young = self._clock.now() - message.time < YOUNG
-            task = Task(message, verdict) if young and isinstance(verdict, Wake | NeedsQuoted) else None
-            if task is None or not self.lanes.put(message.conversation, task):
+            if young and isinstance(verdict, Wake | NeedsQuoted):
+                self._line_up(message, verdict)
+            else:
                 self._overhear_after_all(message)
 
     def resume(self, where: Conversation, turn_id: str, decisions: Mapping[str, Decision]) -> bool:
@@ -235,38 +244,62 @@ class Dispatcher:
                     denied.add((turn_id, expires))
                     self.approvals.expire(turn_id)
 
-    def take_missed(self, message: MessageReceived) -> None:
-        """A message found in the history: a young question is answered, the rest is heard. Known ones are nothing."""
-        if message.message_id not in NO_IDENTITY:
-            self._message(message, answer=self._clock.now() - message.time < YOUNG)
+    def take_missed(self, message: MessageReceived, *, answered: bool = False) -> None:
+        """A message found in the history: a young question without an answer is answered, the rest is heard.
+
+        Known ones are nothing. One older than this process is left alone until the journal says what became of it; if
+        that is lost, nobody can say what was already done for it: its asker is asked to ask again.
+        """
+        past = self.seen.past_of(message)
+        if not message.has_identity or past is Past.UNREAD or self.seen.knows(message):
+            return
+        waits = not answered and self._clock.now() - message.time < YOUNG
+        self.approvals.ages.miss(message)
+        wakes = self._message(message, answer=waits and past is Past.KNOWN)
+        if waits and wakes and past is Past.LOST:
+            self._outbox.post_with(action=apology(message, SORRY))
+
+    def go_on(self, where: Conversation, history: Sequence[MessageReceived], answered: Collection[str]) -> None:
+        """Let a lane go on that was held: in the order in which QQ has what was said, without what was answered."""
+        place_of = order_of(history)
+
+        def is_answered(task: Task | Resume) -> bool:
+            if isinstance(task, Resume) or task.retry is not None or task.message.message_id not in answered:
+                return False
+            self._overhear_after_all(task.message)
+            return True
+
+        if answered and self.lanes.drop_waiting(where, is_answered):
+            logger.info("questions in %s are not answered: they were, before", where)
+        self.lanes.release(where, order=lambda task: place_of(task.message if isinstance(task, Task) else None))
 
     async def wait_settled(self, identity: Identity) -> None:
         """Return once the message of this identity has been taken and no lane has anything to do."""
-        while identity not in self._seen:
-            await self._news.wait()
+        await self.seen.wait(identity)
         await self.lanes.wait_idle()
 
-    def _message(self, message: MessageReceived, *, answer: bool = True) -> None:
+    def _message(self, message: MessageReceived, *, answer: bool = True) -> bool:
+        """Take it; whether it is new and a question for us, answered or not."""
         if message.is_own:
-            return
-        if message.message_id not in NO_IDENTITY:
-            if message.identity in self._seen:
-                self.duplicates += 1
-                logger.debug("message %s in %s came again", message.message_id, message.conversation)
-                return
-            self._seen[message.identity] = None
-            self._news.set()
-            self._news.clear()
+            return False
+        if not self.seen.claim(message):
+            self.seen.duplicates += 1
+            logger.debug("message %s in %s came again", message.message_id, message.conversation)
+            return False
         message = lighten(message)
         if not self.stopping and self.approvals.take(message):
             self._forget_answer(message, MessageObserved(message, overheard=True))
-            return
+            return False
         verdict = self._judge(message)
-        if isinstance(verdict, Wake | NeedsQuoted) and (not answer or self._is_muted(message.conversation)):
+        if isinstance(verdict, Wake | NeedsQuoted) and self._mutes.holds_in(message.conversation):
+            verdict = Observe()
+        wakes = isinstance(verdict, Wake)
+        if isinstance(verdict, Wake | NeedsQuoted) and not answer:
             verdict = Observe()
         if not isinstance(verdict, Ignore):
             self._heard[message.conversation] = max(message.time, self._heard.get(message.conversation, 0.0))
         self._follow(message, verdict)
+        return wakes
 
     def _judge(self, message: MessageReceived) -> Verdict:
         """The verdict; a quote of a message in memory is decided at once, so that talk among people fills no lane."""
@@ -291,11 +324,18 @@ class Dispatcher:
                 self._history.know(message)
                 if self.stopping:
                     logger.info("message %s in %s came while stopping: for the next start", message.message_id, where)
-                elif not self.lanes.put(where, Task(message, verdict)):
-                    logger.warning("message %s in %s is not answered: too many are waiting", message.message_id, where)
-                    self._overhear_after_all(message)
+                else:
+                    self._line_up(message, verdict)
             case _:
                 assert_never(verdict)
+
+    def _line_up(self, message: MessageReceived, verdict: Wake | NeedsQuoted) -> None:
+        """A lane for a question that is taken, or a word that nobody comes to it."""
+        if self.lanes.put(message.conversation, Task(message, verdict)):
+            return
+        self._overhear_after_all(message)
+        if isinstance(verdict, Wake):
+            self.overflow.take(message)
 
     async def _do(self, task: Task | Resume) -> None:
         if isinstance(task, Resume):
@@ -325,7 +365,7 @@ class Dispatcher:
 
     def _forget_answer(self, message: MessageReceived, *observed: Entry) -> None:
         """An answer to a request is known as taken, but is nothing that any prompt repeats."""
-        if message.message_id not in NO_IDENTITY:
+        if message.has_identity:
             self._store.put(*observed, MessageErased(message.conversation, message.message_id))
 
     def _overhear_after_all(self, message: MessageReceived) -> None:
@@ -351,35 +391,6 @@ class Dispatcher:
         if self.lanes.drop(where, is_about):
             logger.info("message %s in %s was recalled: not answered", message_id, where)
 
-    def _mute(self, event: Muted) -> None:
-        """A muted bot cannot answer: it must not run up a bill thinking either."""
-        if not event.mutes_the_bot:
-            return
-        if event.seconds == 0:
-            self._muted.pop(event.conversation, None)
-            logger.info("the mute in %s is lifted", event.conversation)
-            return
-        # A lift may be missed while nobody is connected, and admins may speak in a silenced group: never trust it long.
-        seconds = min(event.seconds, MAX_MUTE) if event.seconds > 0 and event.user_id else UNCERTAIN_MUTE
-        until = self._clock.monotonic() + seconds
-        self._muted[event.conversation] = until
-        logger.warning("muted in %s: messages there are only observed until it is lifted", event.conversation)
 
-    def _forget_mutes(self, account: int) -> None:
-        """After a connection nobody knows what was lifted meanwhile; a mute that still holds shows at the next send."""
-        for where in [where for where in self._muted if where.platform_id == account]:
-            del self._muted[where]
-
-    def _is_muted(self, where: Conversation) -> bool:
-        return self._muted.get(where, 0.0) > self._clock.monotonic()
-
-
-def _as_received(event: MessageSent) -> MessageReceived:
-    return MessageReceived(
-        self_id=event.self_id,
-        time=event.time,
-        conversation=event.conversation,
-        message_id=event.message_id,
-        sender=Sender(event.self_id),
-        segments=event.segments,
-    )
+def _arrive_unnoticed(arrival: Arrival) -> None:
+    logger.debug("account %d is there", arrival.account)

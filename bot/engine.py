@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Literal, TypeAlias, assert_never
 
-from bot.batches import Batch, Batches, unrecorded
+from bot.batches import MAX_CALLS, Batch, Batches, unrecorded, untold
 from bot.domain.chat import (
     AssistantMessage,
     FinishReason,
@@ -44,8 +45,8 @@ from bot.domain.run import (
 from bot.domain.suspension import Allow, BadSuspension, Decision, Deny, verify
 from bot.domain.tool import Progress, ToolContext
 from bot.domain.traits import Execution
-from bot.running import Inside, Run, RunState
-from bot.steps import ask_after_step, ask_before_request, with_notice, words_of
+from bot.running import Inside, Run, RunState, may_ask
+from bot.steps import ask_after_step, ask_before_request, tokens_of, with_notice, words_of
 from bot.toolset import Toolset
 from bot.transcripts import close_interrupted
 
@@ -59,6 +60,10 @@ LAST_STEP = (
     "say what is still missing."
 )
 EMPTY_ANSWER = "Your last answer was empty. Answer now, in words."
+SPOILT_ANSWER = (
+    "Your last answer was nothing but the question, or the frame around what people say here. Answer now, in words of "
+    "your own alone: no name, number or heading in front, and no lines of others."
+)
 NOBODY_ANSWERED = "nobody allowed it in time"
 NO_CONCLUSION = "我查了好几步，还没有得出结论，先停在这里。换个更具体的问法再试试？"
 
@@ -69,8 +74,10 @@ class Engine:
     """Lets the model speak and call tools until it answers in words, or a limit is reached.
 
     At `max_steps` (0 is the default) the model must answer in words, or the run fails: `on_limit`. `tool_execution`
-    is how the calls of every step are run. Hooks are those of the toolset. `recorded` returns once what the observer
-    was told is written down, or cannot be; calls that may change something wait for it.
+    is how the calls of every step are run, `max_calls` how many of one step. Hooks are those of the toolset. `recorded`
+    returns once what the observer was told is written down, or cannot be; calls that may change something wait for it.
+    `on_result` is told of a call and its output as soon as the model's words for it are known, the observer of all
+    calls of a step together, in their order.
     """
 
     def __init__(
@@ -83,12 +90,16 @@ class Engine:
         max_steps: int = MAX_STEPS,
         deadline: float = DEADLINE,
         on_limit: OnLimit = "answer",
+        max_calls: int = MAX_CALLS,
         tool_execution: Execution = Execution.CONCURRENT,
         recorded: Callable[[], Awaitable[object]] = unrecorded,
+        on_result: Callable[[ToolCall, str], None] = untold,
     ) -> None:
         self._model = model
         self._toolset = toolset
-        self._batches = Batches(toolset.calls, execution=tool_execution, recorded=recorded)
+        self._batches = Batches(
+            toolset.calls, execution=tool_execution, max_calls=max_calls, recorded=recorded, on_result=on_result
+        )
         self._clock = clock
         self._observer = observer
         self._max_steps = max_steps or MAX_STEPS
@@ -148,7 +159,7 @@ class Engine:
         return ended
 
     async def _steps(self, run: Run, state: RunState) -> Outcome | SuspendedRun:
-        model, empty = self._model, 0
+        model, empty, notice = self._model, 0, ""
         while True:
             specs = self._toolset.definitions(run.ports)
             if lost := self._toolset.lost(run.ports):
@@ -157,43 +168,43 @@ class Engine:
             if state.steps >= self._max_steps and self._on_limit == "error":
                 text = f"limit: no answer after {self._max_steps} steps"
                 return state.outcome(Stop.FAILED, limit=True, error=text)
+            if not may_ask(run, state, specs):
+                return self._give_up(state)
             last = state.steps >= self._max_steps or empty > 1 or state.tally.is_over
-            notice = LAST_STEP if last else EMPTY_ANSWER if empty else ""
-            messages = with_notice((*run.transcript, *state.messages), notice)
-            request = ModelRequest(messages, () if last else specs)
+            messages = with_notice((*run.transcript, *state.messages), LAST_STEP if last else notice)
+            request = ModelRequest(messages, () if last else specs, run.share)
             if hooks := self._toolset.hooks:
                 request, model = await ask_before_request(hooks, request, model, _metadata(run, state.steps + 1))
-            answer = await self._ask(run, state, model, request)
+            answer, spoilt = await self._ask(run, state, model, request)
             completion = answer.completion
-            match completion.finish:
-                case FinishReason.CONTENT_FILTER:
-                    raise ContentFiltered(completion.refusal or "the vendor filtered the answer")
-                case FinishReason.LENGTH | FinishReason.STOP | FinishReason.TOOL_CALLS | FinishReason.UNKNOWN:
-                    pass
-                case _:
-                    assert_never(completion.finish)
             if completion.message.tool_calls and not completion.refusal and not last:
                 if ended := await self._call(run, state, answer):
                     return ended
             elif (text := words_of(completion)) or run.heard():
                 if text:
                     state.messages.append(AssistantMessage(text, reasoning=completion.message.reasoning))
-                if state.steps < self._max_steps and state.listen(state.steering, state.follow_ups):
+                goes_on = state.steps < self._max_steps and not run.share.is_over
+                if goes_on and state.listen(state.steering, state.follow_ups):
                     state.tally.is_over, empty = False, 0
                     continue
                 limit = state.steps > self._max_steps
                 return state.outcome(Stop.ANSWERED if text else Stop.SILENT, text, limit=bool(text) and limit)
-            elif last:
+            elif last or (spoilt and notice == SPOILT_ANSWER):
                 return self._give_up(state)
             else:
-                empty += 1
+                empty, notice = empty + 1, SPOILT_ANSWER if spoilt else EMPTY_ANSWER
 
-    async def _ask(self, run: Run, state: RunState, model: ChatModel, request: ModelRequest) -> StepFinished:
+    async def _ask(
+        self, run: Run, state: RunState, model: ChatModel, request: ModelRequest
+    ) -> tuple[StepFinished, bool]:
+        """What the model answers, tidied before anybody is told; and whether nothing was left of its words then."""
         state.steps += 1
         started = self._clock.monotonic()
-        completion = await model.complete(request)
-        if completion.usage is not None:
-            state.usage += completion.usage
+        said = await model.complete(request)
+        run.share.settle(tokens_of(request, said))
+        if said.usage is not None:
+            state.usage += said.usage
+        completion = replace(said, message=run.tidy(said.message))
         answer = StepFinished(
             run_id=run.id,
             step=state.steps,
@@ -202,7 +213,13 @@ class Engine:
             response_id=completion.response_id or f"{run.id}-{state.steps}",
         )
         self._observer.notice(answer)
-        return answer
+        match completion.finish:
+            case FinishReason.CONTENT_FILTER:
+                raise ContentFiltered(completion.refusal or "the vendor filtered the answer")
+            case FinishReason.LENGTH | FinishReason.STOP | FinishReason.TOOL_CALLS | FinishReason.UNKNOWN:
+                return answer, bool(words_of(said)) and not words_of(completion)
+            case _:
+                assert_never(completion.finish)
 
     # --- the calls of a step ----------------------------------------------------------------------
 
@@ -283,6 +300,7 @@ class Engine:
                     result=executed.message,
                     code=executed.code,
                     seconds=executed.seconds,
+                    waited=executed.waited,
                     response_id=response_id,
                     details=executed.details,
                     arguments=executed.arguments,
@@ -304,7 +322,8 @@ class Engine:
             results=batch.results() or (),
             metadata=_metadata(run, state.steps, response_id),
         )
-        if stop := await ask_after_step(self._toolset.hooks, event):
+        asked = await ask_after_step(self._toolset.hooks, event)
+        if stop := state.tally.stop or asked:
             return state.outcome(Stop.STOPPED, error=f"hook: {stop.reason}")
         if batch.is_terminal():
             return self._terminate(run, state, event.results)
@@ -337,12 +356,13 @@ class Engine:
             allowed=allowed,
             reports=Progress(tell),
             inner=Inside(run, state, self._observer).notice,
+            share=run.share,
         )
 
     def _give_up(self, state: RunState) -> Outcome:
         limit = state.steps > self._max_steps
         if not limit and not state.tally.is_over:
-            return state.outcome(Stop.FAILED, error="empty: the model gave no answer, three times")
+            return state.outcome(Stop.FAILED, error="empty: the model gave no answer, whatever it was told")
         state.messages.append(AssistantMessage(NO_CONCLUSION))
         return state.outcome(Stop.ANSWERED, NO_CONCLUSION, limit=limit)
 
@@ -369,4 +389,5 @@ def _suspended(run: Run, state: RunState, message: AssistantMessage, batch: Batc
         usage=state.usage,
         steps=state.steps,
         response_id=response_id,
+        spent=run.share.budget.spent,
     )

@@ -32,12 +32,15 @@ class Way:
 class Errand:
     """One request on its way: what has become of it, and what was tried; `patience` is for all waits, in seconds.
 
-    `too_long` are those who said that the request is: it is made shorter for them alone.
+    `began` is when, by the monotonic clock; `stalls` counts those that were waited for in vain. `too_long` are those
+    who said that the request is: it is made shorter for them alone.
     """
 
     request: ModelRequest
     upstreams: Sequence[Upstream]
     patience: float = math.inf
+    began: float = 0.0
+    stalls: int = 0
     error: ModelError | None = None
     waited: float = 0.0
     failures: defaultdict[Upstream, int] = field(default_factory=lambda: defaultdict(int))

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from cachetools import LRUCache
 
@@ -24,10 +24,11 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Round, WindowMoved
 from bot.domain.ports import Store
 from bot.policy.compaction import lighten
+from bot.policy.lighten import weight_of
 from bot.policy.tokens import estimate_messages, estimate_text
 
 MAX_CONVERSATIONS = 5000
-MAX_KNOWN = 20_000
+MAX_KNOWN = 20_000  # messages; a long one counts as several
 MAX_OVERHEARD = 30  # messages
 MAX_TOKENS = 12_000.0  # estimated
 
@@ -47,6 +48,9 @@ class Folding(Protocol):
     def stop(self, conversation: Conversation) -> None:
         """The next turn begins: what is not there yet is too late."""
         ...
+
+
+Telling: TypeAlias = Callable[[Conversation, tuple[Message, ...]], tuple[Message, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +74,13 @@ class _Told:
     tokens: float
 
     @classmethod
-    def of(cls, round_: Round, *, light: bool = False) -> _Told:
-        messages = lighten(round_.messages) if light else round_.messages
-        return cls(round_.turn_id, messages, estimate_messages(messages))
+    def of(cls, turn_id: str, messages: tuple[Message, ...], *, light: bool = False) -> _Told:
+        messages = lighten(messages) if light else messages
+        return cls(turn_id, messages, estimate_messages(messages))
 
     def lighter(self) -> _Told:
         messages = lighten(self.messages)
-        return self if messages is self.messages else _Told.of(Round(self.turn_id, messages))
+        return self if messages is self.messages else _Told.of(self.turn_id, messages)
 
 
 @dataclass(slots=True)
@@ -107,16 +111,27 @@ class _Memories(LRUCache[Conversation, _Memory]):
         return memory
 
 
-class History:
-    """The memory of all conversations of the process. `room` is how many estimated tokens of one are told."""
+def as_stored(_where: Conversation, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """A round is told as it is stored."""
+    return messages
 
-    def __init__(self, *, store: Store, room: Callable[[], float] = lambda: MAX_TOKENS) -> None:
+
+class History:
+    """The memory of all conversations of the process. `room` is how many estimated tokens of one are told.
+
+    `told` makes of a stored round what the model is told of it; the same for the same round.
+    """
+
+    def __init__(
+        self, *, store: Store, room: Callable[[], float] = lambda: MAX_TOKENS, told: Telling = as_stored
+    ) -> None:
         self._store = store
         self._room = room
+        self._tell = told
         self._folding: Folding | None = None
         self._memories = _Memories(MAX_CONVERSATIONS)
         self._let_go: set[Conversation] = set()  # by `reread`, and not loaded since
-        self._known: LRUCache[tuple[Conversation, str], MessageReceived] = LRUCache(MAX_KNOWN)
+        self._known: LRUCache[tuple[Conversation, str], MessageReceived] = LRUCache(MAX_KNOWN, getsizeof=weight_of)
 
     def fold_with(self, folding: Folding) -> None:
         """Have summaries made by this."""
@@ -157,7 +172,10 @@ class History:
         memory.overheard.clear()
         memory.overheard.extend((*remembered.overheard, *since))
         known = [round_.turn_id for round_ in remembered.rounds]
-        told = [_Told.of(round_, light=place < remembered.light) for place, round_ in enumerate(remembered.rounds)]
+        told = [
+            _Told.of(round_.turn_id, self._tell(conversation, round_.messages), light=place < remembered.light)
+            for place, round_ in enumerate(remembered.rounds)
+        ]
         memory.tell(remembered.summary, [*told, *(told for told in memory.rounds if told.turn_id not in known)])
         memory.light_to = known[remembered.light - 1] if remembered.light else ""
         memory.loaded = True
@@ -214,7 +232,7 @@ class History:
         if conversation in self._let_go:
             return round_.messages  # it began before: the store knows whether it is still to be told
         memory = self._memories[conversation]
-        memory.add(_Told.of(round_))
+        memory.add(_Told.of(turn_id, self._tell(conversation, round_.messages)))
         if memory.loaded and memory.tokens > FULL * self._room():
             self._compact(conversation, memory)
         return round_.messages

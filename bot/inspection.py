@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, AsyncExitStack, suppress
+from contextlib import AbstractContextManager, AsyncExitStack, closing, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import islice
 from typing import Any
 
@@ -21,7 +24,7 @@ from adapters.openai.client import make_session
 from adapters.storage.database import Database
 from adapters.storage.run_lines import lines_of_run, run_lines
 from adapters.traces.lines import Line
-from adapters.traces.reading import RunSummary, chain, read_lines, summaries
+from adapters.traces.reading import RunSummary, chain, interrupted, read_lines, summaries
 from bot.app import as_it_is, user_agent
 from bot.assembly import build_models
 from bot.clock import RandomIds, SystemClock
@@ -32,11 +35,14 @@ from bot.domain.result import ToolResult
 from bot.domain.run import Asker
 from bot.domain.suspension import Allow, ApprovalRequest, Deny
 from bot.domain.tool import Progress, Tool, ToolContext
+from bot.media import open_media
 from bot.staffing import Staff
 from bot.tooling import PORTS, build_ports, build_toolset, find_tools
 from bot.toolset import NOWHERE
 from config.settings import Settings
 from tools.get_game_version.games import Games
+
+logger = logging.getLogger(__name__)
 
 NEEDS_CONVERSATION = (
     "{name} needs a conversation: it speaks where somebody asked, and here nobody did. Try it in `python -m bot chat`."
@@ -128,7 +134,7 @@ async def call_tool(
     tool = toolset.get(name)
     if tool is not None and Speaker in tool.needs:
         text = NEEDS_CONVERSATION.format(name=name)
-        return ToolResult(f"error: {text} [{ToolUnavailable.code}]", is_error=True)
+        return ToolResult(f"error: {text} [{ToolUnavailable.code}]", is_error=True, code=ToolUnavailable.code)
     async with AsyncExitStack() as stack:
         staff = None
         if settings.coder_endpoint.base_url:
@@ -142,7 +148,8 @@ async def call_tool(
         web = HttpxWeb(clock=clock, user_agent=user_agent(settings), base_urls=settings.tools_mirrors)
         stack.push_async_callback(web.aclose)
         games = Games(clock=clock, file=settings.games_file)
-        ports = build_ports(settings, subagents=staff, web=web, games=games, clock=clock)
+        media = await stack.enter_async_context(open_media(settings, clock=clock, user_agent=user_agent(settings)))
+        ports = build_ports(settings, subagents=staff, media=media.media, web=web, games=games, clock=clock)
         return await toolset.execute(name, arguments, _context(tool, ports, clock, tell))
 
 
@@ -168,7 +175,13 @@ def result_to_text(result: ToolResult) -> str:
 def result_to_json(result: ToolResult) -> str:
     """The result as data, with the details that only people see."""
     images = [image.url for image in result.images]
-    told = {"content": result.content, "is_error": result.is_error, "details": dict(result.details), "images": images}
+    told = {
+        "content": result.content,
+        "is_error": result.is_error,
+        "code": result.code,
+        "details": result.details,
+        "images": images,
+    }
     return to_json(told)
 
 
@@ -178,9 +191,24 @@ def result_to_json(result: ToolResult) -> str:
 def latest_runs(settings: Settings, journal: Journal, *, limit: int) -> list[RunSummary]:
     """The latest runs, the newest first: of the file LOG_RUNS, of the journal where that is not set."""
     if settings.log_runs is not None:
-        return list(islice(summaries(_lines_of_file(settings)), limit))
-    with journal() as database, database.reading() as connection:
-        return summaries(run_lines(connection, limit=limit, content=False))
+        found = list(islice(summaries(_lines_of_file(settings)), limit))
+        return list(map(interrupted, found)) if _nobody_runs(settings) else found
+    with journal() as database:
+        with database.reading() as connection:
+            found = summaries(run_lines(connection, limit=limit, content=False))
+        return found if database.holder() is not None else list(map(interrupted, found))
+
+
+def _nobody_runs(settings: Settings) -> bool:
+    """Whether no process has the journal; False where that cannot be known."""
+    if not hasattr(os, "fork"):  # Windows has no lock to look at
+        return False
+    try:
+        with closing(Database(settings.store_url.get_secret_value(), migrate=lambda _: None)) as database:
+            return database.holder() is None
+    except Exception:
+        logger.debug("nobody knows whether a bot runs", exc_info=True)
+        return False
 
 
 def lines_of(settings: Settings, journal: Journal, run: str) -> list[Line]:
@@ -210,7 +238,7 @@ def _row(run: RunSummary) -> tuple[str, ...]:
     failed = f" ({run.failed} failed)" if run.failed else ""
     return (
         run.run,
-        run.started[:19].replace("T", " "),
+        _here(run.started),
         run.outcome,
         str(run.steps),
         f"{tools or '-'}{failed}",
@@ -224,8 +252,16 @@ def _row(run: RunSummary) -> tuple[str, ...]:
 def chain_to_text(lines: Iterable[Line]) -> str:
     """A run from its start to its end: each answer of the model, then the calls it made."""
     return "\n".join(
-        f"{str(line['timestamp'])[:23].replace('T', ' ')}  {_told(line)}".translate(UNSAFE) for line in lines
+        f"{_here(str(line['timestamp']), 'milliseconds')}  {_told(line)}".translate(UNSAFE) for line in lines
     )
+
+
+def _here(moment: str, to: str = "seconds") -> str:
+    """A moment in UTC as the clock on the wall has it, with its zone: 2026-01-31 20:00:00+08:00."""
+    try:
+        return datetime.fromisoformat(moment).astimezone().isoformat(" ", to)
+    except ValueError:
+        return moment
 
 
 def _told(line: Line) -> str:
@@ -246,13 +282,18 @@ def _told(line: Line) -> str:
         case {"layer": "tool"}:
             how = "cancelled" if line["action"] == "execute_cancelled" else line.get("error") or "ok"
             result = "" if line.get("error") else _said(line, "result")
-            return f"step {line['step']}: {line['name']} {line['call_id']} {how}{_took(line)}{result}"
+            return f"step {line['step']}: {line['name']} {line['call_id']} {how}{_took(line)}{_waited(line)}{result}"
         case _:
             return json.dumps(line, ensure_ascii=False)
 
 
 def _took(line: Line) -> str:
     return f", {line['duration_ms'] / 1000:.2f} s" if line.get("duration_ms") is not None else ""
+
+
+def _waited(line: Line) -> str:
+    milliseconds = line.get("waited_ms") or 0
+    return f" after {milliseconds / 1000:.2f} s" if milliseconds >= 10 else ""
 
 
 def _said(line: Line, name: str) -> str:

@@ -1,18 +1,20 @@
 """One lane per conversation: what arrives in a lane is done in order, lanes are independent.
 
-Every task belongs to the group that `open` owns; a lane is there only while it has something to do.
+Every task belongs to the group that `open` owns; a lane is there only while it has something to do. A lane that is held
+begins with nothing new: what was to be done before is still on its way.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from bot.domain.deadline import last_moments
 from bot.domain.events import Conversation
 from bot.domain.faults import BROKEN, isolate
 
@@ -43,6 +45,7 @@ class Lanes(Generic[Item]):
         self._work = work
         self._max_waiting = max_waiting
         self._lanes: dict[Conversation, _Lane[Item]] = {}
+        self._held: Counter[Conversation] = Counter()  # how often
         self._group: asyncio.TaskGroup | None = None
         self._finishing = False
         self._idle = asyncio.Event()
@@ -65,14 +68,27 @@ class Lanes(Generic[Item]):
         if self._group is None or self._finishing:
             return False
         lane = self._lanes.get(key)
+        if lane is not None and len(lane.waiting) >= self._max_waiting:
+            return False
         if lane is None:
             lane = self._lanes[key] = _Lane()
             self._idle.clear()
-            self._go_on(self._group, key, lane)
-        if len(lane.waiting) >= self._max_waiting:
-            return False
         lane.waiting.append(item)
+        self._go_on(key, lane)
         return True
+
+    def hold(self, key: Conversation) -> None:
+        """Begin with nothing new there until it is released as often; what is in progress goes on."""
+        self._held[key] += 1
+
+    def release(self, key: Conversation, *, order: Callable[[Item], float] = lambda _: 0.0) -> None:
+        """Let a lane go on; what waits in it is now in this order, and as it came where that is equal."""
+        self._held[key] -= 1
+        if self._held[key] <= 0:
+            del self._held[key]
+        if (lane := self._lanes.get(key)) is not None:
+            lane.waiting = deque(sorted(lane.waiting, key=order))
+            self._go_on(key, lane)
 
     async def finish(self, *, within: float) -> int:
         """Begin nothing more, and cancel what is still in progress after so many seconds. How much was cancelled.
@@ -80,10 +96,11 @@ class Lanes(Generic[Item]):
         What waits is left undone: whoever put it there must know of it from elsewhere.
         """
         self._finishing = True
-        for lane in self._lanes.values():
+        for key, lane in list(self._lanes.items()):
             lane.waiting.clear()
+            self._go_on(key, lane)
         with suppress(TimeoutError):
-            async with asyncio.timeout(within):
+            async with last_moments(within):
                 await self._idle.wait()
         late = [lane.task for lane in self._lanes.values() if lane.task is not None]
         for task in late:
@@ -96,13 +113,26 @@ class Lanes(Generic[Item]):
         lane = self._lanes.get(key)
         if lane is None:
             return 0
-        kept = [item for item in lane.waiting if not unwanted(item)]
-        dropped = len(lane.waiting) - len(kept)
-        lane.waiting = deque(kept)
+        dropped = self.drop_waiting(key, unwanted)
         if lane.current is not None and lane.task is not None and unwanted(lane.current):
             lane.task.cancel()
             dropped += 1
         return dropped
+
+    def drop_waiting(self, key: Conversation, unwanted: Callable[[Item], bool]) -> int:
+        """Forget items that wait. How many there were."""
+        lane = self._lanes.get(key)
+        if lane is None:
+            return 0
+        kept = [item for item in lane.waiting if not unwanted(item)]
+        dropped = len(lane.waiting) - len(kept)
+        lane.waiting = deque(kept)
+        self._go_on(key, lane)
+        return dropped
+
+    def has(self, key: Conversation) -> bool:
+        """Whether there is something to do."""
+        return key in self._lanes
 
     @property
     def waiting(self) -> int:
@@ -111,26 +141,31 @@ class Lanes(Generic[Item]):
 
     @property
     def active(self) -> int:
-        """How many lanes have something to do; each has one item in progress, or is about to."""
+        """How many lanes have something to do; each has one item in progress, or is about to, unless it is held."""
         return len(self._lanes)
 
     async def wait_idle(self) -> None:
         """Return once no lane has anything to do."""
         await self._idle.wait()
 
-    def _go_on(self, group: asyncio.TaskGroup, key: Conversation, lane: _Lane[Item]) -> None:
-        """Begin with the next item: a task for each, so that one can be cancelled and the lane goes on."""
-        lane.task = group.create_task(self._do(key, lane), name=f"lane {key}")
-        lane.task.add_done_callback(lambda _: self._ended(key, lane))
+    def _go_on(self, key: Conversation, lane: _Lane[Item]) -> None:
+        """Begin with the next item, unless one is in progress or the lane is held; forget a lane that has none.
+
+        A task for each, so that one can be cancelled and the lane goes on.
+        """
+        if lane.task is not None:
+            return
+        if not lane.waiting or self._group is None:
+            del self._lanes[key]
+            if not self._lanes:
+                self._idle.set()
+        elif key not in self._held:
+            lane.task = self._group.create_task(self._do(key, lane), name=f"lane {key}")
+            lane.task.add_done_callback(lambda _: self._ended(key, lane))
 
     def _ended(self, key: Conversation, lane: _Lane[Item]) -> None:
         lane.current = lane.task = None
-        if lane.waiting and self._group is not None:
-            self._go_on(self._group, key, lane)
-            return
-        del self._lanes[key]
-        if not self._lanes:
-            self._idle.set()
+        self._go_on(key, lane)
 
     async def _do(self, key: Conversation, lane: _Lane[Item]) -> None:
         if not lane.waiting:

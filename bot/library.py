@@ -10,12 +10,42 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
-from adapters.openai.client import OpenAIModel, Timeouts, make_session
-from bot.agent import Agent, Builder
+from adapters.openai.client import OpenAIModel, make_session
+from adapters.openai.deadlines import Timeouts
+from adapters.openai.versions import EitherUrl
+from bot.agent import Agent, Builder, ToolLike
+from bot.callbacks import ApprovalHandler, OnToolResult, SendHook, Subscriber
 from bot.clock import RandomIds, SystemClock
-from bot.domain.chat import UserMessage
-from bot.domain.errors import BotError, ConfigError, ModelError, Problem, ToolError, ToolFailed
+from bot.domain.chat import (
+    AssistantMessage,
+    Completion,
+    FinishReason,
+    Message,
+    ModelRequest,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    ToolSpec,
+    Usage,
+    UserMessage,
+)
+from bot.domain.errors import (
+    BotError,
+    ConfigError,
+    InvalidArguments,
+    ModelError,
+    Problem,
+    ToolCancelled,
+    ToolDenied,
+    ToolError,
+    ToolFailed,
+    ToolNotFound,
+    ToolRateLimited,
+    ToolTimeout,
+    ToolUnavailable,
+)
 from bot.domain.foreign import class_tool, foreign_tool
 from bot.domain.hooks import (
     AfterCall,
@@ -29,12 +59,27 @@ from bot.domain.hooks import (
     StepEvent,
     StopRun,
 )
-from bot.domain.ports import ChatModel
+from bot.domain.ports import Approver, ChatModel, Clock, Ids, Observer
 from bot.domain.result import Image, ToolResult
-from bot.domain.run import Asker, RunEvent, Stop
-from bot.domain.suspension import Allow, ApprovalRequest, Deny, Pending
-from bot.domain.tool import Tool, ToolContext, tool
-from bot.domain.traits import Audience, Permission, Rate, SideEffects, ToolType
+from bot.domain.run import (
+    Asker,
+    RunContinued,
+    RunEvent,
+    RunFinished,
+    RunPaused,
+    RunStarted,
+    StepFinished,
+    Stop,
+    ToolFailure,
+    ToolFinished,
+    ToolProgressed,
+    ToolStarted,
+)
+from bot.domain.schema import UnsuitableType
+from bot.domain.suspension import Allow, ApprovalRequest, BadSuspension, Decision, Deny, Pending, Suspend
+from bot.domain.tool import Tool, ToolContext, ToolStatus, tool
+from bot.domain.traits import Audience, Execution, Permission, Rate, SideEffects, ToolType
+from bot.engine import OnLimit
 from bot.memory import InMemory, Memory
 from bot.models import Failover
 from bot.programs import command_tool
@@ -47,48 +92,92 @@ __all__ = [
     "AfterCall",
     "Agent",
     "Allow",
+    "ApprovalHandler",
     "ApprovalRequest",
+    "Approver",
     "Asker",
+    "AssistantMessage",
     "Audience",
+    "BadSuspension",
     "BeforeCall",
     "Block",
     "BotError",
     "Builder",
     "Change",
     "ChatModel",
+    "Clock",
+    "Completion",
     "ConfigError",
+    "Decision",
     "Deny",
+    "Execution",
+    "FinishReason",
     "Hooks",
+    "Ids",
     "Image",
     "InMemory",
+    "InvalidArguments",
     "Memory",
+    "Message",
     "ModelError",
+    "ModelRequest",
     "MustWait",
+    "Observer",
+    "OnLimit",
+    "OnToolResult",
     "Pending",
     "Permission",
+    "Problem",
     "Rate",
     "Reply",
     "RequestEvent",
     "Reshape",
     "Rewrite",
+    "RunContinued",
     "RunEvent",
     "RunFailed",
+    "RunFinished",
+    "RunPaused",
+    "RunStarted",
     "ScriptedModel",
+    "SendHook",
     "SideEffects",
     "StepEvent",
+    "StepFinished",
     "StepLimitReached",
     "Stop",
     "StopRun",
     "Structured",
+    "Subscriber",
+    "Suspend",
     "SystemClock",
+    "SystemMessage",
+    "Timeouts",
     "Tool",
+    "ToolCall",
+    "ToolCancelled",
     "ToolContext",
+    "ToolDenied",
     "ToolError",
     "ToolFailed",
+    "ToolFailure",
+    "ToolFinished",
+    "ToolLike",
+    "ToolMessage",
+    "ToolNotFound",
+    "ToolProgressed",
+    "ToolRateLimited",
     "ToolResult",
+    "ToolSpec",
+    "ToolStarted",
+    "ToolStatus",
+    "ToolTimeout",
     "ToolType",
+    "ToolUnavailable",
     "Toolset",
     "UnfitAnswer",
+    "UnsuitableType",
+    "Usage",
     "UserMessage",
     "Waiting",
     "call",
@@ -106,14 +195,14 @@ async def connect(
 ) -> AsyncIterator[ChatModel]:
     """A model behind any OpenAI-compatible API, while the block runs; busy servers are asked again.
 
-    `base_url` as the vendor gives it, with or without /v1; `api_key` may be empty for a local server; `dialect` is
-    found by itself if empty (docs/models.md). Raises ConfigError where the url is none.
+    `base_url` as the vendor gives it, with or without /v1: where nothing is there, the other is tried. `api_key` may
+    be empty for a local server; `dialect` is found by itself if empty (docs/models.md). Raises ConfigError where the
+    url is none.
     """
     async with make_session() as session:
+        make = partial(OpenAIModel, session=session, api_key=api_key, model=model, dialect=dialect, timeouts=timeouts)
         try:
-            client = OpenAIModel(
-                session=session, base_url=base_url, api_key=api_key, model=model, dialect=dialect, timeouts=timeouts
-            )
+            client = EitherUrl(lambda url: make(base_url=url), base_url)
         except ValueError as error:
             raise ConfigError(Problem("connect", str(error), "Give the base url as the vendor writes it.")) from None
         yield Failover([Upstream(client)], clock=SystemClock(), ids=RandomIds())

@@ -13,6 +13,8 @@ from typing import NoReturn
 with contextlib.suppress(ImportError):  # as on Windows
     import uvloop
 
+BAD_CONFIGURATION = 2  # exit code of what cannot run as it is configured
+
 
 def on_signal(name: signal.Signals, do: Callable[[], object]) -> None:
     """Do something whenever this signal comes, where the running loop takes signal handlers at all."""

@@ -2,6 +2,7 @@
 
 An adapter's client makes one attempt and classifies; each class has its one action here, in `Failover._react`. No
 class can loop: a change of the request is made once, an upstream fails only so often, and all waits share one patience.
+Somebody in a chat hears nothing meanwhile: whoever stalls is not asked again, and after a while nobody who failed is.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from bot.domain.errors import (
     ModelNotFound,
     ModelOverloaded,
     ModelRateLimited,
+    ModelStalled,
     ModelTransport,
     ToolsUnsupported,
     ToolUseFailed,
@@ -48,6 +50,8 @@ logger = logging.getLogger(__name__)
 ATTEMPTS = 4  # failures of one upstream, for one request
 PATIENCE = 60.0  # seconds; a vendor that asks for more is not waited for: a person is
 SLOW = 20.0  # seconds; who fails after that is not asked again while there is another
+LONG_ENOUGH = 150.0  # seconds from the question on; whoever has failed is not asked again then
+STALLS = 3  # upstreams, for one request, that are waited for in vain
 LONGEST_REST = 3600.0  # seconds; who asks for more has a clock of its own, or will be asked in vain once an hour
 SMALLEST_WINDOW = 1024  # tokens; a smaller number in a refusal is the limit of something else
 CALLED_AGAIN = 2  # times that a model may repeat a tool call that could not be read
@@ -68,7 +72,8 @@ class Failover:
     """Asks upstreams in order until one answers; every other end is one ModelError.
 
     Retry-After is honoured up to `patience` seconds, counted over all waits of one request; without it the waits
-    are about 1, 2, 4 s. An answer is only handed on whole, so asking again never repeats anything said.
+    are about 1, 2, 4 s, and with it no shorter. An answer is only handed on whole, so asking again never repeats
+    anything said.
     """
 
     def __init__(
@@ -107,8 +112,15 @@ class Failover:
 
     async def complete(self, request: ModelRequest) -> Completion:
         """Answer, whoever does. Raises the last ModelError."""
-        errand = Errand(self._without_spoilt(request), self._order(request), patience=self._patience)
+        errand = Errand(
+            self._without_spoilt(request),
+            self._order(request),
+            patience=self._patience,
+            began=self._clock.monotonic(),
+        )
         while way := errand.choose(self._clock.monotonic()):
+            if errand.error is not None and not request.may_be_made_again():
+                break
             if not await self._wait(errand, way):
                 break
             if completion := await self._ask(errand, way):
@@ -137,7 +149,7 @@ class Failover:
         started = self._clock.monotonic()
         request = errand.request_for(upstream, started)
         try:
-            with upstream.breaker.asking(), line.breaker.asking():
+            with upstream.breaker.asking(), line.breaker.asking(), upstream.answering(), line.answering():
                 completion = await line.model.complete(request)
         except ModelError as error:
             logger.info("%s: %s (status %s, code %s)", upstream.name, error.kind, error.status, error.code or "-")
@@ -173,13 +185,19 @@ class Failover:
                 self._report(errand, way, error, NOT_FOUND)
             case ModelRateLimited():
                 going_on = self._postpone(errand, upstream, line, error.retry_after)
+            case ModelStalled():
+                upstream.breaker.fail(now, at_once=True)
+                going_on = False
+                errand.stalls += 1
+                if errand.stalls >= STALLS:
+                    errand.closed.update(errand.upstreams)
             case ModelOverloaded() | ModelTransport():
                 upstream.breaker.fail(now, at_once=seconds >= SLOW)
                 after = error.retry_after if isinstance(error, ModelOverloaded) else None
                 going_on = self._postpone(errand, upstream, upstream, after)
             case ContextOverflow():
                 if error.limit and error.limit >= SMALLEST_WINDOW:
-                    upstream.window = min(error.limit, upstream.window or error.limit)
+                    upstream.learn_window(error.limit, now)
                 going_on = errand.shorten(upstream)
             case ContentFiltered():
                 if not self._clean(errand):
@@ -202,14 +220,13 @@ class Failover:
             errand.closed.add(upstream)
 
     def _postpone(self, errand: Errand, upstream: Upstream, busy: Upstream | Line, after: float | None) -> bool:
-        """Come back later; False where that was done often enough."""
+        """Come back later; False where that was done often or long enough."""
         errand.failures[upstream] += 1
         failures, now = errand.failures[upstream], self._clock.monotonic()
+        errand.not_before[busy] = now + 2.0 ** (failures - 1) * (0.75 + self._ids.jitter() / 2)
         if after is not None:
             busy.busy_until = max(busy.busy_until, now + min(after, LONGEST_REST))
-        else:
-            errand.not_before[busy] = now + 2.0 ** (failures - 1) * (0.75 + self._ids.jitter() / 2)
-        return failures < self._attempts + len(upstream.lines) - 1
+        return failures < self._attempts + len(upstream.lines) - 1 and now - errand.began < LONG_ENOUGH
 
     def _clean(self, errand: Errand) -> bool:
         """After a content filter: once without pictures, then once without the earlier rounds."""

@@ -22,6 +22,8 @@ from bot.domain.run import (
 
 logger = logging.getLogger(__name__)
 
+NOTEWORTHY = 0.01  # seconds a call waited
+
 
 class LogObserver:
     """One line when a run starts, waits, goes on and ends, more at DEBUG; never what people or the model said.
@@ -48,8 +50,9 @@ class LogObserver:
                 logger.debug("run %s step %d: %s goes on", event.run_id, event.step, event.call.name)
             case ToolFinished():
                 level = logging.WARNING if event.result.is_error else logging.DEBUG
-                text = "run %s step %d: %s ended as %s in %.2f s"
-                logger.log(level, text, event.run_id, event.step, event.call.name, event.code, event.seconds)
+                waited = f", after {event.waited:.2f} s" if event.waited >= NOTEWORTHY else ""
+                text = "run %s step %d: %s ended as %s in %.2f s%s"
+                logger.log(level, text, event.run_id, event.step, event.call.name, event.code, event.seconds, waited)
             case RunPaused(suspended=suspended):
                 names = ", ".join(pending.call.name for pending in suspended.pending)
                 text = "run %s suspended in %.2f s: %d steps, waits for a word on %s"

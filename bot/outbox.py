@@ -22,18 +22,16 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeAlias
 
-from cachetools import LRUCache
-
 from bot.domain.actions import Confirmed, Receipt, Refused, SendMessage, Unknown, Waiting
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected, TransportError
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import SendState, StoredSend
+from bot.domain.journal import Entry, SendState, StoredSend
 from bot.domain.ports import Clock, Ids, Store, Transport
 from bot.domain.trace import current_run
 from bot.pacing import Pace
 from bot.policy.refusals import explain_refusal
-from bot.policy.sameness import is_same_message
 from bot.sends import Rows, Send
+from bot.unconfirmed import Unconfirmed
 
 logger = logging.getLogger(__name__)
 
@@ -41,8 +39,6 @@ MAX_WAITING = 30  # sends of one conversation
 MAX_AGE = 120.0  # seconds a send may wait for a connection: later nobody expects it any more
 PATIENCE = 10.0  # seconds a caller waits for a send that is not on the wire yet
 LOOK_AFTER = 1.0  # seconds until the history of an unanswered send is worth a look
-SKEW = 30.0  # seconds the server's clock may be behind ours
-MAX_UNKNOWN = 200
 BURST = 20  # messages one conversation may get at once, before the pace is kept
 ACCOUNT = 500  # how many conversations' pace and burst one account has in all: a backstop, people are far below it
 
@@ -81,8 +77,7 @@ class Outbox:
         self._here = Pace(rate=rate, burst=BURST, clock=clock, ids=ids)
         self._account = Pace(rate=rate * ACCOUNT, burst=BURST * ACCOUNT, clock=clock, ids=ids)
         self._queues: dict[Conversation, _Queue] = {}
-        self._unknown: deque[Send] = deque(maxlen=MAX_UNKNOWN)
-        self._confirmed: LRUCache[tuple[Conversation, str], None] = LRUCache(5000)
+        self.unconfirmed = Unconfirmed(rows=self._rows, clock=clock)
         self._connected = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -162,22 +157,23 @@ class Outbox:
         sends = self._enqueue((action,), turn_id=turn_id, final=final)
         return sends[0].receipt if sends else None
 
-    def prepare(self, action: SendMessage, *, turn_id: str = "", final: bool = False) -> StoredSend:
-        """A send for the caller to write down and to `resume`: so that it is made even if the process ends between."""
-        send_id = f"{self._boot}-{next(self._numbers)}"
-        return StoredSend(
-            send_id=send_id, turn_id=turn_id, action=action, final=final, at=self._clock.now(), state=SendState.QUEUED
-        )
+    def post_with(self, *entries: Entry, action: SendMessage, turn_id: str = "") -> None:
+        """Say it, as an answer, and write that down with these entries: both are known of, or neither, whenever the
+        process ends. It is on the wire only after all of that is durable, wherever the store can promise it.
+        """
+        send = Send(f"{self._boot}-{next(self._numbers)}", turn_id, action, final=True, at=self._clock.now())
+        self._rows.queued(send, *entries)
+        self._append((send,), most=None)
 
     def resume(self, stored: StoredSend) -> None:
-        """Say what is written down as queued, by this or an earlier process, and was never put on the wire."""
+        """Say what an earlier process wrote down as queued, and never put on the wire."""
         send = Send.of(stored, SendState.QUEUED)
         self._append((send,), most=None)  # it was taken already
 
     def remember_unknown(self, stored: StoredSend) -> None:
         """Look out for what an earlier process put on the wire without hearing more of it; it is never sent again."""
         send = Send.of(stored, SendState.UNKNOWN)
-        self._unknown.append(send)
+        self.unconfirmed.add(send)
         if stored.state is not SendState.UNKNOWN:  # else that process has told it
             self._rows.changed(send, SendState.UNKNOWN, reason=RESTARTED)
             self._report(send, RESTARTED)
@@ -284,7 +280,8 @@ class Outbox:
             await self._clock.sleep(LOOK_AFTER)
         if send.found is None:
             try:
-                self.compare(await self._transport.get_history(where), [send])
+                history = await self._transport.get_history(where)
+                self.unconfirmed.compare(history, lambda _: [send])
             except TransportError as error:
                 logger.debug("the history of %s cannot be looked at: %s", where, error)
         if send.found is not None:
@@ -294,7 +291,7 @@ class Outbox:
         self._give_up(send, reason)
 
     def _give_up(self, send: Send, reason: str) -> None:
-        self._unknown.append(send)
+        self.unconfirmed.add(send)
         self._settle(send, SendState.UNKNOWN, Unknown(reason), reason=reason)
 
     def _settle(
@@ -321,43 +318,25 @@ class Outbox:
     # --- what others see --------------------------------------------------------------------------
 
     def connected(self) -> None:
-        """An account is there (again): what waits may try."""
+        """An account is there (again): what waits may try, and what is in doubt may be looked for."""
         self._connected.set()
+        self.unconfirmed.look_again()
 
     def seen(self, message: MessageReceived) -> None:
         """The account itself said this: it confirms the send it can be, one on the wire rather than one long lost."""
-        self.compare([message], self._on_wire(message.conversation))
+        self.compare([message])
 
-    def in_doubt(self, account: int) -> tuple[Conversation, ...]:
-        """Where something was said by this account, or was not: nobody knows."""
-        places = (send.action.conversation for send in self._unknown)
-        return tuple(dict.fromkeys(where for where in places if where.platform_id == account))
-
-    def compare(self, history: Iterable[MessageReceived], sends: Iterable[Send] | None = None) -> None:
+    def compare(self, history: Iterable[MessageReceived]) -> None:
         """Confirm the sends that a conversation's history shows as said; each message confirms one."""
-        for message in history:
-            key = (message.conversation, message.message_id)
-            if not message.is_own or key in self._confirmed:
-                continue
-            for send in self._on_wire(message.conversation) if sends is None else sends:
-                if send.found is None and message.time >= send.at - SKEW and is_same_message(message, send.action):
-                    self._found(send, message.message_id)
-                    break
+        self.unconfirmed.compare(history, self._on_wire)
 
     def _on_wire(self, where: Conversation) -> list[Send]:
         queue = self._queues.get(where)
         sending = [send for send in queue.sends if send.state is not SendState.QUEUED] if queue else []
-        return sending + [send for send in self._unknown if send.action.conversation == where]
-
-    def _found(self, send: Send, message_id: str) -> None:
-        send.found = message_id
-        self._confirmed[send.action.conversation, message_id] = None
-        if send in self._unknown:
-            self._unknown.remove(send)
-            self._rows.changed(send, SendState.CONFIRMED, message_id=message_id)
+        return [*sending, *self.unconfirmed.at(where)]
 
     def _confirm(self, send: Send, message_id: str) -> None:
-        self._confirmed[send.action.conversation, message_id] = None
+        self.unconfirmed.confirm(send, message_id)
         self._settle(send, SendState.CONFIRMED, Confirmed(message_id), message_id=message_id)
 
 

@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from itertools import islice
 
 from bot.domain.errors import ActionUnanswered, MediaError, TransportError
-from bot.domain.events import MessageReceived
+from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Sight, Transport
 from bot.domain.segments import Forward, Image, Quote
 from bot.history import History
+from bot.policy.lighten import lighten
 from bot.prompt.compose import MAX_FORWARDED, Picture, Place, Question
 
 logger = logging.getLogger(__name__)
@@ -61,22 +62,28 @@ class Perception:
         except (ActionUnanswered, TimeoutError) as error:
             logger.info("cannot look up the quoted message %s: %s", message_id, error)
             return False
-        return quoted is not None and quoted.is_own
+        return quoted is not None and quoted.is_own and _is_from(quoted, message.conversation)
 
     async def perceive(self, message: MessageReceived) -> Question:
-        """The message with what it quotes and forwards, as far as the server still knows it."""
+        """The message with what it quotes and forwards, as far as the server still knows it.
+
+        What it quotes from another conversation stays there: a server answers for any message of its account.
+        """
         if not any(isinstance(segment, Quote | Forward) for segment in message.segments):
             return Question(message)
         quoted: MessageReceived | None = None
+        elsewhere = False
         forwarded: tuple[MessageReceived, ...] = ()
         try:
             async with asyncio.timeout(self._patience):
                 quoted = await self._quoted_by(message)
+                if quoted is not None and not _is_from(quoted, message.conversation):
+                    quoted, elsewhere = None, True
                 forwarded = await self._forwarded(message, quoted)
         except (TransportError, TimeoutError) as error:
             # What was found before stays: a forward that cannot be opened does not cost the quote.
             logger.info("cannot look up all that message %s refers to: %s", message.message_id, error)
-        return Question(message, quoted, forwarded)
+        return Question(message, quoted, forwarded, elsewhere)
 
     async def _quoted_by(self, message: MessageReceived) -> MessageReceived | None:
         for segment in message.segments:
@@ -88,12 +95,15 @@ class Perception:
         """What the message forwards, or the one it quotes: the first forward there is."""
         for segment in (*message.segments, *(quoted.segments if quoted else ())):
             if isinstance(segment, Forward):
-                return await self._transport.get_forward(message.self_id, segment.id)
+                found = await self._transport.get_forward(message.self_id, segment.id)
+                return tuple(map(lighten, found[:MAX_FORWARDED]))
         return ()
 
     async def _quoted(self, message: MessageReceived, message_id: str) -> MessageReceived | None:
-        known = await self._history.find(message.conversation, message_id)
-        return known or await self._transport.get_message(message.self_id, message_id)
+        if known := await self._history.find(message.conversation, message_id):
+            return known
+        found = await self._transport.get_message(message.self_id, message_id)
+        return None if found is None else lighten(found)
 
     # --- pictures -------------------------------------------------------------------------------------
 
@@ -130,10 +140,17 @@ class Perception:
             return quoted
         try:
             async with asyncio.timeout(self._looking / 2):
-                return await self._transport.get_message(quoted.self_id, quoted.message_id)
+                kept = await self._transport.get_message(quoted.self_id, quoted.message_id)
+                return kept if kept is not None and _is_from(kept, quoted.conversation) else None
         except (TransportError, TimeoutError) as error:
             logger.info("cannot look up the pictures of message %s: %s", quoted.message_id, error)
             return None
+
+
+def _is_from(found: MessageReceived, where: Conversation) -> bool:
+    """Whether a message was said there; of the bot's own private ones a server may not say to whom (0)."""
+    place = found.conversation
+    return place.message_type == where.message_type and place.session_id in {0, where.session_id}
 
 
 def _pictures_of(question: Question, quoted: MessageReceived | None) -> Iterator[tuple[Place, Image]]:

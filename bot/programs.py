@@ -30,6 +30,7 @@ from string import Formatter
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from bot.domain.deadline import last_moments
 from bot.domain.errors import InvalidArguments, ToolFailed, ToolUnavailable
 from bot.domain.foreign import foreign_tool
 from bot.domain.result import ToolResult, render_result
@@ -198,7 +199,7 @@ class Program:
             finally:
                 kill_group(transport.get_pid())
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(LAST_OUTPUT):
+                    async with last_moments(LAST_OUTPUT):
                         await running.gone.wait()
                 code = transport.get_returncode()
                 transport.close()

@@ -6,8 +6,9 @@
 - A send that was never on the wire is sent if it is young, else dropped; one that may have been on the wire is only
   looked out for.
 
-A store that cannot be read at the start is asked again until it can: then only of what earlier processes wrote, and a
-question that came again meanwhile is not asked a second time.
+A question may have been taken more than once, where it came again while the journal could not be read: all that came
+of it counts, and it is answered once. A store that cannot be read at the start is asked again until it can: then only
+of what earlier processes wrote, and a question that came again meanwhile is not asked a second time.
 
 The process may end in here as well: a turn is closed in the same commit in which what its asker gets is written down.
 """
@@ -15,16 +16,17 @@ The process may end in here as well: a turn is closed in the same commit in whic
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from bot.dispatcher import YOUNG, Dispatcher
-from bot.domain.actions import SendMessage
 from bot.domain.chat import AssistantMessage, Usage
-from bot.domain.journal import OpenTurn, Recovery, SendChanged, SendQueued, SendState, StoredSend, TurnClosed
+from bot.domain.events import MessageReceived
+from bot.domain.journal import OpenTurn, Recovery, SendChanged, SendState, StoredSend, TurnClosed
 from bot.domain.ports import Clock, Store
 from bot.domain.run import Stop
-from bot.domain.segments import Quote, Text
 from bot.outbox import Outbox
+from bot.policy.apologies import SORRY, apology
+from bot.prompt import notes
 from bot.toolset import Toolset
 from bot.transcripts import close_interrupted
 from bot.turn import Turns
@@ -32,8 +34,6 @@ from bot.turn import Turns
 logger = logging.getLogger(__name__)
 
 LOOK = 2.0  # seconds between two looks at a store that could not be read at the start
-INTERRUPTED = "(被打断了)"
-SORRY = "刚才重启了一下，没能答完，请再问一次。"
 ON_WIRE = (SendState.SENDING, SendState.UNKNOWN, SendState.CONFIRMED)
 
 
@@ -69,29 +69,39 @@ class Recoverer:
 
     async def recover(self, recovery: Recovery) -> None:
         """Settle everything; the lanes and the outbox must be open."""
-        taken = {turn.turn_id for turn in recovery.turns if self._dispatcher.knows(turn.question)}
-        waking = [message for message in recovery.waking if not self._dispatcher.knows(message)]
-        self._dispatcher.preload(recovery.seen, recovery.active)
-        coming = [send for send in recovery.sends if self._settle_send(send)]
+        # First, whose questions these are: a live run's, or one of them each.
+        waits = {one.turn_id for one in reversed(recovery.suspended) if self._dispatcher.seen.claim(one.question)}
+        turns = [(same, self._dispatcher.seen.claim(same[-1].question)) for same in _by_question(recovery.turns)]
+        waking = [message for message in recovery.waking if self._dispatcher.seen.claim(message)]
+        self._dispatcher.preload(recovery.seen, recovery.active, whole=recovery.whole)
+        coming = {send.send_id for send in recovery.sends if self._settle_send(send)}
         again = []
-        for turn in recovery.turns:
-            if turn.recalled:
-                self._turns.give_up(turn)
-            elif turn.turn_id in taken or not self._is_owed_an_answer(turn, coming):
-                await self._store.commit(self._close(turn))
-            elif turn.retry_of or self._had_effects(turn, coming):
-                await self._apologise(turn)
+        for same, is_ours in turns:
+            if any(turn.recalled for turn in same):
+                self._give_up(same)
+            elif not is_ours or not self._is_owed_an_answer(same, coming):
+                await self._store.commit(*map(self._close, same))
+            elif any(turn.retry_of for turn in same) or self._had_effects(same, coming):
+                self._apologise(same)
             else:
-                again.append(turn)
+                self._give_up(same[:-1])
+                again.append(same[-1])
         for turn in again:
             logger.info("run %s was interrupted before its answer: asking again", turn.turn_id)
             self._dispatcher.retry(turn)
         for suspended in recovery.suspended:
-            self._turns.restore(suspended)
+            if suspended.turn_id in waits:
+                self._turns.restore(suspended)
+            else:
+                self._turns.supersede(suspended.turn_id)
         for message in waking:
             self._dispatcher.ask_again(message)
         if recovery.turns or recovery.sends:
             logger.info("after a restart: %d runs interrupted, %d sends", len(recovery.turns), len(recovery.sends))
+
+    def _give_up(self, turns: Iterable[OpenTurn]) -> None:
+        for turn in turns:
+            self._turns.give_up(turn)
 
     def _settle_send(self, send: StoredSend) -> bool:
         """Whether it will be sent now."""
@@ -105,10 +115,11 @@ class Recoverer:
         self._store.put(SendChanged(send_id=send.send_id, state=SendState.DROPPED, at=self._clock.now(), reason=reason))
         return False
 
-    def _close(self, turn: OpenTurn) -> TurnClosed:
+    def _close(self, turn: OpenTurn, *, closing: str = "") -> TurnClosed:
         messages = close_interrupted(turn.messages)
         if not messages or not isinstance(messages[-1], AssistantMessage):
-            messages = (*messages, AssistantMessage(INTERRUPTED))
+            ending = (AssistantMessage(closing),) if closing else notes.unanswered(notes.BROKEN_OFF, messages)
+            messages = (*messages, *ending)
         return TurnClosed(
             turn_id=turn.turn_id,
             stop=Stop.INTERRUPTED,
@@ -119,29 +130,37 @@ class Recoverer:
             error="interrupted: the process ended",
         )
 
-    def _is_owed_an_answer(self, turn: OpenTurn, coming: Iterable[StoredSend]) -> bool:
-        answered = any(send.final and send.state in ON_WIRE for send in turn.sends)
-        coming_now = any(send.final and send.turn_id == turn.turn_id for send in coming)
-        return not (answered or coming_now) and self._is_young(turn.question.time)
+    def _is_owed_an_answer(self, turns: Sequence[OpenTurn], coming: Collection[str]) -> bool:
+        answers = [send for turn in turns for send in turn.sends if send.final]
+        answered = any(send.state in ON_WIRE or send.send_id in coming for send in answers)
+        handled = any(turn.handled for turn in turns)
+        return not (answered or handled) and self._is_young(turns[-1].question.time)
 
-    def _had_effects(self, turn: OpenTurn, coming: Iterable[StoredSend]) -> bool:
+    def _had_effects(self, turns: Sequence[OpenTurn], coming: Collection[str]) -> bool:
         """Whether something was or will be said, or a call began that may have changed something."""
-        if any(send.state in ON_WIRE for send in turn.sends) or any(send.turn_id == turn.turn_id for send in coming):
+        if any(send.state in ON_WIRE or send.send_id in coming for turn in turns for send in turn.sends):
             return True
-        tools = [self._toolset.get(name) for name in turn.started]
+        tools = [self._toolset.get(name) for turn in turns for name in turn.started]
         return any(tool is None or not tool.side_effects.is_harmless for tool in tools)
 
-    async def _apologise(self, turn: OpenTurn) -> None:
+    def _apologise(self, turns: Sequence[OpenTurn]) -> None:
+        turn = turns[-1]
         logger.info("run %s was interrupted in the middle of its work: telling the asker", turn.turn_id)
-        question = turn.question
-        quote = (Quote(question.message_id),) if question.conversation.is_group and question.message_id else ()
-        action = SendMessage(question.conversation, (*quote, Text(SORRY)))
-        send = self._outbox.prepare(action, turn_id=turn.turn_id, final=True)
-        queued = SendQueued(
-            send_id=send.send_id, turn_id=send.turn_id, action=send.action, final=send.final, at=send.at
-        )
-        await self._store.commit(self._close(turn), queued)
-        self._outbox.resume(send)
+        action = apology(turn.question, SORRY)
+        closed = (*map(self._close, turns[:-1]), self._close(turn, closing=SORRY))
+        self._outbox.post_with(*closed, action=action, turn_id=turn.turn_id)
 
     def _is_young(self, time: float) -> bool:
         return self._clock.now() - time < YOUNG
+
+
+def _by_question(turns: Iterable[OpenTurn]) -> list[list[OpenTurn]]:
+    """The turns of each question, oldest first."""
+    same: dict[object, list[OpenTurn]] = {}
+    for turn in turns:
+        same.setdefault(_key(turn.question) or turn.turn_id, []).append(turn)
+    return list(same.values())
+
+
+def _key(question: MessageReceived) -> object:
+    return question.identity if question.has_identity else None

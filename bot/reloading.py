@@ -1,4 +1,4 @@
-"""What was read from files is read once more while everything goes on: SIGHUP.
+"""What was read from files is read once more while everything goes on: `python -m bot reload`, or SIGHUP.
 
 What cannot be used is told with its mend, and what was there before is kept; nothing in here ends the process.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from bot.domain.errors import Problem
@@ -17,15 +18,32 @@ Reload: TypeAlias = Callable[[], tuple[Problem, ...]]
 """Reads something once more and uses it from now on; what is wrong with it, of which nothing is used."""
 
 
-def reload_all(reloads: Mapping[str, Reload]) -> None:
-    """Everything once more, each on its own; the names are for the log."""
+@dataclass(frozen=True, slots=True)
+class Reread:
+    """What came of it, a line for each; `whole` where nothing had to be kept as it was."""
+
+    lines: tuple[str, ...] = ()
+    whole: bool = True
+
+    def and_then(self, level: int, line: str) -> Reread:
+        """With one more line, which is logged."""
+        logger.log(level, line)
+        return Reread((*self.lines, line), self.whole and level < logging.WARNING)
+
+
+def reload_all(reloads: Mapping[str, Reload]) -> Reread:
+    """Everything once more, each on its own; the names are for people."""
+    told = Reread()
     for name, reload in reloads.items():
         try:
             problems = reload()
         except Exception:
-            logger.exception("%s could not be read again and is kept as it was", name)
+            line = f"{name} could not be read again and is kept as it was"
+            logger.exception(line)
+            told = Reread((*told.lines, line), whole=False)
             continue
         for problem in problems:
-            logger.error("%s is kept as it was: %s", name, problem)
+            told = told.and_then(logging.ERROR, f"{name} is kept as it was: {problem}")
         if not problems:
-            logger.info("%s was read again", name)
+            told = told.and_then(logging.INFO, f"{name} was read again")
+    return told

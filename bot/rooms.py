@@ -15,6 +15,7 @@ from bot.domain.chat import ModelRequest
 from bot.domain.events import Conversation
 from bot.domain.masking import Mask
 from bot.domain.ports import Clock, Ids, Observer, Sight, Store, Transport
+from bot.doubts import Doubts
 from bot.engine import Engine
 from bot.history import History
 from bot.models import Failover
@@ -22,6 +23,7 @@ from bot.observers import LogObserver, Observers
 from bot.outbox import Outbox
 from bot.owner import Owner
 from bot.perception import Perception
+from bot.policy.budget import Limits
 from bot.prompt.compose import system_prompt
 from bot.recorder import Recorder
 from bot.recovery import Recoverer
@@ -44,6 +46,7 @@ class Rooms:
     owner: Owner
     recoverer: Recoverer
     catchup: Catchup
+    doubts: Doubts
     summaries: Summaries
 
 
@@ -69,8 +72,7 @@ def build_rooms(
     outbox = Outbox(transport=transport, store=store, clock=clock, ids=ids, rate=settings.bot_send_rate)
     owner = build_owner(settings, outbox=outbox, clock=clock, mask=mask)
     followers: list[Observer] = [LogObserver(), Alarm(owner, mask=mask), *observers]
-    approvals = Approvals(owners=settings.bot_owners, outbox=outbox, history=history, clock=clock)
-    toolset.approver = approvals
+    approvals = toolset.approver = Approvals(owners=settings.bot_owners, outbox=outbox, history=history, clock=clock)
     turns = Turns(
         engine=build_engine(settings, model=model, toolset=toolset, store=store, observers=followers, clock=clock),
         delivery=Delivery(outbox=outbox, history=history, clock=clock),
@@ -83,6 +85,7 @@ def build_rooms(
         owners=settings.bot_owners,
         approvals=approvals,
         ports=ports,
+        limits=limits_of(settings),
     )
     dispatcher = Dispatcher(
         rules=build_rules(settings),
@@ -96,8 +99,16 @@ def build_rooms(
         clock=clock,
     )
     recoverer = Recoverer(store=store, dispatcher=dispatcher, turns=turns, outbox=outbox, toolset=toolset, clock=clock)
+    catchup, doubts = build_lookouts(dispatcher, transport=transport, outbox=outbox, store=store, clock=clock)
+    return Rooms(dispatcher, turns, history, outbox, owner, recoverer, catchup, doubts, summaries)
+
+
+def build_lookouts(
+    dispatcher: Dispatcher, *, transport: Transport, outbox: Outbox, store: Store, clock: Clock
+) -> tuple[Catchup, Doubts]:
+    """Who reads histories: for what was missed, and for what became of our own words."""
     catchup = Catchup(transport=transport, dispatcher=dispatcher, outbox=outbox, store=store, clock=clock)
-    return Rooms(dispatcher, turns, history, outbox, owner, recoverer, catchup, summaries)
+    return catchup, Doubts(transport=transport, outbox=outbox, store=store, clock=clock)
 
 
 def build_engine(
@@ -110,6 +121,7 @@ def build_engine(
         clock=clock,
         observer=Observers([Recorder(store=store, clock=clock), *observers]),
         max_steps=settings.bot_max_steps,
+        max_calls=settings.tools_max_calls,
         recorded=store.commit,
     )
 
@@ -118,7 +130,7 @@ def build_history(who: Persona, *, store: Store, model: Failover, toolset: Tools
     """The memory, with as much room as the model leaves beside the system prompt and the tools."""
     system = system_prompt(who.prompt, name=who.name, conversation=SOMEWHERE)
     around = ModelRequest((system,), toolset.all_definitions())
-    return History(store=store, room=told_of_history(model, around, most=most))
+    return History(store=store, room=told_of_history(model, around, most=most), told=who.frames.told_in)
 
 
 def build_summaries(history: History, *, store: Store, model: Failover, clock: Clock) -> Summaries:
@@ -135,6 +147,11 @@ def build_owner(settings: Settings, *, outbox: Outbox, clock: Clock, mask: Mask)
     return owner
 
 
+def limits_of(settings: Settings) -> Limits:
+    """What one question may take."""
+    return Limits(settings.bot_run_requests, settings.bot_run_tokens, settings.bot_run_sends)
+
+
 def persona(settings: Settings) -> Persona:
     """Who the bot is. Raises ConfigError for a file that cannot be used."""
-    return Persona(read_persona(settings), settings.bot_name)
+    return Persona(read_persona(settings), settings.bot_name, settings.bot_aliases)

@@ -6,12 +6,19 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from bot.domain.chat import Message, ToolMessage, Usage, UserMessage
+from bot.domain.chat import AssistantMessage, Message, ModelRequest, ToolMessage, ToolSpec, Usage, UserMessage
 from bot.domain.events import Conversation
 from bot.domain.ports import Observer
 from bot.domain.run import Asker, Outcome, RunEvent, StepFinished, Stop, SuspendedRun
 from bot.flow import MAX_RESULTS, Tally
+from bot.policy.budget import Budget, Room, Share
+from bot.policy.tokens import estimate
 from bot.steps import drain
+
+
+def as_it_is(message: AssistantMessage) -> AssistantMessage:
+    """Whatever a model says is said."""
+    return message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +26,7 @@ class Run:
     """What the engine is asked. `transcript` is everything the model gets to read before its first step.
 
     `heard` says whether the asker has already been told something in this run: then an empty ending is fine.
+    `tidy` makes of what the model said what may be said and kept. `share` is what of its question's budget is its own.
     """
 
     id: str
@@ -27,6 +35,8 @@ class Run:
     transcript: tuple[Message, ...]
     ports: Mapping[type, object] = field(default_factory=dict)
     heard: Callable[[], bool] = lambda: False
+    tidy: Callable[[AssistantMessage], AssistantMessage] = as_it_is
+    share: Share = field(default_factory=lambda: Budget().share())
 
 
 @dataclass(slots=True)
@@ -89,3 +99,13 @@ class Inside:
         if isinstance(event, StepFinished) and event.completion.usage is not None:
             self.state.usage += event.completion.usage
         self.observer.notice(replace(event, parent=event.parent or self.run.id))
+
+
+def may_ask(run: Run, state: RunState, tools: tuple[ToolSpec, ...]) -> bool:
+    """Whether the run's share has room for a request, which is counted; the last it has room for is for words alone."""
+    share, tokens = run.share, 0.0
+    if share.counts_tokens:
+        tokens = estimate(ModelRequest((*run.transcript, *state.messages), tools))
+    room = share.begin(tokens)
+    state.tally.is_over |= room is not Room.MORE
+    return room is not Room.NONE

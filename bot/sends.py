@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from bot.domain.actions import Receipt, SendMessage, Waiting
-from bot.domain.journal import SendChanged, SendQueued, SendState, StoredSend
+from bot.domain.journal import Entry, SendChanged, SendQueued, SendState, StoredSend
 from bot.domain.ports import Clock, Store
 
 MAX_REASON = 500  # characters of a reason that are kept
@@ -34,6 +34,7 @@ class Send:
     recorded: bool = False
     after: Send | None = None  # what must be delivered first, else this is not said either
     awaited: bool = False  # whether somebody will hear the receipt
+    doubted: float = 0.0  # when nobody knew any more what became of it
     found: str | None = None  # the id under which the message was seen, before its answer came
     receipt: asyncio.Future[Receipt] = field(default_factory=_future)
     heard: asyncio.Future[Receipt] = field(default_factory=_future)
@@ -73,11 +74,11 @@ class Rows:
         self._store = store
         self._clock = clock
 
-    def queued(self, send: Send) -> None:
-        """There is a row, if there was none."""
+    def queued(self, send: Send, *entries: Entry) -> None:
+        """There is a row, if there was none; it is written together with these entries, after them."""
         if not send.recorded:
             send.recorded = True
-            self._store.put(_row(send))
+            self._store.put(*entries, _row(send))
 
     async def sending(self, send: Send) -> None:
         """The row says SENDING, durably, before the frame can leave."""

@@ -71,6 +71,7 @@ class Staff:
             toolset=tools,
             clock=self._clock,
             max_steps=row.max_steps,
+            max_calls=self._settings.tools_max_calls,
             deadline=row.deadline,
         )
         return Subagent(

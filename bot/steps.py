@@ -13,6 +13,7 @@ from bot.domain.chat import Completion, FinishReason, Message, ModelRequest, Use
 from bot.domain.faults import BROKEN, isolate
 from bot.domain.hooks import Hooks, MaybeAwaitable, Metadata, RequestEvent, Reshape, StepEvent, StopRun
 from bot.domain.ports import ChatModel
+from bot.policy.tokens import estimate, estimate_message
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +41,13 @@ def words_of(completion: Completion) -> str:
     """What the model says to people: its text, or its refusal; marked where the output limit cut it off."""
     text = (completion.message.text or completion.refusal).strip()
     return text + CUT_OFF if text and completion.finish is FinishReason.LENGTH else text
+
+
+def tokens_of(request: ModelRequest, completion: Completion) -> float:
+    """What a request and its answer took; estimated where the vendor does not say."""
+    if usage := completion.usage:
+        return usage.prompt + usage.completion
+    return estimate(request) + estimate_message(completion.message)
 
 
 def drain(queue: deque[UserMessage]) -> UserMessage | None:

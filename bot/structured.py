@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from bot.domain.chat import Message
 from bot.domain.foreign import describe, fill_defaults, validator_of
+from bot.domain.readings import loads
 from bot.reply import Reply, Structured, UnfitAnswer
 from bot.steps import with_notice
 
@@ -80,8 +81,8 @@ def find_json(text: str) -> Any:
     """The JSON value in the words of a model: all of them, what stands in a fence, or what begins with a bracket."""
     for candidate in _candidates(text):
         try:
-            return json.loads(candidate)
-        except (ValueError, RecursionError):
+            return loads(candidate)
+        except ValueError:
             continue
     raise _Misfit("it is not JSON")
 

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 import tools
-from adapters.media.folder import MediaFolder
 from adapters.traces.runs import RunLog
 from adapters.traces.spans import SpanObserver
 from bot.discovery import Discovered, PackagedTools, ToolFolder, discover
+from bot.domain.masking import Mask
 from bot.domain.ports import Clock, Media, Observer, Speaker, Subagents, Web
 from bot.domain.tool import Tool
 from bot.toolset import Toolset
+from config.secrets import secrets_of
 from config.settings import KNOWN, Settings
 from tools.get_game_version.games import Games
 from tools.get_weather.keys import WeatherKeys
@@ -36,6 +37,7 @@ def build_toolset(settings: Settings, found: Iterable[Tool], *, clock: Clock) ->
     toolset = Toolset(
         found,
         clock=clock,
+        mask=Mask(secrets_of(settings)),
         deny=settings.tools_deny,
         approve=settings.tools_approve,
         configured=[name for name in KNOWN if getattr(settings, name.lower())],
@@ -46,7 +48,7 @@ def build_toolset(settings: Settings, found: Iterable[Tool], *, clock: Clock) ->
 
 
 def build_ports(
-    settings: Settings, *, subagents: Subagents | None, web: Web, games: Games, clock: Clock
+    settings: Settings, *, subagents: Subagents | None, media: Media, web: Web, games: Games, clock: Clock
 ) -> dict[type, object]:
     """What tools can use in any run, whatever it is asked. A run has a `Speaker` besides.
 
@@ -55,7 +57,7 @@ def build_ports(
     asked: dict[type, object] = {} if subagents is None else {Subagents: subagents}
     return {
         **asked,
-        Media: MediaFolder(settings.media_dir, mode=settings.media_send),
+        Media: media,
         Web: web,
         Games: games,
         WeatherSources: WeatherSources(web=web, clock=clock, keys=WeatherKeys.of(settings)),

@@ -2,61 +2,72 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
+import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from bot.callbacks import ApprovalHandler, FunctionApprover, as_approver
 from bot.calls import CANCELLED, LAST_HOOKS, Calls
+from bot.clock import SystemClock
 from bot.domain.chat import ToolCall, ToolSpec
+from bot.domain.deadline import last_moments
 from bot.domain.errors import ConfigError, InvalidArguments, Problem, ToolDenied
 from bot.domain.events import Conversation
-from bot.domain.hooks import Hooks
+from bot.domain.foreign import as_tool
+from bot.domain.hooks import Hooks, verified
 from bot.domain.ports import Approver, Clock
 from bot.domain.result import Image, ToolResult
 from bot.domain.run import Asker
 from bot.domain.suspension import Suspend
 from bot.domain.tool import Tool, ToolContext, ToolStatus
 from bot.domain.traits import Permission
+from bot.failures import Mask
 from bot.flow import MAX_RESULT, Flow, Tally
 from bot.policy.permission import Overrides
 from bot.policy.quota import Quotas
+
+logger = logging.getLogger(__name__)
 
 NOWHERE = Conversation(0, "private", 0)
 CANNOT_WAIT = "it must be allowed first, and a call outside a run cannot wait for that"
 
 
 class Toolset:
-    """The name-keyed registry of tools.
+    """The name-keyed registry of tools: each a `Tool`, a typed function, or an object that says all about itself.
 
     `deny` and `approve` are the operator's word on tools, by name; `configured` the names of what is configured, for
     tools that require it. `hooks` are those of the calls and, in an engine, of its requests and steps. The `approver`
-    may be set later.
+    may be set later; a function will do as one (`set_approval_handler`). `mask` takes secrets out of what tools say was
+    wrong. Raises TypeError for what is no tool, hook or approver, ConfigError for two tools of one name.
     """
 
     def __init__(
         self,
-        tools: Iterable[Tool] = (),
+        tools: Iterable[object] = (),
         *,
-        clock: Clock,
+        clock: Clock | None = None,
         max_result: int = MAX_RESULT,
         deny: Collection[str] = (),
         approve: Collection[str] = (),
         configured: Collection[str] = (),
         hooks: Sequence[Hooks] = (),
-        approver: Approver | None = None,
+        approver: Approver | ApprovalHandler | None = None,
         quotas: Quotas | None = None,
+        mask: Mask = str,
     ) -> None:
         self._tools: dict[str, Tool] = {}
         self._offered: tuple[Tool, ...] = ()  # those the operator does not deny
         self._equipped: dict[tuple[type, ...], tuple[Tool, ...]] = {}  # of them, those that lack nothing; by the ports
         self._definitions: dict[tuple[str, ...], tuple[ToolSpec, ...]] = {}
         self._overrides = Overrides(frozenset(deny), frozenset(approve))
-        self._clock = clock
+        self._clock = clock = clock or SystemClock()
         self._configured = frozenset(configured)
         self._max_result = max_result
-        self.hooks = tuple(hooks)
+        self._mask = mask
+        self._missed: set[str] = set()  # tools of which the log knows that something they require is not configured
+        self.hooks = verified(hooks)
         self.calls = Calls(
             find=self._tools.get,
             names=self._tools.keys,
@@ -64,9 +75,10 @@ class Toolset:
             hooks=self.hooks,
             overrides=self._overrides,
             configured=configured,
-            approver=approver,
+            approver=as_approver(approver),
             max_result=max_result,
             quotas=quotas,
+            mask=mask,
         )
         for tool in tools:
             self.register(tool)
@@ -77,11 +89,22 @@ class Toolset:
         return self.calls.approver
 
     @approver.setter
-    def approver(self, approver: Approver | None) -> None:
-        self.calls.approver = approver
+    def approver(self, approver: Approver | ApprovalHandler | None) -> None:
+        self.calls.approver = as_approver(approver)
 
-    def register(self, tool: Tool, *, replace: bool = False) -> None:
-        """Add a tool. Raises ConfigError for a second tool of one name, unless it replaces it on purpose."""
+    def set_approval_handler(self, handler: ApprovalHandler) -> None:
+        """Let a function say whether a call may run: True, or no. It gets the call's context, its name and arguments,
+        or the last two where it takes no more. Raises TypeError for one that takes neither.
+        """
+        self.calls.approver = FunctionApprover(handler)
+
+    def register(self, source: object, *, replace: bool = False) -> None:
+        """Add a tool, whole or not at all.
+
+        Raises ConfigError for a second tool of one name, unless it replaces it on purpose, TypeError (UnsuitableType)
+        or ValueError for what cannot be one.
+        """
+        tool = as_tool(source)
         if tool.name in self._tools and not (replace or tool.replace):
             raise ConfigError(
                 Problem(f"tool {tool.name}", "is registered twice", "Rename one, or register it with replace=True.")
@@ -112,6 +135,7 @@ class Toolset:
             configured=self._configured,
             hooks=self.hooks,
             quotas=self.calls.quotas,
+            mask=self._mask,
         )
 
     def permission_of(self, tool: Tool) -> Permission:
@@ -131,6 +155,7 @@ class Toolset:
         if (equipped := self._equipped.get(there)) is None:
             equipped = tuple(tool for tool in self._offered if not self.calls.lacks(tool, there))
             self._equipped[there] = equipped
+            self._tell_of_missed()
         names = tuple([tool.name for tool in equipped if not tool.why_not()])
         if (definitions := self._definitions.get(names)) is None:
             definitions = self._definitions[names] = tuple(self._tools[name].spec for name in sorted(names))
@@ -145,15 +170,22 @@ class Toolset:
         statuses = []
         for tool in self.list():
             reason = self._why_not(tool, tool.needs if ports is None else ports)
-            statuses.append(ToolStatus(tool.name, tool.type, tool.description, not reason, reason))
+            statuses.append(ToolStatus(tool.name, tool.type, tool.about, not reason, reason))
         return tuple(statuses)
 
     def lost(self, ports: Collection[type] = ()) -> ToolStatus | None:
         """The first critical tool that cannot be used with these ports now; what the operator denies is not missed."""
         for tool in self._offered:
             if tool.critical and (reason := self._why_not(tool, ports)):
-                return ToolStatus(tool.name, tool.type, tool.description, available=False, reason=reason)
+                return ToolStatus(tool.name, tool.type, tool.about, available=False, reason=reason)
         return None
+
+    def _tell_of_missed(self) -> None:
+        """Tell the log, once for each, what is not offered since something it requires is not configured."""
+        for tool in self._offered:
+            if tool.name not in self._missed and (reason := self.calls.lacks(tool, tool.needs)):
+                self._missed.add(tool.name)
+                logger.warning("tool %s is not offered: it %s", tool.name, reason)
 
     def _why_not(self, tool: Tool, ports: Collection[type]) -> str:
         return self.calls.lacks(tool, ports) or tool.why_not()
@@ -182,14 +214,19 @@ class Toolset:
         try:
             raw = arguments if isinstance(arguments, str) else json.dumps(dict(arguments))
         except (TypeError, ValueError, RecursionError) as error:
-            self.calls.refuse(flow, InvalidArguments(f"the arguments are no JSON object ({error})."))
+            flow.refuse(InvalidArguments(f"the arguments are no JSON object ({error})."))
         else:
             flow.call = replace(flow.call, arguments=raw)
             await self._do(flow, tally)
         executed = await self.calls.finish(flow, tally)
         message = executed.message
         return ToolResult(
-            message.content, tuple(map(Image, message.images)), executed.details, executed.terminate, message.is_error
+            message.content,
+            tuple(map(Image, message.images)),
+            executed.details,
+            executed.terminate,
+            message.is_error,
+            message.code,
         )
 
     async def _do(self, flow: Flow, tally: Tally) -> None:
@@ -197,10 +234,10 @@ class Toolset:
             await self.calls.begin(flow, tally)
             await self.calls.run(flow)
         except Suspend as asked:
-            self.calls.refuse(flow, ToolDenied(f"{CANNOT_WAIT} ({asked})"))
+            flow.refuse(ToolDenied(f"{CANNOT_WAIT} ({asked})"))
         except BaseException:
             self.calls.break_off(flow, CANCELLED)
             with suppress(TimeoutError):
-                async with asyncio.timeout(LAST_HOOKS):
+                async with last_moments(LAST_HOOKS):
                     await self.calls.finish(flow, tally)
             raise

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage
+from bot.domain.errors import ToolUnavailable
 from bot.domain.run import SuspendedRun
 
-INTERRUPTED = "error: unavailable — interrupted [TOOL_UNAVAILABLE]"
+INTERRUPTED = f"error: unavailable — interrupted [{ToolUnavailable.code}]"
 
 
 def close_interrupted(messages: Iterable[Message]) -> tuple[Message, ...]:
@@ -43,7 +44,7 @@ def _answer(calls: tuple[ToolCall, ...], results: list[ToolMessage]) -> Iterator
     for call in calls:
         found = next((result for result in left if (result.call_id, result.name) == (call.id, call.name)), None)
         if found is None:
-            yield ToolMessage(call.id, call.name, INTERRUPTED, is_error=True)
+            yield ToolMessage(call.id, call.name, INTERRUPTED, is_error=True, code=ToolUnavailable.code)
         else:
             left.remove(found)
             yield found

@@ -1,8 +1,9 @@
 """One wake from question to last confirmed send: perception -> prompt -> engine -> delivery -> history.
 
-Owns what was already said in the turn, so that nothing is said twice; the asker hears at least one line about every
-question, and never an error's own words. What QQ did not confirm of the final words is noted behind them in the round,
-so that the next prompt says it, before a restart and after one.
+What was said in the middle of the turn (`bot/speaking.py`) is not said again; the asker hears at least one line about
+every question, and never an error's own words. What QQ did not confirm of the final words is noted behind them in the
+round, so that the next prompt says it, before a restart and after one; never in words of the model's own, which it
+repeats.
 """
 
 from __future__ import annotations
@@ -10,77 +11,45 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import assert_never
+from dataclasses import dataclass, replace
+from functools import partial
 
 from cachetools import LRUCache
 
 from bot.approvals import Approvals
-from bot.delivery import Delivery, Said
+from bot.delivery import Delivery, note_on
 from bot.domain import codec
-from bot.domain.actions import Confirmed, Receipt, Refused, SendSegment, Unknown, Waiting
+from bot.domain.actions import Refused
 from bot.domain.chat import AssistantMessage, Message, UserMessage
-from bot.domain.errors import InvalidArguments, ToolDenied
-from bot.domain.events import Conversation, Identity, MessageReceived, NotAConversation
+from bot.domain.events import Conversation, Identity, MessageReceived
 from bot.domain.journal import Entry, OpenTurn, RunResumed, RunSuspended, Suspended, TurnClosed, TurnOpened
 from bot.domain.ports import Clock, Ids, Speaker, Store
-from bot.domain.run import Asker, Outcome, Stop, SuspendedRun
+from bot.domain.run import Asker, Outcome, Spent, Stop, SuspendedRun
 from bot.domain.suspension import Decision, Deny
 from bot.domain.trace import current_run
 from bot.domain.traits import Audience
 from bot.engine import Engine, Run, RunState
 from bot.history import History
 from bot.perception import Perception
-from bot.policy.authority import asker_of
-from bot.policy.permission import may_write_to
+from bot.policy.authority import asker_of, least
+from bot.policy.budget import Budget, Limits
 from bot.policy.refusals import is_too_long
 from bot.policy.repetition import already_said
+from bot.prompt import notes
 from bot.prompt.compose import Question, showing, system_prompt, transcript, user_message
+from bot.prompt.frames import Frames, People
+from bot.prompt.render import plain
+from bot.prompt.voices import voices
+from bot.speaking import TurnSpeaker
 from bot.transcripts import close_suspended
 
 logger = logging.getLogger(__name__)
 
-ALL_SAID = "(已用 send_message 回答)"
-NO_ANSWER = "(没有回答)"
 SORRY = "抱歉，这次没能回答上来，请稍后再试。（编号 {trace}）"
 TOO_LONG = "抱歉，回答太长，QQ 没让我发出来。请让我说得短一些，再问一次。"
 NOT_PROMISED = "what was allowed cannot be written down at the moment, so it was not done; it may be asked for later"
 MAX_DISOWNED = 1000
-
-
-@dataclass(slots=True)
-class TurnSpeaker:
-    """The `Speaker` port of one turn: checks the target, says it at once, and remembers that it was said."""
-
-    delivery: Delivery
-    turn_id: str
-    asker: Asker
-    conversation: Conversation
-    said: list[str] = field(default_factory=list)
-
-    async def say(self, segments: tuple[SendSegment, ...], *, session: str = "") -> tuple[Receipt, ...]:
-        target = self._target(session)
-        said = await self.delivery.say(target, segments, turn_id=self.turn_id)
-        if target == self.conversation:
-            # What QQ never confirmed may still have been read: it is not said again either.
-            self.said += [message.words for message in said if message.may_be_read]
-        return tuple(message.receipt for message in said)
-
-    def _target(self, session: str) -> Conversation:
-        if not session.strip():
-            return self.conversation
-        try:
-            target = Conversation.parse(session)
-        except NotAConversation as error:
-            raise InvalidArguments(f"session: {error}; leave it out for this conversation") from error
-        if target == self.conversation:
-            return self.conversation  # keeps the group a temporary session came through
-        if not may_write_to(self.asker, active=self.conversation, target=target):
-            raise ToolDenied(
-                f"only the bot's owner may have messages sent to {session}, and only in his own words alone; "
-                "leave session out to speak here"
-            )
-        return target
+NO_LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +64,16 @@ class WaitingTurn:
 
 @dataclass(frozen=True, slots=True)
 class Persona:
-    """Who the bot is in its chats: its system prompt and the name it goes by."""
+    """Who the bot is in its chats: its system prompt, the name it goes by, and what else it is called."""
 
     prompt: str
     name: str
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def frames(self) -> Frames:
+        """What cuts the frame of the prompt out of its words."""
+        return Frames(names=(self.name, *self.aliases))
 
 
 class Turns:
@@ -118,7 +93,9 @@ class Turns:
         owners: frozenset[int],
         approvals: Approvals,
         ports: Mapping[type, object],
+        limits: Limits = NO_LIMITS,
     ) -> None:
+        """`limits` are those of each question."""
         self._engine = engine
         self._delivery = delivery
         self._perception = perception
@@ -130,6 +107,7 @@ class Turns:
         self._owners = owners
         self._approvals = approvals
         self._ports = ports
+        self._limits = limits
         self._disowned: LRUCache[Identity, None] = LRUCache(MAX_DISOWNED)
         self._waiting: dict[str, WaitingTurn] = {}
 
@@ -146,12 +124,16 @@ class Turns:
         for turn_id, waiting in list(self._waiting.items()):
             if (waiting.question.conversation, waiting.question.message_id) == (where, message_id):
                 del self._waiting[turn_id]
-                self._store.put(RunResumed(turn_id), self._closed(turn_id, RunState().outcome(Stop.STOPPED), ()))
+                self.supersede(turn_id)
                 self._approvals.close(turn_id)
 
     def give_up(self, turn: OpenTurn) -> None:
         """Close a turn of an earlier process that is not tried again after all; it leaves nothing behind."""
         self._store.put(self._closed(turn.turn_id, RunState().outcome(Stop.STOPPED), ()))
+
+    def supersede(self, turn_id: str) -> None:
+        """Close a suspended turn that does not go on; it leaves nothing behind."""
+        self._store.put(RunResumed(turn_id), self._closed(turn_id, RunState().outcome(Stop.STOPPED), ()))
 
     async def take(self, message: MessageReceived, *, retry: OpenTurn | None = None) -> None:
         """Answer one message. Only a cancellation gets out; what was said until then stays in the history.
@@ -163,9 +145,14 @@ class Turns:
         question = Question(message) if retry else await self._perception.perceive(message)
         await self._history.load(where)
         overheard = () if retry else self._history.take_overheard(where)
-        user = retry.user if retry else user_message(question, overheard)
+        user = retry.user if retry else user_message(question, overheard, name=self._persona.name)
         asker = asker_of(
-            message, owners=self._owners, quoted=question.quoted, forwarded=question.forwarded, overheard=overheard
+            message,
+            owners=self._owners,
+            quoted=question.quoted,
+            forwarded=question.forwarded,
+            overheard=overheard,
+            earlier=partial(self._voices, where),
         )
         if retry and user != user_message(question):  # whose words are in it besides is not known any more
             asker = replace(asker, authority=Audience.EVERYONE)
@@ -197,9 +184,9 @@ class Turns:
         decisions = {call_id: decision for call_id, decision in decisions.items() if call_id in asked}
         message, user = waiting.question, waiting.user
         before = waiting.run.asker
-        asker = asker_of(message, owners=self._owners)
-        asker = replace(asker, authority=before.authority, overheard=before.overheard)
-        run, speaker = self._prepare(message, user, asker, run_id=turn_id)
+        asker = asker_of(message, owners=self._owners, earlier=partial(self._voices, message.conversation))
+        asker = replace(asker, authority=before.authority, overheard=least((before.overheard, asker.overheard)))
+        run, speaker = self._prepare(message, user, asker, run_id=turn_id, spent=spent_by(waiting))
         speaker.said += waiting.said
         # Should it turn out that it cannot go on, this is what is left of it.
         state = RunState(list(close_suspended(waiting.run)), waiting.run.usage, waiting.run.steps)
@@ -232,7 +219,7 @@ class Turns:
         except codec.Unreadable:
             logger.exception("suspended run %s cannot be read", suspended.turn_id)
             interrupted = RunState().outcome(Stop.INTERRUPTED, error="interrupted: what was suspended cannot be read")
-            round_ = (suspended.user, AssistantMessage(NO_ANSWER))
+            round_ = (suspended.user, *notes.unanswered(notes.UNANSWERED, ()))
             self._store.put(RunResumed(suspended.turn_id), self._closed(suspended.turn_id, interrupted, round_))
             return None
         numbered = self._approvals.restore(run, suspended.question)
@@ -293,21 +280,31 @@ class Turns:
         written = codec.write(SuspendedRun, run)
         self._store.put(RunSuspended(turn_id=turn_id, state=written, expires=run.expires))
 
+    def _voices(self, where: Conversation) -> frozenset[int]:
+        """Who has spoken in what the prompt tells of earlier rounds."""
+        return voices(self._history.messages(where), summary=self._history.summary(where))
+
     def _prepare(
-        self, message: MessageReceived, user: UserMessage, asker: Asker, *, run_id: str = ""
+        self, message: MessageReceived, user: UserMessage, asker: Asker, *, run_id: str = "", spent: Spent | None = None
     ) -> tuple[Run, TurnSpeaker]:
         where = message.conversation
         run_id = run_id or self._ids.trace()
         current_run.set(run_id)  # for the rest of this lane's task
         system = system_prompt(self._persona.prompt, name=self._persona.name, conversation=where)
-        speaker = TurnSpeaker(self._delivery, run_id, asker, where)
+        read = transcript(system, self._history.messages(where), user, summary=self._history.summary(where))
+        asked = plain(message.segments, self_id=message.self_id)
+        frames = replace(self._persona.frames, number=where.platform_id, people=People.of(read), question=asked)
+        budget = Budget(self._limits, spent or Spent())
+        speaker = TurnSpeaker(self._delivery, run_id, asker, where, frames, budget)
         run = Run(
             id=run_id,
             conversation=where,
             asker=asker,
-            transcript=transcript(system, self._history.messages(where), user, summary=self._history.summary(where)),
+            transcript=read,
             ports={**self._ports, Speaker: speaker},
             heard=lambda: bool(speaker.said),
+            tidy=frames.tidy,
+            share=budget.share(),
         )
         return run, speaker
 
@@ -353,12 +350,12 @@ class Turns:
         closing: str,
         note: str,
     ) -> None:
-        """Keep the round. One that ended without a word is closed, so that the next question follows an answer."""
+        """Keep the round. What became of the answer is noted behind it, and that there was none."""
         answer = list(state.messages)
-        if not answer or not isinstance(answer[-1], AssistantMessage):
-            answer.append(AssistantMessage(closing or (ALL_SAID if outcome.stop is Stop.SILENT else NO_ANSWER)))
-        if note and isinstance(last := answer[-1], AssistantMessage):
-            answer[-1] = replace(last, text=f"{last.text}\n{note}")
+        if not (answer and isinstance(answer[-1], AssistantMessage)) and outcome.stop is not Stop.SILENT:
+            answer += (AssistantMessage(closing),) if closing else notes.unanswered(notes.UNANSWERED, answer)
+        if note:
+            answer.append(notes.note(note))
         round_ = self._history.add_round(where, run.id, user, answer)
         self._store.put(self._closed(run.id, outcome, round_))
 
@@ -377,19 +374,11 @@ class Turns:
         )
 
 
-def note_on(said: tuple[Said, ...]) -> str:
-    """What the model should know of the delivery of its words; empty where all of them arrived."""
-    for arrived, one in enumerate(said):
-        part = f"前 {arrived} 条已送达，之后的" if arrived else ""
-        match one.receipt:
-            case Confirmed():
-                continue
-            case Refused(reason=reason):
-                return f"({part}没有送达: {reason})"
-            case Unknown():
-                return f"({part}没有得到 QQ 的确认，可能已送达，不要重复)"
-            case Waiting():
-                return f"({part}当时连不上 QQ，排队等待发送，可能没有送达)"
-            case _:
-                assert_never(one.receipt)
-    return ""
+def spent_by(waiting: WaitingTurn) -> Spent:
+    """What a suspended run took of its budget; an older version wrote down less of it."""
+    spent, usage = waiting.run.spent, waiting.run.usage
+    return Spent(
+        requests=max(spent.requests, waiting.run.steps),
+        tokens=max(spent.tokens, usage.prompt + usage.completion),
+        sends=max(spent.sends, len(waiting.said)),
+    )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from bot.domain.chat import Completion, ModelRequest
+from bot.domain.errors import ModelError
 from bot.domain.ports import ChatModel
 from bot.policy import compaction
 from bot.policy.breaker import Breaker
@@ -14,30 +17,55 @@ from bot.policy.tokens import Scale, estimate
 KEY_REST = 600.0  # seconds that a refused key is left alone while there is another way; then it is tried again,
 LONGEST_KEY_REST = 3600.0  # and rests longer each time, up to this
 BLIND = 3600.0  # seconds that a model is not shown pictures after it refused one,
-TOOLLESS = 3600.0  # nor offered tools after it refused them: servers are started anew with other options
+TOOLLESS = 3600.0  # nor offered tools after it refused them: servers are started anew with other options,
+NARROW = 3600.0  # and gateways pass requests on to others: a window that a refusal named counts for so long
 
 TELLING = 8  # answers: estimating a request costs more than most of what a message costs, and all tell much the same
 
 
-class Line:
-    """One key: the client that uses it, whether it was refused, and until when it is too busy (monotonic seconds)."""
+class _Busy:
+    """Who may say until when not to be asked: `busy_until`, in monotonic seconds."""
 
-    def __init__(self, model: ChatModel) -> None:
-        self.model = model
-        self.breaker = Breaker(threshold=1, rest=KEY_REST, longest=LONGEST_KEY_REST)
+    def __init__(self) -> None:
         self.busy_until = 0.0
 
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """It is asked; any answer, also a refusal, is a newer word than what it had said of itself before."""
+        said = self.busy_until
+        try:
+            yield
+        except ModelError:
+            self._forget(said)
+            raise
+        self._forget(said)
 
-class Upstream:
+    def _forget(self, said: float) -> None:
+        if self.busy_until == said:  # else it was said meanwhile, to somebody else
+            self.busy_until = 0.0
+
+
+class Line(_Busy):
+    """One key: the client that uses it, whether it was refused, and until when it is too busy."""
+
+    def __init__(self, model: ChatModel) -> None:
+        super().__init__()
+        self.model = model
+        self.breaker = Breaker(threshold=1, rest=KEY_REST, longest=LONGEST_KEY_REST)
+
+
+class Upstream(_Busy):
     """All we know of one model at one place; shared by everybody who asks it, so that all learn at once."""
 
     def __init__(self, *models: ChatModel, window: int | None = None) -> None:
         """One client for each key, in order. `window` is in tokens, None where nobody knows."""
+        super().__init__()
         self.lines = tuple(map(Line, models))
         self.name = models[0].name
         self.window = window
+        self._known_window = window
+        self._narrow_until = 0.0
         self.breaker = Breaker()
-        self.busy_until = 0.0
         self.scale = Scale()
         self._counted = 0  # answers that said how many tokens they took
         self._toolless_until = 0.0
@@ -48,6 +76,8 @@ class Upstream:
 
         Some servers say nothing of what is too long, and leave out its beginning.
         """
+        if now >= self._narrow_until:
+            self.window = self._known_window
         if request.tools and now < self._toolless_until:
             request = replace(request, tools=())
         if now < self._blind_until:
@@ -63,6 +93,11 @@ class Upstream:
 
     def _room(self, window: int) -> float:
         return compaction.room_in(window) / self.scale.factor
+
+    def learn_window(self, limit: int, now: float) -> None:
+        """It said how much it takes, in tokens."""
+        self.window = min(limit, self.window or limit)
+        self._narrow_until = now + NARROW
 
     def refuse_tools(self, now: float) -> None:
         """It takes no tools, for all we know."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.domain.chat import AssistantMessage
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import Entry, Recovery, Remembered, TurnClosed, TurnOpened
+from bot.domain.journal import Entry, Recovery, Remembered, Spoken, TurnClosed, TurnOpened
 from bot.domain.ports import Store, Witness
 from bot.domain.segments import Text
 
@@ -43,8 +43,12 @@ class WitnessedStore:
     def heard(
         self, conversation: Conversation, message_ids: Collection[str]
     ) -> Coroutine[Any, Any, Collection[str] | None]:
-        """Which of these messages were observed there."""
+        """Which of these messages were observed there, or sent from here."""
         return self._store.heard(conversation, message_ids)
+
+    def spoken(self, turn_id: str) -> Coroutine[Any, Any, Spoken | None]:
+        """What a turn has said."""
+        return self._store.spoken(turn_id)
 
     def recover(self) -> Coroutine[Any, Any, Recovery | None]:
         """What was left unfinished."""

@@ -10,7 +10,13 @@ from urllib.parse import parse_qsl, unquote
 
 from pydantic import BaseModel, SecretStr
 
+from config.sources import ALIASES
+
 PASSWORD = re.compile(r"://[^:/@]*:(?P<up_to_the_first>[^@]*)@(?:(?P<rest>.*)@)?")
+OWNED = re.compile(r"([1-9][0-9]{0,17}):(.+)")
+NEIGHBOURS = frozenset({"NAPCAT_WEBUI_TOKEN", "LLBOT_WEBUI_TOKEN", "LLBOT_AUTH_TOKEN", "GRAFANA_PASSWORD"})
+"""Secrets of the containers beside ours, which stand in the same .env."""
+
 SECRET_WORDS = ("pass", "secret", "token", "key")
 
 
@@ -41,6 +47,15 @@ def secrets_of(settings: BaseModel) -> frozenset[str]:
     return frozenset(secret for name in type(settings).model_fields for secret in _inside(getattr(settings, name)))
 
 
+def secret_names(settings: BaseModel) -> frozenset[str]:
+    """The variables that hold secrets, under every name they may have in an environment; keys of subagents too."""
+    ours = {name for name in type(settings).model_fields if any(True for _ in _inside(getattr(settings, name)))}
+    values = [value for value in vars(settings).values() if isinstance(value, Mapping)]
+    keys = {name for value in values for name, secret in value.items() if isinstance(secret, SecretStr)}
+    names = {name.upper() for name in ours} | keys
+    return frozenset(names | {alias for alias, name in ALIASES.items() if name in names} | NEIGHBOURS)
+
+
 def _inside(value: object) -> Iterator[str]:
     match value:
         case SecretStr():
@@ -65,8 +80,11 @@ def _inside(value: object) -> Iterator[str]:
 def _spelt_out(text: str) -> Iterator[str]:
     """The secret as a whole, and the parts of a url that libraries quote alone in what they say."""
     yield text
-    if "," in text and "://" not in text:
-        yield from text.split(",")  # several keys
+    if "://" not in text:
+        for part in text.split(",") if "," in text else [text]:  # several keys
+            yield part
+            if owned := OWNED.fullmatch(part):  # account:token
+                yield owned[2]
     if found := PASSWORD.search(text):
         # Whoever forgot to write an @ as %40 has a password that ends at the last one, or at the first.
         first, rest = found["up_to_the_first"], found["rest"]

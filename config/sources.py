@@ -21,6 +21,9 @@ MADE = Path("data", "tokens.env")
 """Beside `.env`: the tokens that it leaves out, made by `init`. In a container it is there without a `.env`."""
 
 GONE = {"ONEBOT_WS_PATH": "any path is accepted now"}
+ALIKE = 0.86  # of 1: how much a name must look like one of ours to be meant for it
+NEIGHBOURS = ("NAPCAT_", "LLBOT_", "GRAFANA_", "COMPOSE_", "OTEL_")
+"""Names of what runs beside us, which stand in the same .env."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,7 @@ def _unquoted(text: str) -> str:
 def strange_in_file(lines: Iterable[Line], known: Collection[str]) -> Iterator[Problem]:
     """One problem for each name of ours in the file that is no variable: somebody meant something by it."""
     for line in lines:
-        if _is_strange(line.name, known):
+        if _is_strange(line.name, known) or _looks_like_one(line.name, known):
             what = f"line {line.number} of .env sets it, but there is no such variable"
             yield Problem(line.name, what, _mend(line.name, known))
 
@@ -143,6 +146,14 @@ def socks(environ: Mapping[str, str]) -> Iterator[Problem]:
 
 def _is_strange(name: str, known: Collection[str]) -> bool:
     return name.upper().startswith(FAMILIES) and name not in known
+
+
+def _looks_like_one(name: str, known: Collection[str]) -> bool:
+    """Whether it can be nothing but one of ours, misspelt: `TOOL_DENY`, `BOTGROUPS`."""
+    if name in known or name in ALIASES or name.startswith(NEIGHBOURS):
+        return False
+    bare = {other.replace("_", "") for other in known}
+    return bool(get_close_matches(name.upper().replace("_", ""), bare, n=1, cutoff=ALIKE))
 
 
 def _mend(name: str, known: Collection[str]) -> str:

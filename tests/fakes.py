@@ -12,7 +12,19 @@ from bot.domain.actions import SendMessage
 from bot.domain.chat import AssistantMessage, Completion, FinishReason, ToolCall, Usage
 from bot.domain.errors import ActionRefused, BotError
 from bot.domain.events import Conversation, Event, MessageReceived, Role, Sender
-from bot.domain.journal import Entry, MessageErased, MessageObserved, Recovery, Remembered
+from bot.domain.journal import (
+    Entry,
+    MessageErased,
+    MessageObserved,
+    Recovery,
+    Remembered,
+    SendChanged,
+    SendQueued,
+    Spoken,
+    StoredSend,
+    TurnClosed,
+    TurnOpened,
+)
 from bot.domain.run import Asker, RunEvent
 from bot.domain.segments import Mention, Segment, Text
 from bot.domain.tool import ToolContext
@@ -39,6 +51,31 @@ class ManualClock:
         self.slept.append(seconds)
         self.time += seconds
         await asyncio.sleep(0)
+
+
+class SteppedClock(ManualClock):
+    """Time that passes only when the test lets it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._passed = asyncio.Event()
+
+    async def sleep(self, seconds: float) -> None:
+        end = self.time + seconds
+        while self.time < end:
+            await self._passed.wait()
+
+    async def advance(self, seconds: float) -> None:
+        """Let everybody do what is due, then time pass, then everybody do what is due by that."""
+        await self._settle()
+        self.time += seconds
+        self._passed.set()
+        self._passed = asyncio.Event()
+        await self._settle()
+
+    async def _settle(self) -> None:
+        for _ in range(50):
+            await asyncio.sleep(0)
 
 
 class CountingIds:
@@ -149,6 +186,8 @@ class RecordingStore:
         self.asked: list[Conversation] = []
         self._known = {(message.conversation, message.message_id): message for message in known}
         self._heard = set(self._known)
+        self._erased: set[tuple[Conversation, str]] = set()
+        self._sends: dict[str, SendQueued] = {}
 
     def put(self, *entries: Entry) -> None:
         for entry in entries:
@@ -157,8 +196,13 @@ class RecordingStore:
                 case MessageObserved(message=message):
                     self._heard.add((message.conversation, message.message_id))
                     self._known[message.conversation, message.message_id] = message
+                case SendQueued():
+                    self._sends[entry.send_id] = entry
+                case SendChanged(send_id=send_id, message_id=message_id) if message_id and send_id in self._sends:
+                    self._heard.add((self._sends[send_id].action.conversation, message_id))
                 case MessageErased(conversation=conversation, message_id=message_id):
                     self._known.pop((conversation, message_id), None)
+                    self._erased.add((conversation, message_id))
                 case _:
                     pass
 
@@ -181,6 +225,30 @@ class RecordingStore:
     async def heard(self, conversation: Conversation, message_ids: Collection[str]) -> set[str] | None:
         await asyncio.sleep(0)
         return None if self.trouble else {name for name in message_ids if (conversation, name) in self._heard}
+
+    async def spoken(self, turn_id: str) -> Spoken | None:
+        await asyncio.sleep(0)
+        opened = [entry for entry in self.entries if isinstance(entry, TurnOpened) and entry.turn_id == turn_id]
+        if self.trouble or not opened:
+            return None
+        question = opened[0].question
+        if (question.conversation, question.message_id) in self._erased:
+            return None
+        states = {entry.send_id: entry.state for entry in self.entries if isinstance(entry, SendQueued | SendChanged)}
+        sends = [
+            StoredSend(
+                send_id=send.send_id,
+                turn_id=turn_id,
+                action=send.action,
+                final=send.final,
+                at=send.at,
+                state=states[send.send_id],
+            )
+            for send in self._sends.values()
+            if send.turn_id == turn_id
+        ]
+        is_over = any(isinstance(entry, TurnClosed) and entry.turn_id == turn_id for entry in self.entries)
+        return Spoken(question, tuple(sends), is_over)
 
     async def recover(self) -> Recovery | None:
         await asyncio.sleep(0)

@@ -28,12 +28,15 @@ Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 FREE_TESTS = {
     "tests/adapters/storage/test_outages.py": "tests the store as a whole while its database is away",
+    "tests/bot/test_missed_questions.py": "tests catching up, the dispatcher and a policy with histories of answers",
+    "tests/bot/test_taken_twice.py": "tests recovery, the dispatcher and turns with rows of one question",
     "tests/test_architecture.py": "tests the tree itself",
     "tests/test_deploy.py": "tests the Dockerfile and the compose files",
     "tests/test_documents.py": "tests the commands in README, docs and CONTRIBUTING",
     "tests/test_env_example.py": "tests .env.example",
+    "tests/test_pages.py": "tests links, both languages and the figures of the pages",
 }
-FREE_FOLDERS = ("tests/e2e/", "tests/bench/", "tests/data/", "tests/conformance/")
+FREE_FOLDERS = ("tests/compose/", "tests/e2e/", "tests/torture/", "tests/bench/", "tests/data/", "tests/conformance/")
 
 UNTESTED = {
     "bot/__main__.py": "calls the command line and nothing else; tests/e2e starts it",
@@ -52,11 +55,12 @@ TIME = {
     "asyncio.sleep", "time.sleep", "time.time", "time.monotonic", "time.time_ns", "time.monotonic_ns",
     "datetime.datetime.now", "datetime.datetime.utcnow", "datetime.datetime.today", "datetime.date.today",
 }  # fmt: skip
+STOP_WATCHES = {"time.perf_counter", "time.perf_counter_ns", "time.process_time", "timeit.timeit"}
 ENVIRONMENT = {"os.environ", "os.getenv", "os.environb"}
 
 TIME_KEEPERS = {"bot/app.py", "bot/clock.py"}
-ENVIRONMENT_READERS = {"bot/app.py", "bot/cli.py"}
-LAZY_IMPORTERS = {"bot/app.py", "bot/cli.py"}
+ENVIRONMENT_READERS = {"bot/app.py", "bot/cli.py", "bot/process.py"}
+LAZY_IMPORTERS = {"bot/app.py", "bot/cli.py", "bot/control_commands.py", "bot/journal_commands.py", "bot/process.py"}
 
 # Written in two halves, so that this file does not accuse itself.
 FOREIGN = re.compile(
@@ -166,6 +170,17 @@ def found(lines: Iterable[str]) -> None:
 
 
 # --- sizes, docstrings, names ---------------------------------------------------------------------
+
+
+def test_no_test_measures_time() -> None:
+    """A machine that has other things to do must fail no test: what a part costs is for `make bench`."""
+    found(
+        f"{path}:{line}: {name}"
+        for path, tree in trees().items()
+        if path.startswith("tests/") and "test_" in path and not path.startswith("tests/bench/")
+        for name, line in uses(tree)
+        if name in STOP_WATCHES
+    )
 
 
 def test_a_module_has_at_most_400_lines() -> None:

@@ -26,6 +26,7 @@ from tests.dockerfile import Instruction, ignored, read_ignore, read_stages
 ROOT = Path(__file__).parents[1]
 COMPOSE = ("docker-compose.yml", "docker-compose.llbot.yml")
 WITH = [("docker-compose.yml", "napcat"), ("docker-compose.llbot.yml", "llbot")]
+OURS = "${COMPOSE_PROJECT_NAME}:local"
 LIMITS = {"driver": "json-file", "options": {"max-size": "10m", "max-file": "3"}}
 
 
@@ -87,6 +88,25 @@ def test_every_package_of_ours_is_in_the_image_and_nothing_private_reaches_the_b
     assert not ignored("bot/setup/wizard.py", patterns)
 
 
+def test_what_is_installed_is_held_to_its_hashes_everywhere() -> None:
+    for name in ("requirements.txt", *(file.name for file in ROOT.glob("requirements-*.txt"))):
+        pinned = re.findall(r"^([a-z0-9._-]+)==(?:.*\\\n)+?.*--hash=sha256:", text(name), re.MULTILINE)
+        assert pinned == re.findall(r"^([a-z0-9._-]+)==", text(name), re.MULTILINE), name
+    installing = [line for file in ("Dockerfile", "Makefile") for line in re.findall(r".*install\b.*-r .*", text(file))]
+    installing += re.findall(r"^\t?\{? ?\$\(PIP\).*-r .*", text("Makefile"), re.MULTILINE)
+    assert len(installing) == 3
+    assert all("--require-hashes" in line for line in installing)
+    assert all("--no-deps --no-build-isolation" in text(file) for file in ("Dockerfile", "Makefile"))
+
+
+def test_the_default_persona_has_the_name_that_the_example_of_env_gives_it() -> None:
+    shown = re.search(r"^#BOT_PERSONA=(\S+)$", text(".env.example"), re.MULTILINE)
+    assert shown is not None
+    folder = shown[1].rpartition("/")[0]
+    assert f"{folder} ./{folder}" in of("COPY")
+    assert (ROOT / shown[1]).is_file()
+
+
 class Answering(BaseHTTPRequestHandler):
     """A web server that says how it is; `status` of its class is for the next answer."""
 
@@ -146,9 +166,9 @@ def test_nothing_private_is_offered_to_git() -> None:
 
 @pytest.mark.parametrize("name", COMPOSE)
 def test_every_image_is_pinned(name: str) -> None:
-    images = re.findall(r"^ +image: (\S+)$", text(name), re.MULTILINE)
-    assert "frostagent:local" in images
-    for image in set(images) - {"frostagent:local"}:
+    images = re.findall(r"^ +image: (\S+)", text(name), re.MULTILINE)
+    assert OURS in images
+    for image in set(images) - {OURS}:
         assert re.fullmatch(r"[\w./-]+:v?\d+\.\d+\.\d+", image), image
 
 
@@ -156,7 +176,7 @@ def test_every_image_is_pinned(name: str) -> None:
 def test_nothing_is_published_beyond_this_computer_and_of_the_bot_nothing_at_all(name: str) -> None:
     published = re.findall(r"^ +ports: (.*)$", text(name), re.MULTILINE)
     assert published
-    assert all(re.fullmatch(r'\["127\.0\.0\.1:\d+:\d+"\]', ports) for ports in published)
+    assert all(re.fullmatch(r'\["127\.0\.0\.1:\$\{\w+_PORT:-(\d+)\}:\1"\]', ports) for ports in published)
     bot = text(name).partition("\n  bot:\n")[2].partition("\n\n")[0]
     assert bot
     assert "ports" not in bot
@@ -175,7 +195,7 @@ def test_the_image_is_built_once_and_by_the_service_that_runs_first(name: str) -
     assert len(re.findall(r"^ +build:", text(name), re.MULTILINE)) == 1
     init = text(name).partition("\n  init:\n")[2].partition("\n\n")[0]
     bot = text(name).partition("\n  bot:\n")[2].partition("\n\n")[0]
-    assert "    build: ." in init
+    assert "    build:\n      context: .\n" in init
     assert "    pull_policy: never" in bot
 
 
@@ -263,7 +283,44 @@ def test_what_init_writes_is_where_the_others_look_for_it(tmp_path: Path, name: 
     assert not [file for file in written if not any(f"/app/{file}".startswith(f"{inside}/") for inside in places)]
     theirs = {volume.split(":")[0] for volume in services(name)[server]["volumes"]}
     assert places["/app/data"] in {volume.split(":")[0] for volume in services(name)["bot"]["volumes"]}
-    assert set(places.values()) - {places["/app/data"]} <= theirs
+    assert set(places.values()) - {places["/app/data"], places["/app/my-tools"]} <= theirs
+
+
+@pytest.mark.parametrize("name", COMPOSE)
+def test_nothing_in_the_containers_of_ours_can_be_written_but_the_volumes_and_both_see_the_tools(name: str) -> None:
+    for service in (services(name)["init"], services(name)["bot"]):
+        assert service["read_only"] is True
+        assert service["tmpfs"] == ["/tmp"]  # the container's own
+        assert service["pids_limit"] == 256
+        assert service["mem_limit"] == "${FROSTAGENT_MEMORY:-1g}"
+        assert "./my-tools:/app/my-tools:ro" in service["volumes"]
+    assert (ROOT / "my-tools").is_dir()  # docker would make a missing one for root
+
+
+@pytest.mark.parametrize("name", COMPOSE)
+def test_a_second_folder_is_another_project_with_an_image_of_its_own(name: str) -> None:
+    assert not re.search(r"^name:", text(name), re.MULTILINE)
+    assert {services(name)[ours]["image"] for ours in ("init", "bot")} == {OURS}
+
+
+def test_grafana_does_not_start_with_a_password_that_everybody_knows() -> None:
+    """Its entry point, run as a shell runs it, with a stand-in for Grafana itself."""
+    grafana = services("docker-compose.yml")["grafana"]
+    assert grafana["environment"]["GF_SECURITY_ADMIN_PASSWORD"] == "${GRAFANA_PASSWORD:-}"
+    shell, flag, script = grafana["entrypoint"]
+    stood_in = script.replace("$$", "$").replace("exec /run.sh", "echo started").replace("sleep 60", "true")
+    assert stood_in.count("echo started") == 1
+    for password, said in (("", "Set GRAFANA_PASSWORD in .env"), ("secret", "started")):
+        done = subprocess.run(
+            [shell, flag, stood_in],
+            env={"GF_SECURITY_ADMIN_PASSWORD": password},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=30,
+        )
+        assert said in done.stdout + done.stderr
+        assert (done.returncode == 0) is bool(password)
 
 
 # --- compose: what takes docker compose -------------------------------------------------------------

@@ -1,7 +1,8 @@
 """What the documents tell people to type: a block marked `sh` is run, the rest is held to what there is.
 
 `sh operator` marks what needs a container engine, QQ, or another machine: there the names are checked, down to the
-options of our commands. Blocks of `make` alone are run by CI (`.ci/run`), `make run` here.
+options of our commands. Blocks of `make` alone are run by CI (`.ci/run`), `make run` here. What else the pages say:
+test_pages.py.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -23,49 +23,17 @@ import typer
 
 from bot.cli import app
 from bot.setup.container import prepare
-from config.settings import KNOWN, PLACEHOLDER, load_settings
+from config.checks import PLACEHOLDER
+from config.loading import load_settings
+from config.settings import KNOWN
 from config.sources import read_env_file, strange_in_file
+from tests.documents import FENCE, PAGES, ROOT, Block, blocks, every, page
 
-ROOT = Path(__file__).parents[1]
-PAGES = sorted(
-    file.relative_to(ROOT).as_posix()
-    for file in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"))
-    if file.name not in {"CHANGELOG.md", "ARCHITECTURE.md"}
-)
 COMPOSE = ("docker-compose.yml", "docker-compose.llbot.yml")
 SUBCOMMANDS = {"up", "down", "stop", "start", "kill", "logs", "ps", "exec", "run", "version"}
-TAKES_A_VALUE = {"-f", "--file", "-s", "--profile", "--tail"}
+TAKES_A_VALUE = {"-f", "--file", "-p", "-s", "--profile", "--tail"}
 FOREIGN = {"cp", "git", "ollama", "llama-server", "vllm", "ssh", "systemctl", "openssl", "printf"}
 """Programs that are not ours, named in `sh operator` blocks."""
-
-FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A fenced block: what stands behind the fence, its text, and where it is."""
-
-    info: str
-    text: str
-    place: str
-
-
-@cache
-def page(name: str) -> str:
-    return (ROOT / name).read_text("utf-8")
-
-
-def blocks(name: str, info: str | None = None) -> list[Block]:
-    """The blocks of a page that are marked so; all of them, without."""
-    found = [
-        Block(match["info"], match["text"], f"{name}:{page(name)[: match.start()].count(chr(10)) + 1}")
-        for match in FENCE.finditer(page(name))
-    ]
-    return [block for block in found if info in {None, block.info}]
-
-
-def every(info: str) -> list[Block]:
-    return [block for name in PAGES for block in blocks(name, info)]
 
 
 def is_run(block: Block) -> bool:
@@ -94,6 +62,7 @@ def machine(tmp_path: Path) -> Path:
     shutil.copy(ROOT / ".env.example", tmp_path / ".env")
     environ = {"LLM_BASE_URL": "https://llm.invalid/v1", "LLM_MODEL": "m"}
     prepare(folder=tmp_path, environ=environ, server="napcat", make_token=lambda: "made-by-init", tell=lambda _: None)
+    (tmp_path / ".venv").symlink_to(sys.prefix)
     return tmp_path
 
 
@@ -183,7 +152,7 @@ def wrong_with(line: str) -> Iterator[str]:
         case ["make", *rest]:
             yield from (f"no target {word}" for word in rest if word not in targets())
             yield from (f"no command {word}" for word in re.findall(r'ARGS="?([a-z]+)', line) if word not in commands())
-        case ["python", "-m", "bot", *rest] | ["frostagent", *rest]:
+        case ["python", "-m", "bot", *rest] | [".venv/bin/frostagent", *rest]:
             yield from wrong_with_ours(rest)
         case [word, *_] if word not in FOREIGN:
             yield f"what is {word}?"
@@ -209,7 +178,7 @@ def wrong_with_compose(words: list[str]) -> Iterator[str]:
     if verb in {"exec", "run"}:
         inside = words[words.index(names[0]) + 1 :]
         names = names[:1]
-        yield from wrong_with(shlex.join(inside if inside[0] == "python" else ["frostagent", *inside]))
+        yield from wrong_with(shlex.join(inside if inside[0] == "python" else [".venv/bin/frostagent", *inside]))
     yield from (f"no service {name}" for name in names if name not in services())
     yield from (f"no file {word}" for word in words if word.endswith(".yml") and not (ROOT / word).exists())
 
@@ -226,19 +195,35 @@ def test_what_an_operator_types_names_only_what_there_is() -> None:
 
 
 def test_a_command_in_the_middle_of_a_sentence_exists() -> None:
-    ours = ("docker compose ", "make ", "python -m bot ", "frostagent ")
+    ours = ("docker compose ", "make ", ".venv/bin/frostagent ")
     wrong = [
         f"{name}: {code}: {problem}"
         for name in PAGES
         for code in inline(name)
-        if code.startswith(ours)
+        if code.startswith(ours) and "…" not in code
         for problem in wrong_with(code)
     ]
     assert wrong == []
 
 
+def test_our_commands_are_written_as_they_can_be_typed() -> None:
+    """`frostagent` is in no PATH, and outside the container `python` is another one."""
+    lines = [(block.place, line) for name in PAGES for block in blocks(name) for line in block.text.splitlines()]
+    lines += [(name, code) for name in PAGES for code in inline(name)]
+    assert [(place, line) for place, line in lines if line.startswith(("frostagent ", "python -m bot"))] == []
+
+
+def test_no_page_sends_a_signal_with_docker() -> None:
+    """Docker takes `kill` for a stop by hand and restarts nothing afterwards."""
+    commands = [(block.place, line) for name in PAGES for block in blocks(name) for line in block.text.splitlines()]
+    assert [(place, line) for place, line in commands if re.search(r"docker compose (\S+ )*kill", line)] == []
+
+
 @pytest.mark.parametrize("block", every("ini"), ids=lambda block: block.place)
-def test_the_settings_of_a_page_are_settings(tmp_path: Path, block: Block) -> None:
+def test_the_settings_of_a_page_are_settings(tmp_path: Path, block: Block, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/persona.md").write_text("A fox.", "utf-8")
     file = tmp_path / ".env"
     file.write_text(block.text, "utf-8")
     lines = read_env_file(file)
@@ -279,32 +264,3 @@ def test_the_picture_of_a_chat_stands_in_both_readmes_with_words_for_who_cannot_
     for name in ("README.md", "README.zh-CN.md"):
         (words,) = re.findall(r"!\[([^\]]+)\]\(docs/chat\.svg\)", page(name))
         assert len(words) > 20
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_every_link_to_another_page_leads_somewhere(name: str) -> None:
-    links = re.findall(r"\]\((?!https?:)([^)#]+)", page(name))
-    assert [link for link in links if not (ROOT / name).parent.joinpath(link).exists()] == []
-
-
-def test_the_two_languages_of_the_readme_are_in_step() -> None:
-    english, chinese = page("README.md"), page("README.zh-CN.md")
-    for pattern in (r"^(#+) ", r"\((docs/[^)]+)\)"):
-        assert re.findall(pattern, english, re.MULTILINE) == re.findall(pattern, chinese, re.MULTILINE), pattern
-    assert settings_of(english) == settings_of(chinese)
-    assert [(block.info, commands_of(block)) for block in blocks("README.md")] == [
-        (block.info, commands_of(block)) for block in blocks("README.zh-CN.md")
-    ]
-
-
-def settings_of(text: str) -> list[list[str]]:
-    """The variables in the first column of each row of a table."""
-    return [
-        names for row in re.findall(r"^\| ([^|]*) \|", text, re.MULTILINE) if (names := re.findall("`([A-Z_]+)`", row))
-    ]
-
-
-def commands_of(block: Block) -> list[list[str]]:
-    """The words of each line that an operator types, remarks aside; of a program, whose texts are translated, none."""
-    lines = block.text.splitlines() if block.info.startswith("sh") else []
-    return [shlex.split(line, comments=True) for line in lines]

@@ -6,16 +6,17 @@ out, one part is a list of it, and a text that is JSON of either is what it says
 
 from __future__ import annotations
 
-import json
+import asyncio
 from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from bot.domain.actions import Attachment, Confirmed, Receipt, Refused, SendSegment, Unknown, Waiting
-from bot.domain.errors import InvalidArguments, MediaError, ToolFailed
+from bot.domain.actions import SENT, Attachment, Confirmed, Receipt, Refused, SendSegment, Unknown, Waiting
+from bot.domain.errors import AlreadySaid, InvalidArguments, MediaError, ToolFailed
 from bot.domain.events import read_id
 from bot.domain.ports import Media, Speaker
-from bot.domain.segments import Mention, Quote, Text
+from bot.domain.readings import loads
+from bot.domain.segments import Mention, MentionAll, Quote, Text
 from bot.domain.tool import ToolContext, tool
 
 MAX_MEDIA = 9  # a person would not send more at once either
@@ -23,6 +24,10 @@ MAX_MEDIA = 9  # a person would not send more at once either
 # Characters of all sources of one call: a frame of 50 MiB (onebot/facts.md 1.2) less room for the rest of the message.
 # Base64 makes four of three, so that is 37 MiB of files.
 MAX_SOURCES = 50 * 2**20 - 2**19
+
+FETCHING = 120  # seconds for the media of one call, so that enough of the call's time is left to send them
+
+NOT_AGAIN = "not sent, since {why}: people have it. Go on, and end with what is new, or with an empty answer."
 
 REQUIRED: dict[str, tuple[str, ...]] = {
     "plain": ("text",),
@@ -47,7 +52,7 @@ class MessagePart(BaseModel):
     text: str = Field("", description="For plain: the text, as people shall read it.")
     path: str = Field("", description="For media: a file in the media folder. Wins over url.")
     url: str = Field("", description="For media: a public http(s) address.")
-    mention_user_id: str = Field("", description="For mention_user: the QQ number.")
+    mention_user_id: str = Field("", description="For mention_user: the QQ number; all only if an admin asks for it.")
     message_id: str = Field("", description="For quote: the id of the message.")
 
     @model_validator(mode="before")
@@ -64,17 +69,22 @@ class MessagePart(BaseModel):
         needed = REQUIRED[self.type]
         if not any(getattr(self, name).strip() for name in needed):
             raise ValueError(f"type {self.type} needs {' or '.join(needed)}")
-        if self.type == "mention_user" and read_id(self.mention_user_id) is None:
-            raise ValueError("mention_user_id must be a QQ number, digits only")
+        if self.type == "mention_user" and not self.mentions_all and read_id(self.mention_user_id) is None:
+            raise ValueError("mention_user_id must be a QQ number, digits only and not 0")
         return self
+
+    @property
+    def mentions_all(self) -> bool:
+        """Whether it mentions everybody; only this word does, no number."""
+        return self.mention_user_id.strip().lower() == "all"
 
 
 def read_messages(value: object) -> object:
     """The parts as a list, where they came as one part, as JSON in a text, or as null. Raises ValueError."""
     if isinstance(value, str):
         try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
+            value = loads(value)
+        except ValueError:
             raise ValueError("must be a list of parts, not a text") from None
     match value:
         case None:
@@ -105,16 +115,26 @@ async def send_message(
     Args:
         messages: The parts, in order. At least one.
         session: Leave out to speak in this conversation. Another one, as platform_id:message_type:session_id,
-            only if the bot's owner asks for it.
+            only if the bot's owner asks for it; it is sent once he has allowed it.
     """
     if not messages:
         raise InvalidArguments("messages: at least one part is needed", fields=("messages: empty",))
     if sum(part.type in ("image", "record", "video", "file") for part in messages) > MAX_MEDIA:
         raise InvalidArguments(f"messages: at most {MAX_MEDIA} media in one call; send the rest in another")
-    segments = await read_parts(messages, context.port(Media))
+    try:
+        async with asyncio.timeout(FETCHING):
+            segments = await read_parts(messages, context.port(Media))
+    except TimeoutError:
+        problem = (
+            f"messages: its media could not be fetched in {FETCHING} s, nothing was sent; send fewer or smaller ones"
+        )
+        raise InvalidArguments(problem, fields=(problem,)) from None
     if all(isinstance(segment, Quote) for segment in segments):
         raise InvalidArguments("messages: a quote alone says nothing; add a plain part")
-    receipts = await context.port(Speaker).say(segments, session=session)
+    try:
+        receipts = await context.port(Speaker).say(segments, session=session, allowed=context.allowed)
+    except AlreadySaid as repeated:
+        return NOT_AGAIN.format(why=repeated)
     return tell(receipts)
 
 
@@ -126,10 +146,7 @@ async def read_parts(messages: list[MessagePart], media: Media) -> tuple[SendSeg
         segment = await read_part(part, index, media)
         size += len(segment.source) if isinstance(segment, Attachment) else 0
         if size > MAX_SOURCES:
-            problem = (
-                f"messages.{index}: the files of one call may have 37 MiB together; "
-                "send this one in another call, or give a url"
-            )
+            problem = f"messages.{index}: the files of one call may have 37 MiB together; send this one in another call"
             raise InvalidArguments(problem, fields=(problem,))
         segments.append(segment)
     return tuple(segments)
@@ -141,7 +158,7 @@ async def read_part(part: MessagePart, index: int, media: Media) -> SendSegment:
         case "plain":
             return Text(part.text)
         case "mention_user":
-            return Mention(int(part.mention_user_id))
+            return MentionAll() if part.mentions_all else Mention(int(part.mention_user_id))
         case "quote":
             return Quote(part.message_id.strip())
         case "image" | "record" | "video" | "file":
@@ -176,4 +193,4 @@ def tell(receipts: tuple[Receipt, ...]) -> str:
     if not receipts:
         raise ToolFailed("nothing was sent: the message was blank.")
     known = ", ".join(filter(None, ids))
-    return f"消息已发送 (message_id: {known})" if known else "消息已发送"
+    return f"{SENT} (message_id: {known})" if known else SENT

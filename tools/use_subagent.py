@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from bot.domain.actions import Attachment, Confirmed, Refused, Unknown, Waiting
-from bot.domain.errors import InvalidArguments, ToolError
+from bot.domain.errors import AlreadySaid, InvalidArguments, ToolError
 from bot.domain.ports import Speaker, Subagents
 from bot.domain.tool import ToolContext, tool
 
@@ -84,6 +84,8 @@ async def send(speaker: Speaker, files: Sequence[File]) -> str:
     attachments = tuple(Attachment("file", source_of(file), file.name) for file in files)
     try:
         receipts = await speaker.say(attachments)
+    except AlreadySaid:
+        return "(Its code was sent to the chat as a file before. Do not send it again; say that it is there.)"
     except ToolError as error:
         return f"(Its code could not be sent as a file: {error}. Give it in words.)"
     sent: list[str] = []

@@ -15,6 +15,8 @@ import httpx
 
 from adapters.fetching.answers import Answers
 from adapters.fetching.transport import CheckedTransport, Resolve, endpoint_of, resolve_name
+from adapters.fetching.unpacking import ENCODINGS, read_body
+from bot.domain.addresses import check_foreign
 from bot.domain.errors import ToolFailed
 from bot.domain.ports import Clock, WebResponse
 
@@ -23,10 +25,14 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchLimits:
-    """How much one `get` may cost: seconds for each request and for all of its hops, bytes of decoded body."""
+    """How much one `get` may cost: seconds for each request and for all of its hops, bytes of decoded body.
+
+    `silent_seconds` are those in which a server need not send anything; no more than a request has.
+    """
 
     request_seconds: float = 6.0
     total_seconds: float = 12.0
+    silent_seconds: float = 6.0
     body_bytes: int = 8 * 2**20
     redirects: int = 5
 
@@ -37,7 +43,8 @@ class HttpxWeb:
     `user_agent` must say who runs this and how to reach them (MET Norway and PaperMC block anything else).
     `base_urls` maps a public host to the url that stands in for its root, as in
     {"api.open-meteo.com": "http://127.0.0.1:1234/api.open-meteo.com"}: a mirror, or a test's server. It is the
-    operator's word, so where it points may be private.
+    operator's word, so where it points may be private. With `foreign` the urls are others' words (a model's, a
+    member's): see `CheckedTransport`, and what stands in for a host is reached under that host's name only.
     """
 
     def __init__(
@@ -48,11 +55,15 @@ class HttpxWeb:
         base_urls: Mapping[str, str] | None = None,
         limits: FetchLimits | None = None,
         resolve: Resolve = resolve_name,
+        foreign: bool = False,
     ) -> None:
         self._user_agent = user_agent
         self._base_urls = {host.lower(): httpx.URL(base) for host, base in (base_urls or {}).items()}
         self._limits = limits or FetchLimits()
+        self._trusted = frozenset(endpoint_of(base) for base in self._base_urls.values())
+        self._silent = min(self._limits.silent_seconds, self._limits.request_seconds)
         self._resolve = resolve
+        self._foreign = foreign
         self._answers = Answers(clock=clock)
         self._client: httpx.AsyncClient | None = None
 
@@ -94,9 +105,9 @@ class HttpxWeb:
             raise ToolFailed(f"{url.host} redirects to something that is no url") from error
 
     async def _follow(self, url: httpx.URL, headers: dict[str, str]) -> WebResponse:
-        origin = endpoint_of(url)
+        origin, target = endpoint_of(url), None
         for _ in range(self._limits.redirects + 1):
-            target = self._rebase(url)
+            target = self._entered(url, coming_from=target)
             response = await self._request(url, target, headers)
             location = response.headers.get("location", "")
             if response.status not in REDIRECTS or not location:
@@ -114,20 +125,25 @@ class HttpxWeb:
                 asyncio.timeout(seconds),
                 self._shared_client().stream("GET", target, headers=headers) as response,
             ):
-                body = b"" if response.has_redirect_location else await self._read(response)
+                limit = self._limits.body_bytes
+                body = b"" if response.has_redirect_location else await read_body(response, host=url.host, limit=limit)
                 return WebResponse(response.status_code, body, str(url), dict(response.headers))
-        except (TimeoutError, httpx.TimeoutException) as error:
+        except TimeoutError as error:
             raise ToolFailed(f"{url.host} did not answer within {seconds:g} s") from error
+        except httpx.TimeoutException as error:
+            raise ToolFailed(f"{url.host} did not answer within {self._silent:g} s") from error
         except httpx.HTTPError as error:
             raise ToolFailed(f"{url.host} could not be reached ({type(error).__name__})") from error
 
-    async def _read(self, response: httpx.Response) -> bytes:
-        body = bytearray()
-        async for chunk in response.aiter_bytes():
-            body += chunk
-            if len(body) > self._limits.body_bytes:
-                raise ToolFailed(f"{response.url.host} sent more than {self._limits.body_bytes:,} bytes")
-        return bytes(body)
+    def _entered(self, url: httpx.URL, *, coming_from: httpx.URL | None) -> httpx.URL:
+        """Where the url is asked: as it is, or at what stands in for its host. Raises ToolFailed."""
+        target = self._rebase(url)
+        if self._foreign and target != url:  # what is asked where it is, the transport checks
+            check_foreign(url.host, port=url.port, userinfo=url.userinfo)
+        inside = coming_from is not None and endpoint_of(coming_from) == endpoint_of(url)  # a redirect of its own
+        if self._foreign and target == url and endpoint_of(url) in self._trusted and not inside:
+            raise ToolFailed(f"{url.host} is not a public address and is not fetched")
+        return target
 
     def _rebase(self, url: httpx.URL) -> httpx.URL:
         base = self._base_urls.get(url.host) if url.scheme in ("http", "https") else None
@@ -135,11 +151,11 @@ class HttpxWeb:
 
     def _shared_client(self) -> httpx.AsyncClient:
         if self._client is None:
-            trusted = frozenset(endpoint_of(base) for base in self._base_urls.values())
+            network = CheckedTransport(trusted=self._trusted, resolve=self._resolve, foreign=self._foreign)
             self._client = httpx.AsyncClient(
-                transport=CheckedTransport(trusted=trusted, resolve=self._resolve),
-                headers={"User-Agent": self._user_agent},
-                timeout=self._limits.request_seconds,
+                transport=network,
+                headers={"User-Agent": self._user_agent, "Accept-Encoding": ENCODINGS},
+                timeout=self._silent,
                 follow_redirects=False,
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # tools do not log in anywhere
             )

@@ -1,8 +1,8 @@
 """How a request leaves: through the proxy of the environment, or straight to an address that was checked.
 
 Invariant: a straight connection is made to one of the very addresses that passed the check, so a name that
-resolves differently a moment later (DNS rebinding) gains nothing. A proxy resolves names itself; there only the
-url is checked, and the proxy's own network is the operator's to guard.
+resolves differently a moment later (DNS rebinding) gains nothing. A proxy resolves names itself; there the url is
+checked, of foreign urls also what their names mean here, and the proxy's own network is the operator's to guard.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urllib.request import getproxies, proxy_bypass
 import httpcore
 import httpx
 
-from bot.domain.addresses import check_host, check_resolved
+from bot.domain.addresses import check_foreign, check_host, check_resolved
 from bot.domain.errors import ToolFailed
 
 Resolve: TypeAlias = Callable[[str, int], Awaitable[list[str]]]
@@ -26,6 +26,7 @@ SocketOption: TypeAlias = (
     tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple[int, int, None, int]
 )  # as httpcore spells it
 
+LOOK_UP = 1.0  # seconds for what a name means here, where a proxy will look it up anyway
 MAX_ATTEMPTS = 3  # addresses of one name that are tried, each with its share of the time
 
 
@@ -98,7 +99,11 @@ class _DirectTransport(httpx.AsyncHTTPTransport):
 
 
 class CheckedTransport(httpx.AsyncBaseTransport):
-    """Checks each request's url and sends it the right way; redirects come through here again."""
+    """Checks each request's url and sends it the right way; redirects come through here again.
+
+    With `foreign` the urls are others' words: only the ports of the web, no passwords, and a name that is known here
+    as a private one does not go to the proxy either.
+    """
 
     def __init__(
         self,
@@ -106,8 +111,11 @@ class CheckedTransport(httpx.AsyncBaseTransport):
         trusted: frozenset[Endpoint],
         resolve: Resolve = resolve_name,
         network: httpcore.AsyncNetworkBackend | None = None,
+        foreign: bool = False,
     ) -> None:
         self._trusted = trusted
+        self._resolve = resolve
+        self._foreign = foreign
         self._context = httpx.create_ssl_context()
         network = CheckedNetwork(trusted=trusted, resolve=resolve, network=network)
         self._direct = _DirectTransport(network, self._context)
@@ -122,7 +130,11 @@ class CheckedTransport(httpx.AsyncBaseTransport):
             if endpoint_of(request.url) not in self._trusted:
                 raise
             return await self._direct.handle_async_request(request)
+        if self._foreign:
+            check_foreign(host, port=request.url.port, userinfo=request.url.userinfo)
         proxy = proxy_for(request.url.scheme, host)
+        if proxy and self._foreign:
+            await self._check_here(host, endpoint_of(request.url)[1])
         transport = self._through(proxy) if proxy else self._direct
         return await transport.handle_async_request(request)
 
@@ -130,6 +142,15 @@ class CheckedTransport(httpx.AsyncBaseTransport):
         await self._direct.aclose()
         for transport in self._proxied.values():
             await transport.aclose()
+
+    async def _check_here(self, host: str, port: int) -> None:
+        """What the name means here, where it means anything: behind a proxy many names cannot be resolved."""
+        try:
+            async with asyncio.timeout(LOOK_UP):
+                addresses = await self._resolve(host, port)
+        except (OSError, UnicodeError):  # among them TimeoutError
+            return
+        check_resolved(host, addresses)
 
     def _through(self, proxy: str) -> httpx.AsyncHTTPTransport:
         if proxy not in self._proxied:

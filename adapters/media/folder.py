@@ -1,7 +1,9 @@
-"""The `Media` port over one folder: nothing outside it is ever read, links included.
+"""The `Media` port: files of one folder and what public urls lead to, made into what may be sent.
 
-A OneBot server in another container cannot see our files, so a file travels inside the frame as base64:// unless
-both share the folder at the same path (`onebot/compose.md` section 4).
+Nothing outside the folder is ever read, links included. A OneBot server in another container cannot see our files, so
+a file travels inside the frame as base64:// unless both share the folder at the same path (`onebot/compose.md`
+section 4). A url is fetched by us, never by the OneBot server, which looks at no address: what it holds travels the
+same way. Only the operator can have urls passed on as they are (MEDIA_URLS=pass).
 """
 
 from __future__ import annotations
@@ -9,54 +11,90 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
-import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
+from adapters.media.links import check_url, name_in_header, name_in_url
+from adapters.media.sniffing import describe, fits, name_for
 from bot.domain.actions import Attachment, MediaKind
-from bot.domain.addresses import check_host
 from bot.domain.errors import MediaError, ToolFailed
+from bot.domain.filenames import clean_name
+from bot.domain.ports import Web
 
 # NapCat takes websocket frames of 50 MiB; base64 makes four bytes of three (onebot/facts.md 4.4).
 MAX_BASE64 = 37 * 1024 * 1024
-MAX_URL = 2048
+AT_ONCE = 4  # urls fetched side by side: what they hold is in memory up to three times (bytes, base64, text)
 
-# The url is fetched by the OneBot server, whose reader of urls (WHATWG) is not ours: it takes a backslash for a
-# slash and decodes %31. What both would not read alike is not sent; letters beyond ASCII are read by their IDNA form.
-HOST = re.compile(r"[a-z0-9._:-]*")
+INSTEAD = "give another url of a public host, or do without it"
+KINDS: dict[MediaKind, str] = {"image": "picture", "record": "voice or music", "video": "video", "file": "file"}
 
 
 class MediaFolder:
-    """Attaches files below `root` and public http(s) urls. `max_bytes` bounds what is sent as base64."""
+    """Attaches files below `root` and what urls lead to. `max_bytes` bounds what is sent as base64.
 
-    def __init__(self, root: Path, *, mode: Literal["base64", "file"] = "base64", max_bytes: int = MAX_BASE64) -> None:
+    `web` must be one for urls that others name; without one they are passed on to whoever sends.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        web: Web | None,
+        mode: Literal["base64", "file"] = "base64",
+        max_bytes: int = MAX_BASE64,
+    ) -> None:
         self._root = root.resolve()
+        self._web = web
         self._mode = mode
         self._max_bytes = max_bytes
+        self._fetching = asyncio.Semaphore(AT_ONCE)
 
     async def attach(self, kind: MediaKind, *, path: str = "", url: str = "", name: str = "") -> Attachment:
-        """The file or the url as an attachment; the path wins when both are given. Raises MediaError."""
+        """The file or what the url leads to as an attachment; the path wins when both are given. Raises MediaError."""
         if path.strip():
             return await asyncio.to_thread(self._attach_file, kind, path.strip(), name)
-        return Attachment(kind, self._checked_url(url.strip()), name or _last_part(url))
+        checked = check_url(url.strip())
+        if self._web is None:
+            return Attachment(kind, checked, clean_name(name or name_in_url(checked)))
+        async with self._fetching:
+            return await self._fetch(self._web, kind, checked, name)
+
+    async def _fetch(self, web: Web, kind: MediaKind, url: str, name: str) -> Attachment:
+        try:
+            response = await web.get(url)
+        except ToolFailed as error:
+            raise MediaError(f"{url[:100]!r} cannot be sent ({error}); {INSTEAD}") from error
+        if response.status != 200:
+            raise MediaError(f"{url[:100]!r} cannot be sent (its server answered {response.status}); {INSTEAD}")
+        data = response.body
+        if not data:
+            raise MediaError(f"{url[:100]!r} is empty; {INSTEAD}")
+        if len(data) > self._max_bytes:
+            raise MediaError(f"{url[:100]!r} is larger than {_mib(self._max_bytes)}, too large to send; {INSTEAD}")
+        if not fits(kind, data):
+            raise MediaError(f"{url[:100]!r} is no {KINDS[kind]} but {describe(data)}; {INSTEAD}")
+        told = name or name_in_header(response.headers.get("content-disposition", "")) or name_in_url(response.url)
+        return Attachment(kind, await asyncio.to_thread(_inline, data), name_for(told, data))
 
     def _attach_file(self, kind: MediaKind, path: str, name: str) -> Attachment:
         file = self._checked_path(path)
-        name = name or file.name
+        name = clean_name(name or file.name)
         if self._mode == "file":
+            _let_be_read(file)
             return Attachment(kind, file.as_uri(), name)
         try:
             size = file.stat().st_size
             if size > self._max_bytes:
-                limit = self._max_bytes // 1024 // 1024
-                raise MediaError(f"{path} is larger than {limit} MiB, too large to send; send a smaller file or a url")
+                limit = _mib(self._max_bytes)
+                raise MediaError(f"{path} is larger than {limit}, too large to send; send a smaller file")
             if size == 0:
                 raise MediaError(f"{path} is empty; send another file")
             data = file.read_bytes()
         except OSError as error:
             raise MediaError(f"{path} cannot be read ({error.strerror}); send another file") from error
-        return Attachment(kind, "base64://" + base64.b64encode(data).decode("ascii"), name)
+        return Attachment(kind, _inline(data), name)
 
     def _checked_path(self, path: str) -> Path:
         """The file behind the path, links followed, if it lies in the media folder."""
@@ -79,27 +117,22 @@ class MediaFolder:
 
     def _known(self) -> str:
         try:
-            names = sorted(entry.name for entry in os.scandir(self._root) if entry.is_file())
+            with os.scandir(self._root) as entries:
+                names = sorted(entry.name for entry in entries if entry.is_file())
         except OSError:
             return ""
         return f"; it holds: {', '.join(names[:10])}" if names else ", which is empty"
 
-    def _checked_url(self, url: str) -> str:
-        if not url:
-            raise MediaError("neither path nor url is given")
-        try:
-            parts = urlsplit(url)
-            host = (parts.hostname or "").encode("idna").decode("ascii").lower()
-            if "\\" in url or not HOST.fullmatch(host):
-                raise ValueError("its host can be read in more than one way")
-            check_host(parts.scheme, host)
-        except (ToolFailed, ValueError) as error:
-            problem = f"{url[:100]!r} cannot be sent ({error}); give an http or https url of a public host"
-            raise MediaError(problem) from error
-        if len(url) > MAX_URL:
-            raise MediaError(f"the url is longer than {MAX_URL} characters; give a shorter one")
-        return url
+
+def _inline(data: bytes) -> str:
+    return "base64://" + base64.b64encode(data).decode("ascii")
 
 
-def _last_part(url: str) -> str:
-    return unquote(urlsplit(url.strip()).path).rsplit("/", 1)[-1][:80]
+def _mib(size: int) -> str:
+    return f"{size // 1024 // 1024} MiB"
+
+
+def _let_be_read(file: Path) -> None:
+    """The OneBot server reads it itself, maybe as another account: what the bot makes is its own alone otherwise."""
+    with suppress(OSError):  # another's file: its owner decides
+        file.chmod(file.stat().st_mode | 0o044)

@@ -1,19 +1,21 @@
-"""Pictures as models take them: JPEG of moderate size, as data urls. No I/O; slow for large ones, so not for the loop.
+"""Pictures as models take them: JPEG of moderate size. Runs in a process of its own (`adapters/media/decoder.py`).
 
 What comes is anybody's: its kind is told by its first bytes and only that decoder is let near it, its size is looked at
-before it is unpacked, and nothing of it but the dots goes on (no EXIF: it may say where somebody lives). Needs Pillow.
+before it is unpacked, and nothing of it but the dots goes on (no EXIF: it may say where somebody lives). Needs Pillow,
+and is imported by nobody but that process.
 """
 
 from __future__ import annotations
 
-import base64
 import io
+import re
 import struct
 from collections.abc import Mapping
 
 from PIL import ExifTags, Image
 from PIL.Image import Transpose
 
+from adapters.media.sniffing import picture_kind
 from bot.domain.errors import MediaError
 
 MAX_PIXELS = 32_000_000  # unpacked, four bytes each; more than most phones' pictures have
@@ -22,13 +24,10 @@ AREA = 1_150_000  # and in all: what vendors make of larger ones anyway, and abo
 SMALLEST = 11  # dots of a side; narrower ones are refused by some vendors
 QUALITY = 85
 
-SIGNATURES = (
-    (b"\xff\xd8\xff", "JPEG"),
-    (b"\x89PNG\r\n\x1a\n", "PNG"),
-    (b"GIF87a", "GIF"),
-    (b"GIF89a", "GIF"),
-    (b"BM", "BMP"),
-)
+
+# Passes over the whole picture. Cameras and editors write about ten; each costs as much as a picture of its own.
+MAX_SCANS = 64
+MARKER = re.compile(rb"\xff[\x01-\xcf\xd8-\xfe]")  # neither a stuffed byte, nor filling, nor where to start again
 
 UPRIGHT: Mapping[object, Transpose] = {
     2: Transpose.FLIP_LEFT_RIGHT,
@@ -42,28 +41,42 @@ UPRIGHT: Mapping[object, Transpose] = {
 """What undoes each orientation that EXIF knows."""
 
 
-def kind_of(data: bytes) -> str:
-    """Pillow's name for what these bytes begin as; empty for what is no picture that we read."""
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "WEBP"
-    return next((kind for signature, kind in SIGNATURES if data.startswith(signature)), "")
-
-
-def write_data_url(data: bytes) -> str:
-    """The picture (of several: the first) as a data url of a JPEG, upright. Raises MediaError.
+def write_jpeg(data: bytes) -> bytes:
+    """The picture (of several: the first) as a JPEG, upright. Raises MediaError.
 
     It has at most 1568 dots a side and 1.15 million in all; what was transparent is white.
     """
-    kind = kind_of(data)
+    kind = picture_kind(data)
     if not kind:
         raise MediaError("it is no picture")
+    if kind == "JPEG" and count_scans(data) > MAX_SCANS:
+        raise MediaError(f"it has more than {MAX_SCANS} scans, which no camera writes")
     try:
-        jpeg = _shrink(data, kind)
+        return _shrink(data, kind)
     except MediaError:
         raise
+    except Image.DecompressionBombError as error:
+        raise MediaError("it has far too many dots to unpack") from error
     except Exception as error:  # decoders raise whatever they stumble over: SyntaxError, struct.error, EOFError ...
         raise MediaError(f"it cannot be read ({type(error).__name__})") from error
-    return "data:image/jpeg;base64," + base64.b64encode(jpeg).decode("ascii")
+
+
+def count_scans(jpeg: bytes) -> int:
+    """How often a JPEG goes over its picture; counted no further than one more than may be.
+
+    Segments are stepped over by their length, so pictures within it (thumbnails) do not count, nor what is behind it.
+    """
+    at, scans = 2, 0
+    while scans <= MAX_SCANS and (marker := MARKER.search(jpeg, at)):
+        at = marker.end()
+        code = jpeg[at - 1]
+        if code == 0xD9:  # the end
+            break
+        if code == 0xDA:
+            scans += 1
+        if code not in {0x01, 0xD8}:
+            at += int.from_bytes(jpeg[at : at + 2], "big")
+    return scans
 
 
 def _shrink(data: bytes, kind: str) -> bytes:

@@ -2,7 +2,7 @@
 
 First by the picture's url, which needs no login but expires after about two hours; where that fails, from the OneBot
 server, which gives the content, a fresh url, or a path that only means something where both see the same folder
-(onebot/facts.md 4.5). All of it is bounded: bytes, dots, and one picture unpacked at a time.
+(onebot/facts.md 4.5). All of it is bounded; what unpacks it is a process of its own (`adapters/media/decoding.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import asyncio
 import base64
 import binascii
 from collections.abc import Awaitable, Callable
-from importlib import import_module
 from pathlib import Path
 from typing import TypeAlias
 
@@ -25,16 +24,21 @@ FETCHING = 4.0  # seconds for a url, so that some are left for the OneBot server
 Ask: TypeAlias = Callable[[int, str], Awaitable[KeptFile]]
 """Asks the OneBot server of an account for a picture by its name. Raises TransportError."""
 
+Decode: TypeAlias = Callable[[bytes], Awaitable[bytes]]
+"""Makes any picture a JPEG of moderate size, without harm to us. Raises MediaError."""
+
 
 class PictureSight:
-    """Fits `bot.domain.ports.Sight`. `fetching` is in seconds, for one url."""
+    """Fits `bot.domain.ports.Sight`. `web` must be one for urls that others name; `fetching` is in seconds, for one."""
 
-    def __init__(self, *, web: Web, ask: Ask, max_bytes: int = MAX_BYTES, fetching: float = FETCHING) -> None:
+    def __init__(
+        self, *, web: Web, ask: Ask, decode: Decode, max_bytes: int = MAX_BYTES, fetching: float = FETCHING
+    ) -> None:
         self._web = web
+        self._decode = decode
         self._ask = ask
         self._fetching = fetching
         self._max_bytes = max_bytes
-        self._unpacking = asyncio.Lock()
 
     async def see(self, account: int, image: Image) -> str:
         """The picture as a data url. Raises MediaError: it cannot be had, or is none that can be shown."""
@@ -74,14 +78,14 @@ class PictureSight:
         except TransportError as error:
             raise MediaError(str(error)) from error
         if kept.base64:
-            return await asyncio.to_thread(self._decode, kept.base64)
+            return await asyncio.to_thread(self._plain, kept.base64)
         if kept.path and (data := await asyncio.to_thread(self._read, Path(kept.path))):
             return data
         if kept.url and kept.url != image.url:
             return await self._fetch(kept.url)
         raise MediaError("it gives nothing that can be reached from here")
 
-    def _decode(self, text: str) -> bytes:
+    def _plain(self, text: str) -> bytes:
         if len(text) > self._max_bytes * 4 / 3 + 4:
             raise MediaError(f"it has more than {self._max_bytes:,} bytes")
         try:
@@ -99,10 +103,5 @@ class PictureSight:
             return b""
 
     async def _shown(self, data: bytes) -> str:
-        async with self._unpacking:  # a large one takes a hundred megabytes
-            return await asyncio.to_thread(_write, data)
-
-
-def _write(data: bytes) -> str:
-    url: str = import_module("adapters.media.pictures").write_data_url(data)  # Pillow is for those who send pictures
-    return url
+        jpeg = await self._decode(data)
+        return "data:image/jpeg;base64," + base64.b64encode(jpeg).decode("ascii")

@@ -64,6 +64,7 @@ class Metrics:
         self._clock = clock
         self._taken: dict[Identity, float] = {}
         self._on_wire: dict[str, float] = {}
+        self.stalls = 0  # since the start
         self.registry = registry = CollectorRegistry()
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=registry)
@@ -82,9 +83,12 @@ class Metrics:
             "model_requests", "Requests to a model, each attempt counted: ok, or why not.", "endpoint", "outcome"
         )
         self._tokens = counter("tokens", "Tokens as the models counted them; cached ones are prompt too.", "kind")
-        self._cost = counter("cost", "What answers cost in US dollars, where that is known.")
+        # No series until a price is known: unknown is not zero.
+        self._cost = counter("cost", "What answers cost, where that is known.", "currency")
+        self._answers = counter("answers", "Answers of models, by whether it is known what they cost.", "cost")
         self._events = counter("events", "Events that OneBot servers sent.", "kind")
         self._sends = counter("sends", "States that sends came into.", "state")
+        self._stalls = counter("stalls", "Times the event loop stood still for more than a second.")
         self._queue = seconds("queue", "From a question's arrival to the beginning of its turn.", WIRE_SECONDS)
         self._first_token = seconds(
             "first_token",
@@ -92,11 +96,18 @@ class Metrics:
             MODEL_SECONDS,
         )
         self._run = seconds("run", "From the beginning of a run to its end.", RUN_SECONDS)
-        self._tool = seconds("tool", "From a tool call to its result.", WIRE_SECONDS, "tool")
+        self._tool = seconds("tool", "How long the body of a tool call ran.", WIRE_SECONDS, "tool")
+        self._tool_wait = seconds(
+            "tool_wait",
+            "From a tool call to the beginning of its body: its turn, somebody's word.",
+            RUN_SECONDS,
+            "tool",
+        )
         self._send = seconds("send", "From a send's turn to what became of it.", WIRE_SECONDS)
         # Children that exist from the start show as zero, not as missing; and those of the hot path are at hand.
         self._by_event = {kind: self._events.labels(kind) for kind in kinds_of(Event)}
         self._by_state = {state: self._sends.labels(state) for state in SendState}
+        self._by_known = {True: self._answers.labels("known"), False: self._answers.labels("unknown")}
         self._by_token = {kind: self._tokens.labels(kind) for kind in TOKENS}
         self._by_outcome = {stop: self._runs.labels(stop) for stop in Stop}
 
@@ -122,6 +133,7 @@ class Metrics:
                 tool = call.name if call.name in self._tools_known else UNKNOWN
                 self._tool_calls.labels(tool, code.removeprefix("TOOL_").lower()).inc()
                 self._tool.labels(tool).observe(event.seconds)
+                self._tool_wait.labels(tool).observe(event.waited)
                 if event.result.is_error:
                     self._tool_errors.labels(tool, code).inc()
             case _:
@@ -150,6 +162,11 @@ class Metrics:
             case _:
                 pass
 
+    def stalled(self, _seconds: float) -> None:
+        """The event loop stood still for so long."""
+        self.stalls += 1
+        self._stalls.inc()
+
     def event(self, kind: str) -> None:
         """A OneBot server sent an event of this kind."""
         self._by_event[kind].inc()
@@ -161,13 +178,15 @@ class Metrics:
     def answered(self, usage: Usage | None, first_token: float) -> None:
         """A model answered: what it says it took, and the seconds to its first token."""
         self._first_token.observe(first_token)
+        known = usage is not None and usage.cost is not None and usage.cost >= 0
+        self._by_known[known].inc()
         if usage is None:
             return
         for kind in TOKENS:
             if (tokens := getattr(usage, kind)) > 0:
                 self._by_token[kind].inc(tokens)
-        if usage.cost is not None and usage.cost > 0:
-            self._cost.inc(usage.cost)
+        if usage.cost is not None and usage.cost >= 0:
+            self._cost.labels("usd").inc(usage.cost)
 
     def _start(self, since: dict[Key, float], key: Key) -> None:
         if len(since) >= MAX_OPEN:

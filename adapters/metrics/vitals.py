@@ -11,13 +11,14 @@ from prometheus_client.registry import Collector
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vitals:
-    """How the bot is now. `duplicates` and `reconnects` are since the start."""
+    """How the bot is now. `duplicates`, `overflow` and `reconnects` are since the start."""
 
     lanes: int
     queued: int
     online: int
     offline: int
     duplicates: int
+    overflow: int
     reconnects: int
 
 
@@ -37,4 +38,7 @@ class VitalsCollector(Collector):
         accounts.add_metric(["false"], vitals.offline)
         yield accounts
         yield CounterMetricFamily("frostagent_duplicates", "Messages that came again.", vitals.duplicates)
+        yield CounterMetricFamily(
+            "frostagent_overflow", "Questions not answered, because too many were waiting.", vitals.overflow
+        )
         yield CounterMetricFamily("frostagent_reconnects", "Connections after an account's first.", vitals.reconnects)

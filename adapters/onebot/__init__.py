@@ -6,9 +6,14 @@ Pure, from the wire to the domain and back:
     segments    a message, whatever its form <-> segments
     events      an event frame -> an event
     protocol    a frame -> event or reply; an action -> a frame
+    outcomes    what a refused send means: refused, or nobody knows
+    identity    whose connection it is, and who is believed of that
+    heartbeats  how long a silence is nothing to wonder at
 
 With sockets:
-    peers       who is connected, as what; the newest connection wins
+    admission   who may come in, by which token, as whom
+    peers       who is connected, as what
+    rivalry     which of two connections of one account stays
     calls       what we have asked and not been told yet
     connection  one socket, from its first frame to its last
     transport   the `Transport` port over all of them

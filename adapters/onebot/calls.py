@@ -1,7 +1,7 @@
 """What we have asked and not been told yet, over all connections of the process.
 
-An answer belongs to its call by the echo alone, so it may come out of order, and on a newer connection than the one
-that took the call.
+An answer belongs to its call by the echo, so it may come out of order, and on a newer connection than the one that
+took the call; but only on one of the same account: echoes can be guessed, and nobody answers for another.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import asyncio
 import itertools
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from adapters.onebot.peers import Peer
 from adapters.onebot.protocol import MAX_FRAME, Reply, write_call
@@ -22,6 +23,18 @@ SLOWEST = 128_000  # bytes a second, added to the deadline for large frames
 TOO_LARGE = 413
 
 
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A call: whom it was put to, and whose account that was then (0: not known yet)."""
+
+    asked: Peer
+    account: int
+    answer: asyncio.Future[Reply]
+
+    def may_be_answered_by(self, peer: Peer) -> bool:
+        return peer is self.asked or (self.account != 0 and peer.account == self.account)
+
+
 class Calls:
     """Calls under way. `boot` makes the echoes of this process unlike those of any other."""
 
@@ -29,7 +42,7 @@ class Calls:
         self._boot = boot
         self._deadline = deadline
         self._numbers = itertools.count(1)
-        self._waiting: dict[str, asyncio.Future[Reply]] = {}
+        self._waiting: dict[str, _Waiting] = {}
 
     async def make(self, peer: Peer, action: str, params: Mapping[str, object]) -> Reply:
         """Send a call and wait for its answer, whatever becomes of the connection meanwhile.
@@ -44,7 +57,7 @@ class Calls:
             raise ActionRefused(action, retcode=TOO_LARGE, wording=f"the frame has {len(frame) // 2**20} MiB, over 50")
         seconds = self._deadline + len(frame) / SLOWEST
         answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self._waiting[echo] = answer
+        self._waiting[echo] = _Waiting(peer, peer.account, answer)
         try:
             async with asyncio.timeout(seconds):
                 await peer.send(frame)
@@ -54,10 +67,12 @@ class Calls:
         finally:
             del self._waiting[echo]
 
-    def answer(self, reply: Reply) -> None:
-        """Hand a reply to the call that waits for it; late and foreign ones are ignored."""
-        answer = self._waiting.get(reply.echo)
-        if answer is None:
+    def answer(self, reply: Reply, *, by: Peer) -> None:
+        """Hand a reply, and by whom it came, to the call that waits for it; late and foreign ones are ignored."""
+        call = self._waiting.get(reply.echo)
+        if call is None:
             logger.debug("an answer nobody waits for (echo %r, retcode %d)", reply.echo, reply.retcode)
-        elif reply.final and not answer.done():
-            answer.set_result(reply)
+        elif not call.may_be_answered_by(by):
+            logger.warning("account %d answers a call to account %d: ignored", by.account, call.account)
+        elif reply.final and not call.answer.done():
+            call.answer.set_result(reply)

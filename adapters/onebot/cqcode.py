@@ -7,23 +7,23 @@ from collections.abc import Iterator
 
 from adapters.onebot.fields import Fields
 
-# The beginning of a code, up to its parameters. Its end is looked for with `find`: a pattern of the whole code reads
-# to the end of the message for every code that has none, which is hours of work for a megabyte of them.
-_HEAD = re.compile(r"\[CQ:([\w.-]+)(?:,|(?=\]))")
+# A bracket inside a code is always escaped, so one that comes before the end says that this is none: what looks like
+# the beginning of a code is text then, and the next one is read. It also keeps the work linear: no character is
+# looked at for more than one beginning, also in a megabyte of them.
+_CODE = re.compile(r"\[CQ:([\w.-]+)(?:,([^\[\]]*))?\]")
 
 
 def split_cq(message: str) -> Iterator[Fields]:
     """The wire segments `{"type": ..., "data": {...}}` of a CQ string, in order, in time linear in its length.
 
-    An unterminated code stays text. A `]` inside a value is always escaped.
+    What is no code stays text, an unterminated one and what stands around it included.
     """
     end = 0
-    # A code without an end has no `]` after it, so there is none for later ones either.
-    while (head := _HEAD.search(message, end)) and (close := message.find("]", head.end())) >= 0:
-        if head.start() > end:
-            yield _text(message[end : head.start()])
-        yield {"type": head[1], "data": _parameters(message[head.end() : close])}
-        end = close + 1
+    for code in _CODE.finditer(message):
+        if code.start() > end:
+            yield _text(message[end : code.start()])
+        yield {"type": code[1], "data": _parameters(code[2] or "")}
+        end = code.end()
     if end < len(message):
         yield _text(message[end:])
 

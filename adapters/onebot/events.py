@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TypedDict, cast, get_args
 
-from adapters.onebot.fields import Fields, mapping, number, text
+from adapters.onebot.fields import Fields, decimal, mapping, number, text
 from adapters.onebot.segments import read_message
 from bot.domain.events import (
     AccountChanged,
@@ -29,7 +29,10 @@ from bot.domain.events import (
     Sender,
 )
 
-MILLISECONDS = 1e11  # a time above this is in milliseconds (facts.md 3.1)
+MILLISECONDS = 1e11  # a time above this is in milliseconds (facts.md 3.1), or in parts of them
+AHEAD = 24 * 3600.0  # seconds a server's clock may be ahead of ours; what is later is no time
+SECONDS = 1000.0  # an interval below this is in seconds: Matcha says 3 where NapCat says 30000
+LONGEST_INTERVAL = 3600.0  # seconds; who beats less often says nothing by it
 UNKNOWN_GROUP = 284840486  # NapCat's number for a group it does not know; not a group (facts.md 3.1)
 _ROLES = frozenset(get_args(Role))
 
@@ -42,11 +45,11 @@ class About(TypedDict):
 
 
 def read_event(frame: Fields, *, account: int = 0, now: float = 0.0) -> Event | None:
-    """The event of a frame that has a `post_type`; None for a message from or to nobody.
+    """The event of a frame that has a `post_type`; None for a message from or to nobody, or with nothing in it.
 
     `account` and `now` stand in where the frame names no account or time.
     """
-    about = About(self_id=number(frame.get("self_id")) or account, time=_time(frame) or now)
+    about = About(self_id=max(0, number(frame.get("self_id"))) or account, time=read_time(frame.get("time"), now=now))
     match frame["post_type"]:
         case "message" | "message_sent":
             return _read_message_event(frame, about)
@@ -60,9 +63,19 @@ def read_event(frame: Fields, *, account: int = 0, now: float = 0.0) -> Event | 
             return _noticed(frame, about, text(unknown))
 
 
-def _time(frame: Fields) -> float:
-    seconds = number(frame.get("time"))
-    return seconds / 1000 if seconds > MILLISECONDS else float(seconds)
+def read_time(value: object, *, now: float = 0.0) -> float:
+    """Seconds since 1970, whatever the unit; `now` where it is no time, or one that has not come yet."""
+    seconds = decimal(value)
+    while seconds > MILLISECONDS:
+        seconds /= 1000
+    return seconds if 0 < seconds <= (now or MILLISECONDS) + AHEAD else now
+
+
+def _interval(value: object) -> float:
+    """Seconds between two heartbeats; 0 where the server does not say it in a way that can be meant."""
+    seconds = decimal(value)
+    seconds = seconds if seconds < SECONDS else seconds / 1000
+    return seconds if 0 < seconds <= LONGEST_INTERVAL else 0.0
 
 
 # --- messages -------------------------------------------------------------------------------------
@@ -76,7 +89,8 @@ def _read_message_event(frame: Fields, about: About) -> Event | None:
     # Lagrange reports the bot's own messages as `message` (facts.md 3.3).
     if frame["post_type"] == "message_sent" or (speaker and said.is_own):
         return MessageSent(**about, conversation=said.conversation, message_id=said.message_id, segments=said.segments)
-    return said if speaker and said.conversation.session_id else None
+    # NapCat reports pokes and new friends once more, as private messages without anything in them.
+    return said if speaker > 0 and said.conversation.session_id > 0 and said.segments else None
 
 
 def read_said(frame: Fields, about: About) -> MessageReceived:
@@ -258,7 +272,7 @@ def _read_meta(frame: Fields, about: About) -> Event:
             return Heartbeat(
                 **about,
                 online=online if isinstance(online, bool) else None,
-                interval=max(0, number(frame.get("interval"))) / 1000,
+                interval=_interval(frame.get("interval")),
             )
         case unknown:
             return _noticed(frame, about, text(unknown))

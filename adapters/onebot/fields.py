@@ -22,6 +22,7 @@ _ESCAPE = re.compile(
     re.DOTALL,
 )
 _DIGITS = re.compile(r"[+-]?[0-9]{1,19}")
+_DECIMAL = re.compile(r"[+-]?[0-9]{1,19}(\.[0-9]{1,19})?")
 
 
 def load(data: str | bytes) -> Any:
@@ -88,6 +89,17 @@ def number(value: object) -> int:
         case _:
             found = 0
     return found if abs(found) <= MAX_ID else 0
+
+
+def decimal(value: object) -> float:
+    """A field as a number that need not be whole; 0 where it is none, or too large to be any time."""
+    match value:
+        case int() | float() if not isinstance(value, bool) and abs(value) <= MAX_ID:
+            return float(value)
+        case str() if _DECIMAL.fullmatch(stripped := value.strip()):
+            return float(stripped)
+        case _:
+            return 0.0
 
 
 def mapping(value: object) -> Fields:

@@ -45,6 +45,8 @@ class Ending(Enum):
 class ForwardClient:
     """`run()` keeps one connection. The token goes as header and as query: servers differ in which they read.
 
+    With `account` the token is that of this account, and nothing of another is taken from the server.
+
     Raises ConfigError for an address that is none.
     """
 
@@ -53,6 +55,7 @@ class ForwardClient:
         *,
         url: str,
         token: str,
+        account: int = 0,
         sink: EventSink,
         peers: Peers,
         calls: Calls,
@@ -64,6 +67,7 @@ class ForwardClient:
         self._url = url
         self._place = _without_secrets(url)
         self._token = token
+        self._account = account
         self._sink = sink
         self._peers = peers
         self._calls = calls
@@ -127,6 +131,7 @@ class ForwardClient:
             peers=self._peers,
             calls=self._calls,
             clock=self._clock,
+            bound=self._account,
             introduced_within=self._introduced_within,
         )
         try:
@@ -135,7 +140,7 @@ class ForwardClient:
             await connection.close("the bot is shutting down")
         if connection.bad_token or socket.close_code == CloseCode.POLICY_VIOLATION:
             return Ending.BAD_TOKEN
-        known = connection.account != 0
+        known = connection.is_introduced
         level = logging.WARNING if known else level
         logger.log(level, "the connection to %s was lost (%s), connecting again", self._place, socket.close_code)
         return Ending.LOST if known else Ending.NEVER_CAME

@@ -1,7 +1,6 @@
 """Who is connected, as what: the one place that knows which connection speaks for which account.
 
-Invariant: one connection for each account and role, the newest (a half-open old one must not lock the bot out,
-facts.md 1.9).
+Invariant: one connection for each account and role; which of two, `rivalry.py` says.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from adapters.onebot.rivalry import Rivalry
 from bot.domain.errors import NotConnected
 
 
@@ -49,6 +49,10 @@ class Peer(Protocol):
         """Say goodbye; raises nothing."""
         ...
 
+    async def is_alive(self, within: float) -> bool:
+        """Whether it answers a ping within so many seconds; raises nothing."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Account:
@@ -67,14 +71,26 @@ class Peers:
 
     def __init__(self) -> None:
         self._peers: dict[tuple[int, Role], Peer] = {}  # in order of arrival
+        self._speaking: dict[int, Peer] = {}  # by which the account's last event came
         self._online: dict[int, bool] = {}
         self._servers: dict[int, str] = {}
         self._met: set[tuple[int, Role]] = set()
         self.reconnects = 0  # connections of an account and role that had one before
+        self.rivalry = Rivalry()
+        self.refused = ""  # who was refused last, and why, until somebody is let in
+
+    async def has_place(self, account: int, role: Role, *, now: float) -> bool:
+        """Whether a new connection may have this place; `now` is monotonic. It takes 1.5 s where that is disputed."""
+        place = (account, role)
+        older = self._peers.get(place)
+        if older is None or not older.is_open:
+            return True
+        return not await self.rivalry.keeps(place, older, online=self._online.get(account), now=now)
 
     def join(self, peer: Peer) -> Peer | None:
         """Register a connection whose account is known; the older one it replaces, which is to be closed."""
         key = (peer.account, peer.role)
+        self.refused = ""
         self.reconnects += key in self._met
         self._met.add(key)
         replaced = self._peers.pop(key, None)
@@ -87,16 +103,36 @@ class Peers:
         if self._peers.get(key) is not peer:
             return
         del self._peers[key]
+        if self._speaking.get(peer.account) is peer:
+            del self._speaking[peer.account]
         if not any(account == peer.account for account, _ in self._peers):
             self._online.pop(peer.account, None)
             self._servers.pop(peer.account, None)
 
+    def speaks(self, peer: Peer) -> None:
+        """Note that an event of its account came by this connection: only its server knows the ids in it."""
+        if self._peers.get((peer.account, peer.role)) is peer:
+            self._speaking[peer.account] = peer
+
     def caller(self, account: int) -> Peer:
-        """The newest open connection of the account that takes calls. Raises NotConnected."""
+        """Of those that are open and take calls: the one by which the account's last event came, else the newest.
+
+        Raises NotConnected.
+        """
+        speaking = self._speaking.get(account)
+        if speaking is not None and speaking.role is not Role.EVENT and speaking.is_open:
+            return speaking
         for (self_id, role), peer in reversed(self._peers.items()):
             if self_id == account and role is not Role.EVENT and peer.is_open:
                 return peer
         raise NotConnected(f"no OneBot connection of account {account} takes calls")
+
+    def takes_calls(self, account: int) -> bool:
+        """Whether the account can be asked to do something now."""
+        return any(
+            self_id == account and role is not Role.EVENT and peer.is_open
+            for (self_id, role), peer in self._peers.items()
+        )
 
     def hear(self, account: int, *, online: bool) -> bool:
         """Note what the server says of the account; whether that is news (an account is taken to be online)."""

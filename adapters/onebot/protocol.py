@@ -6,26 +6,26 @@ of a reply may be absent, null, "" or 0 (facts.md 1.9).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import orjson
 
-from adapters.onebot.events import About, read_event, read_said
+from adapters.onebot.events import About, read_event, read_said, read_time
 from adapters.onebot.fields import Fields, load, mapping, number, sequence, text
+from adapters.onebot.outcomes import Outcome, judge_refusal
 from adapters.onebot.segments import write_segments
 from bot.domain.actions import SendMessage
+from bot.domain.errors import ActionRefused
 from bot.domain.events import Conversation, Event, MessageReceived
 from bot.domain.ports import KeptFile
 
 MAX_FRAME: Final = 50 * 2**20  # bytes; NapCat's maxPayload (facts.md 1.2)
 
 INLINE: Final = "base64://"
-ACTION_FAILED: Final = 1200
+BAD_REQUEST: Final = 1400
 BAD_TOKEN: Final = 1403
-_MUTED = re.compile(r'"result"\s*:\s*120\b')
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,8 @@ class Reply:
 
     @property
     def may_have_been_done(self) -> bool:
-        """QQ did not confirm in time; such messages often arrive all the same (facts.md 2). Muted is a refusal."""
-        timed_out = self.retcode == ACTION_FAILED and self.wording.startswith("Timeout:")
-        return timed_out and not _MUTED.search(self.wording)
+        """Whether a send that failed by this answer may have reached QQ; such messages often arrive all the same."""
+        return not self.ok and judge_refusal(self.retcode, self.wording) is Outcome.UNKNOWN
 
 
 # --- reading frames -------------------------------------------------------------------------------
@@ -81,8 +80,8 @@ def _read_reply(frame: Fields) -> Reply:
     retcode = frame.get("retcode")
     return Reply(
         echo=echo if isinstance(echo, str) else "",  # ours are text
-        # Not retcode 200: several servers mean a failure by it (facts.md 2).
-        ok=frame.get("status") == "ok" or (retcode is not None and text(retcode) == "0"),
+        # Not retcode 200: several servers mean a failure by it (facts.md 2). A failure with 0 is Lagrange's.
+        ok=frame.get("status") == "ok" or (frame.get("status") != "failed" and text(retcode) == "0"),
         retcode=number(retcode),
         data=frame.get("data"),
         wording=text(frame.get("wording")) or text(frame.get("message")) or text(frame.get("msg")),
@@ -126,11 +125,12 @@ def read_history(data: object, conversation: Conversation) -> tuple[MessageRecei
     """The messages in an answer to get_group_msg_history or get_friend_msg_history, oldest first.
 
     All are of the conversation that was asked for, whatever a server says of the bot's own; messages without an
-    author are left out.
+    author, or with nothing in them, are left out.
     """
     account = conversation.platform_id
     read = (_read_answered(node, account) for node in sequence(mapping(data).get("messages")) if isinstance(node, dict))
-    found = [replace(message, conversation=conversation) for message in read if message.sender.user_id]
+    heard = (message for message in read if message.sender.user_id and message.segments)
+    found = [replace(message, conversation=conversation) for message in heard]
     return tuple(sorted(found, key=lambda message: message.time))
 
 
@@ -158,8 +158,9 @@ def _node(node: Fields) -> Fields:
 
 
 def _read_answered(message: Fields, account: int) -> MessageReceived:
-    kind = "group" if "group_id" in message else "private"
-    about = About(self_id=number(message.get("self_id")) or account, time=float(number(message.get("time"))))
+    """Whatever account a server names: an answer speaks of the account that asked, and for no other."""
+    kind = "group" if "group_id" in message or message.get("group") is True else "private"  # the latter: go-cqhttp
+    about = About(self_id=account, time=read_time(message.get("time")))
     return read_said({"message_type": kind, **message}, about)
 
 
@@ -174,11 +175,15 @@ def write_call(action: str, params: Mapping[str, object], echo: str) -> bytes:
 def write_action(action: SendMessage) -> tuple[str, dict[str, object]]:
     """The action's name on the wire and its parameters.
 
-    A temporary session is answered as private, with the group it came through (facts.md 3.1).
+    A temporary session is answered as private, with the group it came through (facts.md 3.1). Raises ActionRefused for
+    a place without a number.
     """
     place = action.conversation
+    if place.session_id <= 0:
+        nobody = f"there is no {place.message_type} {place.session_id}"
+        raise ActionRefused("send_msg", retcode=BAD_REQUEST, wording=nobody)
     message = write_segments(action.segments)
     if place.is_group:
         return "send_group_msg", {"group_id": place.session_id, "message": message}
-    through = {"group_id": place.via_group} if place.via_group else {}
+    through = {"group_id": place.via_group} if place.via_group > 0 else {}
     return "send_private_msg", {"user_id": place.session_id, **through, "message": message}

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import hmac
 import logging
-from collections.abc import Iterator
+from collections.abc import Mapping
 from http import HTTPStatus
 from types import TracebackType
-from typing import Self
-from urllib.parse import parse_qs, urlsplit
+from typing import Self, assert_never
 
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.http11 import Request, Response
 
+from adapters.onebot.admission import Admission, Admitted, Refused, header
 from adapters.onebot.calls import Calls
 from adapters.onebot.connection import (
     CLOSE_WITHIN,
@@ -35,7 +34,10 @@ REMEMBERED_HOSTS = 64
 
 
 class ReverseServer:
-    """Listens while it is entered: `async with ReverseServer(...) as server`. An empty token lets everybody in."""
+    """Listens while it is entered: `async with ReverseServer(...) as server`.
+
+    `token` lets anybody in whose account has none of its own among `accounts`; without any token everybody comes in.
+    """
 
     def __init__(
         self,
@@ -43,6 +45,7 @@ class ReverseServer:
         host: str,
         port: int,
         token: str,
+        accounts: Mapping[int, str] | None = None,
         sink: EventSink,
         peers: Peers,
         calls: Calls,
@@ -51,7 +54,7 @@ class ReverseServer:
     ) -> None:
         self._host = host
         self._port = port
-        self._token = token.encode()
+        self._admission = Admission(token, accounts)
         self._sink = sink
         self._peers = peers
         self._calls = calls
@@ -76,7 +79,7 @@ class ReverseServer:
                 self._host,
                 self._port,
                 # A web page sends an Origin, a OneBot server none; without a token nothing else tells them apart.
-                origins=None if self._token else [None],
+                origins=[None] if self._admission.is_open else None,
                 process_request=self._authorize,
                 compression=None,  # local traffic; NapCat offers none
                 max_size=MAX_FRAME,
@@ -106,14 +109,19 @@ class ReverseServer:
 
     async def _serve(self, socket: ServerConnection) -> None:
         request = socket.request
+        admitted = self._admission.judge(request) if request is not None else None
+        if not isinstance(admitted, Admitted):
+            return  # cannot be: the upgrade is done
         connection = Connection(
             socket,
             sink=self._sink,
             peers=self._peers,
             calls=self._calls,
             clock=self._clock,
-            role=Role.read(_header(request, "X-Client-Role")),
-            account=max(0, number(_header(request, "X-Self-ID"))),
+            role=Role.read(header(request, "X-Client-Role")),
+            hint=max(0, number(header(request, "X-Self-ID"))),
+            bound=admitted.account,
+            reserved=self._admission.reserved,
             introduced_within=self._introduced_within,
         )
         await connection.run()
@@ -122,39 +130,22 @@ class ReverseServer:
 
     def _authorize(self, socket: ServerConnection, request: Request) -> Response | None:
         """Refuse before the upgrade, where OneBot servers show it best: 401 without a token, 403 with a wrong one."""
-        if not self._token:
-            return None
-        offered = list(_tokens(request))
-        if any(hmac.compare_digest(token, self._token) for token in offered):
-            return None
-        if offered:
-            status, what = HTTPStatus.FORBIDDEN, "a wrong access token"
-        else:
-            status, what = HTTPStatus.UNAUTHORIZED, "no access token"
+        match self._admission.judge(request):
+            case Admitted():
+                return None
+            case Refused.WRONG_TOKEN:
+                status, what = HTTPStatus.FORBIDDEN, "a wrong access token"
+            case Refused.NO_TOKEN:
+                status, what = HTTPStatus.UNAUTHORIZED, "no access token"
+            case never:
+                assert_never(never)
         self._warn(str(socket.remote_address[0]), what)
         return socket.respond(status, f"{what}\n")
 
     def _warn(self, host: str, what: str) -> None:
+        self._peers.refused = f"{host} was refused: it sent {what}"
         # Once for each: a OneBot server tries again every few seconds, for ever.
         warning = f"{host} {what}"
         if warning not in self._warned and len(self._warned) < REMEMBERED_HOSTS:
             self._warned.add(warning)
             logger.warning("refused %s: it sent %s; give it the token in ONEBOT_ACCESS_TOKEN", host, what)
-
-
-def _header(request: Request | None, name: str) -> str:
-    values = request.headers.get_all(name) if request is not None else []
-    return values[0] if values else ""
-
-
-def _tokens(request: Request) -> Iterator[bytes]:
-    """What was offered: `Bearer x`, `Token x`, a bare `x`, `?access_token=x`. `Bearer ` with nothing is nothing."""
-    header = _header(request, "Authorization").strip()
-    scheme, _, rest = header.partition(" ")
-    bare = rest.strip() if scheme.lower() in ("bearer", "token") else header
-    # Nobody encodes a + in a token as %2B who writes the url by hand.
-    query = urlsplit(request.path).query.replace("+", "%2B")
-    if bare:
-        yield bare.encode("latin-1", "replace")  # as the library decodes headers: the bytes that came
-    for token in parse_qs(query).get("access_token", ()):
-        yield token.encode()

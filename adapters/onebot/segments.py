@@ -14,6 +14,7 @@ from typing import Any, Final, assert_never
 from adapters.onebot.cqcode import split_cq
 from adapters.onebot.fields import Fields, clean, dump, load, mapping, number, sequence, text
 from bot.domain.actions import Attachment, SendSegment
+from bot.domain.filenames import clean_name
 from bot.domain.segments import (
     Card,
     Contact,
@@ -40,7 +41,10 @@ from bot.domain.segments import (
     Video,
 )
 
+MAX_BRIEF = 1000  # characters; html.unescape raises ValueError for a number of thousands of digits
 STICKER_PICTURE = 1  # an image's sub_type (facts.md 4.3)
+URL = re.compile(r"\s*(https?|ftp):", re.IGNORECASE)
+_NOTHING = re.compile(r"[+-]?0*|\s*")  # a message id that is none
 _BRIEF = re.compile(r'\bbrief="([^"]*)"')
 
 
@@ -187,7 +191,7 @@ def _prompt(card: object) -> str:
 def _read_xml(data: Fields) -> Segment:
     card = text(data.get("data"))
     brief = _BRIEF.search(card)
-    return Card("xml", data=card, prompt=html.unescape(brief[1]) if brief else "")
+    return Card("xml", data=card, prompt=html.unescape(brief[1][:MAX_BRIEF]) if brief else "")
 
 
 def _read_keyboard(data: Fields) -> Segment:
@@ -273,9 +277,29 @@ _READERS: Final[dict[str, Callable[[Fields], Segment | None]]] = {
 
 
 def write_segments(segments: Iterable[SendSegment]) -> list[Fields]:
-    """The wire form, the quote first wherever it stood (servers look for it only there); empty text is left out."""
+    """The wire form, the quote first wherever it stood (servers look for it only there); empty text is left out.
+
+    So is whoever or whatever has no number: to some servers 0 is everybody.
+    """
     quote_first = sorted(segments, key=lambda segment: not isinstance(segment, Quote))
-    return [part for part in map(_write, quote_first) if part["data"].get("text") != ""]
+    named = [segment for segment in quote_first if _is_named(segment)]
+    return [part for part in map(_write, named) if part["data"].get("text") != ""]
+
+
+def _is_named(segment: SendSegment) -> bool:
+    match segment:
+        case Mention(user_id=user_id):
+            return user_id > 0
+        case Quote(message_id=message_id):
+            return _NOTHING.fullmatch(message_id) is None
+        case _:
+            return True
+
+
+def holds_url(segments: Iterable[SendSegment]) -> bool:
+    """Whether a server would have to fetch something to send this: media are all that can name a url."""
+    media = (segment for segment in segments if isinstance(segment, Attachment))
+    return any(URL.match(clean(medium.source)) for medium in media)
 
 
 def _write(segment: SendSegment) -> Fields:
@@ -291,7 +315,7 @@ def _write(segment: SendSegment) -> Fields:
         case Face():
             return _part("face", id=clean(segment.id))
         case Attachment(kind="file"):
-            return _part("file", file=clean(segment.source), name=clean(segment.name))
+            return _part("file", file=clean(segment.source), name=clean_name(segment.name))
         case Attachment():
             return _part(segment.kind, file=clean(segment.source))
         case _:

@@ -15,18 +15,24 @@ from adapters.onebot.protocol import (
     read_message_id,
     write_action,
 )
+from adapters.onebot.segments import holds_url
 from bot.domain.actions import SendMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import KeptFile
 
+NOT_FETCHED = 403
+UNCHECKED = "a url is not passed on to be fetched unchecked; attach what it leads to by the Media port"
+
 
 class OneBotTransport:
     """Carries actions over the newest connection of the account they are for."""
 
-    def __init__(self, *, peers: Peers, calls: Calls) -> None:
+    def __init__(self, *, peers: Peers, calls: Calls, pass_urls: bool = False) -> None:
+        """With `pass_urls` the servers may be given urls to fetch; they look at no address before they do."""
         self._peers = peers
         self._calls = calls
+        self._pass_urls = pass_urls
 
     async def send(self, action: SendMessage) -> str:
         """Send one message; the message id QQ gave it.
@@ -35,6 +41,8 @@ class OneBotTransport:
         messages often arrive all the same, facts.md 2). A cancelled send may have been written.
         """
         name, params = write_action(action)
+        if not self._pass_urls and holds_url(action.segments):
+            raise ActionRefused(name, retcode=NOT_FETCHED, wording=UNCHECKED)
         reply = await self._calls.make(self._peers.caller(action.conversation.platform_id), name, params)
         if reply.ok:
             return read_message_id(reply.data)

@@ -13,6 +13,9 @@ from typing import Any
 import orjson
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")  # two names of one text where both are there: read one
+SPREAD = 8  # times as long as it need be: what is longer is no other spelling of the same object
+MAX_SAID = 200_000  # characters of text and arguments: more is a model that does not end
+MAX_THOUGHT = 1_000_000
 CALL_FIELDS = frozenset({"id", "index", "type", "function", "custom"})
 WORD_FIELDS = frozenset({"role", "content"})
 
@@ -36,7 +39,8 @@ class Answer:
 
     `done` says whether the stream ended with its marker (None for an answer that was no stream);
     `reasoning_field` is the wire name the reasoning came under; `leaked` says that a call stands in the text as the
-    model's own markup, or stood there, and could not be taken as one.
+    model's own markup, or stood there, and could not be taken as one; `unexplained` that a stream ended without a word
+    on why.
     """
 
     text: str = ""
@@ -53,38 +57,61 @@ class Answer:
     id: str = ""
     done: bool | None = None
     leaked: bool = False
+    unexplained: bool = False
 
 
 class _CallDraft:
     """A call that is still growing. Id and name are set once and never added to (2.8, 2.11)."""
 
-    __slots__ = ("arguments", "extras", "id", "name")
+    __slots__ = ("_pieces", "_size", "extras", "id", "index", "name")
 
-    def __init__(self) -> None:
+    def __init__(self, index: int | None) -> None:
+        """`index` is the one it came under."""
+        self.index = index
         self.id = ""
         self.name = ""
-        self.arguments: str | None = None
         self.extras: dict[str, Any] = {}
+        self._pieces: list[str] = []
+        self._size = 0
+
+    @property
+    def arguments(self) -> str | None:
+        """The arguments so far, None where none came."""
+        if len(self._pieces) > 1:
+            self._pieces = ["".join(self._pieces)]
+        return self._pieces[0] if self._pieces else None
 
     def add(self, call: Mapping[str, Any], identity: str, name: str, arguments: object) -> None:
         self.id = self.id or identity
         self.name = self.name or name
         if isinstance(arguments, str):
-            self.arguments = (self.arguments or "") + arguments
+            if not self.says(arguments):
+                self._pieces.append(arguments)
+                self._size += len(arguments)
         elif isinstance(arguments, dict | list):  # 3.4
-            self.arguments = to_json(arguments)
+            self._pieces = [to_json(arguments)]
+            self._size = len(self._pieces[0])
         if not CALL_FIELDS.issuperset(call):
             self.extras.update({key: value for key, value in call.items() if key not in CALL_FIELDS and value})
 
     def is_whole(self) -> bool:
-        try:
-            return isinstance(orjson.loads(self.arguments or ""), dict)
-        except orjson.JSONDecodeError:
-            return False
+        return _canonical(self.arguments) is not None
+
+    def says(self, arguments: object) -> bool:
+        """Whether these are its own arguments once more, all of them, however they are spelt."""
+        again = _canonical(arguments) if self._size else None
+        return again is not None and self._size < SPREAD * len(again) and again == _canonical(self.arguments)
+
+    @property
+    def key(self) -> tuple[object, ...] | None:
+        """The same for the same call, sent once more: under its id, or without any under its index."""
+        said = _canonical(self.arguments)
+        known = self.id or self.index is not None
+        return (self.id, None if self.id else self.index, self.name, said) if known and said is not None else None
 
     def freeze(self) -> RawCall:
-        arguments = None if self.arguments is None else mend(self.arguments)
-        return RawCall(self.id, self.name, arguments, self.extras)
+        arguments = self.arguments
+        return RawCall(self.id, self.name, None if arguments is None else mend(arguments), self.extras)
 
 
 class _CallDrafts:
@@ -97,6 +124,7 @@ class _CallDrafts:
         self._calls: list[_CallDraft] = []
         self._by_id: dict[str, _CallDraft] = {}
         self._by_index: dict[int, _CallDraft] = {}
+        self._are_whole = False
 
     def add(self, call: Mapping[str, Any], *, whole: bool) -> None:
         """Take one delta of a call, or (`whole`) one call of a whole message, which is nobody else's."""
@@ -109,8 +137,9 @@ class _CallDrafts:
         arguments = function.get("arguments")
         draft = None if whole else self._find(identity, index, name, arguments)
         if draft is None:
-            draft = _CallDraft()
+            draft = _CallDraft(index)
             self._calls.append(draft)
+            self._are_whole |= whole
         draft.add(call, identity, name, arguments)
         if draft.id:
             self._by_id[draft.id] = draft
@@ -118,7 +147,13 @@ class _CallDrafts:
             self._by_index[index] = draft
 
     def freeze(self) -> tuple[RawCall, ...]:
-        return tuple(draft.freeze() for draft in self._calls)
+        """The calls; one that a stream sent twice is one, as what it does must be done once."""
+        if self._are_whole or len(self._calls) < 2:
+            return tuple(draft.freeze() for draft in self._calls)
+        kept: dict[object, _CallDraft] = {}
+        for draft in self._calls:
+            kept.setdefault(draft.key or draft, draft)
+        return tuple(draft.freeze() for draft in kept.values())
 
     def _find(self, identity: str, index: int | None, name: str, arguments: object) -> _CallDraft | None:
         at_index = None if index is None else self._by_index.get(index)
@@ -143,7 +178,9 @@ def _is_another(draft: _CallDraft, name: str, arguments: object, *, elsewhere: b
         return False
     if name != draft.name:
         return True
-    return bool(arguments or elsewhere) and arguments != draft.arguments and draft.is_whole()
+    if not (arguments or elsewhere) or arguments == draft.arguments:
+        return False
+    return draft.is_whole()
 
 
 class Draft:
@@ -154,17 +191,23 @@ class Draft:
         self._reasoning: list[str] = []
         self._reasoning_field = ""
         self._details: list[dict[str, Any]] = []
+        self._detail: list[str] = []  # pieces of the last one that are to be joined to it
+        self._said = 0
+        self._thought = 0
         self._refusal: list[str] = []
         self._calls: _CallDrafts | None = None
         self._function_call: _CallDraft | None = None
         self.is_empty = True
+        self.pieces = 0  # of the answer: the first deltas often hold a role and nothing more
 
     def add(self, delta: Mapping[str, Any], *, whole: bool = False) -> None:
         """Take one delta, or one whole message, which has the same fields."""
         self.is_empty = False
         if content := delta.get("content"):
+            self.pieces += 1
             if isinstance(content, str):
                 self._text.append(content)
+                self._said += len(content)
             else:
                 self._add_content(content)
             if len(delta) == 1:
@@ -182,21 +225,31 @@ class Draft:
         if details:
             self._add_details(details, whole=whole)
         if (refusal := delta.get("refusal")) and isinstance(refusal, str):
+            self.pieces += 1
             self._refusal.append(refusal)
+            self._said += len(refusal)
         if isinstance(calls := delta.get("tool_calls"), list):
             for call in calls:
                 if isinstance(call, dict):
+                    self.pieces += 1
                     self._calls = self._calls or _CallDrafts()
                     self._calls.add(call, whole=whole)
+                    self._said += _size(call.get("function"))
         if (call := delta.get("function_call")) and isinstance(call, dict):
-            self._function_call = self._function_call or _CallDraft()
+            self._function_call = self._function_call or _CallDraft(None)
+            self.pieces += bool(self._function_call.name or call.get("name"))
             self._function_call.add({}, "", _word(call.get("name")), call.get("arguments"))
+            self._said += _size(call)
 
     @property
-    def has_begun(self) -> bool:
-        """Whether there is anything of the answer: the first deltas often hold a role and nothing more."""
-        words = self._text or self._reasoning or self._details or self._refusal
-        return bool(words or self._calls or (self._function_call and self._function_call.name))
+    def has_words_only(self) -> bool:
+        """Whether there is text, and no call."""
+        return bool(self._text) and not (self._calls or (self._function_call and self._function_call.name))
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether it is longer than any answer; text of parts counts as well."""
+        return self._said > MAX_SAID or self._thought > MAX_THOUGHT
 
     def freeze(
         self,
@@ -207,8 +260,10 @@ class Draft:
         model: str,
         identity: str,
         done: bool | None,
+        unexplained: bool = False,
     ) -> Answer:
         """The answer, with what only the end of it tells."""
+        self._end_detail()
         return Answer(
             text=mend("".join(self._text)),
             reasoning=mend("".join(self._reasoning)) if self._reasoning else "",
@@ -223,24 +278,30 @@ class Draft:
             model=model,
             id=identity,
             done=done,
+            unexplained=unexplained,
         )
 
     def _think(self, thought: str, name: str) -> None:
         if thought:
+            self.pieces += 1
             self._reasoning.append(thought)
+            self._thought += len(thought)
             self._reasoning_field = self._reasoning_field or name
 
     def _add_content(self, content: object) -> None:
         """Content that is no string: parts (1.2), or a JSON object that was asked for (1.3)."""
         if isinstance(content, dict):
             self._text.append(to_json(content))
+            self._said += len(self._text[-1])
         elif isinstance(content, list):
             for part in content:
                 match part:
                     case str(text) | {"type": "text" | "output_text", "text": str(text)}:
                         self._text.append(text)
+                        self._said += len(text)
                     case {"type": "refusal", "refusal": str(text)}:
                         self._refusal.append(text)
+                        self._said += len(text)
                     case {"type": "thinking" | "reasoning" as kind}:
                         self._think(_thought(part.get(kind) or part.get("text")), "content")
                     case _:
@@ -251,14 +312,31 @@ class Draft:
         for detail in details if isinstance(details, list) else ():
             if not isinstance(detail, dict):
                 continue
+            self.pieces += 1
             last = self._details[-1] if self._details and not whole else {}
-            key = next((key for key in ("text", "summary") if isinstance(last.get(key), str)), None)
+            key = _growing(last)
             if key and _is_piece(detail, last):
-                grown = last[key] + _word(detail.get(key), strip=False)
-                last.update({name: value for name, value in detail.items() if value})
-                last[key] = grown
+                self._detail.append(piece := _word(detail.get(key), strip=False))
+                self._thought += len(piece)
+                last.update({name: value for name, value in detail.items() if value and name != key})
             else:
+                self._end_detail()
                 self._details.append(dict(detail))
+
+    def _end_detail(self) -> None:
+        """Join the pieces of the last detail to it, all at once: one by one takes quadratic time."""
+        if self._detail and (key := _growing(last := self._details[-1])):
+            last[key] = "".join([last[key], *self._detail])
+        self._detail = []
+
+
+def _canonical(arguments: object) -> bytes | None:
+    """One spelling for all of the same object; None for anything else."""
+    try:
+        value = orjson.loads(arguments) if isinstance(arguments, str) else arguments
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS) if isinstance(value, dict) else None
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+        return None
 
 
 def mend(text: str) -> str:
@@ -276,6 +354,17 @@ def to_json(value: object) -> str:
         return orjson.dumps(value).decode()
     except TypeError:
         return json.dumps(value)
+
+
+def _growing(detail: Mapping[str, Any]) -> str | None:
+    """The field of a detail that its next piece is added to."""
+    return next((key for key in ("text", "summary") if isinstance(detail.get(key), str)), None)
+
+
+def _size(function: object) -> int:
+    """How many characters the arguments of a function have, where they are text."""
+    arguments = function.get("arguments") if isinstance(function, dict) else None
+    return len(arguments) if isinstance(arguments, str) else 0
 
 
 def _is_piece(detail: Mapping[str, Any], last: Mapping[str, Any]) -> bool:

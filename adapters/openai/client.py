@@ -10,20 +10,20 @@ import contextlib
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
 from io import BytesIO
 
 import aiohttp
 
-from adapters.openai.answer import Answer
+from adapters.openai.deadlines import Deadline, Timeouts
 from adapters.openai.dialects import choose_dialect, named_dialect
+from adapters.openai.endings import Endings
 from adapters.openai.endpoint import find_proxy, join_url
 from adapters.openai.errors import classify, clean
 from adapters.openai.history import Origin
 from adapters.openai.stream import AnswerReader
 from adapters.openai.wire import read_answer, write_request
 from bot.domain.chat import Completion, ModelRequest
-from bot.domain.errors import ModelError, ModelTransport
+from bot.domain.errors import ModelError, ModelStalled, ModelTransport
 from bot.domain.masking import Mask
 
 MAX_ANSWER = 20 * 2**20  # bytes; more than any model writes
@@ -31,8 +31,6 @@ MAX_REFUSAL = 64 * 2**10  # bytes of an error page that are read
 LARGE_REQUEST = 2**20  # bytes; aiohttp wants larger bodies as a file, to send them in pieces
 SECRET = 8  # characters; shorter keys are words such as EMPTY that local servers are given
 ACCEPTED = "text/event-stream, application/json"
-FAREWELL = 0.25  # seconds after [DONE] for the end of the body: with it the connection can be used again
-
 REASONS: tuple[tuple[type[BaseException], str], ...] = (
     (aiohttp.ClientConnectorDNSError, "its name was not found, check the base URL and the DNS"),
     (aiohttp.ClientProxyConnectionError, "the proxy is unreachable, check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"),
@@ -44,21 +42,6 @@ REASONS: tuple[tuple[type[BaseException], str], ...] = (
     (aiohttp.ServerDisconnectedError, "it hung up before it answered"),
     (aiohttp.ClientPayloadError, "the answer was cut off"),
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timeouts:
-    """Deadlines of one attempt in seconds (quirks.md section 9); a keep-alive comment counts as a sign of life.
-
-    `first_byte` runs from the request to the first byte of the body, `idle` between bytes, `total` over everything;
-    `closing` is how long a finished answer waits for its usage and the end of the stream.
-    """
-
-    connect: float = 10.0
-    first_byte: float = 120.0
-    idle: float = 90.0
-    total: float = 600.0
-    closing: float = 3.0
 
 
 def make_session() -> aiohttp.ClientSession:
@@ -106,6 +89,7 @@ class OpenAIModel:
         self._now = now
         self._new_id = new_id
         self._stream_options = True
+        self._endings = Endings(self.name)
         self._headers = {"Content-Type": "application/json", "Accept": ACCEPTED}
         if self._key:
             self._headers["Authorization"] = f"Bearer {self._key}"
@@ -127,18 +111,15 @@ class OpenAIModel:
     async def _complete(self, request: ModelRequest) -> Completion:
         """One attempt.
 
-        A server too old for `stream_options` is asked once more without, and never again with (2.19).
+        A stream that ends with its marker and without a reason is asked for once more: a server that never gives one
+        is known by that, and believed from then on. Where it does as a rule, it was cut.
         """
-        counted = self._stream_options  # as it was when we asked: requests run side by side
-        try:
-            answer, first_token = await self._ask(request, stream_options=counted)
-        except ModelError as error:
-            if not counted or error.status not in {400, 422} or "stream_options" not in str(error):
-                raise
-            self._stream_options = False
-            answer, first_token = await self._ask(request, stream_options=False)
+        reader, first_token = await self._ask(request)
+        if self._endings.doubts(reader) and request.may_be_made_again():
+            reader, first_token = await self._ask(request)
+        self._endings.learn(reader)
         return read_answer(
-            answer,
+            reader.finish(unexplained=self._endings.go_unexplained),
             request=request,
             origin=self._origin,
             dialect=self._dialect,
@@ -146,11 +127,26 @@ class OpenAIModel:
             first_token=first_token,
         )
 
-    async def _ask(self, request: ModelRequest, *, stream_options: bool) -> tuple[Answer, float | None]:
-        """What the server answers, and the seconds until it began."""
+    async def _ask(self, request: ModelRequest) -> tuple[AnswerReader, float | None]:
+        """What the server answers, and the seconds until it began.
+
+        A server too old for `stream_options` is asked once more without, and never again with (2.19).
+        """
+        counted = self._stream_options  # as it was when we asked: requests run side by side
+        try:
+            return await self._post(request, stream_options=counted)
+        except ModelError as error:
+            if not counted or error.status not in {400, 422} or "stream_options" not in str(error):
+                raise
+            self._stream_options = False
+            if not request.may_be_made_again():
+                raise
+            return await self._post(request, stream_options=False)
+
+    async def _post(self, request: ModelRequest, *, stream_options: bool) -> tuple[AnswerReader, float | None]:
         body = write_request(request, origin=self._origin, dialect=self._dialect, stream_options=stream_options)
         reader = AnswerReader()
-        deadline = _Deadline(self._timeouts)
+        deadline = Deadline(self._timeouts)
         asking = self._session.post(
             self._url,
             data=body if len(body) < LARGE_REQUEST else BytesIO(body),
@@ -171,12 +167,13 @@ class OpenAIModel:
                     deadline.hear(reader)
                     if content.at_eof():
                         break
-                    deadline.extend(reader)
         except (aiohttp.ClientError, OSError) as error:  # OSError holds TimeoutError and ssl.SSLError
             if not (reader.is_complete or reader.is_done):
+                kind = ModelStalled if deadline.is_unheard else ModelTransport
                 reason = deadline.explain() if deadline.timer.expired() else _explain(error)
-                raise ModelTransport(clean(f"{self.name}: {reason}")) from error
-        return reader.finish(), deadline.first_token
+                raise kind(clean(f"{self.name}: {reason}")) from error
+        reader.end()
+        return reader, deadline.first_token
 
     async def _read_refusal(self, response: aiohttp.ClientResponse) -> ModelError:
         """The error a status and its body are; a body that does not come is none."""
@@ -189,39 +186,6 @@ class OpenAIModel:
                         break
         text = self._mask(body.decode("utf-8", "replace"))
         return classify(response.status, text.encode(), response.headers, now=self._now())
-
-
-class _Deadline:
-    """Every deadline of one attempt, on one timer."""
-
-    def __init__(self, timeouts: Timeouts) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._timeouts = timeouts
-        self._start = self._loop.time()
-        self._end = self._start + timeouts.total
-        self._heard = False
-        self.first_token: float | None = None  # seconds
-        self.timer = asyncio.timeout_at(min(self._start + timeouts.first_byte, self._end))
-
-    def hear(self, reader: AnswerReader) -> None:
-        """Bytes came; whether they were the first ones of the answer is to be told."""
-        self._heard = True
-        if self.first_token is None and reader.has_begun:
-            self.first_token = self._loop.time() - self._start
-
-    def extend(self, reader: AnswerReader) -> None:
-        """Wait for more, but not long once the answer is there."""
-        wait = self._timeouts.closing if reader.is_complete else self._timeouts.idle
-        wait = FAREWELL if reader.is_done else wait
-        self.timer.reschedule(min(self._loop.time() + wait, self._end))
-
-    def explain(self) -> str:
-        """Which deadline it was that passed."""
-        if self._loop.time() >= self._end:
-            return f"the answer was not finished after {self._timeouts.total:g} s"
-        if self._heard:
-            return f"the answer stopped for {self._timeouts.idle:g} s"
-        return f"no answer began within {self._timeouts.first_byte:g} s: the model may still be loading"
 
 
 def _explain(error: BaseException) -> str:

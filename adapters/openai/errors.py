@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -40,20 +41,22 @@ MAX_SEARCHED = 4000  # characters of a body that are looked at
 class Sign:
     """One row: text like this means that class, unless it also looks like the other thing.
 
-    The text searched is the codes as `<code>` and then the words.
+    The text searched is the codes as `<code>` and then the words. `code` is what the error is told apart by where the
+    vendor's own code is none (llama.cpp repeats the status there).
     """
 
     error: type[ModelError]
     pattern: re.Pattern[str]
     unless: re.Pattern[str] | None = None
+    code: str = ""
 
     def fits(self, text: str) -> bool:
         return bool(self.pattern.search(text)) and not (self.unless and self.unless.search(text))
 
 
-def _sign(error: type[ModelError], *alternatives: str, unless: str = "") -> Sign:
+def _sign(error: type[ModelError], *alternatives: str, unless: str = "", code: str = "") -> Sign:
     pattern = re.compile("|".join(alternatives), re.IGNORECASE | re.DOTALL)
-    return Sign(error, pattern, re.compile(unless, re.IGNORECASE) if unless else None)
+    return Sign(error, pattern, re.compile(unless, re.IGNORECASE) if unless else None, code)
 
 
 # Four-digit codes are Zhipu's, 20012 is SiliconFlow's; names in capitals are Volcengine's and DashScope's.
@@ -87,9 +90,15 @@ SIGNS = (
         ImagesUnsupported,
         # llama.cpp names only the place of a part it cannot take; ours are text and pictures
         r"unknown variant `image_url`", r"unsupported content\[\]\.type", r"not a VLM", r"mmproj",
-        r"image input is not supported", r"(does not|doesn't) support (image|vision)", r"<invalid_image_\w+>",
-        r"endpoints found that support image", r"unsupported image", r"cannot make GET request", r"invalid image",
+        r"image input is not supported", r"(does not|doesn't) support (image|vision)",
+        r"endpoints found that support image",
         r"image_url is only supported by", r"at most 0 image", r"not a multimodal model",
+    ),
+    _sign(  # that picture, not pictures
+        ImagesUnsupported,
+        r"<invalid_image_\w+>", r"unsupported image", r"cannot make GET request", r"invalid image",
+        r"failed to (load|decode|process) (the )?image",
+        code="invalid_image",
     ),
     _sign(
         BadHistory,
@@ -121,7 +130,8 @@ SIGNS = (
         ModelNotFound,
         r"<model_?not_?found>", r"<ModelNotOpen>", r"<InvalidEndpointOrModel", r"<1211>", r"<20012>", r"模型不存在",
         r"\bmodel\b.{0,120}(does not exist|not found)", r"model not exist", r"not a valid model",
-        r"supported API model names",
+        r"supported API model names", r"<invalid_model>", r"<model_decommissioned>",
+        r"\b(invalid|unknown|no such) model( name| id)?\b(?! \w)",
     ),
     _sign(ModelOverloaded, r"<1305>", r"<1312>", r"overloaded", r"访问量过大", r"速率限制"),
     _sign(ModelRateLimited, r"<130[23]>", r"rate.?limit", r"too many requests", r"throttl"),
@@ -151,9 +161,14 @@ LIMITS = re.compile(
     r"|token limit:|available context size \(|> )\s*(\d[\d,]{2,})",
     re.IGNORECASE,
 )
-WAIT = re.compile(
-    r"(?:again|retry)\s+(?:after|in)\s+(?:(\d+)\s*m(?!s)(?:in\w*)?\s*)?(?:(\d+(?:\.\d+)?)\s*(ms|s))?", re.IGNORECASE
+SPAN = (
+    r"(?:(\d{1,9})\s*h(?:ours?)?\s*)?(?:(\d{1,9})\s*m(?!s)(?:in\w*)?\s*)?"
+    r"(?:(\d{1,9}(?:\.\d{1,9})?)\s*(ms|s|秒))?"
 )
+WAIT = re.compile(rf"(?:again|retry)\s+(?:after|in)\s+{SPAN}|()()(\d{{1,9}})\s*(秒)钟?[之以]?后", re.IGNORECASE)
+DURATION = re.compile(SPAN, re.IGNORECASE)  # 6m0s, as OpenAI and those like it write
+EPOCH, EPOCH_MS = 1e9, 1e12  # what is more than that is no wait but a time, in seconds or milliseconds since 1970
+RESETS = ("requests", "tokens")
 SECRETS = re.compile(
     r"\b((?:sk|ak|pk|rk|gsk|xai|org|proj|user)[-_])[\w-]{4,}|(Bearer\s+)[^\s\"',]+|\b(AIza)[\w-]{20,}|\b(eyJ)[\w.-]{20,}"
 )
@@ -187,9 +202,12 @@ def classify(
     if status is not None and 300 <= status < 400:
         complaint.words.append(f"redirected to {head.get('location', 'nowhere')}: use that as base URL")
     text = complaint.text if status is None else f"<{status}>{complaint.text}"
-    kind = next((sign.error for sign in SIGNS if sign.fits(text)), None) or _by_status(status)
+    sign = next((sign for sign in SIGNS if sign.fits(text)), None)
+    kind = sign.error if sign else _by_status(status)
     message = clean(" ".join(complaint.words)) or f"HTTP {status} without a word"
     code = clean(complaint.codes[0])[:MAX_CODE] if complaint.codes else ""
+    if sign and not code.startswith(sign.code):
+        code = sign.code
     if issubclass(kind, ModelRateLimited | ModelOverloaded):
         wait = read_wait({**complaint.headers, **head}, message, now=now)
         return kind(message, status=status, code=code, retry_after=wait)
@@ -282,18 +300,42 @@ def _read_limit(text: str) -> int | None:
 
 
 def read_wait(headers: Mapping[str, str], message: str, *, now: float) -> float | None:
-    """Seconds the vendor asks us to wait, or None: headers first (names in lower case), then its words."""
-    if (wait := _number(headers.get("retry-after-ms"))) and wait > 0:
-        return wait / 1000
-    after = headers.get("retry-after", "")
-    if (wait := _number(after)) is not None or (wait := _seconds_until(after, now)) is not None:
-        return max(0.0, wait)
-    if (reset := _number(headers.get("x-ratelimit-reset"))) and reset > 1e12:  # OpenRouter: milliseconds since 1970
-        return max(0.0, reset / 1000 - now)
-    if (found := WAIT.search(message)) and (found[1] or found[2]):
-        seconds = float(found[2] or 0) / (1000 if (found[3] or "").lower() == "ms" else 1)
-        return 60.0 * int(found[1] or 0) + seconds
-    return None
+    """Seconds the vendor asks us to wait, more than 0, or None: headers first (names in lower case), then its words.
+
+    No wait and a time that is over say nothing of when to come back: each is passed over for what stands elsewhere.
+    """
+    return next((wait for wait in _waits(headers, message, now) if wait is not None and wait > 0), None)
+
+
+def _waits(headers: Mapping[str, str], message: str, now: float) -> Iterator[float | None]:
+    if milliseconds := _number(headers.get("retry-after-ms")):
+        yield milliseconds / 1000
+    yield _wait_in(headers.get("retry-after", ""), now)
+    reset = headers.get("x-ratelimit-reset", "")
+    if (
+        number := _number(reset)
+    ) is None or number > EPOCH:  # a small number is a wait to some, something else to others
+        yield _wait_in(reset, now)
+    if found := WAIT.search(message):
+        yield _seconds(found[1] or found[5], found[2] or found[6], found[3] or found[7], found[4] or found[8])
+    for what in RESETS:  # when it is full again, so only where it is empty
+        if headers.get(f"x-ratelimit-remaining-{what}") == "0":
+            yield _wait_in(headers.get(f"x-ratelimit-reset-{what}", ""), now)
+
+
+def _wait_in(text: str, now: float) -> float | None:
+    """The seconds that a header's value means: a number of them, a time since 1970, a duration, or a date."""
+    if (number := _number(text)) is not None:
+        moment = number / 1000 if number > EPOCH_MS else number
+        return moment - now if number > EPOCH else number
+    if (found := DURATION.fullmatch(text.strip())) and any(found.groups()):
+        return _seconds(*found.groups())
+    return _seconds_until(text, now)
+
+
+def _seconds(hours: str | None, minutes: str | None, seconds: str | None, unit: str | None) -> float:
+    part = float(seconds or 0) / (1000 if (unit or "").lower() == "ms" else 1)
+    return 3600.0 * int(hours or 0) + 60.0 * int(minutes or 0) + part
 
 
 def _number(text: str | None) -> float | None:
@@ -304,11 +346,15 @@ def _number(text: str | None) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _seconds_until(date: str, now: float) -> float | None:
-    try:
-        return parsedate_to_datetime(date).timestamp() - now
-    except (ValueError, OverflowError):
-        return None
+def _seconds_until(text: str, now: float) -> float | None:
+    """Until a date as HTTP writes it, or ISO 8601; one without a zone is in UTC, as all of HTTP's are."""
+    for read in (parsedate_to_datetime, datetime.fromisoformat):
+        try:
+            date = read(text)
+            return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now
+        except (ValueError, OverflowError):
+            continue
+    return None
 
 
 def clean(text: str) -> str:

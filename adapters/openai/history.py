@@ -19,7 +19,9 @@ from adapters.openai.answer import CALL_FIELDS, mend, to_json
 from adapters.openai.dialects import Dialect
 from adapters.openai.names import write_id, write_name
 from adapters.openai.schemas import write_schema
+from bot.domain.arguments import parse_arguments
 from bot.domain.chat import (
+    NOTED,
     AssistantMessage,
     Message,
     Reasoning,
@@ -29,6 +31,7 @@ from bot.domain.chat import (
     ToolSpec,
     UserMessage,
 )
+from bot.domain.errors import InvalidArguments
 
 NO_OUTPUT = "(no output)"  # an empty tool message is refused by some (6.9)
 NO_RESULT = "error: the result of this call was lost; it may or may not have been done"
@@ -36,7 +39,6 @@ IMAGE_OMITTED = "[image omitted]"
 FROM_TOOLS = "(pictures from the results of: {})"
 EARLIER = "(earlier messages are not shown)"  # stands for the user that a transcript must begin with (6.3)
 GO_ON = "(go on)"  # for the one that it must end with
-NOTED = "(noted)"  # for the answer that somebody interrupted
 
 PICTURE = re.compile(r"data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]")  # what vision takes (6.16)
 UNCHECKED = {"extra_content": {"google": {"thought_signature": "skip_thought_signature_validator"}}}
@@ -159,8 +161,16 @@ def _clean_assistant(message: AssistantMessage, origin: Origin, dialect: Dialect
 
 
 def _arguments(text: str) -> str:
-    """Exactly as they came, unless that is no JSON object: strict vendors refuse the whole history for it (3.9)."""
-    return text if isinstance(parse(text), dict) else "{}"
+    """Exactly as they came, unless that is no JSON object: strict vendors refuse the whole history for it (3.9).
+
+    Then as they were read, so that the model sees with what its call was run; nothing where they could not be.
+    """
+    if isinstance(parse(text), dict):
+        return text
+    try:
+        return to_json(parse_arguments(text))
+    except InvalidArguments:
+        return "{}"
 
 
 def _extras(text: str, dialect: Dialect, *, own: bool) -> str:

@@ -18,25 +18,21 @@ import orjson
 
 from adapters.openai.answer import Answer, Draft, RawCall, to_json
 from adapters.openai.markup import Block, find_blocks
+from adapters.openai.thoughts import moved, split_thoughts
 from bot.domain.chat import ToolSpec
+from bot.domain.visible import visible
 
+MAX_BLOCKS = 32  # of calls in one text that are read
+NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {ord("▁"): "_", ord("‖"): "|"}
 MAX_PARTS = 8192  # characters of a text that is looked at as a list of parts
 
-THINK = r"(think|thinking|thought|seed:think)"
-THOUGHT = re.compile(rf"\s*<{THINK}[ \t]?>(.*?)(?:</\1[ \t]?>|\Z)", re.DOTALL | re.IGNORECASE)
-EDGE_OF_THOUGHT = re.compile(rf"<(/?){THINK}[ \t]?>", re.IGNORECASE)
-CODE = re.compile(r"^[ \t>]*(`{3,}|~{3,}).*?(?:^[ \t>]*\1|\Z)|`[^`\n]*`", re.DOTALL | re.MULTILINE)
-CHANNEL = re.compile(
-    r"(?:<\|start\|>\w*)?<\|channel\|>\s*(\w+)([^<]*(?:<\|constrain\|>[^<]*)?)<\|message\|>"
-    r"(.*?)(?=<\|(?:end|call|return|start|channel)\|>|\Z)(?:<\|(?:end|call|return)\|>)?",
-    re.DOTALL,
-)
+LEAKY = re.compile(r"[<\[◁{]")
 PART_KINDS = frozenset({"text", "output_text", "thinking", "reasoning", "refusal"})
 
 
 def may_leak(answer: Answer) -> bool:
     """Whether a look is worth it: everything that could be found has one of these in it."""
-    return "<" in answer.text or "[" in answer.text
+    return bool(LEAKY.search(answer.text))
 
 
 def split_leaks(answer: Answer, *, tools: Sequence[ToolSpec], given: Sequence[str] = ()) -> Answer:
@@ -46,70 +42,9 @@ def split_leaks(answer: Answer, *, tools: Sequence[ToolSpec], given: Sequence[st
     said in the request. `Answer.leaked` is set where tools were offered and a call could not be taken as one.
     """
     answer = _unwrap_parts(answer)
-    if "<" not in answer.text and "[TOOL_CALLS]" not in answer.text:
+    if not may_leak(answer):
         return answer
-    return _split_calls(_split_thoughts(_split_channels(answer)), tools, given)
-
-
-# --- thoughts -------------------------------------------------------------------------------------
-
-
-def _split_thoughts(answer: Answer) -> Answer:
-    """What begins at the beginning (4.1) may be cut off; later only what is closed counts.
-
-    An end before any beginning ends what a template began.
-    """
-    text = answer.text
-    thoughts: list[str] = []
-    while found := THOUGHT.match(text):
-        thoughts.append(found[2])
-        text = text[found.end() :]
-    edges = list(EDGE_OF_THOUGHT.finditer(_without_code(text))) if EDGE_OF_THOUGHT.search(text) else []
-    said: list[str] = []
-    at, begin = 0, None
-    for index, edge in enumerate(edges):
-        if not edge[1]:
-            begin = begin or edge
-        elif begin or (index == 0 and not thoughts and not (answer.reasoning and text[: edge.start()].strip())):
-            said += [text[at : begin.start()]] if begin else []
-            thoughts.append(text[begin.end() if begin else 0 : edge.start()])
-            at, begin = edge.end(), None
-    return _moved(answer, _join([*said, text[at:]]), thoughts) if thoughts else answer
-
-
-def _join(pieces: list[str]) -> str:
-    """The pieces as one text, with the space between two of them once."""
-    joined: list[str] = []
-    for piece in pieces:
-        if more := piece.lstrip() if joined and joined[-1][-1].isspace() else piece:
-            joined.append(more)
-    return "".join(joined)
-
-
-def _split_channels(answer: Answer) -> Answer:
-    """Text in channels: what is not the final one, nor a word to people beside calls, are thoughts."""
-    if not answer.text.lstrip().startswith(("<|channel|>", "<|start|>")):
-        return answer
-    said: list[str] = []
-    thoughts: list[str] = []
-    leaked = False
-    for channel, recipient, words in CHANNEL.findall(answer.text):
-        if " to=" in recipient:
-            leaked = True
-        else:
-            (thoughts if channel == "analysis" else said).append(words)
-    rest = CHANNEL.sub("", answer.text)
-    return replace(_moved(answer, "\n\n".join([*said, *filter(str.strip, [rest])]), thoughts), leaked=leaked)
-
-
-def _moved(answer: Answer, text: str, thoughts: list[str]) -> Answer:
-    reasoning = "\n\n".join(filter(None, [answer.reasoning, *(thought.strip() for thought in thoughts)]))
-    return replace(answer, text=text.strip(), reasoning=reasoning, reasoning_field=answer.reasoning_field or "content")
-
-
-def _without_code(text: str) -> str:
-    """The text with its code blanked out, as long as it was."""
-    return CODE.sub(lambda found: " " * len(found[0]), text)
+    return _split_calls(split_thoughts(answer), tools, given)
 
 
 # --- calls ----------------------------------------------------------------------------------------
@@ -117,11 +52,14 @@ def _without_code(text: str) -> str:
 
 def _split_calls(answer: Answer, tools: Sequence[ToolSpec], given: Sequence[str]) -> Answer:
     text = answer.text
-    marks = [
-        mark for mark in find_blocks(text, {tool.name: tool for tool in tools}) if not _is_quoted(text, mark, given)
-    ]
+    marks = list(find_blocks(text, {tool.name: tool for tool in tools}))
     blocks = [mark for mark in marks if not mark.is_stray]
-    calls = _calls(blocks) if _are_last(text, blocks, marks) else []
+    are_few = len(blocks) <= MAX_BLOCKS  # more is a model gone wild, and much to be looked for
+    if blocks and are_few:
+        said = "\n".join(map(_bare, given))
+        marks = [mark for mark in marks if mark.is_stray or _bare(text[mark.start : mark.end]) not in said]
+        blocks = [mark for mark in marks if not mark.is_stray]
+    calls = _calls(blocks) if are_few and _are_last(text, blocks, marks) else []
     tried = answer.leaked or _is_attempt(text, blocks, marks)
     return replace(
         answer,
@@ -141,9 +79,12 @@ def _calls(blocks: list[Block]) -> list[RawCall]:
     return calls
 
 
-def _is_quoted(text: str, mark: Block, given: Sequence[str]) -> bool:
-    markup = text[mark.start : mark.end].strip()
-    return not mark.is_stray and any(markup in words for words in given)
+def _bare(text: str) -> str:
+    """What a text says however it is written: without blanks and what nobody sees, in one case and width.
+
+    A model that repeats what somebody wrote may space it otherwise: that is no call of its own either.
+    """
+    return "".join(visible(text).translate(NARROW).lower().split())
 
 
 def _are_last(text: str, blocks: list[Block], marks: list[Block]) -> bool:
@@ -180,7 +121,7 @@ def _unwrap_parts(answer: Answer) -> Answer:
     draft = Draft()
     draft.add({"content": parts}, whole=True)
     inner = draft.freeze(finish_reason=None, native_finish_reason=None, usage=None, model="", identity="", done=None)
-    return _moved(replace(answer, refusal=answer.refusal or inner.refusal), inner.text, [inner.reasoning])
+    return moved(replace(answer, refusal=answer.refusal or inner.refusal), inner.text, [inner.reasoning])
 
 
 def _is_part(part: Any) -> bool:

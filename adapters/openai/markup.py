@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from adapters.openai.code import BEGINNING, end_of_code
 from adapters.openai.names import read_name
 from bot.domain.chat import ToolSpec
 
@@ -35,15 +36,21 @@ INVOKE = re.compile(rf'<{DSML}invoke\s+name="([^"<>]+)"\s*>(.*?)<\s*/{DSML}invok
 PARAMETER = re.compile(
     rf'<{DSML}parameter\s+name="([^"<>]+)"(?:\s+string="(true|false)")?\s*>(.*?)<\s*/{DSML}parameter\s*>', re.DOTALL
 )
-ARGUMENT = re.compile(r"<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
+ARGUMENT = re.compile(r"<arg_key>(?>(.*?)</arg_key>)\s*+<arg_value>(.*?)</arg_value>", re.DOTALL)
 FUNCTION = re.compile(r"<function=([^<>\s]+)>(.*?)(?:</function>|$)", re.DOTALL)
 FIELD = re.compile(r"<parameter=([^<>\s]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
 ENTRY = re.compile(
-    rf"<{EDGE}tool{GAP}call{GAP}begin{EDGE}>(.*?)<{EDGE}tool{GAP}(?:sep|call{GAP}argument{GAP}begin){EDGE}>"
+    rf"<{EDGE}tool{GAP}call{GAP}begin{EDGE}>(?>(.*?)<{EDGE}tool{GAP}(?:sep|call{GAP}argument{GAP}begin){EDGE}>)"
     rf"(.*?)<{EDGE}tool{GAP}call{GAP}end{EDGE}>",
     re.DOTALL,
 )
-FENCED = re.compile(r"\s*([^\s`]+)\s*```(?:json)?\s*(.*?)\s*```\s*", re.DOTALL)
+NAMED = re.compile(rf"({WORD})\s*(?:\[CALL_ID\]\s*\w+\s*)?\[ARGS\]\s*(.*)", re.DOTALL)
+BETWEEN = re.compile(r"(?<=\})\s{0,8}[;\n]\s{0,8}(?=\{)")
+CALL_KEYS = frozenset({"name", "arguments", "parameters", "type", "id"})
+END = r"(?:</s>|<[|｜][\w▁]{1,40}[|｜]>)"
+ENDS = re.compile(rf"(?:{END}\s{{0,8}}){{1,4}}\Z")
+TO_THE_END = rf"(?={END}\s*\Z)|\Z"
+FENCED = re.compile(r"\s*+([^\s`]++)\s*+```(?:json)?\s*+(.*?)```\s*+", re.DOTALL)
 
 
 def _read_json(body: str, _: Tools) -> Written:
@@ -52,11 +59,45 @@ def _read_json(body: str, _: Tools) -> Written:
     calls: Written = []
     for item in value if isinstance(value, list) else [value]:
         match item:
-            case {"name": str(name), "arguments": arguments} | {"name": str(name), "parameters": arguments}:
+            case (
+                {"name": str(name), "arguments": arguments}
+                | {"name": str(name), "parameters": arguments}
+                | {"tool_name": str(name), "parameters": arguments}
+            ):
                 calls.append((name, _object(arguments)))
             case _:
                 raise ValueError("no call")
     return calls
+
+
+def _read_in_a_row(body: str, tools: Tools) -> Written:
+    """JSON, or several objects of it with semicolons between."""
+    try:
+        return _read_json(body, tools)
+    except orjson.JSONDecodeError:
+        return [call for part in BETWEEN.split(body.strip(" \n;")) for call in _read_json(part, tools)]
+
+
+def _read_named(body: str, tools: Tools) -> Written:
+    """A name and the JSON of its arguments; an older form is JSON alone."""
+    named = NAMED.fullmatch(body.strip())
+    return [(named[1], _object(named[2]))] if named else _read_json(body, tools)
+
+
+def _read_bare(text: str, tools: Tools) -> Written | None:
+    """The calls where the whole text is JSON of nothing else; any other key makes it somebody's data."""
+    text = ENDS.sub("", text.strip(), count=1).strip() if text.rstrip().endswith(">") else text.strip()
+    if text[:1] + text[-1:] not in ("{}", "[]") or len(text) > MAX_BLOCK:
+        return None
+    try:
+        for part in [text] if text[0] == "[" else BETWEEN.split(text):
+            value = orjson.loads(part)
+            for item in value if isinstance(value, list) else [value]:
+                if not (isinstance(item, dict) and item.keys() <= CALL_KEYS):
+                    return None
+    except orjson.JSONDecodeError:
+        return None
+    return _read(text, BARE, tools)
 
 
 def _read_tool_call(body: str, tools: Tools) -> Written:
@@ -130,23 +171,34 @@ FAMILIES = (
     Family(r"<\|FunctionCallBegin\|>", r"<\|FunctionCallEnd\|>", _read_json),
     Family(rf"<function_call>(?=\s*(?:\{{|{CUT}))", r"</function_call>", _read_json),
     Family(rf"<\|tool_call\|>(?=\s*(?:[\[{{]|{CUT}))", r"<\|/tool_call\|>", _read_json),
-    Family(r"\[TOOL_CALLS\](?=\s*(?:\[|\Z))", r"(?<=\])\s*(?=\Z)", _read_json),
+    Family(r"<\|START_ACTION\|>", r"<\|END_ACTION\|>", _read_json),
+    Family(r"<\|python_tag\|>", rf"(?=<\|e[om][mt]_id\|>)|{TO_THE_END}", _read_in_a_row),
+    Family(
+        rf"\[TOOL_CALLS\](?=\s*(?:\[\s*(?:\{{|\Z)|\{{|{WORD}\s*\[(?:ARGS|CALL_ID)\]|(?:{WORD}\s*\[?\w*)?\Z))",
+        rf"(?=\[TOOL_CALLS\])|{TO_THE_END}",
+        _read_named,
+    ),
+    Family(r"(?<![A-Za-z0-9_.])functools(?=\[\s*(?:\{|\Z))", TO_THE_END, _read_json),
 )
+BARE = Family("", "", _read_in_a_row)
 
 STRAY = (
     rf"</tool_call>|<\s*/{BAR}DSML{BAR}\w+\s*>|<{EDGE}tool{GAP}calls?(?:{GAP}section)?{GAP}end{EDGE}>"
-    r"|<\|FunctionCallEnd\|>|<\|im_end\|>"
+    r"|<\|channel\|>\s*(?:analysis|commentary|final)?|<\|start\|>(?:assistant)?|<\|start_header_id\|>\s*+\w*+\s*+<\|end_header_id\|>"
+    r"|<\|im_start\|>(?:assistant)?|<start_of_turn>(?:model)?|<end_of_turn>|</s>|<eos>|<bos>|<pad>"
+    # any other token of a template: three letters at least, as |x| between angles is mathematics
+    r"|<[|｜][A-Za-z][\w▁/:.-]{2,40}[|｜]>|<[|｜][A-Za-z][\w▁]{2,40}\|?\Z"
+    r"|\[TOOL_CALLS\]|\[/INST\]|\[/?THINK\]|◁/?think▷"
 )
 
-# A fence at the beginning of a line, a run of backticks, the beginning of a block, or an end that has none.
+# The beginning of code or of a block, or an end that has none.
 MARKS = re.compile(
-    r"(?P<fence>^[ \t>]*(?P<run>`{3,}|~{3,}))|(?P<tick>`+)|"
+    f"{BEGINNING}|"
     + "|".join(f"(?P<family{index}>{family.opens})" for index, family in enumerate(FAMILIES))
     + f"|(?P<stray>{STRAY})",
     re.MULTILINE,
 )
 CLOSES = tuple(re.compile(family.closes) for family in FAMILIES)
-MAX_SPAN = 2000  # characters of code in a line of text
 MAX_BLOCK = 2**16  # characters; what is longer is not read, which might take quadratic time
 
 
@@ -166,14 +218,15 @@ class Block:
 
 def find_blocks(text: str, tools: Tools) -> Iterator[Block]:
     """The markup outside code, in order; in code it is somebody's example."""
+    if (calls := _read_bare(text, tools)) is not None:
+        yield Block(0, len(text), calls)
+        return
     at = 0
     while found := MARKS.search(text, at):
         at = found.end()
         kind = found.lastgroup or ""
-        if found["fence"]:
-            at = _end_of_fence(text, found)
-        elif kind == "tick":
-            at = _end_of_span(text, found)
+        if found["fence"] or kind == "tick":
+            at = end_of_code(text, found)
         elif kind == "stray":
             yield Block(found.start(), at, is_stray=True)
         else:
@@ -201,26 +254,23 @@ def _read(body: str, family: Family, tools: Tools) -> Written | None:
     return calls if calls and all(name in tools for name, _ in calls) else None
 
 
-def _end_of_fence(text: str, found: re.Match[str]) -> int:
-    run = found["run"]
-    line_end = text.find("\n", found.end())
-    close = re.compile(rf"^[ \t>]*{run[0]}{{{len(run)},}}[ \t]*$", re.MULTILINE)
-    end = close.search(text, line_end) if line_end >= 0 else None
-    return end.end() if end else len(text)
-
-
-def _end_of_span(text: str, found: re.Match[str]) -> int:
-    """The end of code in a line, that of its first backticks where none close it."""
-    run = found["tick"]
-    close = re.compile(rf"(?<!`){run}(?!`)").search(text, found.end(), found.end() + MAX_SPAN)
-    return close.end() if close and "\n\n" not in text[found.end() : close.start()] else found.end()
-
-
 def _all(pattern: re.Pattern[str], text: str) -> list[Any]:
-    """Every match of the pattern; raises ValueError where anything but blanks stands between."""
-    found = pattern.findall(text)
-    if pattern.sub("", text).strip():
-        raise ValueError("there is more than calls")
+    """Every match of the pattern, each as `findall` has it; ValueError where anything but blanks stands between.
+
+    One after another, so that the first that does not match ends it: looking for a later one takes quadratic time.
+    """
+    text = text.strip()
+    found: list[Any] = []
+    at = 0
+    while at < len(text):
+        match = pattern.match(text, at)
+        if match is None:
+            raise ValueError("there is more than calls")
+        groups = match.groups("")
+        found.append(groups if len(groups) > 1 else groups[0])
+        at = match.end()
+        while at < len(text) and text[at].isspace():
+            at += 1
     return found
 
 

@@ -1,8 +1,9 @@
 """Bytes of an HTTP 200 in, one `Answer` or one `ModelError` out: event streams and plain JSON alike.
 
 What a body is shows in its first byte, not in its content type (1.14). Invariant: an answer that did not end is never
-handed on: no finish reason and no usage is a cut stream (2.2), an `error` in any chunk is the error (2.3). Errors are
-logged, so they never repeat what may be the model's own words: of a body that cannot be read they tell size and shape.
+handed on: no finish reason and no usage is a cut stream (2.2), unless its server never has either; an `error` in any
+chunk is the error (2.3). Errors are logged, so they never repeat what may be the model's own words: of a body that
+cannot be read they tell size and shape.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ class AnswerReader:
         self._id = ""
         self._done = False
         self._counted = False
+        self._is_over = False
 
     @property
     def is_done(self) -> bool:
@@ -49,36 +51,66 @@ class AnswerReader:
         return self._done
 
     @property
-    def has_begun(self) -> bool:
-        """Whether a piece of a streamed answer was read."""
-        return self._draft.has_begun
+    def is_stream(self) -> bool:
+        """Whether the body has turned out to be one."""
+        return self._events is not None
+
+    @property
+    def pieces(self) -> int:
+        """How many pieces of the answer were read: what is no part of it does not count, and 0 is none yet."""
+        return self._draft.pieces if self._whole is None else len(self._whole)
 
     @property
     def is_complete(self) -> bool:
         """Whether the stream has said all an answer needs, so that no later mishap can cost it."""
         return self._finish_reason is not None or (self._done and self._usage is not None)
 
+    @property
+    def is_explained(self) -> bool:
+        """Whether a stream says in some way of its own that it is whole."""
+        return self.is_stream and (self.is_complete or self._counted)
+
+    @property
+    def is_unexplained(self) -> bool:
+        """Whether a stream came to its end marker with words, and says nothing else of its end (2.2).
+
+        Calls are not among them: what is done cannot be taken back, so they need an answer that is known to be whole.
+        """
+        return self.is_stream and self._done and not self.is_explained and self._draft.has_words_only
+
     def feed(self, chunk: bytes) -> None:
-        """Take some bytes. Raises ModelError for an error inside the stream, ModelTransport for an unreadable chunk."""
+        """Take some bytes.
+
+        Raises ModelError for an error inside the stream, ModelTransport for an unreadable chunk, ModelRejected for an
+        answer that does not end.
+        """
         self._size += len(chunk)
         if self._events is not None:
             self._read_events(self._events.feed(chunk))
+            self._refuse_a_flood()
         elif self._whole is not None:
             self._whole += chunk
         else:
             self._sniff(chunk)
 
-    def finish(self) -> Answer:
-        """The answer. Raises ModelTransport where it was cut short or is none, or the ModelError it holds instead."""
+    def end(self) -> None:
+        """There is no more. Raises as `feed` does."""
+        if self._events is not None and not self._is_over and (rest := self._events.finish()):
+            self._read_rest(rest)
+        self._is_over = True
+
+    def finish(self, *, unexplained: bool = False) -> Answer:
+        """The answer. Raises ModelTransport where it was cut short or is none, or the ModelError it holds instead.
+
+        `unexplained`: also one that does not say why it ended, because its server never does.
+        """
+        self.end()
         if self._events is None:
             self._read_whole(bytes(self._whole or b""))
-        else:
-            if rest := self._events.finish():
-                self._read_rest(rest)
-            if not (self.is_complete or self._counted):
-                if self._draft.is_empty:
-                    raise ModelTransport(f"there were no choices in the answer, or it was cut: {self._size} bytes")
-                raise ModelTransport("the stream was cut: it ended without a finish reason and without usage")
+        elif not (self.is_explained or (unexplained and self.is_unexplained)):
+            if self._draft.is_empty:
+                raise ModelTransport(f"there were no choices in the answer, or it was cut: {self._size} bytes")
+            raise ModelTransport("the stream was cut: it ended without a finish reason and without usage")
         return self._draft.freeze(
             finish_reason=self._finish_reason,
             native_finish_reason=self._native_finish_reason,
@@ -86,7 +118,13 @@ class AnswerReader:
             model=self._model,
             identity=self._id,
             done=None if self._events is None else self._done,
+            unexplained=self.is_unexplained,
         )
+
+    def _refuse_a_flood(self) -> None:
+        """Raises ModelRejected: asking again would bring another one."""
+        if self._draft.is_too_long:
+            raise ModelRejected(f"the answer does not end: it was stopped after {self._size} bytes")
 
     def _sniff(self, chunk: bytes) -> None:
         """Find out what the body is; keep-alive blanks may come first, kilobytes of them (1.13)."""
@@ -102,6 +140,7 @@ class AnswerReader:
         else:
             self._events = EventDecoder()
             self._read_events(self._events.feed(head))
+            self._refuse_a_flood()
 
     # --- a stream ---------------------------------------------------------------------------------
 
@@ -217,6 +256,7 @@ class AnswerReader:
         choice = next((choice for choice in ours if not choice.get("index")), ours[0])
         if isinstance(message := choice.get("message") or choice.get("delta"), dict):
             self._draft.add(message, whole=True)
+            self._refuse_a_flood()
         if choice.get("error"):
             raise classify(None, choice)
         self._read_end(choice)

@@ -194,7 +194,8 @@ def read_answer(
     """
     finish = _read_finish(answer)
     if dialect.leaks and may_leak(answer):
-        tools = prepare_tools(request.tools, dialect) if finish in COMPLETE else ()
+        whole = finish in COMPLETE and not answer.unexplained
+        tools = prepare_tools(request.tools, dialect) if whole else ()
         answer = split_leaks(answer, tools=tools, given=_given(request))
     if dialect.answers_in_reasoning and not (answer.text or answer.refusal or answer.tool_calls):
         answer = replace(answer, text=answer.reasoning, reasoning="")

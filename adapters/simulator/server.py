@@ -97,9 +97,12 @@ class Simulator:
         """Let the bot dial us (forward mode); the url to dial. Port 0 takes any that is free."""
         return await self._sockets.serve(host, port)
 
-    def dial(self, url: str, *, token: str = "") -> None:
-        """Dial the bot (reverse mode), again and again until it answers and whenever the socket breaks."""
-        self._sockets.dial(url, token)
+    def dial(self, url: str, *, token: str = "", roles: Sequence[str] = ("Universal",), says: str = "") -> None:
+        """Dial the bot (reverse mode), again and again until it answers and whenever the socket breaks.
+
+        `roles=("Event", "Api")` are two sockets, as go-cqhttp's; `says` is another X-Self-ID, as onebots'.
+        """
+        self._sockets.dial(url, token, roles=roles, says=says)
 
     async def reconnect(self, seconds: float | None = None) -> None:
         """Close every socket; who dials us may come back at once.

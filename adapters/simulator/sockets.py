@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from http import HTTPStatus
 from types import TracebackType
@@ -125,15 +125,19 @@ class Sockets:
         shown = asked or request.headers.get("Authorization", "").rpartition("Bearer ")[2]
         return not self._token or hmac.compare_digest(shown.encode(), self._token.encode())
 
-    def dial(self, url: str, token: str) -> None:
-        """Dial the bot (reverse mode), again and again until it answers and whenever the socket breaks."""
-        self.start(self._keep_dialling(url, token))
+    def dial(self, url: str, token: str, *, roles: Sequence[str] = ("Universal",), says: str = "") -> None:
+        """Dial the bot (reverse mode), again and again until it answers and whenever the socket breaks.
 
-    async def _keep_dialling(self, url: str, token: str) -> None:
+        One socket for each role; `says` is what X-Self-ID says, the account where it is empty.
+        """
+        for role in roles:
+            self.start(self._keep_dialling(url, token, role, says or str(self._world.self_id)))
+
+    async def _keep_dialling(self, url: str, token: str, role: str, says: str) -> None:
         headers = {
-            "X-Self-ID": str(self._world.self_id),
+            "X-Self-ID": says,
             "Authorization": f"Bearer {token}",  # sent without a token too, as NapCat does
-            "x-client-role": "Universal",
+            "x-client-role": role,
         }
         while True:
             await self._here.wait()
@@ -150,7 +154,7 @@ class Sockets:
                     ping_interval=None,
                     proxy=None,
                 ) as connection:
-                    peer = Peer(connection, self._world, hears=True, heartbeat=self._heartbeat)
+                    peer = Peer(connection, self._world, hears=role != "Api", heartbeat=self._heartbeat)
                     await self._keep(peer)
                     pause = self._reconnect if peer.back_in is None else peer.back_in
             except (OSError, InvalidHandshake, TimeoutError) as error:

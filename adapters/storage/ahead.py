@@ -89,7 +89,7 @@ class Ahead:
             return
         descriptor = -1
         try:
-            descriptor = os.open(self._file, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+            descriptor = os.open(self._file, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             logger.debug("nothing is written ahead: %s", error)

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, text
 
 from adapters.storage.ahead import Ahead, Put, begin_mark, move_mark, read_mark
+from adapters.storage.claim import Taken
 from adapters.storage.database import Database
 from adapters.storage.failures import Fault, Unusable, fault, words
 from adapters.storage.rows import Row, rows
@@ -87,7 +88,7 @@ class Batches:
     def write(self, batch: Sequence[Put]) -> Written:
         """Write the entries in order; one that can never be written is set apart and told to the log.
 
-        An empty batch only tries whether the database can be used.
+        An empty batch only tries whether the database can be used. Raises Taken where another process has it.
         """
         done = 0
         if self._ahead is not None and self._ahead.is_due:
@@ -95,6 +96,11 @@ class Batches:
         try:
             done = self._written_after_all()
             self._transact(batch[done:])
+            if not batch:
+                self._try_out()
+        except Taken:
+            self.close()
+            raise
         except Exception as error:
             logger.debug("a batch cannot be written", exc_info=True)
             if fault(error) is Fault.ENTRY:
@@ -102,15 +108,28 @@ class Batches:
             return Written(done, failure=self._failed(error))
         return Written(len(batch))
 
+    def _try_out(self) -> None:
+        """See whether the connection lives, and the journal is still ours."""
+        if self._database.is_lost:
+            self.close()
+        if self._database.is_sqlite:
+            self._connected()
+            return
+        driver = self._connected().connection
+        driver.cursor().execute("SELECT 1")
+        driver.rollback()
+
     def run(self, job: Callable[[Connection], T]) -> T:
         """Do something else in a transaction. Raises what the job or the database raises."""
         try:
             with self._connected().begin():
-                return job(self._connected())
+                done = job(self._connected())
+            self._database.note()
         except Exception as error:
             if fault(error) is not Fault.ENTRY:
                 self._failed(error)
             raise
+        return done
 
     def close(self) -> None:
         """Give the connection back; what it was doing is rolled back."""
@@ -165,6 +184,7 @@ class Batches:
             raise
         self._doubt = None
         cursor.close()
+        self._database.note()
         if held and self._ahead is not None:
             self._ahead.clear(held[-1])
 

@@ -6,6 +6,7 @@ the last commits may be missing, but never half of one.
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -15,10 +16,14 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, select, text
 
+from adapters.storage import claim, private
 from adapters.storage.ahead import SUFFIX
+from adapters.storage.damage import WHAT_TO_DO, look_at, missing
 from adapters.storage.tables import REVISIONS, metadata, versions
 from adapters.storage.url import SQLITE, VARIABLE, file_of, place_of, read_url
 from bot.domain.errors import ConfigError, Problem
+
+logger = logging.getLogger(__name__)
 
 Migrate: TypeAlias = Callable[[Connection], None]
 
@@ -26,6 +31,8 @@ BUSY = 0.8  # seconds SQLite waits for another process's lock
 BUSY_MIGRATING = 60.0  # another process may be migrating
 BUSY_BEGINNING = 5.0  # or making the same file
 READERS = 2
+ASIDE = ".corrupt-"  # what is put aside has the time behind it
+BESIDE = ("-wal", "-shm", SUFFIX, claim.SUFFIX)  # what belongs to an SQLite file
 LOCK = 0x46726F7374  # "Frost": the number of our advisory lock on PostgreSQL
 
 # Checkpoints of 16 MB instead of 4 take 4 ms out of the slowest hundredth of all commits (measured).
@@ -45,15 +52,22 @@ POSTGRES_OPTIONS = {
 class Database:
     """The database behind a STORE_URL. Raises ConfigError for one that cannot be used.
 
-    `migrate` brings an older schema up to date, inside the connection's transaction.
+    `migrate` brings an older schema up to date, inside the connection's transaction. Who is the `owner` of the journal
+    claims it before anything else; `tell` gets what an owner is to know of a journal whose last one was killed.
     """
 
-    def __init__(self, url: str, *, migrate: Migrate) -> None:
+    def __init__(
+        self, url: str, *, migrate: Migrate, owner: bool = False, tell: Callable[[str], None] = lambda _: None
+    ) -> None:
         self.url = read_url(url)
         file = file_of(self.url)
         self.file = None if file is None else file.resolve()  # as SQLite names what it puts beside it
         self.place = place_of(self.url)
         self._migrate = migrate
+        self._tell = tell
+        self._is_owner = owner
+        self._claim = claim.FileClaim(self.file) if owner and self.file is not None else None
+        self.was_killed = False  # whether the owner before this one did not end properly
         self._writing = _engine(self.url, begin="BEGIN IMMEDIATE", pool_size=1)
         self._reading = _engine(self.url, begin="BEGIN", pool_size=READERS)
         self.ready = False  # whether it can be read
@@ -70,12 +84,24 @@ class Database:
     def connect(self) -> Connection:
         """A connection to write with; the schema is as this code needs it.
 
-        Raises ConfigError for a schema that is newer or not ours, and the driver's errors.
+        Raises ConfigError for a schema that is newer or not ours, Taken for a journal that another process has, and the
+        driver's errors.
         """
         self.close()  # after a failure: idle connections may be those of a server or a file that is gone
-        self._prepare()
+        if self.file is not None:
+            private.make_folder(self.file.parent)
+        if self._claim is None or self.file is None:
+            self._prepare()
+        else:
+            self._prepare_claimed(self._claim, self.file)
         self.ready = True
-        return self._writing.connect()
+        connection = self._writing.connect()
+        try:
+            _try_to_write(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -88,12 +114,37 @@ class Database:
         self._writing.dispose()
         self._reading.dispose()
 
+    def release(self) -> None:
+        """Give the journal back, after a proper end: all of it is written, or told to be lost."""
+        if self._claim is not None:
+            self._claim.release(whole=self.ready)
+
+    def note(self) -> None:
+        """Something was written: note how far, for whoever comes after us if we are killed."""
+        if self._claim is not None:
+            self._claim.note()
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether somebody removed what keeps others from the journal: it is to be claimed again."""
+        return self._claim is not None and self._claim.was_removed
+
+    def holder(self) -> str | None:
+        """Which process has the journal, for people: empty where that is not known, None where none has.
+
+        Raises the driver's errors.
+        """
+        if self.file is not None:
+            return claim.holder_of(self.file)
+        with self.reading() as connection:
+            return claim.holder_of_session(connection)
+
     def put_aside(self, stamp: str) -> str:
         """Move a damaged SQLite file out of the way, with what belongs to it, so that a new one can begin; where to."""
         self.close()
         self.ready = False
-        aside = f"{self.file}.corrupt-{stamp}"
-        for suffix in ("", "-wal", "-shm", SUFFIX):
+        aside = f"{self.file}{ASIDE}{stamp}"
+        for suffix in ("", *BESIDE[:3]):
             part = Path(f"{self.file}{suffix}")
             if part.exists():
                 part.replace(f"{aside}{suffix}")
@@ -103,18 +154,38 @@ class Database:
         """Older files beside an SQLite database: backups, and what was put aside."""
         if self.file is None:
             return []
-        beginnings = f"{self.file.name}.bak-", f"{self.file.name}.corrupt-"
+        beginnings = f"{self.file.name}.bak-", f"{self.file.name}{ASIDE}"
         return sorted(file for file in self.file.parent.iterdir() if file.name.startswith(beginnings))
 
+    def was_put_aside(self, since: float) -> bool:
+        """Whether a damaged file is there into which was written since then: what that was, nobody knows."""
+        aside = (file for file in self.copies() if ASIDE in file.name)
+        return any(file.stat().st_mtime >= since for file in aside)
+
     # --- making it ready --------------------------------------------------------------------------
+
+    def _prepare_claimed(self, ours: claim.FileClaim, file: Path) -> None:
+        """Make an SQLite file ready that is ours alone; if its last owner was killed, see what that did to it."""
+        left = ours.take()
+        found = None if left is None else look_at(file)
+        if changed := private.make_private([file, *self.copies(), *(Path(f"{file}{suffix}") for suffix in BESIDE)]):
+            logger.info("only their owner can read these now: %s", ", ".join(path.name for path in changed))
+        self._prepare()
+        good = ours.follow()
+        if left is not None and found is not None:
+            self.was_killed = True
+            if words := missing(left, found, good=good):
+                self._tell(f"The journal is not whole ({file}): {words}, after the bot was killed. {WHAT_TO_DO}.")
 
     def _prepare(self) -> None:
         """Make the schema, or bring it up to date, under a lock that other processes respect."""
         if self.file is not None:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
+            private.make_file(self.file)
         with self.reading() as connection:
             current = _revision(connection) == REVISIONS[-1]
         with self._writing.connect() as connection, _waiting_for_long(connection):
+            if self._is_owner and not self.is_sqlite:
+                claim.take_session(connection, self.place)
             if not current:
                 with connection.begin():
                     if not self.is_sqlite:
@@ -146,6 +217,7 @@ class Database:
             return
         copy = self.file.with_name(f"{self.file.name}.bak-{revision}")
         unfinished = copy.with_name(copy.name + ".unfinished")
+        private.make_file(unfinished)
         source, target = sqlite3.connect(self.file), sqlite3.connect(unfinished)
         try:
             source.backup(target)
@@ -187,6 +259,13 @@ def _waiting_for_long(connection: Connection) -> Iterator[None]:
         yield
     finally:
         driver.execute(f"PRAGMA busy_timeout={BUSY * 1000:.0f}").close()
+
+
+def _try_to_write(connection: Connection) -> None:
+    """Raise the driver's error at once where the database can only be read, as on a disk mounted so."""
+    with connection.begin() as transaction:
+        connection.execute(versions.update().values(version_num=versions.c.version_num))
+        transaction.rollback()
 
 
 def _write_ahead(driver: Any) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import chain
 from typing import Any, TypeVar
 
 from sqlalchemy import CTE, Connection, Row, Select, Table, func, or_, select, text
@@ -120,12 +121,17 @@ def find(connection: Connection, conversation: Conversation, message_id: str) ->
 
 
 def heard(connection: Connection, conversation: Conversation, message_ids: Collection[str]) -> set[str]:
-    """Those of these messages that were taken there, recalled ones included."""
+    """Those of these messages that were taken there, recalled ones included, or sent from here."""
     names = {plain(message_id): message_id for message_id in message_ids}
-    query = select(messages.c.message_id).where(
-        messages.c.conversation == str(conversation), messages.c.message_id.in_(names)
-    )
-    return {names[name] for name in connection.scalars(query)}
+    found = [
+        connection.scalars(
+            select(table.c.message_id).where(
+                table.c.conversation == str(conversation), table.c.message_id.in_(names), table.c.message_id != ""
+            )
+        )
+        for table in (messages, sends)
+    ]
+    return {names[name] for name in chain.from_iterable(found)}
 
 
 def places(table: Table) -> CTE:

@@ -17,6 +17,7 @@ from adapters.storage.rows import plain
 from adapters.storage.tables import runs, steps, tool_calls, turns, usage
 from bot.domain import codec
 from bot.domain.chat import AssistantMessage, ToolMessage
+from bot.domain.errors import ToolCancelled
 
 NOBODY_KNOWS = {"prompt": None, "completion": None, "cached": None, "cost": None}
 
@@ -88,7 +89,8 @@ def _step(
         if call.started is not None:
             yield {**_head(call.started, "tool", "execute_start", step.turn_id), **about}
         if call.result is not None:
-            yield {**_head(step.at, "tool", "execute_end", step.turn_id), **about, **_result(call, content=content)}
+            action = "execute_cancelled" if call.code == ToolCancelled.code else "execute_end"
+            yield {**_head(step.at, "tool", action, step.turn_id), **about, **_result(call, content=content)}
 
 
 def _result(call: Row[Any], *, content: bool) -> dict[str, Any]:

@@ -6,26 +6,31 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
 from adapters.storage import reads, unfinished
 from adapters.storage.ahead import ahead_of
 from adapters.storage.batches import Batches
+from adapters.storage.claim import Taken
+from adapters.storage.damage import WHAT_TO_DO, SelfCheck
 from adapters.storage.database import READERS, Database, Migrate
 from adapters.storage.failures import Fault, fault, words
 from adapters.storage.retention import Retention
 from adapters.storage.writer import Writer
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import Entry, MessageObserved, MessageOverheard, Recovery, Remembered
+from bot.domain.journal import Entry, MessageObserved, MessageOverheard, Recovery, Remembered, Spoken
 from bot.domain.ports import Clock
 
 READING, IN_TROUBLE = 10.0, 1.0  # seconds a read may take; while the database cannot be written
+WATCH = 5.0  # seconds between two looks whether the journal is there and ours, where nothing is written
+SELF_CHECK = 2.0  # seconds after the start
 FIRST_SWEEP, SWEEPS, BETWEEN = 60.0, 3600.0, 0.05  # seconds: after the start, between two, between two batches of one
 
 T = TypeVar("T")
@@ -80,16 +85,36 @@ class SqlStore:
         return await self._read(lambda connection: reads.find(connection, conversation, message_id), None)
 
     async def heard(self, conversation: Conversation, message_ids: Collection[str]) -> set[str] | None:
-        """Which of these messages were observed there, recalled ones included; None where it cannot be read."""
+        """Which of these messages were observed there or sent from here; None where it cannot be read."""
         if not await self._writer.commit():  # what waits to be written was observed, too
             return None
         return await self._read(lambda connection: reads.heard(connection, conversation, message_ids), None)
 
+    async def spoken(self, turn_id: str) -> Spoken | None:
+        """What a turn has said; None where it cannot be read, or its question was recalled."""
+        return await self._read(lambda connection: unfinished.spoken(connection, turn_id), None)
+
     async def recover(self) -> Recovery | None:
-        """What was left unfinished before anything was put; None where it cannot be read."""
+        """What was left unfinished before anything was put; None where it cannot be read, or nothing can be written:
+        whoever settled it then would do so again at the next start.
+        """
         now, before = self._clock.now(), math.inf if self._is_untouched else self._opened
         self._with_past = await self._read(reads.conversations, None)
-        return await self._read(lambda connection: unfinished.recover(connection, now, before), None)
+
+        def recover(connection: Connection) -> Recovery:
+            recovery = unfinished.recover(connection, now, before)
+            return replace(recovery, whole=not self._database.was_put_aside(now - unfinished.SEEN))
+
+        recovery = await self._read(recover, None)
+        return None if self._writer.in_trouble else recovery
+
+    def state(self) -> Mapping[str, Any]:
+        """Where it is, whether it cannot be written at the moment, and how many entries wait in memory."""
+        return {
+            "place": self._database.place,
+            "in_trouble": self._writer.in_trouble,
+            "waiting": self._writer.waiting,
+        }
 
     async def tidy(self, retention: Retention, thread: Executor) -> None:
         """Delete what is too old or too much, for ever, in small batches: others' entries are written in between."""
@@ -106,6 +131,31 @@ class SqlStore:
             except Exception as error:
                 logger.info("old rows could not be deleted this time: %s", words(error))
                 logger.debug("deleting failed", exc_info=True)
+
+    async def watch(self) -> None:
+        """See now and then that the journal can be used and is still ours, also where nobody says anything."""
+        while True:
+            await self._clock.sleep(WATCH)
+            self._writer.retry()
+
+    async def check_itself(self, trouble: Callable[[str], None]) -> None:
+        """Where the process before was killed, let SQLite check its file, beside everything else."""
+        await self._clock.sleep(SELF_CHECK)
+        file = self._database.file
+        while file is not None and not self._database.ready:
+            await self._clock.sleep(SELF_CHECK)
+        if file is None or not self._database.was_killed:
+            return
+        check = SelfCheck(file)
+        with ThreadPoolExecutor(1, "store-check") as thread:
+            try:
+                words = await asyncio.get_running_loop().run_in_executor(thread, check.run)
+            finally:
+                check.stop()
+        if words:
+            trouble(f"The journal is damaged ({file}: {words}). {WHAT_TO_DO}.")
+        else:
+            logger.info("the last process was killed: the journal was checked, and nothing is wrong with it")
 
     async def _read(self, query: Callable[[Connection], T], nothing: T) -> T:
         """What the query finds once all that was put is written; in trouble, what was written so far."""
@@ -138,37 +188,57 @@ async def open_store(
     clock: Clock,
     trouble: Callable[[str], None],
     migrate: Migrate,
+    ousted: Callable[[Taken], None] = lambda _: None,
 ) -> AsyncIterator[SqlStore]:
     """The store behind a STORE_URL, while the block runs; at its end all that was put is written.
 
     A database that cannot be used just now is told to `trouble`, and the store works from memory until it can. Raises
-    ConfigError for one that never can: a url that is none, a missing driver, a schema of a newer version. `migrate` is
+    ConfigError for one that never can: a url that is none, a missing driver, a schema of a newer version, a journal
+    that another process has (`Taken`; if that shows later, `ousted` is called before it is raised). `migrate` is
     `adapters.storage.migrate.migrate`, imported when it is called: Alembic is large and rarely needed.
     """
-    database = Database(url, migrate=migrate)
+    loop = asyncio.get_running_loop()
+
+    def tell(text: str) -> None:  # called in a thread
+        loop.call_soon_threadsafe(trouble, text)
+
+    database = Database(url, migrate=migrate, owner=True, tell=tell)
     ahead = ahead_of(database.file)
     stamp = partial(_stamp, clock)
     batches = Batches(database, stamp=stamp, ahead=ahead)
     with ThreadPoolExecutor(1, "store-writer") as thread, ThreadPoolExecutor(READERS, "store-reader") as threads:
-        loop = asyncio.get_running_loop()
-        writer = Writer(batches=batches, thread=thread, clock=clock, trouble=trouble, place=database.place, ahead=ahead)
+        writer = Writer(
+            batches=batches,
+            thread=thread,
+            clock=clock,
+            trouble=trouble,
+            place=database.place,
+            ousted=ousted,
+            ahead=ahead,
+        )
         store = SqlStore(database=database, writer=writer, batches=batches, threads=threads, clock=clock)
         try:
             if reason := await loop.run_in_executor(thread, batches.open):
                 writer.fail(reason)
             async with asyncio.TaskGroup() as group:
                 writing = group.create_task(writer.run())
-                tidying = group.create_task(store.tidy(Retention(keep_days, keep_messages), thread))
+                beside = [
+                    group.create_task(store.tidy(Retention(keep_days, keep_messages), thread)),
+                    group.create_task(store.watch()),
+                    group.create_task(store.check_itself(trouble)),
+                ]
                 try:
                     yield store
                 finally:
-                    tidying.cancel()
+                    for task in beside:
+                        task.cancel()
                     await writer.close(writing)
         finally:
             if ahead is not None:
                 ahead.close()
             await loop.run_in_executor(thread, batches.close)
             await loop.run_in_executor(threads, database.close)
+            await loop.run_in_executor(threads, database.release)
 
 
 def _stamp(clock: Clock) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sqlalchemy import Connection, Row, select, text
+from sqlalchemy import Connection, Row, Select, select, text
 
 from adapters.storage.reads import conversation_of, message_of, places, readable
 from adapters.storage.rows import SEND_SEGMENTS, plain
@@ -15,13 +15,15 @@ from bot.domain import codec
 from bot.domain.actions import SendMessage
 from bot.domain.chat import AssistantMessage, Message, ToolMessage, UserMessage
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import OpenTurn, Recovery, SendState, StoredSend, Suspended
+from bot.domain.journal import OpenTurn, Recovery, SendState, Spoken, StoredSend, Suspended
 from bot.domain.segments import Text
 
 SEEN = 600.0  # seconds an event is remembered for, so that it is not handled twice
 YOUNG = 120.0  # seconds after which a question that was never taken up is too old to answer
 ACTIVE = 86_400.0  # seconds a conversation counts as active after its last message
 DOUBTED = 86_400.0  # seconds a send is looked out for whose fate nobody knows
+
+NAMELESS = "", "0"  # ids that some servers give many messages
 
 UNREAD = (SendState.REFUSED, SendState.WITHDRAWN, SendState.DROPPED)  # what nobody has read, nor will
 
@@ -43,10 +45,14 @@ def recover(connection: Connection, now: float, before: float = math.inf) -> Rec
     unfinished = connection.execute(
         select(sends).where(text(UNFINISHED), sends.c.queued < before, ~given_up).order_by(sends.c.id)
     )
+    other = messages.alias("other")
+    waits = messages.c.turn_id == "", ~messages.c.overheard, ~messages.c.erased
+    # The same message, taken again: what became of one row became of the other.
+    settled = _alike(other, messages).where((other.c.turn_id != "") | other.c.overheard | other.c.erased)
     young = connection.execute(
         select(messages)
-        .where(messages.c.taken >= now - YOUNG, messages.c.taken < before, messages.c.turn_id == "")
-        .where(~messages.c.overheard, ~messages.c.erased, messages.c.sender != messages.c.self_id)
+        .where(messages.c.taken >= now - YOUNG, messages.c.taken < before, *waits)
+        .where(messages.c.sender != messages.c.self_id, messages.c.message_id.in_(NAMELESS) | ~settled.exists())
         .order_by(messages.c.taken, messages.c.id)
     )
     return Recovery(
@@ -59,6 +65,12 @@ def recover(connection: Connection, now: float, before: float = math.inf) -> Rec
         suspended=tuple(readable(lambda row: _suspended(connection, row), suspended)),
         active=tuple(_active(connection, now, before)),
     )
+
+
+def _alike(other: Any, one: Any) -> Select[Any]:
+    """Other rows of the same message. An id may come again after a while, for another message."""
+    same = [other.c[name] == one.c[name] for name in ("conversation", "message_id", "sender", "time")]
+    return select(other.c.turn_id).where(*same)
 
 
 def _is_recalled(connection: Connection, turn: Row[Any]) -> bool:
@@ -119,7 +131,7 @@ def _send(row: Row[Any]) -> StoredSend:
 
 def _suspended(connection: Connection, row: Row[Any]) -> Suspended:
     question, user = codec.read(MessageReceived, row.question), codec.read(UserMessage, row.user)
-    here = [send for send in _sends_of(connection, row) if send.action.conversation == question.conversation]
+    here = [send for send in _sends_of(connection, row.turn_id) if send.action.conversation == question.conversation]
     said = tuple(_words(send.action) for send in here if send.state not in UNREAD)
     return Suspended(row.turn_id, row.state, row.expires, question, user, said)
 
@@ -128,25 +140,50 @@ def _words(action: SendMessage) -> str:
     return "".join(segment.text for segment in action.segments if isinstance(segment, Text))
 
 
-def _sends_of(connection: Connection, turn: Row[Any]) -> Iterator[StoredSend]:
-    query = select(sends).where(sends.c.turn_id == turn.turn_id).order_by(sends.c.id)
+def _sends_of(connection: Connection, *turn_ids: str) -> Iterator[StoredSend]:
+    query = select(sends).where(sends.c.turn_id.in_(turn_ids)).order_by(sends.c.id)
     return readable(_send, connection.execute(query))
 
 
+def spoken(connection: Connection, turn_id: str) -> Spoken | None:
+    """What a turn has said; None where its question was recalled or forgotten."""
+    newest = select(turns).where(turns.c.turn_id == turn_id).order_by(turns.c.id.desc()).limit(1)
+    turn = connection.execute(newest).one_or_none()
+    if turn is None or _is_recalled(connection, turn):
+        return None
+    question = codec.read(MessageReceived, turn.question)
+    return Spoken(question, tuple(_sends_of(connection, turn_id)), turn.closed is not None)
+
+
+def _others(connection: Connection, turn: Row[Any], question: MessageReceived) -> list[Row[Any]]:
+    """The other turns that took up the same question, but the one that this turn repeats."""
+    if not question.has_identity:
+        return []
+    asked = (messages.c.conversation == turn.conversation) & (messages.c.message_id == turn.message_id)
+    took = select(messages.c.turn_id).where(asked, messages.c.sender == turn.asker, messages.c.time == question.time)
+    ids = set(connection.scalars(took)) - {"", turn.turn_id, turn.retry_of}
+    return list(connection.execute(select(turns.c.turn_id, turns.c.closed).where(turns.c.turn_id.in_(ids))))
+
+
 def _open_turn(connection: Connection, row: Row[Any]) -> OpenTurn:
+    question = codec.read(MessageReceived, row.question)
+    others = _others(connection, row, question)
     taken = connection.execute(select(steps).where(steps.c.turn_id == row.turn_id).order_by(steps.c.id))
-    calls = connection.execute(
-        select(tool_calls).where(tool_calls.c.turn_id == row.turn_id).order_by(tool_calls.c.id)
+    ids = [other.turn_id for other in others]
+    began = connection.execute(
+        select(tool_calls).where(tool_calls.c.turn_id.in_([row.turn_id, *ids])).order_by(tool_calls.c.id)
     ).all()
+    calls = [call for call in began if call.turn_id == row.turn_id]
     return OpenTurn(
         turn_id=row.turn_id,
-        question=codec.read(MessageReceived, row.question),
+        question=question,
         user=codec.read(UserMessage, row.user),
         at=row.opened,
         retry_of=row.retry_of,
         messages=tuple(_transcript(taken, calls)),
-        started=tuple(call.name for call in calls if call.started is not None),
-        sends=tuple(_sends_of(connection, row)),
+        started=tuple(call.name for call in began if call.started is not None),
+        sends=tuple(_sends_of(connection, row.turn_id, *ids)),
+        handled=any(other.closed is not None for other in others),
         recalled=_is_recalled(connection, row),
     )
 

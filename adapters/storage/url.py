@@ -16,6 +16,10 @@ from bot.domain.errors import ConfigError, Problem
 
 VARIABLE = "STORE_URL"
 EXAMPLES = "Write it as sqlite+aiosqlite:///data/frostagent.db or postgresql://user:password@host/database"
+DRIVER = (
+    "Install it: .venv/bin/pip install -r requirements-postgres.txt. With Docker, write EXTRAS=postgres into .env,"
+    " then: docker compose up -d --build"
+)
 SQLITE = "sqlite+pysqlite"
 POSTGRES = "postgresql+psycopg"
 
@@ -59,9 +63,7 @@ def _sqlite(url: URL) -> URL:
 def _postgres(url: URL) -> URL:
     if find_spec("psycopg") is None:
         what = "names a PostgreSQL database, but its driver is not installed"
-        raise ConfigError(
-            Problem(VARIABLE, what, "Install the extra `postgres`: .venv/bin/pip install -e '.[postgres]'")
-        )
+        raise ConfigError(Problem(VARIABLE, what, DRIVER))
     return url.set(drivername=POSTGRES)
 
 

@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 from adapters.storage.ahead import Ahead, Put
 from adapters.storage.batches import Batches, Written
+from adapters.storage.claim import Taken
 from bot.domain.journal import CallFinished, CallStarted, Entry, MessageObserved, StepTaken
 from bot.domain.ports import Clock
 
@@ -52,6 +53,7 @@ class Writer:
     """The queue before the database. `run` is its one task; all but the writing itself happens in the event loop.
 
     `trouble` is told of every outage and of its end, in words for the operator; `place` says there which database.
+    `ousted` is called where another process has the journal by now; the task ends then, with the same error.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Writer:
         clock: Clock,
         trouble: Callable[[str], None],
         place: str,
+        ousted: Callable[[Taken], None] = lambda _: None,
         ahead: Ahead | None = None,
         limit: int = LIMIT,
     ) -> None:
@@ -71,6 +74,7 @@ class Writer:
         self._clock = clock
         self._tell = trouble
         self._place = place
+        self._ousted = ousted
         self._limit = self._full = limit
         self._queue: deque[_Item] = deque()
         self._due = asyncio.Event()
@@ -88,6 +92,11 @@ class Writer:
     def in_trouble(self) -> bool:
         """Whether nothing can be promised at the moment."""
         return self._trouble
+
+    @property
+    def waiting(self) -> int:
+        """Entries that are not written yet."""
+        return len(self._queue) + len(self._writing)
 
     def put(self, *entries: Entry) -> None:
         """Take entries; they are written soon."""
@@ -251,6 +260,9 @@ class Writer:
         alarm = loop.call_later(PATIENCE, self.fail, f"no answer for {PATIENCE:g} s")
         try:
             return await loop.run_in_executor(self._thread, self._batches.write, self._writing)
+        except Taken as error:
+            self._ousted(error)
+            raise
         finally:
             alarm.cancel()
 

@@ -17,6 +17,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from opentelemetry.trace import set_tracer_provider
 
+from bot.domain.deadline import last_moments
+
 logger = logging.getLogger(__name__)
 
 GROUP = "opentelemetry_traces_exporter"
@@ -61,5 +63,5 @@ async def exporting(
         yield
     finally:
         with suppress(TimeoutError):
-            async with asyncio.timeout(LAST_SPANS):
+            async with last_moments(LAST_SPANS):
                 await asyncio.to_thread(provider.shutdown)

@@ -1,9 +1,10 @@
 """A run event -> one line, as data (seeds/004, section 10). Pure.
 
 Every line has `timestamp`, `layer` (run, inference, tool), `action` and `run`, that of a run inside another one (a
-subagent's) also that one as `parent`. A reader follows the chain by `step` and
-`response`: an inference line names the ids of its calls, each tool line the response that made it, and the inference
-of the next step has read their results. What people and models said is there only where that is asked for.
+subagent's) also that one as `parent`; the first line of a process has the layer `process` and no run. A reader follows
+the chain by `step` and `response`: an inference line names the ids of its calls, each tool line the response that made
+it, and the inference of the next step has read their results. What people and models said is there only where that is
+asked for.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from bot.domain.chat import ToolCall, Usage
+from bot.domain.errors import ToolCancelled
 from bot.domain.run import (
     Outcome,
     RunContinued,
@@ -29,8 +31,10 @@ from bot.domain.run import (
 
 Line: TypeAlias = dict[str, Any]
 
-CANCELLED = "error: the call was cancelled"
-"""How the result of a call begins that was broken off, or that never came to run."""
+
+def first_line(at: float) -> Line:
+    """A process begins to write (seconds since 1970): what ran before that has ended, whether it says so or not."""
+    return {"timestamp": stamp(at), "layer": "process", "action": "start", "run": ""}
 
 
 def line_of(event: RunEvent, at: float, *, content: bool) -> Line | None:
@@ -68,10 +72,14 @@ def _about(event: RunEvent, *, content: bool) -> tuple[str, str, Line] | None:
             args = arguments_of(call) if content else None
             return "tool", "execute_start", {**_of_call(event), "args": args}
         case ToolFinished():
-            cancelled = event.result.is_error and event.result.content.startswith(CANCELLED)
-            return "tool", "execute_cancelled" if cancelled else "execute_end", _of_result(event, content=content)
+            return "tool", ended(event.code), _of_result(event, content=content)
         case ToolProgressed():
             return None
+
+
+def ended(code: str) -> str:
+    """The action that stands for the end of a call with this code."""
+    return "execute_cancelled" if code == ToolCancelled.code else "execute_end"
 
 
 def _of_call(event: ToolStarted | ToolFinished) -> Line:
@@ -85,6 +93,7 @@ def _of_result(event: ToolFinished, *, content: bool) -> Line:
         **_of_call(event),
         "args": args if content else None,
         **_took(event.seconds),
+        "waited_ms": round(event.waited * 1000, 3),
         "error": None if not failed else event.result.content if content else event.code,
         "code": event.code,
         "result": event.result.content if content else None,

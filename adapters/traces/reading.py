@@ -11,13 +11,15 @@ from adapters.traces.lines import Line
 
 RUNNING = "running"
 WAITING = "waiting"
+INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
     """One run: when and where it began, what became of it, what it took. `cost` is in dollars, None if unknown.
 
-    `outcome` is a `Stop`'s word, or `running`, or `waiting` for somebody's word. `tools` are the names it called, in
+    `outcome` is a `Stop`'s word, or `running`, or `waiting` for somebody's word; what a process that has ended left
+    running was interrupted. `tools` are the names it called, in
     order, one for each call.
     """
 
@@ -50,6 +52,9 @@ def summaries(lines: Iterable[Line]) -> list[RunSummary]:
     """Every run there is, the one that began last first."""
     runs: dict[str, RunSummary] = {}
     for line in lines:
+        if line["layer"] == "process":
+            runs = {name: interrupted(run) for name, run in runs.items()}
+            continue
         run = line["run"]
         before = runs.get(run) or RunSummary(run, started=str(line.get("timestamp", "")))
         runs[run] = _after(before, line)
@@ -57,11 +62,16 @@ def summaries(lines: Iterable[Line]) -> list[RunSummary]:
     return oldest_first[::-1]
 
 
+def interrupted(run: RunSummary) -> RunSummary:
+    """The run, after the end of its process: one that waits for somebody's word goes on in the next."""
+    return replace(run, outcome=INTERRUPTED) if run.outcome == RUNNING else run
+
+
 def chain(lines: Iterable[Line], run: str) -> list[Line]:
     """The lines of one run, in their order; `run` may be the beginning of its id, if it is that of one run only."""
     found: dict[str, list[Line]] = {}
     for line in lines:
-        if line["run"].startswith(run):
+        if line["layer"] != "process" and line["run"].startswith(run):
             found.setdefault(line["run"], []).append(line)
     return found.get(run) or (next(iter(found.values())) if len(found) == 1 else [])
 

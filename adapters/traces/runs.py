@@ -17,7 +17,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from adapters.traces.lines import line_of
+from adapters.traces.lines import first_line, line_of
 from bot.domain.ports import Clock
 from bot.domain.run import RunEvent
 
@@ -63,6 +63,7 @@ class RunLog:
     # --- the thread -------------------------------------------------------------------------------
 
     def _write_all(self) -> None:
+        self._append([json.dumps(first_line(self._clock.now())).encode() + b"\n"])
         while True:
             batch = self._take()
             self._append([line for item in batch if item is not None and (line := self._line(*item))])

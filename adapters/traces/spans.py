@@ -116,12 +116,13 @@ class SpanObserver:
             "gen_ai.response.id": event.response_id,
             "frostagent.step": event.step,
             "frostagent.latency_ms": round(event.seconds * 1000, 3),
+            "frostagent.waited_ms": round(event.waited * 1000, 3),
         }
         error = event.code if event.result.is_error else ""
         if error:
             about["error.type"] = error
-        # The calls of a step are told finished together: the one or other ended before.
-        start = self._clock.now() - event.seconds if began is None else began
+        # The calls of a step are told finished together: the one or other ended before. What it waited is no part.
+        start = self._clock.now() - event.seconds if began is None else began + event.waited
         self._span("tool.execute", run, about, start, event.seconds, error=error)
 
     def _span(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -65,10 +65,16 @@ class Attendance:
     """
 
     def __init__(
-        self, accounts: Callable[[], Iterable[Account]], *, stopping: Callable[[], bool] = lambda: False
+        self,
+        accounts: Callable[[], Iterable[Account]],
+        *,
+        stopping: Callable[[], bool] = lambda: False,
+        refused: Callable[[], str] = str,
     ) -> None:
+        """`refused` says who was refused last, and why; empty where nobody was."""
         self._accounts = accounts
         self._stopping = stopping
+        self._refused = refused
         self._seen: dict[int, None] = {}
 
     def __call__(self) -> Readiness:
@@ -81,7 +87,15 @@ class Attendance:
         if self._stopping():
             return Readiness(ready=False, reason=STOPPING, accounts=accounts)
         offline = [account for account, seen in there.items() if seen.state == "offline"]
-        return Readiness(bool(there) and not offline, _reason(offline, there, self._seen), accounts)
+        return Readiness(bool(there) and not offline, self._reason(offline, there), accounts)
+
+    def _reason(self, offline: list[int], here: Mapping[int, Seen]) -> str:
+        if offline:
+            return f"{_named(offline)} offline: log in again at the OneBot server"
+        if here:
+            return ""
+        gone = f": {_named(list(self._seen))} missing" if self._seen else ""
+        return "; ".join(filter(None, (f"{NOBODY}{gone}", self._refused())))
 
 
 def _presence(account: Account) -> Presence:
@@ -90,15 +104,6 @@ def _presence(account: Account) -> Presence:
             return "unknown"
         case online:
             return "online" if online else "offline"
-
-
-def _reason(offline: list[int], here: Iterable[int], seen: Iterable[int]) -> str:
-    if offline:
-        return f"{_named(offline)} offline: log in again at the OneBot server"
-    if any(True for _ in here):
-        return ""
-    gone = list(seen)
-    return f"{NOBODY}: {_named(gone)} missing" if gone else NOBODY
 
 
 def _named(accounts: list[int]) -> str:

@@ -84,7 +84,8 @@ class WebServer:
         await self._runner.cleanup()
 
     def _problem(self, error: OSError) -> Problem:
-        if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+        # From Python 3.13 on asyncio tries every address of a host, and gives no number where none is ours.
+        if isinstance(error, socket.gaierror) or error.errno in {errno.EADDRNOTAVAIL, None}:
             mend = "Write 127.0.0.1 (this machine only) or 0.0.0.0 (everybody who can reach it)"
             return Problem("WEB_HOST", f"{self._host} is no address of this machine", mend)
         reason = os.strerror(error.errno) if error.errno else str(error)

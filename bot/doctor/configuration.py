@@ -7,7 +7,9 @@ from pathlib import Path
 
 from bot.doctor.checks import Check, warn, well, wrong_settings
 from bot.domain.errors import ConfigError
-from config.settings import HOW_TO_MAKE_ONE, WEAK_TOKEN, Settings, load_settings
+from config.checks import HOW_TO_MAKE_ONE, WEAK_TOKEN
+from config.loading import load_settings
+from config.settings import Settings
 
 TOKEN = "ONEBOT_ACCESS_TOKEN"  # noqa: S105  # its name
 FEW_CHARACTERS = 5  # different ones; a random token of 8 letters and digits practically never has fewer
@@ -24,10 +26,12 @@ def check_settings(*, environ: Mapping[str, str], env_file: Path | None) -> tupl
 
 
 def check_token(settings: Settings) -> Check:
-    """Whether somebody could guess the token that OneBot servers and the bot know each other by."""
-    token = settings.onebot_access_token.get_secret_value()
-    if not token:
+    """Whether somebody could guess a token that OneBot servers and the bot know each other by."""
+    tokens = settings.access_tokens.all
+    if not tokens:
         return warn("token", f"{TOKEN} is not set: nothing tells the OneBot server from a stranger", HOW_TO_MAKE_ONE)
-    if len(token) < WEAK_TOKEN or len(set(token)) < FEW_CHARACTERS:
+    if any(len(token) < WEAK_TOKEN or len(set(token)) < FEW_CHARACTERS for token in tokens):
         return warn("token", f"{TOKEN} is easy to guess", HOW_TO_MAKE_ONE)
-    return well("token", f"has {len(token)} characters")
+    accounts = ", ".join(map(str, settings.access_tokens.accounts))
+    of = f"; tokens of their own have {accounts}" if accounts else ""
+    return well("token", f"has {min(map(len, tokens))} characters{of}")

@@ -37,7 +37,7 @@ async def check_forward(settings: Settings, *, clock: Clock, ids: Ids, send_imag
     place = urlsplit(settings.onebot_url).netloc.rpartition("@")[2]
     try:
         async with asyncio.timeout(DIALLED_WITHIN):
-            socket = await dial(settings.onebot_url, settings.onebot_access_token.get_secret_value())
+            socket = await dial(settings.onebot_url, settings.access_tokens.only[1])
     except InvalidStatus as error:
         status = error.response.status_code
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):

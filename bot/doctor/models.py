@@ -11,7 +11,8 @@ from email.utils import parsedate_to_datetime
 import aiohttp
 from yarl import URL
 
-from adapters.openai.client import Timeouts, make_session
+from adapters.openai.client import make_session
+from adapters.openai.deadlines import Timeouts
 from adapters.openai.endpoint import find_proxy, join_url
 from bot.doctor.checks import Check, warn, well, wrong
 from bot.domain.chat import ModelRequest, ToolSpec, UserMessage
@@ -21,7 +22,7 @@ from bot.setup.trial import NO_EYES, QUESTION, Trial, try_endpoint
 from config.endpoints import Endpoint
 from config.settings import Settings
 
-PATIENCE = Timeouts(connect=6.0, first_byte=14.0, idle=14.0, total=14.0)
+PATIENCE = Timeouts(connect=6.0, first_token=14.0, idle=14.0, total=14.0)
 """Seconds of one request."""
 
 HEADERS_WITHIN = 8.0  # seconds
@@ -117,7 +118,7 @@ def _asking(endpoint: Endpoint, clock: Clock) -> Try:
 
 def _judge_answer(check: str, endpoint: Endpoint, trial: Trial) -> Check:
     if trial.answer is None:
-        return wrong(check, f"{endpoint.model} does not answer: {trial.why}", trial.mend)
+        return wrong(check, f"{endpoint.model} does not answer: {trial.why}", trial.mend.en)
     first = trial.answer.first_token
     streamed = "in one piece, not streamed" if first is None else f"streamed, first token after {first:.1f} s"
     return well(check, f"{endpoint.model} answers in {trial.seconds:.1f} s, {streamed}{_by_way_of(endpoint)}")
@@ -126,14 +127,14 @@ def _judge_answer(check: str, endpoint: Endpoint, trial: Trial) -> Check:
 def _judge_fallback(endpoint: Endpoint, trial: Trial) -> Check:
     """The bot can do without it, so it is no more than a warning."""
     if trial.answer is None:
-        return warn("fallback", f"{endpoint.model} does not answer: {trial.why}", trial.mend)
+        return warn("fallback", f"{endpoint.model} does not answer: {trial.why}", trial.mend.en)
     return _judge_answer("fallback", endpoint, trial)
 
 
 def _judge_sight(endpoint: Endpoint, trial: Trial) -> Check:
     """The bot can do without: it answers as if it had not been shown the picture."""
     if trial.answer is None:
-        return warn("vision", f"{endpoint.model} cannot be shown pictures: {trial.why}", trial.mend)
+        return warn("vision", f"{endpoint.model} cannot be shown pictures: {trial.why}", trial.mend.en)
     said = trial.answer.message.text.strip()
     if not any(word in said.lower() for word in RED):
         return warn("vision", f"{endpoint.model} was shown a red picture and says: {said[:60]!r}", NO_EYES)
@@ -147,7 +148,7 @@ def _by_way_of(endpoint: Endpoint) -> str:
 
 def _judge_call(trial: Trial) -> Check:
     if trial.answer is None:
-        return wrong("model tools", f"a request with a tool fails: {trial.why}", trial.mend)
+        return wrong("model tools", f"a request with a tool fails: {trial.why}", trial.mend.en)
     if not trial.answer.message.tool_calls:
         return warn("model tools", "the model answered in words instead of calling a tool", "Take one that calls tools")
     return well("model tools", f"calls a tool in {trial.seconds:.1f} s")

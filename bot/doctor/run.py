@@ -16,6 +16,7 @@ from bot.doctor.configuration import check_settings
 from bot.doctor.forward import check_forward
 from bot.doctor.listening import check_reverse
 from bot.doctor.models import check_clock, check_coder, check_fallbacks, check_main_model, check_vision
+from bot.doctor.privacy import check_privacy
 from bot.doctor.report import masked
 from bot.doctor.reverse import check_ports
 from bot.doctor.sources import check_games, check_versions, check_weather
@@ -54,7 +55,8 @@ async def diagnose(
         return told
     web = HttpxWeb(clock=clock, user_agent=user_agent(settings), base_urls=settings.tools_mirrors)
     try:
-        found = await examine(probes(settings, web=web, clock=clock, ids=ids, send_image=send_image))
+        private = Probe("privacy", partial(asyncio.to_thread, check_privacy, settings, env_file=env_file))
+        found = await examine([private, *probes(settings, web=web, clock=clock, ids=ids, send_image=send_image)])
     finally:
         await web.aclose()
     mask = Mask(all_secrets(settings, environ))

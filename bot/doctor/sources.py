@@ -25,6 +25,7 @@ WEATHER = (
 BEIJING = Place(id=0, name="北京市", latitude=39.9, longitude=116.41, zone="Asia/Shanghai", adcode="110000")
 NO_KEYS = WeatherKeys()
 OK = 200
+NAMED = 3  # troubles in one line
 MEND = "See that this machine reaches it; behind a firewall set HTTPS_PROXY, or a mirror in TOOLS_MIRRORS"
 MEND_KEY = "See docs/weather.md: its key or host in .env, or TOOLS_CONTACT; until then the next source is asked"
 
@@ -71,7 +72,13 @@ async def check_urls(check: str, urls: Iterable[str], web: Web) -> Check:
     async with asyncio.TaskGroup() as group:
         asked = [group.create_task(_ask(url, web)) for url in urls]
     troubles = [trouble for task in asked if (trouble := task.result())]
-    return warn(check, "; ".join(troubles), MEND) if troubles else well(check, "can be reached")
+    if not troubles:
+        return well(check, "can be reached")
+    named = "; ".join(troubles[:NAMED])
+    if len(troubles) == len(asked) > 1:
+        return warn(check, f"none of its {len(asked)} hosts can be used, as {troubles[0]}", MEND)
+    more = f"; and {len(troubles) - NAMED} more" if len(troubles) > NAMED else ""
+    return warn(check, named + more, MEND)
 
 
 async def _ask(url: str, web: Web) -> str:

@@ -26,7 +26,7 @@ TOO_LITTLE = 50 * MIB
 
 def check_folders(settings: Settings) -> list[Check]:
     """The folders of the journal and of the media, each once. Blocks."""
-    return [check_folder(folder) for folder in dict.fromkeys(_folders(settings))]
+    return [check_folder(folder) for folder in dict.fromkeys(folders_of(settings))]
 
 
 def check_folder(folder: Path, *, little: int = LITTLE, too_little: int = TOO_LITTLE) -> Check:
@@ -67,7 +67,8 @@ def check_store(settings: Settings) -> list[Check]:
             database.close()
 
 
-def _folders(settings: Settings) -> Iterator[Path]:
+def folders_of(settings: Settings) -> Iterator[Path]:
+    """Where the bot keeps what it has: the folder of an SQLite journal, and that of the media."""
     try:
         file = file_of(read_url(settings.store_url.get_secret_value()))
     except ConfigError:

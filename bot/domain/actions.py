@@ -8,6 +8,9 @@ from typing import Literal, TypeAlias
 from bot.domain.events import Conversation
 from bot.domain.segments import Face, File, Image, Mention, MentionAll, Quote, Record, Segment, Text, Video
 
+SENT = "消息已发送"
+"""What a model reads about a message that arrived."""
+
 MediaKind: TypeAlias = Literal["image", "record", "video", "file"]
 
 

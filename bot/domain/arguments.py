@@ -1,4 +1,4 @@
-"""Raw text of a call -> the arguments of a tool: parsed strictly, mended by the schema, then validated in full.
+"""Raw text of a call -> the arguments of a tool: parsed, mended by the schema, then validated in full.
 
 What small models get wrong in a way that can mean one thing only is taken, and recorded: "3" for 3, "true" for true,
 2.0 for 2, a number for an id in text, JSON in a text for an object or a list, one value for a list of it, null for a
@@ -10,12 +10,13 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
 from bot.domain.errors import InvalidArguments
+from bot.domain.readings import loads, read_json
 
 ELSEWHERE = frozenset({
     "patternProperties", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "$ref", "$dynamicRef",
@@ -25,6 +26,7 @@ ELSEWHERE = frozenset({
 NEVER_GUESSED = ("boolean", "integer", "number")
 """Types that a check may be freer with than we are: pydantic takes "yes" for true, true for 1, "1_000" for 1000."""
 
+WRAPPERS = ("arguments", "parameters")
 INPUT = "input"  # the one field of a tool that takes plain text (seeds/002)
 DEEPEST = 8  # references that follow each other; a schema may go round in circles
 SHOWN = 80  # characters of a wrong value that are told
@@ -55,35 +57,73 @@ def parse_arguments(raw: str) -> dict[str, Any]:
     """A call's raw arguments as an object; nothing at all means no arguments. Raises InvalidArguments.
 
     Several vendors send "" or null for a call without arguments, or the object once more as text (`providers/quirks.md`
-    3.1, 3.5); anything that does not parse strictly is never run.
+    3.1, 3.5); what else it may look like is in `readings`.
     """
-    value = _parse(raw)
+    return _parse(raw)[0]
+
+
+def parse_for(schema: Mapping[str, Any], raw: str, *, name: str) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The same for a tool of that schema and name, and a line for each thing that was mended. Raises InvalidArguments.
+
+    An object that holds the arguments, and their tool's name at most, is taken off them (3.5), unless the tool has
+    such a field itself, or may have any.
+    """
+    given, how = _parse(raw)
+    notes = [f"arguments: {how}"] if how else []
+    wrapper = next((name for name in WRAPPERS if name in given), "")
+    if not wrapper or not (given.keys() == {wrapper} or (given.keys() == {"name", wrapper} and given["name"] == name)):
+        return given, tuple(notes)
+    match given[wrapper]:
+        case dict() as inner:
+            pass
+        case str(text):
+            try:
+                inner = parse_arguments(text)
+            except InvalidArguments:
+                return given, tuple(notes)
+        case _:
+            return given, tuple(notes)
+    if _may_have(schema, given.keys(), inner):
+        return given, tuple(notes)
+    return inner, (*notes, f"arguments: taken out of {wrapper}")
+
+
+def _may_have(schema: Mapping[str, Any], names: Iterable[str], inner: Mapping[str, Any]) -> bool:
+    """Whether the names may be a tool's own. One that names no fields at all may have any, so only nothing is clear."""
+    properties = schema.get("properties") or {}
+    if not ELSEWHERE.isdisjoint(schema) or schema.get("additionalProperties"):
+        return True
+    return any(name in properties for name in names) or (not properties and bool(inner))
+
+
+def _parse(raw: str) -> tuple[dict[str, Any], str]:
+    value, how = _read(raw)
     if isinstance(value, str) and value.lstrip().startswith("{"):
-        value = _parse(value)
+        value, how = _read(value)
     match value:
         case None:
-            return {}
+            return {}, how
         case dict():
-            return value
+            return value, how
         case _:
             raise InvalidArguments(f"the arguments must be one JSON object, got {type(value).__name__}.")
 
 
-def _parse(raw: str) -> Any:
+def _read(raw: str) -> tuple[Any, str]:
     text = raw.strip()
     if text in ("", "null"):
-        return None
+        return None, ""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return read_json(text)
+    except ValueError as error:
         raise InvalidArguments(f"the arguments are not valid JSON ({error}). Send one JSON object.") from None
 
 
 def parse_input(raw: str) -> dict[str, Any]:
     """The arguments of a tool that takes one text: an object with the field `input`, or else the raw text."""
     try:
-        value = json.loads(raw)
-    except (ValueError, RecursionError):
+        value = loads(raw)
+    except ValueError:
         return {INPUT: raw}
     return value if isinstance(value, dict) and INPUT in value else {INPUT: raw}
 
@@ -113,7 +153,7 @@ def read_arguments(given: Mapping[str, Any], *, shape: Shape, check: Check, leni
     types = shape.plain
     if all(type(value) is types.get(name) for name, value in given.items()):
         plain = dict(given)
-        return Checked(check(plain), plain)
+        return Checked(check(plain), _finite(plain))
     notes = _Notes(shape.schema)
     plain = notes.members(given, shape.schema, "")
     strange = () if lenient else tuple(notes.refusals())
@@ -126,7 +166,29 @@ def read_arguments(given: Mapping[str, Any], *, shape: Shape, check: Check, leni
         raise InvalidArguments("; ".join(fields), fields=fields) from None
     if refused := (*notes.unfit, *strange):
         raise InvalidArguments("; ".join(refused), fields=refused)
-    return Checked(arguments, plain, tuple(notes.coerced), tuple(path for path, _ in notes.unknown))
+    return Checked(arguments, _finite(plain), tuple(notes.coerced), tuple(path for path, _ in notes.unknown))
+
+
+def _finite(plain: dict[str, Any]) -> dict[str, Any]:
+    """The arguments, if every number in them is one that JSON has: 1e999 is none. Raises InvalidArguments."""
+    fields = tuple(f"{path}: must be a finite number" for path in _infinities(plain, ""))
+    if fields:
+        raise InvalidArguments("; ".join(fields), fields=fields)
+    return plain
+
+
+def _infinities(value: Any, path: str) -> Iterator[str]:
+    match value:
+        case float() if not isfinite(value):
+            yield path
+        case dict():
+            for name, member in value.items():
+                yield from _infinities(member, f"{path}.{name}" if path else str(name))
+        case list():
+            for index, item in enumerate(value):
+                yield from _infinities(item, f"{path}.{index}")
+        case _:
+            pass
 
 
 # --- mending --------------------------------------------------------------------------------------
@@ -289,8 +351,8 @@ def _mended(value: Any, kind: str) -> Any:
             return (int(value) if WHOLE.fullmatch(value) and "." not in value else number) if isfinite(number) else None
         case "object" | "array", str():
             try:
-                parsed = json.loads(value)
-            except (ValueError, RecursionError):
+                parsed = loads(value)
+            except ValueError:
                 return None
             return parsed if _fits(parsed, kind) else None
         case _:

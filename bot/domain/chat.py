@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
+
+NOTED = "(noted)"
+"""Stands for an answer where a vendor wants one and none was given; a model that says it back has said nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +64,24 @@ class AssistantMessage:
 
 @dataclass(frozen=True, slots=True)
 class ToolMessage:
-    """The one result of one call; `images` are data urls, for a model that sees."""
+    """The one result of one call; `images` are data urls, for a model that sees.
+
+    `code` is the stable word of a failure, empty where there was none (or in what an older version wrote down).
+    `text` is `content` under the name that words have everywhere else.
+    """
 
     call_id: str
     name: str
     content: str
     is_error: bool = False
     images: tuple[str, ...] = ()
+    code: str = ""
     type: Literal["tool"] = "tool"
+
+    @property
+    def text(self) -> str:
+        """What the model reads."""
+        return self.content
 
 
 Message: TypeAlias = SystemMessage | UserMessage | AssistantMessage | ToolMessage
@@ -83,12 +96,28 @@ class ToolSpec:
     parameters: dict[str, Any] = field(hash=False)
 
 
+class Allowance(Protocol):
+    """Who says whether a request that failed may be made once more."""
+
+    def again(self) -> bool:
+        """Count one more attempt; False where it may not be made."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One request. No tools means that no `tools` key is sent."""
+    """One request. No tools means that no `tools` key is sent.
+
+    `allowance` is asked before each attempt but the first; without one there may be any number.
+    """
 
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
+    allowance: Allowance | None = field(default=None, compare=False, repr=False)
+
+    def may_be_made_again(self) -> bool:
+        """Whether one more attempt may be made; it is counted."""
+        return self.allowance is None or self.allowance.again()
 
 
 class FinishReason(StrEnum):

@@ -15,7 +15,8 @@ BotError
  |    +-- BadHistory          the vendor refused the order or fields of the transcript
  |    +-- ModelNotFound       no such model at this endpoint: no retry, tell the owner
  |    +-- ModelRejected       any other refusal of the request as it stands: no retry
- |    +-- ModelTransport      the connection broke, a deadline passed, the stream was cut or unreadable
+ |    +-- ModelTransport      the connection broke, an answer stopped, was cut or unreadable: back off, then again
+ |         +-- ModelStalled   no answer began in time: not again, next endpoint
  +-- TransportError           the OneBot side
  |    +-- NotConnected        never reached the wire: nothing was done
  |    +-- ActionRefused       the server answered "failed": nothing was done
@@ -28,8 +29,10 @@ BotError
       +-- ToolDenied          not allowed: by the operator, the owner's word, a hook, or for this asker
       +-- ToolUnavailable     it cannot run (here, now)
       +-- ToolTimeout
+      +-- ToolCancelled       broken off, or never begun, since its run was ended: nobody's failure
       +-- ToolRateLimited     called too often; `seconds` until it may be called again
       +-- ToolFailed          the tool's own failure, told in its own words; `transient` ones may be tried again
+      +-- AlreadySaid         what was to be said was said in this run: nothing was sent
 """
 
 from __future__ import annotations
@@ -152,6 +155,12 @@ class ModelTransport(ModelError):
     kind = "transport"
 
 
+class ModelStalled(ModelTransport):
+    """No answer began for longer than somebody in a chat can be let wait."""
+
+    kind = "stalled"
+
+
 # --- the OneBot side ------------------------------------------------------------------------------
 
 
@@ -234,6 +243,12 @@ class ToolTimeout(ToolError):
     code = "TOOL_TIMEOUT"
 
 
+class ToolCancelled(ToolError):
+    """The call was broken off, or never begun: its run was cancelled, or a hook stopped it."""
+
+    code = "TOOL_CANCELLED"
+
+
 class ToolRateLimited(ToolError):
     """The tool was called too often; `seconds` is how long it takes until it may be called again."""
 
@@ -257,3 +272,9 @@ class ToolFailed(ToolError):
     def __init__(self, message: str, *, transient: bool = False) -> None:
         self.transient = transient
         super().__init__(message)
+
+
+class AlreadySaid(ToolError):
+    """What was to be said was said before in this run, or nearly so; nothing was sent."""
+
+    code = "TOOL_ALREADY_SAID"

@@ -24,7 +24,14 @@ _DIGITS = re.compile(r"[0-9]{1,19}")  # int() refuses texts of thousands of digi
 
 
 def read_id(text: str) -> int | None:
-    """The number of a person or group, written in digits; None for anything else, and beyond 64 bits."""
+    """The number of a person or group, written in digits; None for anything else, 0 and beyond 64 bits.
+
+    Nobody is 0, and some servers take it for everybody (Lagrange, go-cqhttp: `at` with qq=0).
+    """
+    return _number(text) or None
+
+
+def _number(text: str) -> int | None:
     number = int(text) if _DIGITS.fullmatch(text) else MAX_ID + 1
     return number if number <= MAX_ID else None
 
@@ -55,10 +62,13 @@ class Conversation:
 
     @classmethod
     def parse(cls, text: str) -> Conversation:
-        """Read `platform_id:message_type:session_id`. Raises NotAConversation."""
+        """Read `platform_id:message_type:session_id`. Raises NotAConversation.
+
+        A place may have the number 0, where a server did not say which it was, or in a session of the library.
+        """
         platform, _, rest = text.strip().partition(":")
         kind, _, session = rest.partition(":")
-        platform_id, session_id = read_id(platform), read_id(session)
+        platform_id, session_id = _number(platform), _number(session)
         if platform_id is None or session_id is None:
             raise NotAConversation(f"{text[:80]!r} is not platform_id:message_type:session_id, as in 10001:group:4242")
         match kind:
@@ -113,6 +123,11 @@ class MessageReceived(_Event):
         return (self.self_id, self.conversation.message_type, self.conversation.session_id, self.message_id)
 
     @property
+    def has_identity(self) -> bool:
+        """Whether its id tells it apart: some servers give many messages one id (0), or none."""
+        return self.message_id not in ("", "0")
+
+    @property
     def is_own(self) -> bool:
         return self.sender.user_id == self.self_id
 
@@ -125,6 +140,18 @@ class MessageSent(_Event):
     message_id: str
     segments: tuple[Segment, ...]
     type: Literal["message_sent"] = "message_sent"
+
+    @property
+    def message(self) -> MessageReceived:
+        """What was said, as others received it."""
+        return MessageReceived(
+            self_id=self.self_id,
+            time=self.time,
+            conversation=self.conversation,
+            message_id=self.message_id,
+            sender=Sender(self.self_id),
+            segments=self.segments,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,12 +6,14 @@ Their arguments are mended by the types the schema names, filled with its defaul
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import inspect
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
+from types import FunctionType, MethodType
 from typing import Any, get_type_hints
 
 from jsonschema.exceptions import SchemaError, ValidationError, best_match
@@ -24,7 +26,8 @@ from referencing.jsonschema import specification_with
 from bot.domain.arguments import INPUT, Shape, follow
 from bot.domain.errors import InvalidArguments
 from bot.domain.schema import UnsuitableType
-from bot.domain.tool import NAME, Tool, ToolContext, declarations
+from bot.domain.tool import NAME, Tool, ToolContext, declarations, make_tool
+from bot.domain.traits import ToolType
 
 LONGEST_NAME = 64
 SPELT = re.compile(r"[A-Za-z][A-Za-z0-9_.:/ -]*")
@@ -34,6 +37,8 @@ LAST = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", re.DOTALL)
 """A `$` of a pattern; before it what is none: an escaped character, a class."""
 
 SHOWN = 80  # characters of a wrong value that are told
+
+FORMS = "give a Tool, a typed function, or an object with name, description, parameters and execute"
 
 
 def our_name(foreign: str) -> str:
@@ -84,26 +89,66 @@ def foreign_tool(
 def class_tool(source: object, **declared: Any) -> Tool:
     """A tool from an object with `name`, `description`, `parameters` (or `schema`) and `execute`; `available` may be.
 
-    Each may be an attribute or a method without parameters; so may `info()` and `definition()` give the first three,
-    as in seeds/004. `execute` may be a coroutine function. Raises UnsuitableType, ValueError.
+    Each may be an attribute or a method without parameters. As in seeds/004, `definition()` may give the first three,
+    as the model reads them, and `info()` what people read of the tool: its `description` is the summary, its `type` the
+    type. `execute` may be a coroutine function, or None for a tool that is never offered. Raises UnsuitableType,
+    ValueError.
     """
-    places = [source, *(found for part in ("info", "definition") if (found := _read(source, part)) is not None)]
+    info, definition = _read(source, "info"), _read(source, "definition")
 
     def find(*names: str) -> Any:
+        places = (definition, source, info)
         return next((value for place in places for name in names if (value := _read(place, name)) is not None), None)
 
+    name, description = find("name"), str(find("description") or "")
+    if not isinstance(name, str):
+        raise UnsuitableType(f"{type(source).__name__} has no name as text, so it is no tool: {FORMS}")
     if "available" not in declared and callable(getattr(source, "available", None)):
         declared["available"] = lambda: _read(source, "available")
-    name = find("name")
-    if not isinstance(name, str):
-        raise UnsuitableType(f"{type(source).__name__} has no name as text")
+    if (about := str(_read(info, "description") or "")) and about != description:
+        declared.setdefault("summary", about)
+    if kind := _word(_read(info, "type")):
+        declared.setdefault("type", kind)
+    return foreign_tool(name, description, find("parameters", "schema") or {}, _execute_of(source, name), **declared)
+
+
+def as_tool(source: object) -> Tool:
+    """A tool as it is, of a typed function, or of an object that says all about itself. Raises as `@tool` does."""
+    match source:
+        case Tool():
+            return source
+        case FunctionType() | MethodType():
+            return make_tool(source)
+        case _:
+            return class_tool(source)
+
+
+def _execute_of(source: object, name: str) -> Callable[..., Any] | None:
+    """What runs the tool; None only where the object says that it has none. Raises UnsuitableType."""
+    members = [member for member in dir(source) if not member.startswith("_")]
+    if "execute" not in members:
+        near = difflib.get_close_matches("execute", members, n=1)
+        hint = f"; is it {near[0]}?" if near else ""
+        raise UnsuitableType(f"{name}: {type(source).__name__} has no execute, so it could never be run{hint}")
     execute = getattr(source, "execute", None)
-    return foreign_tool(name, str(find("description") or ""), find("parameters", "schema") or {}, execute, **declared)
+    if execute is not None and not callable(execute):
+        raise UnsuitableType(f"{name}: execute is to be a function, not {type(execute).__name__}")
+    if isinstance(source, type) and isinstance(inspect.getattr_static(source, "execute"), FunctionType):
+        raise UnsuitableType(f"{name}: {source.__name__} is a class. Give an object of it: {source.__name__}()")
+    return execute
+
+
+def _word(value: object) -> str:
+    """A type of tool as people read it: a word of ours where it is one, else as it is."""
+    word = str(getattr(value, "value", value) or "").strip()
+    return ToolType(word) if word in set(ToolType) else word
 
 
 def _read(place: object, name: str) -> Any:
     """An attribute, a member of a mapping, or what a method of that name gives."""
     value = place.get(name) if isinstance(place, Mapping) else getattr(place, name, None)
+    if callable(value) and isinstance(place, type) and isinstance(inspect.getattr_static(place, name), FunctionType):
+        raise UnsuitableType(f"{place.__name__} is a class. Give an object of it: {place.__name__}()")
     return value() if callable(value) else value
 
 

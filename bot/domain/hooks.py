@@ -1,8 +1,8 @@
 """Where somebody else may have a say in a run, each place with one clear moment, what it is told, what it may answer.
 
     before_request   each model request: may reshape what this one shows the model, and switch the model from here on
-    before_call      a call whose arguments fit, before it is permitted: may block it or change its arguments
-    after_call       a call that has come to its result, or been denied or blocked: may rewrite the result
+    before_call      a call whose arguments fit, before it is permitted: may block it, change its arguments, end the run
+    after_call       a call that has come to its result, or been denied or blocked: may rewrite the result, end the run
     after_step       a step with calls is whole, their results are in the transcript: may end the run
 
 All are functions or coroutine functions. Those of one run are never called concurrently: the hooks of a step's calls
@@ -14,8 +14,8 @@ never broken by one.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from bot.domain.chat import AssistantMessage, Message, ToolMessage
@@ -110,16 +110,40 @@ class Rewrite:
 
 @dataclass(frozen=True, slots=True)
 class StopRun:
-    """The run ends here, as stopped; the reason is for the log."""
+    """The run ends with this step, as stopped; the reason is for the log.
+
+    Before a call it means that no call of the step is run: each has its result all the same, as cancelled. After one
+    the results stay, and what still waits for somebody's word waits no more.
+    """
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hooks:
-    """What one party wants to be asked; a place left out is no hook. Several of these are asked in their order."""
+    """What one party wants to be asked; a place left out is no hook. Several of these are asked in their order.
+
+    Raises TypeError for what cannot be called.
+    """
 
     before_request: Callable[[RequestEvent], MaybeAwaitable[Reshape | None]] | None = None
-    before_call: Callable[[BeforeCall], MaybeAwaitable[Block | Change | None]] | None = None
-    after_call: Callable[[AfterCall], MaybeAwaitable[Rewrite | None]] | None = None
+    before_call: Callable[[BeforeCall], MaybeAwaitable[Block | Change | StopRun | None]] | None = None
+    after_call: Callable[[AfterCall], MaybeAwaitable[Rewrite | StopRun | None]] | None = None
     after_step: Callable[[StepEvent], MaybeAwaitable[StopRun | None]] | None = None
+
+    def __post_init__(self) -> None:
+        for place, hook in ((each.name, getattr(self, each.name)) for each in fields(self)):
+            if hook is not None and not callable(hook):
+                raise TypeError(f"{place} takes a function of one event, not {type(hook).__name__}")
+
+
+def verified(hooks: Iterable[Hooks]) -> tuple[Hooks, ...]:
+    """The hooks of all parties. Raises TypeError for what is none, as a bare function is."""
+    if isinstance(hooks, Hooks) or not isinstance(hooks, Iterable):
+        raise TypeError(f"hooks are a list of Hooks, not {type(hooks).__name__}")
+    told = tuple(hooks)
+    for each in told:
+        if not isinstance(each, Hooks):
+            name = getattr(each, "__name__", type(each).__name__)
+            raise TypeError(f"{name} is no Hooks: say where it is asked, as in Hooks(before_call={name})")
+    return told

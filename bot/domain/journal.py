@@ -262,8 +262,10 @@ class StoredSend:
 class OpenTurn:
     """A turn that was never closed.
 
-    `messages` are its steps, each followed by the results there are (calls that were under way have none);
-    `started` names the tools whose calls began. `recalled`: its question was taken back.
+    `messages` are its steps, each followed by the results there are (calls that were under way have none). `started`
+    names the tools whose calls began, `sends` is what was said: in this turn or in another one of the same question,
+    which may have been taken up more than once. `handled`: such another turn has come to its end. `recalled`: the
+    question was taken back.
     """
 
     turn_id: str
@@ -274,7 +276,17 @@ class OpenTurn:
     messages: tuple[Message, ...]
     started: tuple[str, ...]
     sends: tuple[StoredSend, ...]
+    handled: bool = False
     recalled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """What a turn has said, for whom: its question, its sends as they stand. `is_over`: it has come to its end."""
+
+    question: MessageReceived
+    sends: tuple[StoredSend, ...]
+    is_over: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +312,8 @@ class Recovery:
     `seen` are the identities of the de-duplication window with their times, `waking` the questions of the last minutes
     that were taken but whose turn had not begun (oldest first), `turns` those left open (suspended ones not among
     them), `sends` the unfinished ones whatever their turn (QUEUED, SENDING, and UNKNOWN for a day), `active` the
-    conversations heard in the last day with the time of the last message (latest first).
+    conversations heard in the last day with the time of the last message (latest first). `whole` is False where an
+    earlier journal was damaged and set aside within the window: what was taken, and done, is not known then.
     """
 
     seen: tuple[tuple[tuple[int, str, int, str], float], ...] = ()
@@ -309,3 +322,4 @@ class Recovery:
     sends: tuple[StoredSend, ...] = ()
     suspended: tuple[Suspended, ...] = ()
     active: tuple[tuple[Conversation, float], ...] = ()
+    whole: bool = True

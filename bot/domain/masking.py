@@ -13,6 +13,20 @@ LONG: Final = 8  # characters; shorter ones are masked as whole words only: "loc
 SHORTEST: Final = 4  # characters; what is shorter cannot be told from ordinary text, and anybody can guess it
 
 
+KEYS: Final = re.compile(
+    r"""(?P<before> ://(?=[^/@\s]+@) | \bBearer[ ] | (?:key|token|secret|passwd|password|pwd|signature)= )[^\s&"',;@]+
+    | \b(?:sk|ak|pk|rk|gsk|xai)[-_](?=[\w-]*\d)[\w-]{8,} | \bAIza[\w-]{20,} | \beyJ[\w.-]{20,}""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""What looks like a secret, whoever's it is: in a url, behind a name that says so, known kinds of keys."""
+
+
+def one_line(text: str, longest: int) -> str:
+    """Somebody else's words, on one line, without what looks like a secret, cut to so many characters."""
+    text = KEYS.sub(lambda found: f"{found['before'] or ''}{MASK}", " ".join(text.split()))
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
 class Quoting(str):
     """A text with a vendor's words in brackets, who may repeat what people said: for the owner, not for the log."""
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from bot.domain.actions import Attachment, MediaKind, Receipt, SendMessage, SendSegment
 from bot.domain.chat import Completion, ModelRequest
 from bot.domain.events import Conversation, Event, MessageReceived
-from bot.domain.journal import Entry, Recovery, Remembered
+from bot.domain.journal import Entry, Recovery, Remembered, Spoken
 from bot.domain.run import RunEvent
 from bot.domain.segments import Image
 from bot.domain.suspension import Allow, ApprovalRequest, Deny, Pending
@@ -102,7 +102,13 @@ class Store(Protocol):
         ...
 
     async def heard(self, conversation: Conversation, message_ids: Collection[str]) -> Collection[str] | None:
-        """Which of these messages were observed there, recalled ones included; None where that cannot be read now."""
+        """Which of these messages were observed there, recalled ones included, or sent from here; None where that
+        cannot be read now.
+        """
+        ...
+
+    async def spoken(self, turn_id: str) -> Spoken | None:
+        """What a turn has said; None where that cannot be read now, or its question was recalled or forgotten."""
         ...
 
     async def recover(self) -> Recovery | None:
@@ -119,12 +125,15 @@ class EventSink(Protocol):
 class Speaker(Protocol):
     """Says something in the middle of a run, on behalf of its asker."""
 
-    async def say(self, segments: tuple[SendSegment, ...], *, session: str = "") -> tuple[Receipt, ...]:
+    async def say(
+        self, segments: tuple[SendSegment, ...], *, session: str = "", allowed: bool = False
+    ) -> tuple[Receipt, ...]:
         """Put the segments on the wire now, in order; one receipt for each QQ message it took.
 
-        `session` is platform_id:message_type:session_id, empty for the conversation of the run. A medium that QQ
-        wants alone becomes a message of its own. Raises ToolDenied (a session the asker may not write to),
-        InvalidArguments (a session that is none).
+        `session` is platform_id:message_type:session_id, empty for the conversation of the run. `allowed` says that
+        somebody has allowed this very call (`ToolContext.allowed`). A medium that QQ wants alone becomes a message of
+        its own. Raises ToolDenied (a session the asker may not write to), InvalidArguments (a session that is none),
+        Suspend (another session, or everybody mentioned, which somebody must allow first).
         """
         ...
 

@@ -7,18 +7,16 @@ finished once, whatever number of segments lies between.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
 from bot.domain.chat import AssistantMessage, Completion, Message, ToolCall, ToolMessage, Usage
+from bot.domain.errors import ToolFailed
 from bot.domain.events import Conversation
 from bot.domain.result import ToolResult
 from bot.domain.traits import Audience
-
-CODE = re.compile(r"\[(TOOL_[A-Z_]+)\]\s*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +84,20 @@ class Outcome:
 
 
 def code_of(result: ToolMessage) -> str:
-    """The stable word a result stands for: `ok`, or the one its error ends with."""
-    if not result.is_error:
-        return "ok"
-    match = CODE.search(result.content)
-    return match[1] if match else "TOOL_EXECUTION_FAILED"
+    """The stable word a result stands for: `ok`, or that of its failure. What it reads like says nothing."""
+    return result.code or ToolFailed.code if result.is_error else "ok"
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a run and all that ran inside it has taken: requests to models, their tokens, messages to QQ."""
+
+    requests: int = 0
+    tokens: float = 0.0
+    sends: int = 0
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(self.requests + other.requests, self.tokens + other.tokens, self.sends + other.sends)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +107,8 @@ class PendingCall:
     `asks` is what is to be decided, for people; `expires` is in seconds since 1970, from then on it is denied; `digest`
     binds the wait to its call, run and asker (`bot/domain/suspension.py`). `arguments` are those it will be run with,
     as JSON: prepared, mended, with their defaults, as hooks want them; where empty (an older state), the call's own.
-    `number` is what people call it by, as in `#A3`; 0 until it has one.
+    `number` is what people call it by, as in `#A3`; 0 until it has one. `since` is when the call began, in seconds
+    since 1970; 0 in an older state.
     """
 
     call: ToolCall
@@ -109,6 +117,7 @@ class PendingCall:
     digest: str
     arguments: str = ""
     number: int = 0
+    since: float = 0.0
     type: Literal["pending"] = "pending"
 
 
@@ -119,6 +128,7 @@ class SuspendedRun:
     `messages` is what it had added to the transcript, valid as it stands; `message` the calls of the unfinished step,
     not part of the transcript yet, and `answers` what has come of them: for each call, in call order, its result or
     what it waits for. `steps` and `usage` are those of the run so far, `response_id` is the answer that made the calls.
+    `spent` is of its budget.
     """
 
     run_id: str
@@ -130,6 +140,7 @@ class SuspendedRun:
     usage: Usage
     steps: int
     response_id: str = ""
+    spent: Spent = field(default_factory=Spent)
 
     @property
     def pending(self) -> tuple[PendingCall, ...]:
@@ -198,8 +209,9 @@ class ToolProgressed(_RunEvent):
 class ToolFinished(_RunEvent):
     """A call has its result. `details` are what the tool tells people only, or what is known of its failure.
 
-    `arguments` are those it was run with, after mending and hooks; None where it never came to that. `coerced` says
-    what was mended.
+    `seconds` is how long its body ran, 0 where it never did; `waited` how long it waited before that (for calls before
+    it, for a place, for somebody's word), or until it was refused. `arguments` are those it was run with, after mending
+    and hooks; None where it never came to that. `coerced` says what was mended.
     """
 
     step: int
@@ -207,8 +219,9 @@ class ToolFinished(_RunEvent):
     result: ToolMessage
     code: str
     seconds: float
+    waited: float = 0.0
     response_id: str = ""
-    details: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    details: Any = field(default_factory=dict, hash=False)
     arguments: Mapping[str, Any] | None = field(default=None, hash=False)
     coerced: tuple[str, ...] = ()
     type: Literal["tool_finished"] = "tool_finished"

@@ -17,6 +17,7 @@ from bot.domain.chat import ToolCall, ToolMessage
 from bot.domain.errors import BotError
 from bot.domain.events import Conversation
 from bot.domain.run import Asker, PendingCall, SuspendedRun
+from bot.domain.tool import ToolContext
 
 
 class Suspend(Exception):
@@ -67,7 +68,10 @@ class Pending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequest:
-    """A call that somebody must allow. `asks` is what people read; `arguments` are those the call would be run with."""
+    """A call that somebody must allow. `asks` is what people read; `arguments` are those the call would be run with.
+
+    `context` are the call's surroundings, as its body would get them.
+    """
 
     run_id: str
     step: int
@@ -77,6 +81,7 @@ class ApprovalRequest:
     asks: str
     conversation: Conversation
     asker: Asker
+    context: ToolContext = field(repr=False, compare=False)
 
 
 def digest_call(call: ToolCall, *, run_id: str, asker: int, arguments: str = "") -> str:

@@ -27,8 +27,8 @@ from typing import Any, Protocol, TypeAlias, TypeVar, cast, overload
 
 from pydantic_core import to_jsonable_python
 
-from bot.domain.arguments import INPUT, Check, Checked, Shape, parse_arguments, parse_input, read_arguments
-from bot.domain.chat import ToolSpec
+from bot.domain.arguments import INPUT, Check, Checked, Shape, parse_for, parse_input, read_arguments
+from bot.domain.chat import Allowance, ToolSpec
 from bot.domain.errors import ToolUnavailable
 from bot.domain.events import Conversation
 from bot.domain.faults import BROKEN, isolate
@@ -82,7 +82,8 @@ class ToolContext:
 
     `response_id` is the model's answer that made the call. `allowed` says that somebody has allowed this very call: a
     tool that raises `Suspend` does so only without it. `inner` is told what a run inside this call does: what its model
-    takes is counted to the run of the call.
+    takes is counted to the run of the call. `share` is that run's of its question's budget, where the inner one has its
+    part.
     """
 
     run_id: str
@@ -96,6 +97,7 @@ class ToolContext:
     allowed: bool = False
     reports: Progress | None = None
     inner: Callable[[RunEvent], None] | None = None
+    share: Allowance | None = None
 
     def port(self, kind: type[P]) -> P:
         """The capability of this kind. Raises ToolUnavailable where this run has none."""
@@ -111,7 +113,10 @@ class ToolContext:
         """
         if self.reports is not None:
             result = ToolResult() if partial_result is None else ToolResult.of(partial_result)
-            self.reports(replace(result, details={**result.details, **details}) if details else result)
+            if details:
+                known = result.details if isinstance(result.details, Mapping) else {"details": result.details}
+                result = replace(result, details={**known, **details})
+            self.reports(result)
 
 
 Guard: TypeAlias = Callable[[ToolContext, Mapping[str, Any]], Awaitable[None] | None]
@@ -132,10 +137,10 @@ A bool, or a bool and a text, are understood as well (`reason_of`)."""
 
 @dataclass(frozen=True, slots=True)
 class ToolStatus:
-    """Whether a tool can be used now, and if not, why."""
+    """Whether a tool can be used now, and if not, why. `description` is for people: its summary, if it has one."""
 
     name: str
-    type: ToolType
+    type: str
     description: str
     available: bool
     reason: str = ""
@@ -146,8 +151,9 @@ class Tool:
     """A tool the engine can offer: what the model is told (`spec`), what it declares, and the body.
 
     `check` turns plain arguments into the body's; `shape` is that by which they are mended first (by `parameters` where
-    it is left out). `timeout` is in seconds. `label` and `summary` are for people, `origin` is the name a
-    foreign tool has at home. A tool without a `function` can be registered, but not run.
+    it is left out). `timeout` is in seconds. `label` and `summary` are for people, and so is `type`: a word of
+    `ToolType`, or one that a foreign tool has for itself. `origin` is the name a foreign tool has at home. A tool
+    without a `function` can be registered, but not run.
     """
 
     name: str
@@ -158,7 +164,7 @@ class Tool:
     shape: Shape | None = field(default=None, repr=False)
     wants_context: bool = False
     raw_input: bool = False
-    type: ToolType = ToolType.FUNCTION
+    type: str = ToolType.FUNCTION
     needs: tuple[Port, ...] = ()
     requires: tuple[str, ...] = ()
     timeout: float = DEFAULT_TIMEOUT
@@ -191,6 +197,11 @@ class Tool:
         return ToolSpec(self.name, self.description, dict(self.parameters))
 
     @property
+    def about(self) -> str:
+        """What people read of it: its summary, or what the model reads where it has none."""
+        return self.summary or self.description
+
+    @property
     def may_have_happened(self) -> bool:
         """Whether nobody knows if it was done, when it is broken off in the middle."""
         return self.side_effects.may_have_happened
@@ -220,8 +231,13 @@ class Tool:
 
     def read(self, raw: str) -> Checked:
         """The raw text of a call -> arguments that fit. Raises InvalidArguments, and whatever `prepare` raises."""
-        given = parse_input(raw) if self.raw_input else parse_arguments(raw)
-        return self.validate(given if self.prepare is None else self.prepare(given))
+        mended: tuple[str, ...] = ()
+        if self.raw_input:
+            given = parse_input(raw)
+        else:
+            given, mended = parse_for(self.parameters, raw, name=self.name)
+        checked = self.validate(given if self.prepare is None else self.prepare(given))
+        return replace(checked, coerced=(*mended, *checked.coerced)) if mended else checked
 
     def validate(self, given: Mapping[str, Any]) -> Checked:
         """Plain arguments, mended and checked. Raises InvalidArguments."""

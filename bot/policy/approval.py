@@ -6,7 +6,9 @@ without anything that cannot be seen.
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bot.domain.events import Conversation, MessageReceived
@@ -16,7 +18,25 @@ from bot.domain.segments import Mention, Quote, Text
 MAX_ARGUMENTS = 400  # characters of what is to be done: the owner reads it on a phone
 MAX_QUESTION = 80
 MAX_REASON = 200
+MAX_OPEN = 3  # requests of one asker that wait at a time: an owner is no mailbox
 INNER_QUOTES = str.maketrans("「」", "『』")
+
+NOTICE = "这一步要主人同意才能做，我去问一下，请稍等。（{numbers}）"
+DONE = "A{number} {word}。"
+ALLOWED, DENIED = "已同意", "已拒绝"
+DECIDED = "A{number} 已经处理过了：{by} {word}。"
+EXPIRED = "A{number} 过期了：没有人及时同意，所以没有做。"
+WITHDRAWN = "A{number} 不用管了：提问已经撤回或结束，没有做。"
+UNKNOWN = "没有编号为 A{number} 的请求，可能已经过期或处理过了。"
+AGAIN = "这条回复比 A{number} 的请求早，或是断线时发的，没有算数；A{number} 还在等，要回复请再发一次。"
+FILE = "完整内容在随后的文件 A{number}.txt 里。"
+BUSY = "现在处理不过来，A{number} 还在等，请过一会儿再回复一次。"
+
+TOO_MANY = (
+    f"{MAX_OPEN} requests of this asker wait for the owner's word already, this one was not made. Do not try again; "
+    "say that those must be decided first"
+)
+TOO_LONG = "its arguments are too long to be shown to the owner"
 
 YES = ("同意", "approve")
 NUMBER = r"[#＃]?\s*[aAａＡ]\s*(?P<number>[0-9０-９]{1,9})(?![0-9A-Za-z])"
@@ -91,10 +111,35 @@ def in_one_line(text: str, limit: int) -> str:
 
 
 def what(pending: PendingCall) -> str:
-    """The first line of a request: `#A3 tool arguments`."""
+    """The first line of a request: `#A3 tool arguments`; of long ones the beginning and the end."""
+    return f"#A{pending.number} {in_one_line(_told(pending), MAX_ARGUMENTS)}"
+
+
+def in_full(pending: PendingCall) -> str:
+    """All that is to be allowed, where the first line does not show it all; else empty.
+
+    Only its own first line stands at the beginning of a line: nobody reads another request in it. What cannot be seen
+    is spelt out.
+    """
+    told = _told(pending)
+    line = in_one_line(told, len(told))
+    if len(line) <= MAX_ARGUMENTS:
+        return ""
+    try:
+        arguments = json.dumps(json.loads(pending.arguments or pending.call.arguments), ensure_ascii=False, indent=2)
+    except (ValueError, RecursionError):
+        arguments = in_one_line(pending.call.arguments, len(pending.call.arguments))
+    indented = "\n".join(f"  {part}" for part in arguments.split("\n"))
+    return f"#A{pending.number} {line}\n{''.join(map(_spelt, indented))}"
+
+
+def _told(pending: PendingCall) -> str:
     name, asks = pending.call.name, pending.asks
-    told = asks if asks.startswith(name) else f"{name}: {asks}"
-    return f"#A{pending.number} {in_one_line(told, MAX_ARGUMENTS)}"
+    return asks if asks.startswith(name) else f"{name}: {asks}"
+
+
+def _spelt(char: str) -> str:
+    return char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1]
 
 
 def who(asker: Asker, where: Conversation, question: str) -> str:
@@ -109,3 +154,23 @@ def how(number: int, seconds: float) -> str:
     """The last line: what may be answered."""
     minutes = max(1, round(seconds / 60))
     return f"回复「同意 A{number}」或「拒绝 A{number} 理由」，也可以引用这条回复；{minutes} 分钟内有效。"
+
+
+def notice(numbers: Iterable[int]) -> str:
+    """What the asker is told."""
+    return NOTICE.format(numbers="、".join(f"A{number}" for number in numbers))
+
+
+def words_of(message: MessageReceived) -> str:
+    """The words of a message, without what it quotes."""
+    return "".join(segment.text for segment in message.segments if isinstance(segment, Text))
+
+
+def mentions_the_bot(message: MessageReceived) -> bool:
+    """Whether the message is addressed to the bot by a mention."""
+    return any(isinstance(each, Mention) and each.user_id == message.self_id for each in message.segments)
+
+
+def flat(text: str) -> str:
+    """The text as it can be compared, after a server has put its blanks in order."""
+    return "".join(text.split())

@@ -1,17 +1,18 @@
 """Whose words a question is made of, and how much authority is left to it. Pure.
 
-A run has the least authority of everyone whose words are in its question: who asks, who is quoted, who is forwarded,
-who was overheard since the last run. Words alone give none; it comes from user ids (owners) and from QQ (a group's
-admins).
+A run has the least authority of everyone whose words are in its prompt: who asks, who is quoted or forwarded, who made
+the card that is shared; who was overheard since the last run, who spoke in an earlier round, who is mentioned by a name
+he chose. Words alone give none; it comes from user ids (owners) and from QQ (a group's admins).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.run import Asker
+from bot.domain.segments import Card, File, Link, Markdown, Mention, Transfer
 from bot.domain.traits import Audience
 
 RANKS = (Audience.EVERYONE, Audience.GROUP_ADMIN, Audience.OWNER)
@@ -35,6 +36,11 @@ def authority_of(sender: Sender, *, where: Conversation, owners: Collection[int]
     return Audience.GROUP_ADMIN if is_admin else Audience.EVERYONE
 
 
+def nobody() -> Collection[int]:
+    """No earlier round."""
+    return ()
+
+
 def asker_of(
     message: MessageReceived,
     *,
@@ -42,18 +48,37 @@ def asker_of(
     quoted: MessageReceived | None = None,
     forwarded: Sequence[MessageReceived] = (),
     overheard: Sequence[MessageReceived] = (),
+    earlier: Callable[[], Collection[int]] = nobody,
 ) -> Asker:
-    """Who asks, and what is left of his authority beside the words of others in his question.
+    """Who asks, and what is left of his authority beside the words of others in his prompt.
 
-    Who wrote inside a merged forward is what its maker says: anybody can make one in anybody's name. The bot's own
-    words are nobody's: quoting it is how people answer it.
+    Who wrote inside a merged forward or a card is what its maker says: anybody can make one in anybody's name. The
+    bot's own words are nobody's: quoting it is how people answer it. `earlier` gives the numbers of those who spoke in
+    earlier rounds, 0 for whom nobody knows; it is asked only where there is authority to be lost.
     """
     where, sender = message.conversation, message.sender
     asker = Asker(sender.user_id, sender.name, sender.role, is_owner=sender.user_id in owners)
-    if quoted is None and not forwarded and not overheard:
+    if authority_of(sender, where=where, owners=owners) is Audience.EVERYONE:
         return asker
-    passed_on = [Audience.EVERYONE] if forwarded else []
+    said = (message, quoted) if quoted is not None else (message,)
+    shared = any(isinstance(segment, Card | Link | Markdown) for one in said for segment in one.segments)
+    passed_on = [Audience.EVERYONE] if forwarded or shared else []
     if quoted is not None and not quoted.is_own:
         passed_on.append(authority_of(quoted.sender, where=where, owners=owners))
-    around = (authority_of(one.sender, where=where, owners=owners) for one in overheard)
+    around = [authority_of(one.sender, where=where, owners=owners) for one in overheard]
+    named = {user_id for one in (*said, *overheard) for user_id in _named(one)} | set(earlier())
+    known = {sender.user_id, message.self_id, *owners}
+    around += [Audience.EVERYONE] if named - known else []
     return replace(asker, authority=least(passed_on), overheard=least(around))
+
+
+def _named(message: MessageReceived) -> Iterator[int]:
+    """Whose names are in a message beside its sender's; 0 for what somebody else may have named."""
+    for segment in message.segments:
+        match segment:
+            case Mention(user_id=user_id, name=name) if name.strip() not in {"", str(user_id)}:
+                yield user_id
+            case Card() | Link() | Markdown() | File() | Transfer():
+                yield 0
+            case _:
+                pass

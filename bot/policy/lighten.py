@@ -1,42 +1,98 @@
 """A message without its ballast: what nobody will read is not kept in memory, in the store or in a prompt.
 
-Anybody in a group can send a forward or a card of a megabyte; thousands of such messages must not be a problem.
+Anybody in a group can send a forward or a card of a megabyte; thousands of such messages must not be a problem. Of a
+text that is too long the end stays, too: there stands who is called, and often the question.
 """
 
 from __future__ import annotations
 
 import operator
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from typing import Any
 
 from bot.domain.events import MessageReceived
-from bot.domain.segments import Card, Forward, Image, Markdown, Record, Segment, Text, Unsupported, Video
+from bot.domain.segments import Forward, Keyboard, Markdown, Segment, Text
 
-MAX_TEXT = 8000  # characters of one segment
+MAX_TEXT = 20_000  # characters of all texts of one message, with the mark where it is cut
+TAIL = 5_000  # of these at the end
+HEAD = MAX_TEXT - TAIL - 20  # and at the beginning; the mark is shorter than the rest
+MAX_URL = 2_000
 MAX_DATA = 500  # characters of a card, of a name of a file, of what we do not know
+MAX_NAME = 100  # of a person or a group
+MAX_LABELS = 20  # of buttons
 MAX_SEGMENTS = 200
+ORDINARY = 1_000  # characters of a message at most
+HEAVIEST = 20_000
+
+CUT = "…(共 {total} 字)…"
+
+LIMITS = {"url": MAX_URL}
+ALL_OR_NOTHING = frozenset({"url", "file", "path", "id", "key", "package_id", "message_id"})
+"""What is of no use when it is cut."""
 
 
 def lighten(message: MessageReceived) -> MessageReceived:
     """The same message with long data cut; the very same object where there is nothing to cut."""
-    segments = tuple(_lighten(segment) for segment in message.segments[:MAX_SEGMENTS])
-    if len(segments) == len(message.segments) and all(map(operator.is_, segments, message.segments)):
+    segments = tuple(_cut_texts([_lighten(segment) for segment in message.segments[:MAX_SEGMENTS]]))
+    sender, group_name = message.sender, message.group_name
+    if max(len(sender.nickname), len(sender.card), len(group_name)) > MAX_NAME:
+        sender = replace(sender, nickname=sender.nickname[:MAX_NAME], card=sender.card[:MAX_NAME])
+        group_name = group_name[:MAX_NAME]
+    elif len(segments) == len(message.segments) and all(map(operator.is_, segments, message.segments)):
         return message
-    return replace(message, segments=segments)
+    return replace(message, segments=segments, sender=sender, group_name=group_name)
+
+
+def weight_of(message: MessageReceived) -> int:
+    """How many ordinary messages it counts as, where many are kept."""
+    texts = sum(len(_text_of(segment)) for segment in message.segments)
+    return min(HEAVIEST, 1 + texts // ORDINARY)
+
+
+def _cut_texts(segments: list[Segment]) -> Iterator[Segment]:
+    """The segments; where all their texts together are too long, without the middle of them."""
+    total = sum(len(_text_of(segment)) for segment in segments)
+    tail = total - TAIL
+    at = 0
+    for segment in segments:
+        text = _text_of(segment)
+        start, end = at, at + len(text)
+        at = end
+        if total <= MAX_TEXT or not text:
+            yield segment
+            continue
+        mark = CUT.format(total=total) if start <= HEAD < end else ""
+        kept = f"{text[: max(0, HEAD - start)]}{mark}{text[max(0, tail - start) :]}"
+        if kept:
+            yield Markdown(kept) if isinstance(segment, Markdown) else Text(kept)
+
+
+def _text_of(segment: Segment) -> str:
+    match segment:
+        case Text(text=text) | Markdown(content=text):
+            return text
+        case _:
+            return ""
 
 
 def _lighten(segment: Segment) -> Segment:
     match segment:
-        case Text(text=text) if len(text) > MAX_TEXT:
-            return Text(text[: MAX_TEXT - 1] + "…")
-        case Markdown(content=content) if len(content) > MAX_TEXT:
-            return Markdown(content[: MAX_TEXT - 1] + "…")
-        case Forward(content=content) if content:
-            return replace(segment, content="")
-        case Card(data=data, prompt=prompt) if len(data) > MAX_DATA or len(prompt) > MAX_DATA:
-            return replace(segment, data=data[:MAX_DATA], prompt=prompt[:MAX_DATA])
-        case Unsupported(data=data) if len(data) > MAX_DATA:
-            return replace(segment, data=data[:MAX_DATA])
-        case Image(file=file) | Record(file=file) | Video(file=file) if len(file) > MAX_DATA:
-            return replace(segment, file="")
-        case _:
+        case Text() | Markdown():
             return segment
+        case Forward(id=id_, content=content) if content or len(id_) > MAX_DATA:
+            return Forward(id_[:MAX_DATA])
+        case Keyboard(labels=labels):
+            short = tuple(label[:MAX_NAME] for label in labels[:MAX_LABELS])
+            return segment if short == labels else Keyboard(short)
+        case _:
+            cut = dict(_too_long(segment))
+            return replace(segment, **cut) if cut else segment
+
+
+def _too_long(segment: Segment) -> Iterator[tuple[str, Any]]:
+    for field in fields(segment):
+        value = getattr(segment, field.name)
+        limit = LIMITS.get(field.name, MAX_DATA)
+        if isinstance(value, str) and len(value) > limit:
+            yield field.name, "" if field.name in ALL_OR_NOTHING else value[:limit]

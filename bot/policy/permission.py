@@ -11,13 +11,18 @@ from bot.policy.authority import reaches
 
 
 def may_write_to(asker: Asker, *, active: Conversation, target: Conversation) -> bool:
-    """Whether a run asked for by `asker` in `active` may say something in `target`.
+    """Whether a run asked for by `asker` in `active` may say something in `target`; elsewhere, once that is allowed.
 
-    Only an owner reaches another conversation, only from the same account, and only in his own words: not where those
-    of others are in his question.
+    Only an owner reaches another conversation, only from the same account, and only in his own words: not where he
+    passes on those of others. What was overheard keeps him from nothing, for he reads what is to be said before it is.
     """
-    alone = asker.authority is Audience.OWNER and asker.overheard is Audience.OWNER
-    return target == active or (asker.is_owner and alone and target.platform_id == active.platform_id)
+    alone = asker.is_owner and asker.authority is Audience.OWNER
+    return target == active or (alone and target.platform_id == active.platform_id)
+
+
+def may_mention_all(asker: Asker, *, where: Conversation) -> bool:
+    """Whether a run asked for by `asker` may mention everybody there: for the group's admins and for owners."""
+    return where.is_group and may_call(asker, Audience.GROUP_ADMIN, where=where)
 
 
 def may_call(asker: Asker, audience: Audience, *, where: Conversation) -> bool:

@@ -1,34 +1,75 @@
-"""Was it said already? Pure; keeps the final words from repeating what `send_message` said in the same turn.
+"""Was it said already? Pure; keeps a run from saying again what it has said.
 
-Said already is: the same letters and digits; at least `PART` of them verbatim inside what was said; or nearly the same
-text (`rapidfuzz` ratio of at least `NEAR` percent) with the very same numerals, negations and opposites. The numbers
-must be the same in each case: "26" for "25", "15" for "1.5" and "can" for "cannot" are corrections, not repetitions.
+Said already is what has the same letters, digits and signs, whatever its blanks, marks and emoji; or the same content
+in the same order, where it adds and lacks function words only (`FUNCTION`), and at least `SHARE` of its words and pairs
+of characters were said. Words of time may stand elsewhere in their clause, and whole clauses of mere words may be left
+out. All else is content: names and numbers, what negates, opposites. So two cities, two numbers, yes and no are never
+the same answer: an addition, an exchange or an omission of any of them is something new. What is only a part of what
+was said is new, too, where the rest of its sentence turns it round: "I do not think that ...", "if ...".
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
-from rapidfuzz import fuzz
+SHARE = 0.45  # of its pairs of characters and words
+COMPARABLE = 8  # letters and digits from which on a text can be part of another: less may occur anywhere by chance
+LONGEST = 4000  # characters; of longer texts only the same is the same
+MOST = 100  # beginnings of clauses where it is looked for
 
-NEAR = 90.0  # percent
-PART = 12  # letters and digits; a shorter piece may occur anywhere by chance
-COMPARABLE = 8  # letters and digits from which on a ratio means anything
-
-NUMBERS = re.compile(r"(?:(?<![0-9a-z])-)?\d+(?:[.:]\d+)*")  # no minus: 3-5, GPT-4
-NEGATIONS = re.compile(r"[不没無无非否别未勿莫]|\b(?:not?|never|none|cannot|can't|won't|don't|isn't|n't)\b")
-NUMERALS = re.compile(r"[零〇一二两三四五六七八九十百千万亿半]+")
-OPPOSITES = re.compile(
-    r"[上下左右前后涨跌升降增减大小多少高低快慢早晚进出开关买卖对错好坏男女东西南北内外]"
-    r"|\b(?:up|down|on|off|in|out|before|after|more|less|left|right|true|false|yes|open|closed)\b"
+CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+WORD, END = "(?<![a-z0-9_])", "(?![a-z0-9_])"  # of Latin words: Chinese is written up against them
+NUMERALS = r"[零〇一二两三四五六七八九十百千万亿半]"
+NUMBERS = re.compile(r"(?:(?<![0-9a-z])-)?\d+(?:[.:/]\d+)*|" + NUMERALS + "+")  # no minus: 3-5, GPT-4
+SIGNS = re.compile(r"[+<>±×÷≠≤≥≈√∞%‰°#$€£¥₩₽↑↓←→↗↘❌❎✖✗✘🚫👎🙅♂♀]")
+NOTATION = re.compile(
+    r"(?<=[A-Za-z0-9)\]}\"'])\s?(?:[=!<>]=+|&&?|\|\|?|[*/^=<>+~_\\])\s?(?=[A-Za-z0-9(\[{\"'.$-])"
+    r"|(?<=\d)\s?-\s?(?=\d)|(?:(?<=\s)|^)(?:--?|\.{0,2}/|~/)(?=[A-Za-z])|\b(?=\w*\d)(?=\w*[A-Z])[A-Za-z0-9]+\b|[\u00b2\u00b3\u00b9\u2070-\u209f]"
+    r"|[♠♣♥♦♤♡♢♧🔴🟢🟡🔵🟠🟣🟤⚫⚪🟥🟩🟨🟦]",
+    re.MULTILINE,
+)
+"""What code, paths, formulas and suits are told apart by: operators beside letters or digits, options, codes."""
+TIME = re.compile(
+    r"[今明昨后前]天|[今明去后前]年|[上下][个]?(?:周|月|星期|礼拜)[一二三四五六日天末]?|(?:周|星期|礼拜)[一二三四五六日天末]"
+    r"|凌晨|清晨|早上|上午|中午|下午|傍晚|晚上|夜里|半夜|今早|今晚|明早|明晚|昨晚|现在|目前|刚才"
+    rf"|{WORD}(?:today|tomorrow|yesterday|tonight|now|currently"
+    rf"|(?:mon|tues|wednes|thurs|fri|satur|sun)day){END}"
+)
+FUNCTION = re.compile(
+    r"大家|各位|记得|一共|总共|总的来说|也就是说|综上所述|具体来说|简单来说|天气|一下|这里|其实|那么|所以|因此|因为|而且|并且|以及|另外|此外|总之"
+    r"|(?<=[晴阴])天|气?温(?:度)?(?=是?[零负-]?\d)"
+    r"|[的了吧呢啊呀哦噢喔啦哈嘛哟呦哇诶欸嘿唉呗喽咯是在就很挺请及]"
+    rf"|{WORD}(?:it's|that's|there's|here's|a|an|the|is|are|am|be|of|it|there|here|that|and|so|also|very|really|well|oh"
+    rf"|please|then|just|as|to|its|which){END}"
+)
+FLIPS = re.compile(
+    r"(?!不错|不过|不客气|不好意思|没问题|别忘|别人)[不没無无非否别未勿莫假错谣吗](?!常)"
+    r"|如果|要是|假如|倘若|除非|可能|也许|或许|应该|据说|听说|正在|准备|即将|马上|稍等|稍候"
+    r"|让我|我来|我去|我先|等我|还是|或|取消|拒绝|失败"
+    rf"|{WORD}(?:not?|never|none|nor|neither|without|cannot|[a-z]+n't|if|unless|whether|may|might|maybe|perhaps|will|shall"
+    rf"|i'll|going|let|let's|checking|or|fail[a-z]*|refus[a-z]*|deny|denied|instead|stop[a-z]*){END}"
+)
+VERDICTS = re.compile(
+    r"假的|错的|谣言|不可能|不对|不是真|取消|如果|要是|除非"
+    rf"|{WORD}(?:not true|false|wrong|fake|cancel[a-z]*|if|unless|whether){END}"
 )
 SENTENCE_ENDS = re.compile(r"[。!?;\n]|\.(?!\d)")
+BREAKS = re.compile(r"[。!?;,:、\n|]|\.(?!\d)")
+TOKEN = re.compile(
+    rf"(?P<time>{TIME.pattern})|(?P<function>{FUNCTION.pattern})|(?P<number>{NUMBERS.pattern})"
+    rf"|(?P<content>[{CJK}]|(?:(?![{CJK}_])\w)+(?:'[a-z]+)?|{SIGNS.pattern})|(?P<break>{BREAKS.pattern})"
+)
+DECORATION = re.compile(r"^[ \t]*[>#*+-]+[ \t]+", re.MULTILINE)  # of Markdown
 
 
 def already_said(text: str, said: Sequence[str]) -> bool:
-    """Whether the text adds nothing to what was said, apart from blanks, marks and case.
+    """Whether the text adds nothing to what was said.
 
     Marks and emoji alone are said already only where they were said as they are.
     """
@@ -37,27 +78,13 @@ def already_said(text: str, said: Sequence[str]) -> bool:
     if not bare(text):
         return not text.strip() or any(text.strip() in old for old in said)
     new = _fold(text)
-    return any(_repeats(new, _fold(old)) for old in (*said, "\n".join(said)))
+    return any(_repeats(new, _fold(old)) and _is_noted_alike(text, old) for old in (*said, "\n".join(said)))
 
 
-def _repeats(new: str, old: str) -> bool:
-    letters, old_letters = _letters(new), _letters(old)
-    if letters == old_letters:
-        return NUMBERS.findall(new) == NUMBERS.findall(old)
-    if len(letters) >= PART and letters in old_letters:
-        return _is_part(new, old, old_letters.index(letters), len(letters))
-    if min(len(letters), len(old_letters)) < COMPARABLE or fuzz.ratio(letters, old_letters) < NEAR:
-        return False
-    return all(facts.findall(new) == facts.findall(old) for facts in (NUMBERS, NUMERALS, NEGATIONS, OPPOSITES))
-
-
-def _is_part(new: str, old: str, at: int, length: int) -> bool:
-    """Whether the letters found in `old` mean there what they mean alone: no number is cut, no negation before them."""
-    places = [place for place, char in enumerate(old) if char.isalnum()]
-    start, end = places[at], places[at + length - 1] + 1
-    numbers = [number[0] for number in NUMBERS.finditer(old) if number.end() > start and number.start() < end]
-    begin = max((mark.end() for mark in SENTENCE_ENDS.finditer(old, 0, start)), default=0)
-    return numbers == NUMBERS.findall(new) and not NEGATIONS.search(old, begin, start)
+def _is_noted_alike(new: str, old: str) -> bool:
+    """Whether code, paths and formulas are the same; of a part, whether they are among those of the whole."""
+    ours, theirs = (Counter(mark.strip() for mark in NOTATION.findall(text)) for text in (new, old))
+    return ours == theirs or (ours <= theirs and bare(new) != bare(old))
 
 
 def bare(text: str) -> str:
@@ -65,9 +92,171 @@ def bare(text: str) -> str:
     return _letters(_fold(text))
 
 
+def _repeats(new: str, old: str) -> bool:
+    letters = _letters(new)
+    if letters == _letters(old):
+        if new.rstrip().endswith("?") != old.rstrip().endswith("?"):
+            return False
+        return NUMBERS.findall(new) == NUMBERS.findall(old) and SIGNS.findall(_plain(new)) == SIGNS.findall(_plain(old))
+    if len(letters) < COMPARABLE or max(len(new), len(old)) > LONGEST:
+        return False
+    return _share(new, old) >= SHARE and _is_within(_Content.of(new), _Content.of(old))
+
+
+# --- what a text says -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """The words that mean something, in order, and where each begins in `text`.
+
+    `times` are the words of time, each with the number of other words before it and its place, `breaks` those two of
+    the ends of clauses.
+    """
+
+    text: str
+    words: tuple[str, ...]
+    places: tuple[tuple[int, int], ...]
+    times: tuple[tuple[str, int, int], ...]
+    breaks: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, folded: str) -> _Content:
+        text = _plain(folded)
+        words: list[str] = []
+        places: list[tuple[int, int]] = []
+        times: list[tuple[str, int, int]] = []
+        breaks: list[tuple[int, int]] = []
+        for match in TOKEN.finditer(text):
+            match match.lastgroup:
+                case "time":
+                    times.append((match[0], len(words), match.start()))
+                case "number" | "content":
+                    words.append(match[0])
+                    places.append(match.span())
+                case "break":
+                    breaks.append((len(words), match.start()))
+                case _:
+                    continue
+        return cls(text, tuple(words), tuple(places), tuple(times), tuple(breaks))
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """Where clauses begin, in order."""
+        return tuple(sorted({0, *(at for at, _ in self.breaks)}))
+
+    def is_mere_words(self, begin: int, end: int) -> bool:
+        """Whether these words may be left out without anybody missing a fact."""
+        text = self.text[self.places[begin][0] : self.places[end - 1][1]]
+        return not (NUMBERS.search(text) or SIGNS.search(text) or TIME.search(text) or FLIPS.search(text))
+
+    def whole(self) -> _Part:
+        """All of it."""
+        return _Part(
+            times=tuple((time, at) for time, at, _ in self.times),
+            breaks=tuple(at for at, _ in self.breaks),
+            asks=self.text.rstrip().endswith("?"),
+            is_turned_round=False,
+        )
+
+    def part(self, chosen: list[int]) -> _Part:
+        """The clauses of these words of it."""
+        first, last = self.places[chosen[0]][0], self.places[chosen[-1]][1]
+        start = max((place for _, place in self.breaks if place < first), default=-1)
+        stop = min((place for _, place in self.breaks if place >= last), default=len(self.text))
+        begin_of_sentence = max((mark.end() for mark in SENTENCE_ENDS.finditer(self.text, 0, first)), default=0)
+        mark = SENTENCE_ENDS.search(self.text, last)
+        return _Part(
+            times=tuple((time, bisect_left(chosen, at)) for time, at, place in self.times if start < place < stop),
+            breaks=tuple(bisect_left(chosen, at) for at, place in self.breaks if start < place < stop),
+            asks=mark is not None and mark[0] == "?",
+            is_turned_round=bool(
+                FLIPS.search(self.text[begin_of_sentence:first])
+                or VERDICTS.search(self.text[last : mark.start() if mark else len(self.text)])
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Some words in their clauses: the words of time and the ends there, each by the number of them before it.
+
+    `is_turned_round`: what stands beside them in their sentences makes something else of them.
+    """
+
+    times: tuple[tuple[str, int], ...]
+    breaks: tuple[int, ...]
+    asks: bool
+    is_turned_round: bool
+
+
+def _is_within(new: _Content, old: _Content) -> bool:
+    """Whether the words stand in the other text as they stand here, with the same words of time in their clauses."""
+    if not new.words:
+        return False
+    ours, starts = new.whole(), old.starts
+    for begin in starts[:MOST]:
+        if places := _follow(new, old, begin, starts):
+            theirs = old.part(places)
+            if _same_times(ours, theirs) and ours.asks == theirs.asks and not theirs.is_turned_round:
+                return True
+    return False
+
+
+def _follow(new: _Content, old: _Content, begin: int, starts: tuple[int, ...]) -> list[int]:
+    """Where each of the words stands, from there on and up to the end of a clause; empty where they are others.
+
+    Whole clauses may be left out between two others, as long as they are mere words: no numbers, nothing that negates.
+    """
+    at, places = begin, list[int]()
+    for word in new.words:
+        if old.words[at : at + 1] != (word,):
+            if not places or at not in starts:
+                return []
+            ahead = next((place for place in starts if place > at and old.words[place : place + 1] == (word,)), 0)
+            if not ahead or not old.is_mere_words(at, ahead):
+                return []
+            at = ahead
+        places.append(at)
+        at += 1
+    return places if at in starts or at == len(old.words) else []
+
+
+def _same_times(ours: _Part, theirs: _Part) -> bool:
+    """Whether each word of time is in both, in the same clause."""
+    if [time for time, _ in ours.times] != [time for time, _ in theirs.times]:
+        return False
+    breaks = {*ours.breaks, *theirs.breaks}
+    return all(
+        not any(min(here, there) < place < max(here, there) for place in breaks)
+        for (_, here), (_, there) in zip(ours.times, theirs.times, strict=True)
+    )
+
+
+def _share(new: str, old: str) -> float:
+    """How much of the text's words and pairs of characters was said."""
+    pieces, said = _pieces(new), frozenset(_pieces(old))
+    return sum(piece in said for piece in pieces) / len(pieces) if pieces else 0.0
+
+
+def _pieces(folded: str) -> list[str]:
+    pieces: list[str] = []
+    for run in re.findall(rf"[{CJK}]+|(?:(?![{CJK}_])\w)+", folded):
+        is_cjk = re.match(rf"[{CJK}]", run) is not None and len(run) > 1
+        pieces += [first + second for first, second in pairwise(run)] if is_cjk else [run]
+    return pieces
+
+
+# --- letters ----------------------------------------------------------------------------------------
+
+
 def _letters(folded: str) -> str:
     return "".join(char for char in folded if char.isalnum())
 
 
+def _plain(folded: str) -> str:
+    return DECORATION.sub("", folded).replace("**", "").replace("__", "")
+
+
 def _fold(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).casefold().replace("−", "-")
+    return unicodedata.normalize("NFKC", text).casefold().replace("−", "-").replace("’", "'")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TypeAlias
+from unicodedata import category, normalize
 
 from bot.domain.events import MessageReceived
 from bot.domain.segments import Mention, Quote, Text
@@ -23,6 +23,7 @@ OFFICIAL_BOTS = (
 MARKS = "@,.!?:;~、。\N{VARIATION SELECTOR-16}"  # after NFKC, which has made ASCII of ，！？：；…～
 AROUND = ("Cc", "Cf", "Cs", "Pd", "Sk", "So", "Zl", "Zp", "Zs")  # dashes, emoji and their joints, blanks; no quotes
 INSIDE_WORDS = ("-", "_", "'", "’")
+EDGE = 256  # characters of each end that are looked at: bringing all into one form may take quadratic time
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,16 +102,16 @@ def is_called(message: MessageReceived, names: tuple[str, ...]) -> bool:
     part of a longer word is talk about the bot, not to it.
     """
     text = "".join(segment.text for segment in message.segments if isinstance(segment, Text))
-    heard = _bare(text)
-    return any(_calls(heard, _bare(name)) for name in names)
+    begin, end = _bare(text[:EDGE]), _bare(text[-EDGE:])
+    return any(_calls(begin, end, _bare(name)) for name in names)
 
 
-def _calls(text: str, name: str) -> bool:
+def _calls(begin: str, end: str, name: str) -> bool:
     if not name:
         return False
-    if text.startswith(name) and not _joins(name[-1], text[len(name) : len(name) + 2]):
+    if begin.startswith(name) and not _joins(name[-1], begin[len(name) : len(name) + 2]):
         return True
-    return text.endswith(name) and not _joins(name[0], text[: -len(name)][-2:][::-1])
+    return end.endswith(name) and not _joins(name[0], end[: -len(name)][-2:][::-1])
 
 
 def _joins(letter: str, neighbours: str) -> bool:
@@ -124,9 +125,9 @@ def _joins(letter: str, neighbours: str) -> bool:
 
 def _bare(text: str) -> str:
     """The text folded, without the marks, emoji and blanks around it."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
+    folded = normalize("NFKC", text).casefold()
     return folded.strip("".join(char for char in set(folded) if _is_around(char)))
 
 
 def _is_around(char: str) -> bool:
-    return char in MARKS or unicodedata.category(char) in AROUND
+    return char in MARKS or category(char) in AROUND

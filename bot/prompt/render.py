@@ -1,11 +1,13 @@
 """Messages of people -> lines the model reads: `name(number): text`, further lines indented by two spaces.
 
 Invariant: only we write at the beginning of a line. Names lose everything that could look like the frame around
-them, and every line break in a text is followed by two spaces, so nobody can write a line in another's name.
+them (`bot/prompt/frame.py`), and every line break in a text is followed by two spaces, so nobody can write a line in
+another's name.
 """
 
 from __future__ import annotations
 
+import re
 from typing import assert_never
 
 from bot.domain.events import MessageReceived, Sender
@@ -34,27 +36,49 @@ from bot.domain.segments import (
     Unsupported,
     Video,
 )
+from bot.domain.visible import visible
+from bot.prompt.frame import address, label
 
 MAX_NAME = 24
+MAX_DETAIL = 100
 MAX_TEXT = 6000  # characters of one message
-FRAME = str.maketrans(dict.fromkeys("()（）:：[]【】\r\n\t", " "))
+SPEAKER = "{name}({number})"
+LINE = "{who}: {text}"
+QUOTED = "[引用 {who} 的「{words}」] "
+QUOTED_ELSEWHERE = "[引用的消息不在这里] "
+OUR_QUOTE = re.compile(r"\[(?=\s*引\s*用)")
 INNER_QUOTES = str.maketrans("「」", "『』")
 
 
 def speaker(sender: Sender) -> str:
     """`name(number)`: the number is what counts, the name is only what they call themselves."""
-    name = " ".join("".join(filter(str.isprintable, sender.name.translate(FRAME))).split())
-    return f"{name[:MAX_NAME] or '?'}({sender.user_id})"
+    return SPEAKER.format(name=label(sender.name, MAX_NAME) or "?", number=sender.user_id)
 
 
-def line(message: MessageReceived, *, quoted: MessageReceived | None = None, limit: int = MAX_TEXT) -> str:
-    """One message as its line, with the beginning of what it quotes.
+def _author(message: MessageReceived, name: str) -> str:
+    """Who said what is quoted: the bot, which goes by `name`, alone has no number; nobody else can look like it."""
+    return (message.is_own and label(name, MAX_NAME)) or speaker(message.sender)
 
-    What is quoted cannot end its own quotation, and nobody can write a quotation that looks like ours.
+
+def line(
+    message: MessageReceived,
+    *,
+    quoted: MessageReceived | None = None,
+    elsewhere: bool = False,
+    limit: int = MAX_TEXT,
+    name: str = "",
+) -> str:
+    """One message as its line, with the beginning of what it quotes, unless that was said `elsewhere`.
+
+    `name` is the bot's own. What is quoted cannot end its own quotation, and nobody can write a quotation that looks
+    like ours.
     """
-    text = plain(message.segments, self_id=message.self_id).replace("[引用", "［引用")
-    about = f"[引用 {speaker(quoted.sender)} 的「{excerpt(quoted).translate(INNER_QUOTES)}」] " if quoted else ""
-    return f"{speaker(message.sender)}: {about}{indent(text, limit)}"
+    text = OUR_QUOTE.sub("［", plain(message.segments, self_id=message.self_id))
+    about = QUOTED_ELSEWHERE if elsewhere else ""
+    if quoted:
+        words = excerpt(quoted).translate(INNER_QUOTES)
+        about = QUOTED.format(who=_author(quoted, name), words=words)
+    return LINE.format(who=speaker(message.sender), text=f"{about}{indent(text, limit)}")
 
 
 def excerpt(message: MessageReceived, limit: int = 200) -> str:
@@ -77,7 +101,7 @@ def plain(segments: tuple[Segment, ...], *, self_id: int) -> str:
 def _plain(segment: Segment, self_id: int) -> str:
     match segment:
         case Text(text=text) | Markdown(content=text):
-            return text
+            return visible(text)
         case Mention(user_id=user_id, name=name):
             return "" if user_id == self_id else f"@{speaker(Sender(user_id, name))} "
         case MentionAll():
@@ -85,11 +109,11 @@ def _plain(segment: Segment, self_id: int) -> str:
         case Quote():
             return ""
         case Face(name=name, id=id_):
-            return f"[表情 {name or id_}]"
+            return _bracket("表情", name or id_)
         case Image(summary=summary, sticker=sticker):
-            return _bracket("动画表情" if sticker else "图片", summary.strip("[]"))
+            return _bracket("动画表情" if sticker else "图片", summary)
         case Sticker(summary=summary):
-            return _bracket("表情", summary.strip("[]"))
+            return _bracket("表情", summary)
         case Record():
             return "[语音]"
         case Video():
@@ -99,7 +123,7 @@ def _plain(segment: Segment, self_id: int) -> str:
         case Forward():
             return "[合并转发]"
         case Card(prompt=prompt):
-            return _bracket("卡片", prompt.strip("[]"))
+            return _bracket("卡片", prompt)
         case Keyboard(labels=labels):
             return _bracket("按钮", " ".join(labels))
         case Dice(result=result):
@@ -111,14 +135,15 @@ def _plain(segment: Segment, self_id: int) -> str:
         case Contact(kind=kind, id=id_):
             return _bracket("推荐群" if kind == "group" else "推荐好友", id_)
         case Location(title=title, content=content):
-            return _bracket("位置", f"{title} {content}".strip())
+            return _bracket("位置", f"{title} {content}")
         case Link(kind=kind, title=title, url=url):
-            return _bracket("音乐" if kind == "music" else "分享", f"{title} {url}".strip())
+            return _bracket("音乐" if kind == "music" else "分享", title, url)
         case Unsupported(kind=kind):
-            return f"[{kind}]"
+            return f"[{label(kind, MAX_NAME) or '?'}]"
         case _:
             assert_never(segment)
 
 
-def _bracket(word: str, detail: str) -> str:
-    return f"[{word} {detail[:100]}]" if detail and detail != word else f"[{word}]"
+def _bracket(word: str, detail: str, url: str = "") -> str:
+    told = f"{label(detail, MAX_DETAIL)} {address(url, MAX_DETAIL)}".strip()[:MAX_DETAIL]
+    return f"[{word} {told}]" if told and told != word else f"[{word}]"

@@ -7,13 +7,17 @@ from collections.abc import Callable, Iterable, Mapping
 from bot.domain.errors import ConfigError, Problem
 from bot.setup.vendors import find_vendor, vendor_of
 from config import sources, values
-from config.settings import PLACEHOLDER, Settings, load_settings
+from config.checks import PLACEHOLDER
+from config.loading import load_settings
+from config.settings import Settings
 
 ONEBOT = "ONEBOT_ACCESS_TOKEN"
 WEBUI = "NAPCAT_WEBUI_TOKEN"
 ACCOUNT = "NAPCAT_ACCOUNT"
 
-ASKED = ("LLM_BASE_URL", "LLM_API_KEY", "LLM_MODEL", "BOT_OWNERS", "BOT_GROUPS", ACCOUNT)
+MODEL = ("LLM_BASE_URL", "LLM_API_KEY", "LLM_MODEL")
+WHO = ("BOT_NAME", "BOT_PERSONA", "SYSTEM_PROMPT")
+ASKED = (*MODEL, *WHO, "BOT_OWNERS", "BOT_GROUPS", ACCOUNT)
 TOKENS = (ONEBOT, WEBUI)
 WAY = ("ONEBOT_MODE", "ONEBOT_URL")
 """Who dials whom: never asked, but kept where somebody set it."""

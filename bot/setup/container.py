@@ -15,13 +15,25 @@ from pathlib import Path
 from typing import assert_never
 from urllib.parse import urlsplit
 
+from adapters.storage.url import read_url
 from bot.domain.errors import ConfigError, Problem
-from bot.setup.answers import ONEBOT, WEBUI
+from bot.setup.answers import ACCOUNT, ONEBOT, WEBUI
 from bot.setup.env_file import fill
 from bot.setup.files import NewFile, read_text, write_files
-from bot.setup.servers import Link, Server, link_of, tokens_for, webui_token, write_llbot, write_onebot, write_webui
+from bot.setup.servers import (
+    Server,
+    account_in,
+    link_of,
+    tokens_for,
+    webui_token,
+    write_llbot,
+    write_onebot,
+    write_webui,
+)
 from config import sources, values
-from config.settings import KNOWN, PLACEHOLDER, Settings, load_settings
+from config.checks import PLACEHOLDER
+from config.loading import load_settings
+from config.settings import KNOWN, Settings
 from config.sources import MADE
 
 NAPCAT = Path("napcat", "config")
@@ -79,7 +91,7 @@ def prepare(
     given = {name: text for name in _tokens_of(server) if (text := environ.get(name, "").strip())}
     made = _make_tokens(folder, given, server, make_token)
     settings = _check(folder, {**environ, **made}, server, given)
-    files = list(_files_of(folder, environ, server, link_of(settings), {**made, **given}))
+    files = list(_files_of(folder, environ, server, settings, {**made, **given}))
     new = [file for file in files if read_text(file.path) is None]
     write_files([NewFile(folder / MADE, fill(HEAD, made)), *new])
     _hand_over(folder / MADE.parent, owner)
@@ -119,15 +131,20 @@ def _make_tokens(
 
 
 def _files_of(
-    folder: Path, environ: Mapping[str, str], server: Server, link: Link, tokens: Mapping[str, str]
+    folder: Path, environ: Mapping[str, str], server: Server, settings: Settings, tokens: Mapping[str, str]
 ) -> Iterator[NewFile]:
     """What the OneBot server reads at its first start."""
     match server:
         case "napcat":
-            yield NewFile(folder / NAPCAT / "onebot11.json", write_onebot(link))
+            yield NewFile(
+                folder / NAPCAT / "onebot11.json",
+                write_onebot(link_of(settings, account=account_in(environ.get(ACCOUNT, "")))),
+            )
             yield NewFile(folder / NAPCAT / "webui.json", write_webui(token=tokens[WEBUI]))
         case "llbot":
-            yield NewFile(folder / LLBOT / f"config_{_llbot_account(environ)}.json", write_llbot(link))
+            account = _llbot_account(environ)
+            link = link_of(settings, account=account)
+            yield NewFile(folder / LLBOT / f"config_{account}.json", write_llbot(link))
             yield NewFile(folder / LLBOT / "webui_token.txt", tokens[LLBOT_WEBUI] + "\n")
             if auth := environ.get(LLBOT_AUTH, "").strip():
                 yield NewFile(folder / LLBOT / "auth_token.txt", auth + "\n")
@@ -182,8 +199,9 @@ def _check(folder: Path, environ: Mapping[str, str], server: Server, given: Mapp
     try:
         settings, _ = load_settings(environ=environ, env_file=None)
     except ConfigError as error:
-        raise ConfigError(*error.problems, *problems) from None
-    problems += [*_stale(folder, server, settings), *_loopback(server, settings)]
+        told = {problem.name for problem in problems}
+        raise ConfigError(*(one for one in error.problems if one.name not in told), *problems) from None
+    problems += [*_stale(folder, server, settings), *_loopback(server, settings), *_driver(settings)]
     if problems:
         raise ConfigError(*problems)
     return settings
@@ -196,12 +214,21 @@ def _stale(folder: Path, server: Server, settings: Settings) -> Iterator[Problem
     pattern = NAPCAT / "onebot11*.json" if server == "napcat" else LLBOT / "config_*.json"
     for path in sorted(folder.glob(str(pattern))):
         name, tokens = str(path.relative_to(folder)), tokens_for(read_text(path) or "", link)
-        if tokens - {link.token} and (dialled or link.mode == "reverse"):
+        if tokens - link.accepted and (dialled or link.mode == "reverse"):
             mend = f"Put the token of this file into .env as {ONEBOT}, or remove the file to have it made anew"
             yield Problem(name, f"has another token for {link.url} than .env", mend)
         elif dialled and not tokens:
             mend = "Switch one on there, with the token of .env, or remove the file to have it made anew"
             yield Problem(name, f"has no websocket server at {link.url}, which ONEBOT_MODE=forward dials", mend)
+
+
+def _driver(settings: Settings) -> Iterable[Problem]:
+    """A database whose driver is not in this image: the bot would not start either."""
+    try:
+        read_url(settings.store_url.get_secret_value())
+    except ConfigError as error:
+        return error.problems
+    return ()
 
 
 def _loopback(server: Server, settings: Settings) -> Iterable[Problem]:

@@ -56,10 +56,15 @@ def _fill_commented(text: str, left: dict[str, str]) -> str:
     return text
 
 
+def holds(value: str) -> bool:
+    """Whether a `.env` holds this value the same way for everybody."""
+    return bool(PLAIN.fullmatch(value)) or not set(value) & set("'\\\r\n\0")
+
+
 def _line(name: str, value: str) -> str:
     if PLAIN.fullmatch(value):
         return f"{name}={value}"
-    if set(value) & set("'\\\r\n\0"):
+    if not holds(value):
         what = "has a quote, a backslash or a line break, which no .env holds the same way for everybody"
         raise ConfigError(Problem(name, what, "Choose another value"))
     return f"{name}='{value}'"

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from pydantic import SecretStr
 
 from bot.setup.answers import ACCOUNT
+from bot.setup.env_file import holds
 from bot.setup.terminal import Terminal
 from bot.setup.vendors import VENDORS, find_vendor, vendor_of
 from config import values
+
+BOT_NAME = "FrostAgent"
+BASE_URL = "请填写以 http:// 或 https:// 开头的地址"
+KEY = "请重新复制密钥，不要带 Bearer、引号或空格"
+NUMBERS = "QQ 号和群号只有数字，多个用逗号隔开"
+NEEDED = "这一项不能留空"
+PERSONA = "请输入一句话（不含引号、反斜杠），或一个已有的文件名"
+WRITABLE = "不能含引号、反斜杠或换行"
+PARTS = {"1": "LLM_BASE_URL", "2": "LLM_API_KEY", "3": "LLM_MODEL", "0": ""}
 
 
 def ask_model(terminal: Terminal, answers: Mapping[str, str]) -> dict[str, str]:
@@ -18,18 +29,51 @@ def ask_model(terminal: Terminal, answers: Mapping[str, str]) -> dict[str, str]:
     for number, vendor in enumerate(VENDORS, 1):
         terminal.tell(f"  {number:>2}  {vendor.name:<12} {vendor.title}  {vendor.base_url}")
     old = answers.get("LLM_BASE_URL", "")
-    base_url = _until_right(
-        lambda: terminal.ask("编号、名称或地址 Number, name or base url", default=old or VENDORS[0].name),
-        _base_url,
+    found = ask_part(terminal, answers, "LLM_BASE_URL")
+    if found["LLM_BASE_URL"] != old:  # what is known of another service is no answer for this one
+        found |= {"LLM_API_KEY": "", "LLM_MODEL": ""}
+    return ask_part(terminal, ask_part(terminal, found, "LLM_API_KEY"), "LLM_MODEL")
+
+
+def ask_part(terminal: Terminal, answers: Mapping[str, str], name: str) -> dict[str, str]:
+    """The answers with one of the three of a model asked for again; what it was is offered."""
+    old = answers.get(name, "")
+    match name:
+        case "LLM_BASE_URL":
+            question = "编号、名称或地址 Number, name or base url"
+            default = old or VENDORS[0].name
+            found = _until_right(lambda: terminal.ask(question, default=default), _base_url, terminal, BASE_URL)
+        case "LLM_API_KEY":
+            found = _ask_key(terminal, answers["LLM_BASE_URL"], old)
+        case _:
+            found = _until_right(lambda: terminal.ask("模型名称 Model", default=old), _something, terminal, NEEDED)
+    return {**answers, name: found}
+
+
+def ask_which(terminal: Terminal, suggested: str) -> str:
+    """Which of the three of a model to answer again, by its name; empty to go on with all of them as they are."""
+    number = next((number for number, name in PARTS.items() if name == suggested), "0")
+    question = "改哪一项 Change which: 1 地址 base url, 2 密钥 key, 3 模型 model, 0 不改，继续 none, go on"
+    chosen = _until_right(lambda: terminal.ask(question, default=number), _part, terminal, "请输入 0 到 3")
+    return PARTS[chosen]
+
+
+def ask_character(terminal: Terminal, answers: Mapping[str, str]) -> dict[str, str]:
+    """The answers with what the bot is called and who it is: a file, or a sentence."""
+    name = _until_right(
+        lambda: terminal.ask(
+            "机器人的名字，喊它就会回应 What it is called", default=answers.get("BOT_NAME") or BOT_NAME
+        ),
+        _writable,
         terminal,
+        WRITABLE,
     )
-    # What is known of another service is no answer for this one.
-    kept = answers if base_url == old else {}
-    key = _ask_key(terminal, base_url, kept.get("LLM_API_KEY", ""))
-    model = _until_right(
-        lambda: terminal.ask("模型名称 Model", default=kept.get("LLM_MODEL", "")), _something, terminal
-    )
-    return {**answers, "LLM_BASE_URL": base_url, "LLM_API_KEY": key, "LLM_MODEL": model}
+    old = answers.get("BOT_PERSONA") or answers.get("SYSTEM_PROMPT", "")
+    question = "人设：一句话，或文件名（用 Docker 时放在 data/ 里），可留空 Persona: a sentence or a file, may be empty"
+    who = _until_right(lambda: terminal.ask(question, default=old), _persona, terminal, PERSONA)
+    is_file = _names_a_file(who)
+    persona = {"BOT_PERSONA": who if is_file else "", "SYSTEM_PROMPT": "" if is_file else who}
+    return {**answers, "BOT_NAME": name, **persona}
 
 
 def ask_people(terminal: Terminal, answers: Mapping[str, str]) -> dict[str, str]:
@@ -44,7 +88,7 @@ def ask_people(terminal: Terminal, answers: Mapping[str, str]) -> dict[str, str]
 
 
 def _ask_numbers(terminal: Terminal, question: str, old: str) -> str:
-    return _until_right(lambda: terminal.ask(question, default=old), _numbers, terminal)
+    return _until_right(lambda: terminal.ask(question, default=old), _numbers, terminal, NUMBERS)
 
 
 def _ask_key(terminal: Terminal, base_url: str, old: str) -> str:
@@ -57,15 +101,38 @@ def _ask_key(terminal: Terminal, base_url: str, old: str) -> str:
     else:
         hint = "不显示 not shown" if needed else "回车表示没有 Enter for none"
     question = f"密钥 API key ({hint})"
-    return _until_right(lambda: terminal.ask_secret(question) or old, _key if needed else _optional_key, terminal)
+    return _until_right(lambda: terminal.ask_secret(question) or old, _key if needed else _optional_key, terminal, KEY)
 
 
-def _until_right(ask: Callable[[], str], read: Callable[[str], str], terminal: Terminal) -> str:
+def _until_right(ask: Callable[[], str], read: Callable[[str], str], terminal: Terminal, mend: str) -> str:
+    """What was typed, once it can be read; `mend` says in Chinese what the error says in English."""
     while True:
         try:
             return read(ask())
         except values.Wrong as wrong:
-            terminal.tell(f"  {wrong.what}. {wrong.mend}.")
+            terminal.tell(f"  {mend} {wrong.what}. {wrong.mend}.")
+
+
+def _part(text: str) -> str:
+    if text not in PARTS:
+        raise values.Wrong("is none of them", "Type a number from 0 to 3")
+    return text
+
+
+def _persona(text: str) -> str:
+    if _names_a_file(text) and not Path(text).is_file():
+        raise values.Wrong("is not there", "Name a file that is, or type a sentence")
+    return _writable(text)
+
+
+def _names_a_file(text: str) -> bool:
+    return text.lower().endswith((".md", ".txt"))
+
+
+def _writable(text: str) -> str:
+    if not holds(text):
+        raise values.Wrong("has a quote, a backslash or a line break", "Type it without")
+    return text
 
 
 def _base_url(text: str) -> str:

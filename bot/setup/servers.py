@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, assert_never
 from urllib.parse import urlsplit
 
+from config import values
 from config.settings import Mode, Settings
 
 Server = Literal["napcat", "llbot"]
@@ -27,11 +28,20 @@ EVERYWHERE = "0.0.0.0"  # noqa: S104  # inside a container
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """How a server and the bot find each other: `url` is where the one that dials (`mode`) finds the other."""
+    """How a server and the bot find each other: `url` is where the one that dials (`mode`) finds the other.
+
+    `token` is the one to write down; a server that has one of the `others` comes in, too.
+    """
 
     mode: Mode
     url: str
     token: str
+    others: frozenset[str] = frozenset()
+
+    @property
+    def accepted(self) -> frozenset[str]:
+        """Every token by which it is made."""
+        return self.others | {self.token}
 
     @property
     def place(self) -> tuple[str | None, int | None]:
@@ -39,10 +49,24 @@ class Link:
         return _place(self.url)
 
 
-def link_of(settings: Settings, *, bot_url: str = BOT_URL) -> Link:
-    """The link that these settings want; `bot_url` is where the bot is for a server that dials."""
+def link_of(settings: Settings, *, bot_url: str = BOT_URL, account: int = 0) -> Link:
+    """The link that these settings want; `bot_url` is where the bot is for a server that dials.
+
+    It is that of the server of `account`; 0 where it is not known before somebody logs in.
+    """
     url = settings.onebot_url if settings.onebot_mode == "forward" else bot_url
-    return Link(settings.onebot_mode, url, settings.onebot_access_token.get_secret_value())
+    tokens = settings.access_tokens
+    token = tokens.of(account)
+    return Link(settings.onebot_mode, url, token, frozenset(tokens.all) - {token})
+
+
+def account_in(text: str) -> int:
+    """The account that a variable names; 0 where it names none, or several."""
+    try:
+        (number,) = values.qq_numbers(text)
+    except ValueError:
+        return 0
+    return number
 
 
 def write_onebot(link: Link) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-from adapters.openai.client import OpenAIModel, Timeouts, make_session
+from adapters.openai.client import OpenAIModel, make_session
+from adapters.openai.deadlines import Timeouts
 from bot.domain.chat import Completion, ModelRequest, UserMessage
 from bot.domain.errors import (
     ContentFiltered,
@@ -22,10 +24,21 @@ from bot.domain.ports import ChatModel, Clock
 from config.endpoints import Endpoint
 
 QUESTION = ModelRequest((UserMessage("Answer with one word: are you there?"),))
-PATIENCE = Timeouts(connect=10.0, first_byte=60.0, idle=30.0, total=90.0)
+PATIENCE = Timeouts(connect=10.0, first_token=60.0, idle=30.0, total=90.0)
 """Seconds; a local server may load its model first."""
 
 NO_EYES = "Name a model that sees in LLM_VISION_MODEL, one at the same base url"
+VERSIONED = re.compile(r"/v\d+\w*(/|$)|/openai(/|$)")
+"""A base url that ends as they are documented: https://host/v1, .../api/paas/v4, .../v1beta/openai."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mend:
+    """What the operator can do, in English and Chinese, and the setting to change, empty where it is none."""
+
+    en: str
+    zh: str
+    setting: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +48,7 @@ class Trial:
     ok: bool
     seconds: float
     why: str = ""
-    mend: str = ""
+    mend: Mend = Mend("", "")
     answer: Completion | None = None
 
 
@@ -66,24 +79,47 @@ async def try_model(model: ChatModel, *, clock: Clock, request: ModelRequest = Q
     return Trial(True, clock.monotonic() - begun, answer=answer)
 
 
-def mend_of(error: ModelError) -> str:
+def with_version(base_url: str) -> str:
+    """The base url with the /v1 that most services want and many people leave out; empty where it has its version."""
+    return "" if VERSIONED.search(base_url) else f"{base_url.rstrip('/')}/v1"
+
+
+def mend_of(error: ModelError) -> Mend:
     """What the operator can do about an error of the model."""
     match error:
         case ModelAuth():
-            return "Copy the key once more, and see that it belongs to this service"
+            return Mend(
+                "Copy the key once more, and see that it belongs to this service",
+                "请重新复制密钥，并确认它属于这家服务",
+                "LLM_API_KEY",
+            )
         case ModelBilling():
-            return "Top up the account, or take a model it may use"
+            return Mend(
+                "Top up the account, or take a model it may use", "请给账号充值，或换一个可用的模型", "LLM_MODEL"
+            )
         case ModelNotFound():
-            return "Take the name of the model from the service's list, and see that the base url ends as documented"
+            return Mend(
+                "Take the name of the model from the service's list, and see that the base url ends as documented",
+                "请按服务的模型列表填写名称，并核对接口地址的结尾（多为 /v1）",
+                "LLM_MODEL",
+            )
         case ModelRateLimited() | ModelOverloaded():
-            return "The service is busy: try again in a minute"
+            return Mend("The service is busy: try again in a minute", "服务正忙，请过一分钟再试")
         case ModelTransport():
-            return "See that the base url is right and can be reached from here"
+            return Mend(
+                "See that the base url is right and can be reached from here",
+                "请确认接口地址无误，并且本机能访问",
+                "LLM_BASE_URL",
+            )
         case ImagesUnsupported():
-            return NO_EYES
+            return Mend(NO_EYES, "请在 LLM_VISION_MODEL 里填写同一地址下能看图的模型", "LLM_MODEL")
         case ToolsUnsupported():
-            return "Take a model that can call tools"
+            return Mend("Take a model that can call tools", "请换一个支持工具调用的模型", "LLM_MODEL")
         case ContentFiltered():
-            return "The service refuses even a harmless question: ask its support, or take another model"
+            return Mend(
+                "The service refuses even a harmless question: ask its support, or take another model",
+                "连普通问题都被拒绝，请联系服务商或换一个模型",
+                "LLM_MODEL",
+            )
         case _:
-            return "See what the service's documentation says to this"
+            return Mend("See what the service's documentation says to this", "请查阅服务的文档")

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from bot.domain.errors import ConfigError, Problem
 from bot.domain.masking import Mask
-from bot.setup.answers import ONEBOT, TOKENS, check, known, with_tokens
+from bot.setup.answers import ACCOUNT, MODEL, ONEBOT, TOKENS, check, known, with_tokens
 from bot.setup.env_file import fill
 from bot.setup.files import NewFile, read_text, write_files
-from bot.setup.questions import ask_model, ask_people
-from bot.setup.servers import BOT_URL, Link, link_of, tokens_for, write_onebot
+from bot.setup.questions import ask_character, ask_model, ask_part, ask_people, ask_which
+from bot.setup.servers import BOT_URL, Link, account_in, link_of, tokens_for, write_onebot
 from bot.setup.terminal import Terminal
-from bot.setup.trial import Trial
+from bot.setup.trial import Trial, with_version
 from config import sources, values
 from config.endpoints import Endpoint
 from config.secrets import proxy_secrets
@@ -27,14 +27,18 @@ NAPCAT = Path("napcat", "config")
 
 NEXT = """\
 下一步 Next:
-  docker compose up -d            启动机器人和 NapCat  start the bot and NapCat
-  docker compose logs -f napcat   用机器人账号扫码  scan the QR code with the bot's account
-不用 Docker 时 Without Docker: make run"""
+  用 Docker  With Docker:
+    docker compose up -d            启动机器人和 NapCat  start the bot and NapCat
+    docker compose logs -f napcat   用机器人账号扫码  scan the QR code with the bot's account
+  不用 Docker  Without:
+    make run"""
 
-NEXT_TO_THE_MODEL = """\
-下一步 Next: make run
-模型在本机，用 Docker 时容器里的 127.0.0.1 是容器自己  The model is on this computer. With Docker, 127.0.0.1 is the
-container itself: put host.docker.internal in its place in LLM_BASE_URL, then docker compose up -d"""
+NEAR = """\
+模型在本机：容器里的 127.0.0.1 是容器自己，用 Docker 时请先在 .env 里改成
+The model is on this computer. In a container 127.0.0.1 is the container itself: with Docker write into .env
+  LLM_BASE_URL={base_url}"""
+
+FROM_A_CONTAINER = "host.docker.internal"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,43 +78,68 @@ class Wizard:
         lines = sources.read_env_file(self._folder / ENV)
         made, hidden = sources.read_made_file(self._folder / ENV)
         answers = known(wishes.typed, self._environ, (*made, *lines))
+        if not wishes.interactive:
+            answers |= self._of_another_service(answers, wishes, lines)
         if wishes.interactive:
             answers = self._ask(answers, test=wishes.test)
+        elif wishes.test:
+            answers, trial = self._try(answers)
+            if not trial.ok:
+                self._terminal.tell("没有写入任何文件 Nothing was written. --no-test writes it all the same.")
+                return False
         complete = with_tokens(answers, self._make_token)
         settings = check(complete)
         # What init made is not for this account to read: a new token would not be the one the OneBot server has.
         answers = {**dict.fromkeys(TOKENS, ""), **answers} if hidden else complete
         answers["LLM_BASE_URL"] = settings.llm_base_url
-        if wishes.test and not wishes.interactive and not self._answers(settings.main_model):
-            self._terminal.tell("没有写入任何文件 Nothing was written. --no-test writes it all the same.")
-            return False
-        link = link_of(settings, bot_url=wishes.napcat_url) if answers[ONEBOT] else None
+        account = account_in(answers.get(ACCOUNT, ""))
+        link = link_of(settings, bot_url=wishes.napcat_url, account=account) if answers[ONEBOT] else None
         files = [*self._env_file(answers), *self._onebot_file(link)]
         if not self._may_replace(files, wishes):
             return False
         write_files(files)
         self._report(files, link)
-        self._terminal.tell(NEXT_TO_THE_MODEL if _is_near(settings) else NEXT)
+        if near := _near(settings):
+            self._terminal.tell(NEAR.format(base_url=near))
+        self._terminal.tell(NEXT)
         return True
+
+    def _of_another_service(
+        self, answers: Mapping[str, str], wishes: Wishes, lines: Iterable[sources.Line]
+    ) -> dict[str, str]:
+        """Empty in place of a key and a model of before, where the base url is another now: no key goes elsewhere."""
+        before = known({}, {}, lines)
+        if before["LLM_BASE_URL"] in {"", answers["LLM_BASE_URL"]}:
+            return {}
+        typed = {name for name in MODEL if wishes.typed.get(name, "").strip() or self._environ.get(name, "").strip()}
+        return dict.fromkeys({"LLM_API_KEY", "LLM_MODEL"} - typed, "")
 
     # --- asking -----------------------------------------------------------------------------------
 
     def _ask(self, answers: dict[str, str], *, test: bool) -> dict[str, str]:
-        again = True
-        while again:
-            answers = ask_model(self._terminal, answers)
-            again = test and not self._answers(check(with_tokens(answers, self._make_token)).main_model)
-            again = again and self._terminal.confirm("重新填写 Answer these again?", default=True)
-        return ask_people(self._terminal, answers)
+        answers = ask_model(self._terminal, answers)
+        while test:
+            answers, trial = self._try(answers)
+            if trial.ok or not (name := ask_which(self._terminal, trial.mend.setting)):
+                break
+            answers = ask_part(self._terminal, answers, name)
+        return ask_people(self._terminal, ask_character(self._terminal, answers))
 
-    def _answers(self, endpoint: Endpoint) -> bool:
+    def _try(self, answers: dict[str, str]) -> tuple[dict[str, str], Trial]:
+        """How the model answers, told; the answers with /v1 at the end of the base url where only that was missing."""
+        endpoint = check(with_tokens(answers, self._make_token)).main_model
         self._terminal.tell(f"正在测试模型 Trying {endpoint.model} ...")
         trial = self._try_endpoint(endpoint)
+        longer = "" if trial.ok or trial.mend.setting == "LLM_API_KEY" else with_version(endpoint.base_url)
+        if longer and (second := self._try_endpoint(replace(endpoint, base_url=longer))).ok:
+            self._terminal.tell(f"  地址补上了 /v1  /v1 was missing: {longer}")
+            answers, trial = {**answers, "LLM_BASE_URL": longer}, second
         if trial.ok:
             self._terminal.tell(f"  ok, {trial.seconds:.1f} s")
         else:
-            self._terminal.tell(f"  失败 It does not answer: {self._mask(trial.why)}\n  {trial.mend}.")
-        return trial.ok
+            self._terminal.tell(f"  没有回答 It does not answer: {self._mask(trial.why)}")
+            self._terminal.tell(f"  {trial.mend.zh}。\n  {trial.mend.en}.")
+        return answers, trial
 
     # --- what is to be written --------------------------------------------------------------------
 
@@ -126,7 +155,7 @@ class Wizard:
 
     def _onebot_file(self, link: Link | None) -> Iterable[NewFile]:
         path = self._folder / NAPCAT / "onebot11.json"
-        if link is not None and link.token not in tokens_for(read_text(path) or "", link):
+        if link is not None and link.accepted.isdisjoint(tokens_for(read_text(path) or "", link)):
             yield NewFile(path, write_onebot(link))
 
     def _may_replace(self, files: Iterable[NewFile], wishes: Wishes) -> bool:
@@ -144,7 +173,7 @@ class Wizard:
         names = [self._shown(file) for file in files]
         self._terminal.tell(f"已写入 Wrote {', '.join(names)}" if names else "没有变化 Nothing has changed")
         for path in sorted((self._folder / NAPCAT).glob("onebot11_*.json")):
-            if link is not None and tokens_for(read_text(path) or "", link) - {link.token}:
+            if link is not None and tokens_for(read_text(path) or "", link) - link.accepted:
                 self._terminal.tell(
                     f"注意 Note: {path.relative_to(self._folder)} has another token than .env, and NapCat reads that"
                     " file for this account. Set the token there (NapCat's WebUI, Network), or remove the file."
@@ -164,6 +193,10 @@ def _check_url(url: str) -> None:
     raise ConfigError(Problem("--napcat-url", what, f"Write it as {BOT_URL}"))
 
 
-def _is_near(settings: Settings) -> bool:
-    """Whether the model is on this computer, where no container finds it."""
-    return values.is_loopback(urlsplit(settings.llm_base_url).hostname or "")
+def _near(settings: Settings) -> str:
+    """Where a container finds the model that is on this computer; empty where it is elsewhere."""
+    url = urlsplit(settings.llm_base_url)
+    if not values.is_loopback(url.hostname or ""):
+        return ""
+    port = f":{url.port}" if url.port else ""
+    return url._replace(netloc=f"{FROM_A_CONTAINER}{port}").geturl()

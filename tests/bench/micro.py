@@ -24,6 +24,8 @@ from bot.flow import Tally
 from bot.toolset import Toolset
 from tests.bench.model import PIECE, stream
 from tests.fakes import said, tool_context
+from tools.get_game_version.lookup import Table
+from tools.get_game_version.rows import known_games
 from tools.get_weather.gazetteer import known_places
 from tools.get_weather.places import read_query
 
@@ -89,6 +91,17 @@ async def place_lookup(number: int) -> Cost:
     return Cost("place look-up", await least(once, number=number), "place", 50)
 
 
+async def game_lookup(number: int) -> Cost:
+    """A misspelt name in the table of games, which is the dearest: every name is compared."""
+    games = Table(known_games())
+
+    async def once() -> None:
+        for _ in range(number):
+            games.find("genshin inpact")
+
+    return Cost("game look-up", await least(once, number=number), "game", 2000)
+
+
 async def stream_reader(number: int) -> Cost:
     """An event of a streamed answer, each of which comes as a chunk of its own."""
     _, _, body = stream("x" * PIECE * number).partition(b"\r\n\r\n")
@@ -142,7 +155,12 @@ async def _commits(store: SqlStore, number: int) -> Cost:
 
 async def measure_parts(number: int = 2000) -> list[Cost]:
     """What every part costs, each measured over so many units."""
-    parts = [await tool_pipeline(number), await place_lookup(number), await stream_reader(number)]
+    parts = [
+        await tool_pipeline(number),
+        await place_lookup(number),
+        await game_lookup(number // 10),
+        await stream_reader(number),
+    ]
     return [*parts, *await journal(number)]
 
 

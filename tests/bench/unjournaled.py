@@ -30,6 +30,9 @@ class NullStore:
     async def find(self, conversation: Conversation, message_id: str) -> MessageReceived | None:
         return None
 
+    async def spoken(self, turn_id: str) -> None:
+        return None
+
     async def heard(self, conversation: Conversation, message_ids: Collection[str]) -> Collection[str]:
         return ()
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import pytest
 from pydantic import BaseModel
 
-from bot.agent import Agent, as_tool, conversation_of
+from bot.agent import Agent, conversation_of
 from bot.domain.chat import (
     AssistantMessage,
     Completion,
@@ -23,6 +23,7 @@ from bot.domain.chat import (
 )
 from bot.domain.errors import BotError, ConfigError, ModelAuth
 from bot.domain.events import Conversation
+from bot.domain.foreign import as_tool
 from bot.domain.hooks import BeforeCall, Hooks
 from bot.domain.ports import Speaker
 from bot.domain.run import Asker, Stop

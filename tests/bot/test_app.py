@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
+import socket
 import sqlite3
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import pytest
 
 from adapters.offline.server import MEDIA_FOLDER, OfflineModel
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World, demo_world
+from adapters.storage.store import SqlStore
 from bot import recovery
 from bot.app import Service, open_service, version
+from bot.domain.chat import UserMessage
 from bot.domain.errors import ConfigError
 from bot.domain.events import Conversation
-from bot.domain.journal import MessageObserved
+from bot.domain.journal import MessageObserved, TurnOpened
 from config.settings import Settings
 from tests.adapters.storage.conftest import opened
 from tests.fakes import BOT, said
 
 TOKEN = "correct-horse"
+T = TypeVar("T")
+
+
+def free_port() -> int:
+    """A port that was free a moment ago."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        port: int = held.getsockname()[1]
+        return port
 
 
 def settings(model: str, **more: Any) -> Settings:
@@ -151,7 +164,7 @@ async def test_a_model_that_cannot_be_reached_gives_one_polite_line() -> None:
 async def test_a_port_that_is_taken_is_a_problem_for_the_operator() -> None:
     async with reverse() as (service, _, model):
         with pytest.RaisesGroup(pytest.RaisesExc(ConfigError, match="ONEBOT_PORT"), flatten_subgroups=True):
-            async with open_service(settings(model.base_url, onebot_port=service.port)):
+            async with open_service(settings(model.base_url, onebot_port=service.port, store_url="sqlite:///other.db")):
                 pass
 
 
@@ -212,8 +225,8 @@ async def test_what_an_earlier_life_left_is_settled_when_its_journal_can_be_read
     async with reverse(store_url=url) as (_, simulator, _model):
         await simulator.say("@bot hello")
         assert [message.group_id for message in await simulator.wait_sent(1)] == [4242]
-        data.unlink()
-        away.rename(data)
+        (tmp_path / "link").symlink_to(away)
+        (tmp_path / "link").replace(data)  # at once: in between the bot could make a folder of its own
         late = (await simulator.wait_sent(2))[1]
         assert (late.group_id, late.user_id) == (None, 20002)
 
@@ -228,3 +241,88 @@ async def test_what_is_lost_at_the_very_end_is_in_the_log(tmp_path: Path, caplog
 
 def test_the_version_is_a_word() -> None:
     assert version()
+
+
+# --- the order of a start -------------------------------------------------------------------------
+
+
+class SlowStore:
+    """A store whose recovery waits until the test lets it go on."""
+
+    def __init__(self, store: Any, *, began: asyncio.Event, go_on: asyncio.Event) -> None:
+        self._store, self._began, self._go_on = store, began, go_on
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def recover(self) -> Any:
+        self._began.set()
+        await self._go_on.wait()
+        return await self._store.recover()
+
+
+async def test_what_comes_before_everything_is_settled_waits_and_is_answered(tmp_path: Path) -> None:
+    began, go_on, port = asyncio.Event(), asyncio.Event(), free_port()
+
+    def wrap(there: T) -> T:
+        slow: Any = SlowStore(there, began=began, go_on=go_on) if isinstance(there, SqlStore) else there
+        return cast("T", slow)
+
+    ready, enough = asyncio.Event(), asyncio.Event()
+
+    async def live(model: str) -> None:
+        async with open_service(settings(model, onebot_port=port), wrap=wrap):
+            ready.set()
+            await enough.wait()
+
+    async with (
+        OfflineModel() as model,
+        Simulator(demo_world(), reconnect=0.05) as simulator,
+        asyncio.TaskGroup() as group,
+    ):
+        group.create_task(live(model.base_url))
+        await began.wait()
+        simulator.dial(f"ws://127.0.0.1:{port}/", token=TOKEN)  # the port is there
+        await simulator.wait_connected()
+        await simulator.say("@bot hello")
+        assert not ready.is_set()
+        assert not model.requests
+        go_on.set()
+        (answer,) = await simulator.wait_sent(1)
+        assert answer.text
+        assert ready.is_set()
+        enough.set()
+
+
+async def test_where_a_port_is_taken_nothing_of_an_earlier_life_is_settled(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/data/frost.db"
+    left = dataclasses.replace(said("hello", user=20002, where=Conversation(BOT, "private", 20002)), time=time.time())
+    async with opened(url) as before:
+        opening = TurnOpened(turn_id="t1", question=left, user=UserMessage("hello"), at=time.time())
+        assert await before.store.commit(MessageObserved(left, overheard=False), opening)
+    recovered: list[str] = []
+
+    class Told:
+        def __init__(self, store: Any) -> None:
+            self._store = store
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "recover":
+                recovered.append(name)
+            return getattr(self._store, name)
+
+    def wrap(there: T) -> T:
+        told: Any = Told(there) if isinstance(there, SqlStore) else there
+        return cast("T", told)
+
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        held.listen()
+        with pytest.RaisesGroup(pytest.RaisesExc(ConfigError, match="ONEBOT_PORT"), flatten_subgroups=True):
+            async with open_service(
+                settings("http://127.0.0.1:9/v1", store_url=url, onebot_port=held.getsockname()[1]), wrap=wrap
+            ):
+                pass
+    assert recovered == []
+    async with reverse(store_url=url) as (_, simulator, _model):
+        assert [message.user_id for message in await simulator.wait_sent(1)] == [20002]

@@ -14,7 +14,8 @@ from aiohttp import web
 from prometheus_client import generate_latest
 
 from adapters.metrics.metrics import Metrics
-from adapters.openai.client import Timeouts, make_session
+from adapters.openai.client import make_session
+from adapters.openai.deadlines import Timeouts
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
 from bot.app import open_service
@@ -29,7 +30,7 @@ from tests.fakes import CountingIds, ManualClock
 REQUEST = ModelRequest((SystemMessage("be kind"), UserMessage("hi")))
 PICTURE = "data:image/png;base64,iVBORw0KGgo="
 JSON = {"Content-Type": "application/json"}
-HASTE = Timeouts(connect=1.0, first_byte=0.2, idle=0.2, total=2.0, closing=0.1)
+HASTE = Timeouts(connect=1.0, first_token=0.2, idle=0.2, total=2.0, closing=0.1)
 
 Setup = Callable[[Vendor], None]
 
@@ -134,7 +135,9 @@ class House:
 
 
 @asynccontextmanager
-async def open_house(*servers: tuple[Setup, ...], key: str = "sk-main", **more: object) -> AsyncIterator[House]:
+async def open_house(
+    *servers: tuple[Setup, ...], key: str = "sk-main", timeouts: Timeouts | None = HASTE, **more: object
+) -> AsyncIterator[House]:
     async with AsyncExitStack() as stack:
         vendors = [await stack.enter_async_context(serving(*plays)) for plays in servers]
         first, *others = vendors
@@ -151,7 +154,7 @@ async def open_house(*servers: tuple[Setup, ...], key: str = "sk-main", **more: 
             clock=clock,
             ids=CountingIds(),
             tell=told.append,
-            timeouts=HASTE,
+            timeouts=timeouts,
         )
         yield House(models, tuple(vendors), clock, metrics, told)
 
@@ -164,7 +167,6 @@ PASSING: dict[str, Setup] = {
     "reset": reset,
     "cut": lambda vendor: vendor.cut(event("half")),
     "stalled": lambda vendor: vendor.stall(event("half")),
-    "silent": lambda vendor: vendor.stall(),
     "malformed": lambda vendor: vendor.say(event("half"), b"data: {not json}\n\n", event("", '"stop"')),
     "empty": lambda vendor: vendor.say(),
     "error inside": lambda vendor: vendor.say(event("half"), b'data: {"error":{"message":"overloaded"}}\n\n'),
@@ -195,6 +197,29 @@ async def test_the_next_one_answers_instead(way: str) -> None:
         assert completion.message.text == "hello"
         assert completion.endpoint == f"n@{house.vendors[1].url.split('/')[2]}"
         assert house.asked == [2, 1]
+
+
+@pytest.mark.parametrize(
+    "silent",
+    [
+        lambda vendor: vendor.stall(),
+        lambda vendor: vendor.hum(b'data: {"choices":[{"delta":{"role":"assistant","content":""}}]}\n\n'),
+    ],
+    ids=["no byte", "signs of life"],
+)
+async def test_who_does_not_begin_to_answer_is_not_waited_for_twice(silent: Setup) -> None:
+    async with open_house((silent,)) as house:
+        assert await house.ask() == "stalled"
+        assert house.asked == [1]
+        assert house.clock.slept == []
+    async with open_house((silent,), (hello,), key="sk-one,sk-two") as house:
+        assert await house.ask() == "hello"
+        assert house.asked == [1, 1]
+
+
+async def test_how_long_it_may_take_to_begin_is_a_setting() -> None:
+    async with open_house((lambda vendor: vendor.stall(),), timeouts=None, llm_first_token=0.1) as house:
+        assert await house.ask() == "stalled"
 
 
 @pytest.mark.parametrize(
@@ -292,7 +317,7 @@ async def test_the_cost_is_in_the_answer_and_in_the_metrics(tmp_path: Path) -> N
         usage = (await house.models.main.complete(REQUEST)).usage
         assert usage is not None
         assert usage.cost == 3.0
-        assert b"frostagent_cost_total 3.0" in generate_latest(house.metrics.registry)
+        assert b'frostagent_cost_total{currency="usd"} 3.0' in generate_latest(house.metrics.registry)
         assert house.models.main.first(REQUEST).window == 4096
         assert house.models.coder.first(REQUEST).window == 4096
 

@@ -117,9 +117,7 @@ async def test_a_call_that_is_cancelled_while_it_is_written_down_was_not_begun()
         task = group.create_task(Batches(toolset(act).calls, recorded=recorded).run(batch, [tool_context()]))
         await waiting.wait()
         task.cancel()
-    assert [result.content for result in results_of(batch)] == [
-        "error: the call was cancelled. [TOOL_EXECUTION_FAILED]"
-    ]
+    assert [result.content for result in results_of(batch)] == ["error: the call was cancelled. [TOOL_CANCELLED]"]
 
 
 async def test_a_call_that_waits_has_no_result_yet_and_the_others_run_to_their_end() -> None:
@@ -132,7 +130,7 @@ async def test_a_call_that_waits_has_no_result_yet_and_the_others_run_to_their_e
     assert batch.waiting() == (1,)
     assert [call.id for call, _ in batch.finished()] == ["x", "z"]
     digest = digest_call(asking, run_id="t0", asker=777, arguments=asking.arguments)
-    assert batch.answers()[1] == PendingCall(asking, "Do it?", 1060.0, digest, '{"what": "it"}')
+    assert batch.answers()[1] == PendingCall(asking, "Do it?", 1060.0, digest, '{"what": "it"}', since=1000.0)
 
 
 async def test_only_open_calls_are_run_and_what_was_kept_is_no_news() -> None:
@@ -145,22 +143,28 @@ async def test_only_open_calls_are_run_and_what_was_kept_is_no_news() -> None:
     assert [call.id for call, _ in batch.finished()] == ["y"]
 
 
-async def test_half_surrogates_reach_neither_a_result_nor_a_question() -> None:
+async def test_half_surrogates_reach_neither_a_tool_nor_a_result_nor_a_question() -> None:
+    heard: list[str] = []
+
     @tool
     async def echo(text: str) -> str:
-        """Says it again."""
-        return text
+        """Says something else."""
+        heard.append(text)
+        return "a\ud800b 😀"
 
-    tools = toolset(echo, ask_first)
-    batch = Batch(
-        [ToolCall("x", "echo", r'{"text": "a\ud800b 😀"}'), ToolCall("y", "ask_first", r'{"what": "\ud800"}')]
-    )
-    await Batches(tools.calls).run(batch, [tool_context()] * 2)
-    result, asking = batch.answers()
-    assert isinstance(result, ToolMessage)
-    assert result.content == "a\ufffdb 😀"
-    assert isinstance(asking, PendingCall)
-    assert asking.asks == "Do \ufffd?"
+    calls = [
+        ToolCall("x", "echo", '{"text": "well"}'),
+        ToolCall("y", "echo", r'{"text": "a\ud800b"}'),
+        ToolCall("z", "ask_first", r'{"what": "\ud800"}'),
+    ]
+    batch = Batch(calls)
+    await Batches(toolset(echo, ask_first).calls).run(batch, [tool_context()] * 3)
+    said, refused, unasked = results_of(batch)
+    assert said.content == "a\ufffdb 😀"
+    assert heard == ["well"]
+    for result in (refused, unasked):
+        assert result.is_error
+        assert "half of a character" in result.content
 
 
 @given(st.lists(st.sampled_from([tool.name for tool in ALL] + ["nobody", ""]), max_size=6), st.text(max_size=20))

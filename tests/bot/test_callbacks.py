@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 import pytest
@@ -12,8 +13,10 @@ from bot.callbacks import (
     HookSpeaker,
     PlainMedia,
     Subscribers,
+    as_approver,
     payload_of,
     speaking,
+    told_events,
     told_results,
 )
 from bot.domain.actions import Attachment, Confirmed, SendSegment
@@ -24,7 +27,7 @@ from bot.domain.run import Asker, RunEvent, RunStarted, ToolFinished
 from bot.domain.segments import Face, Mention, MentionAll, Quote, Text
 from bot.domain.suspension import Allow, ApprovalRequest, Deny
 from bot.domain.tool import ToolContext, tool
-from tests.fakes import GROUP, tool_context
+from tests.fakes import GROUP, RecordingObserver, tool_context, until
 
 STARTED = RunStarted(run_id="t1", conversation=GROUP, asker=Asker(1))
 FINISHED = ToolFinished(
@@ -36,7 +39,15 @@ FINISHED = ToolFinished(
     seconds=0.1,
 )
 REQUEST = ApprovalRequest(
-    run_id="t1", step=1, call_id="c", name="look", arguments={"a": 1}, asks="look?", conversation=GROUP, asker=Asker(1)
+    run_id="t1",
+    step=1,
+    call_id="c",
+    name="look",
+    arguments={"a": 1},
+    asks="look?",
+    conversation=GROUP,
+    asker=Asker(1),
+    context=tool_context(),
 )
 
 
@@ -86,12 +97,29 @@ def test_one_function_may_subscribe_twice_and_leave_once() -> None:
     assert log == [STARTED]
 
 
-def test_results_are_told_by_name_and_output() -> None:
+def test_results_are_told_by_name_and_output_and_who_breaks_on_them_breaks_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     log: list[tuple[str, str]] = []
-    tell = told_results(lambda name, output: log.append((name, output)))
-    tell(STARTED)
-    tell(FINISHED)
+    told_results(lambda name, output: log.append((name, output)))(FINISHED.call, "seen")
+
+    def broken(_name: str, _output: str) -> None:
+        raise LookupError
+
+    told_results(broken)(FINISHED.call, "seen")
     assert log == [("look", "seen")]
+    assert "on_tool_result broke on look" in caplog.text
+
+
+def test_who_looks_on_is_a_function_or_has_a_notice() -> None:
+    observer, log = RecordingObserver(), list[RunEvent]()
+    for given in (observer, log.append):
+        told_events(given)(STARTED)
+    assert log == observer.events == [STARTED]
+    wrong: Any = 3
+    for refuse in (told_events, told_results, Subscribers().add):
+        with pytest.raises(TypeError, match="whoever looks on is a function, or an object with notice, not int"):
+            refuse(wrong)
 
 
 # --- approval -----------------------------------------------------------------------------------------
@@ -125,6 +153,131 @@ async def test_only_true_allows() -> None:
         return "no"
 
     assert isinstance(await FunctionApprover(vague).approve(REQUEST), Deny)
+
+
+async def test_a_handler_of_three_gets_the_calls_context_one_of_two_does_not() -> None:
+    asked: list[tuple[object, ...]] = []
+
+    def three(context: ToolContext, name: str, arguments: Mapping[str, Any]) -> bool:
+        asked.append((context, name, arguments))
+        return True
+
+    def two(name: str, arguments: Mapping[str, Any], again: bool = False) -> bool:
+        asked.append((name, arguments, again))
+        return True
+
+    def any_number(*given: Any) -> bool:
+        asked.append(given)
+        return True
+
+    def preset(context: Any = None, name: str = "", arguments: Any = None) -> bool:
+        asked.append((context, name, arguments))
+        return True
+
+    for handler in (three, two, any_number, preset):
+        assert await FunctionApprover(handler).approve(REQUEST) == Allow()
+    whole = (REQUEST.context, "look", {"a": 1})
+    assert asked == [whole, ("look", {"a": 1}, False), whole, whole]
+
+
+def test_what_cannot_be_asked_is_refused_at_once() -> None:
+    def one(_name: str) -> bool:
+        return True
+
+    def four(_a: Any, _b: Any, _c: Any, _d: Any) -> bool:
+        return True
+
+    def named(_name: str, _arguments: Any, *, by: str) -> bool:
+        return bool(by)
+
+    wrong: Any
+    for wrong in (one, four, named):
+        with pytest.raises(TypeError, match=f"{wrong.__name__} is to take a call's context, its name and arguments"):
+            FunctionApprover(wrong)
+    wrong = "yes"
+    with pytest.raises(TypeError, match="an approver is an object with approve, or a function, not str"):
+        as_approver(wrong)
+
+
+async def test_an_approver_is_an_object_or_a_function() -> None:
+    class Yes:
+        async def approve(self, request: ApprovalRequest) -> Allow:
+            return Allow()
+
+    yes = Yes()
+    assert as_approver(yes) is yes
+    assert as_approver(None) is None
+    made = as_approver(lambda _name, _arguments: True)
+    assert made is not None
+    assert await made.approve(REQUEST) == Allow()
+
+
+async def test_a_plain_handler_is_asked_about_one_call_after_the_other() -> None:
+    inside, most, release = 0, 0, threading.Event()
+    entered = threading.Semaphore(0)
+
+    def ask(_name: str, _arguments: Mapping[str, Any]) -> bool:
+        nonlocal inside, most
+        inside += 1
+        most = max(most, inside)
+        entered.release()
+        release.wait(5)
+        inside -= 1
+        return True
+
+    approver = FunctionApprover(ask)
+    async with asyncio.TaskGroup() as tasks:
+        asking = [tasks.create_task(approver.approve(REQUEST)) for _ in range(3)]
+        await until(lambda: entered.acquire(blocking=False))
+        release.set()
+    assert [task.result() for task in asking] == [Allow()] * 3
+    assert most == 1
+
+
+class Turn:
+    """A lock that counts who came to it and who is done."""
+
+    def __init__(self) -> None:
+        self.came = self.left = 0
+        self._lock, self._count = threading.Lock(), threading.Lock()
+
+    def __enter__(self) -> None:
+        with self._count:
+            self.came += 1
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+        with self._count:
+            self.left += 1
+
+
+async def test_nobody_is_asked_about_a_call_that_has_been_given_up() -> None:
+    asked: list[str] = []
+    release, waiting = threading.Event(), Turn()
+
+    def ask(name: str, _arguments: Mapping[str, Any]) -> bool:
+        asked.append(name)
+        release.wait(5)
+        return True
+
+    approver = FunctionApprover(ask)
+    approver._turn = waiting  # type: ignore[assignment]  # a lock that says how many came to it
+    async with asyncio.TaskGroup() as tasks:
+        first = tasks.create_task(approver.approve(replace(REQUEST, name="first")))
+        await until(lambda: asked == ["first"])
+        second = tasks.create_task(approver.approve(replace(REQUEST, name="second")))
+        await until(lambda: waiting.came == 2)
+        first.cancel()
+        second.cancel()
+        await until(lambda: first.done() and second.done())
+        last = tasks.create_task(approver.approve(replace(REQUEST, name="last")))
+        await until(lambda: waiting.came == 3)
+        assert asked == ["first"]
+        release.set()
+    assert last.result() == Allow()
+    await until(lambda: waiting.left == 3)
+    assert asked == ["first", "last"]
 
 
 # --- what is said -------------------------------------------------------------------------------------
@@ -209,6 +362,23 @@ async def test_a_tool_that_is_heard_stays_what_it_is() -> None:
     context = tool_context({Speaker: HookSpeaker(heard.append, asyncio.Lock())})
     assert await speaking(speaking(greet)).run(context, {"names": ["Ann"]}) == "greeted"
     assert len(heard) == 1
+
+
+class Loudspeaker:
+    """A `Speaker` of somebody's own."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    async def say(self, segments: tuple[SendSegment, ...], *, session: str = "") -> tuple[Confirmed, ...]:
+        self.said += [segment.text for segment in segments if isinstance(segment, Text)]
+        return (Confirmed(""),)
+
+
+async def test_a_speaker_of_ones_own_says_it() -> None:
+    own = Loudspeaker()
+    assert await speaking(greet).run(tool_context({Speaker: own}), {"names": ["Ann"]}) == "greeted"
+    assert own.said == ["Ann"]
 
 
 class Other(Protocol):

@@ -5,21 +5,33 @@ import dataclasses
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
+
 from bot.catchup import Catchup
 from bot.domain.actions import SendMessage
-from bot.domain.errors import ActionUnanswered
+from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.events import Connected, Conversation, MessageReceived
-from bot.domain.journal import MessageErased, MessageObserved, SendState, StoredSend
-from bot.domain.segments import Text
+from bot.domain.journal import (
+    MessageErased,
+    MessageObserved,
+    MessageOverheard,
+    SendState,
+    StoredSend,
+)
+from bot.domain.segments import Quote, Text
+from bot.seen import Seen
 from tests.bot.test_dispatcher import Hall
-from tests.fakes import BOT, GROUP, PRIVATE, ScriptedModel, Step, said, until, words
+from tests.fakes import BOT, GROUP, PRIVATE, ScriptedModel, Step, SteppedClock, said, until, words
 
 HELLO = Connected(self_id=BOT, time=0.0)
 
 
 @asynccontextmanager
-async def back(*steps: Step, heard: float = 300) -> AsyncIterator[Hall]:
-    """A hall that has heard GROUP so many seconds ago, with its catching up at work."""
+async def back(*steps: Step, heard: float = 300, read: bool = True, whole: bool = True) -> AsyncIterator[Hall]:
+    """A hall that has heard GROUP so many seconds ago, with its catching up at work.
+
+    Its journal was read, unless `read` is False, and is all there is, unless `whole` is.
+    """
     with ScriptedModel(*steps) as model:
         house = Hall(model)
         catchup = Catchup(
@@ -29,7 +41,9 @@ async def back(*steps: Step, heard: float = 300) -> AsyncIterator[Hall]:
             store=house.store,
             clock=house.clock,
         )
-        house.dispatcher.preload([], [(GROUP, house.clock.now() - heard)])
+        house.dispatcher.preload([], [(GROUP, house.clock.now() - heard)], whole=whole)
+        if not read:
+            house.dispatcher.seen = Seen(clock=house.clock)
         async with asyncio.timeout(5), house.outbox.open(), house.dispatcher.lanes.open(), asyncio.TaskGroup() as group:
             task = group.create_task(catchup.run())
             yield house
@@ -38,6 +52,11 @@ async def back(*steps: Step, heard: float = 300) -> AsyncIterator[Hall]:
 
 def ago(message: MessageReceived, seconds: float) -> MessageReceived:
     return dataclasses.replace(message, time=message.time - seconds)
+
+
+def answer(message_id: str, *quotes: str, seconds: float = 0) -> MessageReceived:
+    """The bot has said something."""
+    return ago(said((*map(Quote, quotes), Text("yes")), user=BOT, message_id=message_id, at=False), seconds)
 
 
 async def test_a_young_question_that_was_missed_is_answered_once() -> None:
@@ -101,7 +120,7 @@ async def test_what_nobody_confirmed_is_looked_for_in_private_too_and_nothing_el
         await house.dispatcher.handle(HELLO)
         await until(lambda: house.store.of("send_changed"))
         assert house.store.of("message_observed") == []
-        assert house.outbox.in_doubt(BOT) == ()
+        assert house.outbox.unconfirmed.places(BOT) == ()
 
 
 async def test_what_the_bot_said_confirms_what_nobody_had_confirmed() -> None:
@@ -169,6 +188,22 @@ async def test_a_server_that_only_knows_the_histories_of_groups_is_asked_for_tho
         assert house.transport.histories_asked == [friends[0], GROUP]
 
 
+@pytest.mark.parametrize(("retcode", "groups_asked"), [(404, 1), (1404, 1), (-1, 1), (1200, 2)])
+async def test_a_server_that_does_not_know_the_question_is_asked_once(retcode: int, groups_asked: int) -> None:
+    other, friend = Conversation(BOT, "group", 4343), Conversation(BOT, "private", 1)
+    async with back() as house:
+
+        async def refuse(conversation: Conversation, *, count: int = 20) -> tuple[MessageReceived, ...]:
+            house.transport.histories_asked.append(conversation)
+            raise ActionRefused("get_group_msg_history", retcode=retcode, wording="")
+
+        house.transport.get_history = refuse  # type: ignore[method-assign]  # one call of a fake is replaced
+        house.dispatcher.preload([], [(friend, house.clock.now() - 400), (other, house.clock.now() - 10)])
+        await house.dispatcher.handle(HELLO)
+        await until(lambda: friend in house.transport.histories_asked)  # the last one
+        assert house.transport.histories_asked == [*[other, GROUP][:groups_asked], friend]
+
+
 async def test_an_account_whose_server_hangs_keeps_no_other_waiting() -> None:
     other = Conversation(20002, "group", 1)
     async with back() as house:
@@ -224,3 +259,110 @@ async def test_groups_of_another_account_and_groups_not_in_use_are_left_alone() 
         await house.dispatcher.handle(HELLO)
         await until(lambda: house.transport.histories_asked)
         assert house.transport.histories_asked == [GROUP]
+
+
+# --- the order of things --------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def slow(*steps: Step) -> AsyncIterator[tuple[Hall, SteppedClock, asyncio.Event]]:
+    """The same, with time that stands still, and a server that tells no history before the event is set."""
+    async with back(*steps) as house:
+        clock, gate = SteppedClock(), asyncio.Event()
+        house.clock.sleep = clock.sleep  # type: ignore[method-assign]  # one call of a fake is replaced
+        get_history = house.transport.get_history
+
+        async def late(conversation: Conversation, *, count: int = 20) -> tuple[MessageReceived, ...]:
+            await gate.wait()
+            return await get_history(conversation, count=count)
+
+        house.transport.get_history = late  # type: ignore[method-assign]  # and another
+        yield house, clock, gate
+
+
+def quotes(house: Hall) -> list[str]:
+    """Which questions were answered, in order."""
+    firsts = (action.segments[0] for action in house.transport.sent)
+    return [first.message_id for first in firsts if isinstance(first, Quote)]
+
+
+async def test_what_was_missed_is_answered_before_what_came_after_it() -> None:
+    missed = [ago(said("missed", message_id=name), 20) for name in ("2", "1")]
+    live = [said("live", message_id=name) for name in ("3", "4")]
+    async with slow(*[words("yes")] * 4) as (house, clock, gate):
+        house.transport.histories[GROUP] = (*missed, live[0])
+        await house.dispatcher.handle(HELLO)
+        for message in live:
+            await house.dispatcher.handle(message)
+        await clock.advance(2.9)
+        assert house.transport.sent == []
+        gate.set()
+        await until(lambda: len(house.transport.sent) == 4)
+        assert quotes(house) == ["2", "1", "3", "4"]
+
+
+async def test_nobody_waits_longer_than_three_seconds_for_a_history() -> None:
+    async with slow(words("yes"), words("late")) as (house, clock, gate):
+        house.transport.histories[GROUP] = (ago(said("missed", message_id="1"), 20),)
+        await house.dispatcher.handle(HELLO)
+        await house.dispatcher.handle(said("live", message_id="2"))
+        await clock.advance(3)
+        await until(lambda: house.transport.sent)
+        gate.set()
+        await until(lambda: len(house.transport.sent) == 2)
+        assert quotes(house) == ["2", "1"]
+        await house.dispatcher.lanes.wait_idle()
+
+
+async def test_where_somebody_waits_is_looked_at_first() -> None:
+    others = [Conversation(BOT, "group", number) for number in (1, 2)]
+    async with slow(words("yes")) as (house, _, gate):
+        house.dispatcher.preload([], [(other, house.clock.now() - 5) for other in others])
+        house.transport.histories = dict.fromkeys((*others, GROUP), ())
+        await house.dispatcher.handle(HELLO)
+        await house.dispatcher.handle(said("live"))
+        gate.set()
+        await until(lambda: len(house.transport.histories_asked) == 3)
+        assert house.transport.histories_asked[0] == GROUP
+        await until(lambda: house.transport.sent)
+
+
+async def test_where_there_is_no_history_nobody_waits() -> None:
+    friend = Conversation(BOT, "private", 5)
+    elsewhere = Conversation(BOT, "group", 4343)
+    async with slow(*[words("yes")] * 4) as (house, _, gate):
+        await house.dispatcher.handle(HELLO)
+        await house.take(said("nobody was heard there", where=elsewhere))
+        assert len(house.transport.sent) == 1
+        gate.set()
+        await house.take(said("live"), said("live", where=friend), HELLO, said("live"))
+        assert len(house.transport.sent) == 4
+
+
+async def test_when_the_account_is_gone_again_nobody_waits() -> None:
+    async with slow(words("yes")) as (house, *_):
+
+        async def away(conversation: Conversation, *, count: int = 20) -> tuple[MessageReceived, ...]:
+            raise NotConnected("gone")
+
+        house.transport.get_history = away  # type: ignore[method-assign]  # one call of a fake is replaced
+        await house.dispatcher.handle(HELLO)
+        await house.take(said("live"))
+        assert len(house.transport.sent) == 1
+
+
+async def test_a_question_that_was_put_off_is_not_asked_where_the_history_shows_its_answer() -> None:
+    """As after a process that answered while its journal could not be written."""
+    done, waits = (ago(said(name, message_id=name), 20) for name in ("1", "2"))
+    async with slow(words("yes")) as (house, _, gate):
+        for message in (done, waits):
+            assert house.dispatcher.seen.claim(message)
+            house.store.put(MessageObserved(message, overheard=False))
+            house.dispatcher.ask_again(message)
+        house.transport.histories[GROUP] = (done, waits, answer("9", "1", seconds=10))
+        gate.set()
+        await house.dispatcher.handle(HELLO)
+        await until(lambda: house.transport.sent)
+        await house.dispatcher.lanes.wait_idle()
+        assert quotes(house) == ["2"]
+        assert house.store.of("message_overheard") == [MessageOverheard(done)]

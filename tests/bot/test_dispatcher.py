@@ -20,8 +20,10 @@ from bot.domain.events import (
     MessageSent,
     Muted,
 )
+from bot.domain.journal import MessageObserved, OpenTurn
 from bot.domain.segments import Card, Forward, Quote, Text
 from bot.perception import Perception
+from bot.policy.apologies import BUSY
 from bot.policy.wake import Rules
 from tests.bot.test_turn import House
 from tests.fakes import BOT, GROUP, PRIVATE, ScriptedModel, Step, said, words
@@ -233,7 +235,7 @@ async def test_a_quote_nobody_can_look_up_without_a_connection_waits_for_one() -
         assert house.transport.texts == ["because"]
 
 
-async def test_a_flood_beyond_the_lane_is_observed_not_answered() -> None:
+async def test_a_flood_beyond_the_lane_is_observed_not_answered_and_its_askers_told_once() -> None:
     gate = asyncio.Event()
 
     async def think(request: ModelRequest) -> Completion:
@@ -248,7 +250,12 @@ async def test_a_flood_beyond_the_lane_is_observed_not_answered() -> None:
             await house.dispatcher.handle(said(str(number + 1)))
         gate.set()
         await house.dispatcher.lanes.wait_idle()
-        assert len(house.transport.sent) == 51
+        assert len(house.transport.sent) == 52
+        told = [action for action in house.transport.sent if Text(BUSY) in action.segments]
+        observed = [entry.message for entry in house.store.entries if isinstance(entry, MessageObserved)]
+        assert [action.segments[0] for action in told] == [Quote(observed[51].message_id)]  # the first without a place
+        assert house.dispatcher.overflow.count == 10
+        assert len(house.store.of("message_overheard")) == 10
 
 
 async def test_other_events_are_taken_quietly() -> None:
@@ -336,3 +343,52 @@ async def test_a_run_that_is_cut_off_leaves_its_turn_open(caplog: pytest.LogCapt
         assert len(house.store.of("turn_opened")) == 1
         assert house.store.of("turn_closed") == []
     assert "runs that are cut off: 1" in caplog.text
+
+
+async def test_an_interrupted_question_that_finds_no_place_is_told_so() -> None:
+    gate = asyncio.Event()
+
+    async def think(request: ModelRequest) -> Completion:
+        await gate.wait()
+        return words("ok")
+
+    old = said("asked before", message_id="77")
+    turn = OpenTurn(
+        turn_id="t0",
+        question=old,
+        user=UserMessage("hi"),
+        at=0.0,
+        retry_of="",
+        messages=(),
+        started=(),
+        sends=(),
+    )
+    async with hall(think, *[words("ok")] * 50) as house:
+        for number in range(51):
+            await house.dispatcher.handle(said(str(number)))
+            await asyncio.sleep(0)
+        house.dispatcher.retry(turn)
+        gate.set()
+        await house.dispatcher.lanes.wait_idle()
+        told = [action for action in house.transport.sent if Text(BUSY) in action.segments]
+        assert [action.segments[0] for action in told] == [Quote("77")]
+        assert getattr(house.store.of("turn_closed")[0], "turn_id", "") == "t0"
+
+
+async def test_a_message_found_in_a_history_without_an_identity_or_of_ours_is_nothing() -> None:
+    async with hall() as house:
+        for message in (said("hi", message_id="0"), said("hi", user=BOT, message_id="5")):
+            house.dispatcher.take_missed(message)
+        await house.dispatcher.lanes.wait_idle()
+        assert house.store.entries == []
+
+
+async def test_where_the_bot_is_muted_nobody_is_asked_to_ask_again() -> None:
+    async with hall() as house:
+        house.dispatcher.preload([], [], whole=False)
+        old = dataclasses.replace(said("hi"), time=house.clock.now() - 10)
+        await house.take(muted(60))
+        house.dispatcher.take_missed(old)
+        await house.outbox.wait_idle()
+        assert house.transport.sent == []
+        assert len(house.store.of("message_observed")) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
@@ -14,16 +15,18 @@ from bot.domain.errors import (
     ModelBilling,
     ModelError,
     ModelNotFound,
+    ModelOverloaded,
     ModelRateLimited,
     ModelRejected,
+    ModelStalled,
     ModelTransport,
 )
 from bot.errands import Errand
-from bot.models import SLOW
+from bot.models import LONG_ENOUGH, SLOW, STALLS, Failover
 from bot.policy.repairs import asking_again
 from bot.upstreams import Upstream
 from tests.bot.several_models import EARLIER, QUESTION, REQUEST, SYSTEM, TOOLS, Bench, one
-from tests.fakes import ScriptedModel, words
+from tests.fakes import CountingIds, ScriptedModel, Step, words
 
 
 @pytest.mark.parametrize("kind", [ModelAuth, ModelBilling, ModelNotFound, ModelRejected, ContextOverflow, BadHistory])
@@ -183,3 +186,115 @@ def test_who_is_closed_is_not_chosen() -> None:
         chosen.append((way.upstream, way.line))
         errand.closed.add(way.line if way.upstream is first else way.upstream)
     assert chosen == [(first, first.lines[0]), (first, first.lines[1]), (second, second.lines[0])]
+
+
+# --- waits that a vendor names ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [ModelRateLimited, ModelOverloaded])
+@pytest.mark.parametrize("after", [0.0, -5.0, 0.2])
+async def test_a_wait_the_vendor_names_is_never_shorter_than_our_own(
+    kind: type[ModelRateLimited | ModelOverloaded], after: float
+) -> None:
+    bench = one(*[kind("busy", retry_after=after)] * 3, words("hello"))
+    assert await bench.ask() == "hello"
+    assert bench.clock.slept == [1.0, 2.0, 4.0]
+
+
+async def test_a_wait_of_a_day_is_over_with_the_next_answer() -> None:
+    day = ModelRateLimited("busy", retry_after=86_400)
+    bench = one(day, words("hello"), ModelOverloaded("hiccup"), words("again"))
+    assert [await bench.ask() for _ in range(2)] == ["rate_limit: busy", "hello"]
+    assert bench.upstreams[0].lines[0].busy_until == 0
+    assert await bench.ask() == "again"
+    bench = one(ModelOverloaded("busy", retry_after=86_400), ModelOverloaded("hiccup"), words("again"))
+    assert [await bench.ask() for _ in range(2)] == ["overloaded: busy", "again"]
+    assert bench.clock.slept == [1.0]
+
+
+async def test_an_answer_to_what_was_asked_before_says_nothing_of_a_later_wait() -> None:
+    both_are_asked, refused = asyncio.Barrier(2), asyncio.Event()
+
+    async def refuse(request: ModelRequest) -> Completion:
+        await both_are_asked.wait()
+        raise ModelRateLimited("busy", retry_after=100)
+
+    async def answer(request: ModelRequest) -> Completion:
+        await both_are_asked.wait()
+        await refused.wait()
+        return words("hello")
+
+    async def ask_and_tell() -> str:
+        said = await bench.ask()
+        refused.set()
+        return said
+
+    bench = one(refuse, answer)
+    async with asyncio.timeout(5):
+        refusal, said = await asyncio.gather(ask_and_tell(), bench.ask())
+    assert (refusal, said) == ("rate_limit: busy", "hello")
+    assert bench.upstreams[0].lines[0].busy_until == bench.clock.time + 100
+
+
+async def test_a_cancelled_request_says_nothing_of_a_wait() -> None:
+    async def cancelled(request: ModelRequest) -> Completion:
+        raise asyncio.CancelledError
+
+    bench = one(ModelRateLimited("busy", retry_after=100), cancelled)
+    await bench.ask()
+    with pytest.raises(asyncio.CancelledError):
+        await bench.model.complete(REQUEST)
+    assert bench.upstreams[0].lines[0].busy_until == bench.clock.time + 100
+
+
+# --- how long somebody is let wait ------------------------------------------------------------------
+
+
+def taking(seconds: float, bench: Callable[[], Bench], error: ModelError) -> Step:
+    """A step that ends so after that time."""
+
+    async def step(request: ModelRequest) -> Completion:
+        bench().clock.time += seconds
+        raise error
+
+    return step
+
+
+async def test_whoever_stalls_is_not_asked_again_but_the_next_is() -> None:
+    stall = taking(60, lambda: bench, ModelStalled("no answer began"))
+    bench = one(stall, words("never asked for"))
+    assert await bench.ask() == "stalled: no answer began"
+    assert bench.clock.slept == []
+    bench = Bench(([stall], [words("by its other key")]), ([words("from b")] * 2,))
+    assert [await bench.ask(), await bench.ask()] == ["from b", "from b"]
+    assert bench.asked == ["a1", "b1", "b1"]
+
+
+async def test_only_so_many_that_stall_are_waited_for() -> None:
+    stall = taking(60, lambda: bench, ModelStalled("no answer began"))
+    bench = Bench(([stall],), ([stall],), ([stall],))
+    assert STALLS == 3
+    more = Upstream(ScriptedModel(words("too late")))
+    bench.model = Failover([*bench.upstreams, more], clock=bench.clock, ids=CountingIds())
+    began = bench.clock.time
+    assert await bench.ask() == "stalled: no answer began"
+    assert bench.asked == ["a1", "b1", "c1"]
+    assert bench.clock.time - began == 180
+
+
+async def test_after_two_that_stalled_the_third_still_answers() -> None:
+    stall = taking(60, lambda: bench, ModelStalled("no answer began"))
+    bench = Bench(([stall],), ([stall],), ([words("from c")],))
+    assert await bench.ask() == "from c"
+
+
+async def test_whoever_failed_is_not_asked_again_after_long_enough() -> None:
+    cut = taking(LONG_ENOUGH - 1, lambda: bench, ModelTransport("cut"))
+    bench = one(cut, words("hello"))
+    assert await bench.ask() == "hello"
+    cut = taking(LONG_ENOUGH, lambda: bench, ModelTransport("cut"))
+    bench = one(cut, words("too late"))
+    bench.clock.time += 1000
+    assert await bench.ask() == "transport: cut"
+    bench = Bench(([cut],), ([words("from b")],))
+    assert await bench.ask() == "from b"

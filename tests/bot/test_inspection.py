@@ -2,16 +2,19 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from adapters.offline.server import OfflineModel
 from adapters.storage.ahead import Put
 from adapters.storage.batches import Batches
+from adapters.storage.claim import FileClaim
 from adapters.storage.database import Database
 from adapters.storage.migrate import migrate
 from adapters.traces.lines import line_of
@@ -37,7 +40,7 @@ from bot.inspection import (
 from config.settings import Settings
 from tests.adapters.storage.entries import CALLING, NOW, closing, opening, step
 from tests.adapters.traces.scene import run_cancelled, run_scene
-from tests.fakes import GROUP, RecordingObserver
+from tests.fakes import GROUP, RecordingObserver, tool_context
 
 TOOLS = '''
 from bot.domain.ports import Speaker, Web
@@ -193,7 +196,15 @@ async def test_what_goes_wrong_is_a_result_as_the_model_would_read_it(
 async def test_what_is_asked_at_the_terminal_commands_no_terminal() -> None:
     asked: list[str] = []
     request = ApprovalRequest(
-        run_id="", step=1, call_id="", name="x", arguments={}, asks="rm \x1b[2J", conversation=GROUP, asker=Asker(1)
+        run_id="",
+        step=1,
+        call_id="",
+        name="x",
+        arguments={},
+        asks="rm \x1b[2J",
+        conversation=GROUP,
+        asker=Asker(1),
+        context=tool_context(),
     )
 
     def ask(question: str) -> str:
@@ -213,7 +224,9 @@ def test_a_result_is_told_as_text_or_as_data() -> None:
     assert told["images"] == [result.images[0].url]
 
 
-BROKE = "error: the tool broke (ValueError). Do not repeat the call; say that it did not work. [TOOL_EXECUTION_FAILED]"
+BROKE = (
+    "error: the tool broke (RuntimeError). Do not repeat the call; say that it did not work. [TOOL_EXECUTION_FAILED]"
+)
 
 # --- runs -----------------------------------------------------------------------------------------
 
@@ -244,7 +257,7 @@ async def test_the_runs_of_the_file_are_listed_newest_first(tmp_path: Path) -> N
         *("RUN", "STARTED", "OUTCOME", "STEPS", "TOOLS", "TOKENS", "COST", "SECONDS", "CONVERSATION")
     ]
     assert " ".join(first.split()) == (
-        "t3 1970-01-01 00:00:02 answered 2 look_up fail (1 failed) 30 - 0.0 10001:group:4242"
+        "t3 1970-01-01 00:00:02+00:00 answered 2 look_up fail (1 failed) 30 - 0.0 10001:group:4242"
     )
 
 
@@ -267,6 +280,16 @@ async def test_a_run_is_told_from_its_start_to_its_end(tmp_path: Path) -> None:
         f"step 1: fail c1 {BROKE}, 0.00 s",
         "step 2: the model answered t2-2 (stop, 10 + 5 tokens), 0.00 s  北京晴。",
         "run t2 answered, 2 steps, 0.00 s  北京晴。",
+    ]
+
+
+def test_what_a_call_waited_is_told_where_it_is_worth_it() -> None:
+    line = {"timestamp": "", "layer": "tool", "action": "execute_end", "step": 1, "name": "add", "call_id": "c0"}
+    told = [chain_to_text([{**line, "duration_ms": 500.0, "waited_ms": waited}]) for waited in (2500.0, 3.0, None)]
+    assert [text.strip() for text in told] == [
+        "step 1: add c0 ok, 0.50 s after 2.50 s",
+        "step 1: add c0 ok, 0.50 s",
+        "step 1: add c0 ok, 0.50 s",
     ]
 
 
@@ -311,3 +334,32 @@ def test_the_journal_is_asked_where_no_file_is_named(tmp_path: Path) -> None:
 
 def test_columns_are_as_wide_as_their_widest() -> None:
     assert columns([("a", "bb", "c"), ("long", "b", "\n")]) == "a     bb  c\nlong  b   \\n"
+
+
+async def test_what_still_runs_is_interrupted_where_no_process_has_the_journal(tmp_path: Path) -> None:
+    settings = await a_file_of_runs(tmp_path, "t1")
+    file = tmp_path / "frost.db"
+    settings = settings.model_copy(update={"store_url": SecretStr(f"sqlite:///{file}")})
+    lines = (tmp_path / "runs.jsonl").read_text("utf-8").splitlines()
+    (tmp_path / "runs.jsonl").write_text(lines[0] + "\n")
+    assert [run.outcome for run in latest_runs(settings, no_journal, limit=9)] == ["interrupted"]
+    claim = FileClaim(file)
+    claim.take()
+    assert [run.outcome for run in latest_runs(settings, no_journal, limit=9)] == ["running"]
+    claim.release(whole=True)
+    unknown = settings.model_copy(update={"store_url": SecretStr("nonsense")})
+    assert [run.outcome for run in latest_runs(unknown, no_journal, limit=9)] == ["running"]
+
+
+def test_times_are_those_of_the_clock_on_the_wall_with_its_zone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Shanghai")
+    time.tzset()
+    try:
+        row = runs_to_text([RunSummary("t1", started="2026-01-31T12:00:00.123Z")]).splitlines()[1]
+        line = {"timestamp": "2026-01-31T12:00:00.123Z", "layer": "run", "action": "start", "run": "t1"}
+        assert "2026-01-31 20:00:00+08:00" in row
+        assert chain_to_text([line]).startswith("2026-01-31 20:00:00.123+08:00  run t1 start")
+        assert chain_to_text([{**line, "timestamp": "once"}]).startswith("once  run t1")
+    finally:
+        monkeypatch.undo()
+        time.tzset()

@@ -203,3 +203,114 @@ async def test_not_even_a_panic_ends_more_than_its_own_work() -> None:
             lanes.put(key, item)
         await lanes.wait_idle()
     assert done == ["good", "good"]
+
+
+# --- lanes that are held --------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def noting(max_waiting: int = 50) -> AsyncIterator[tuple[Lanes[str], list[str]]]:
+    done: list[str] = []
+
+    async def work(item: str) -> None:
+        await asyncio.sleep(0)
+        done.append(item)
+
+    async with running(work, max_waiting) as lanes:
+        yield lanes, done
+
+
+async def turns_of_the_loop() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_a_lane_that_is_held_begins_with_nothing_new_and_others_go_on() -> None:
+    async with noting() as (lanes, done):
+        lanes.put(A, "in progress")
+        await asyncio.sleep(0)
+        lanes.hold(A)
+        for item in "ab":
+            assert lanes.put(A, item)
+        lanes.put(B, "elsewhere")
+        await turns_of_the_loop()
+        assert done == ["in progress", "elsewhere"]
+        assert (lanes.active, lanes.waiting, lanes.has(A), lanes.has(B)) == (1, 2, True, False)
+        lanes.release(A)
+        await lanes.wait_idle()
+        assert done[2:] == ["a", "b"]
+        lanes.put(A, "later")
+        await lanes.wait_idle()
+        assert done[4:] == ["later"]
+
+
+async def test_a_lane_goes_on_in_the_order_it_is_given_and_as_it_came_where_that_is_equal() -> None:
+    async with noting() as (lanes, done):
+        lanes.hold(A)
+        for item in ("b2", "a1", "b1", "a2"):
+            lanes.put(A, item)
+        lanes.release(A, order=lambda item: float(ord(item[0])))
+        await lanes.wait_idle()
+        assert done == ["a1", "a2", "b2", "b1"]
+
+
+async def test_a_lane_that_is_held_twice_is_released_twice() -> None:
+    async with noting() as (lanes, done):
+        lanes.hold(A)
+        lanes.hold(A)
+        lanes.put(A, "a")
+        lanes.release(A)
+        await turns_of_the_loop()
+        assert done == []
+        lanes.release(A)
+        await lanes.wait_idle()
+        assert done == ["a"]
+
+
+async def test_a_lane_that_was_held_for_nothing_is_none() -> None:
+    async with noting() as (lanes, done):
+        lanes.hold(A)
+        await lanes.wait_idle()
+        lanes.release(A)
+        assert lanes.active == 0
+        lanes.put(A, "a")
+        await lanes.wait_idle()
+        assert done == ["a"]
+
+
+async def test_a_held_lane_has_its_limit_too() -> None:
+    async with noting(max_waiting=2) as (lanes, done):
+        lanes.hold(A)
+        assert [lanes.put(A, item) for item in "abc"] == [True, True, False]
+        lanes.release(A)
+        await lanes.wait_idle()
+        assert done == ["a", "b"]
+
+
+async def test_what_is_taken_back_from_a_held_lane_keeps_nobody_waiting() -> None:
+    async with noting() as (lanes, done):
+        lanes.hold(A)
+        lanes.put(A, "a")
+        lanes.put(A, "b")
+        assert lanes.drop_waiting(A, lambda item: item == "a") == 1
+        assert lanes.drop(A, lambda item: item == "b") == 1
+        assert lanes.drop_waiting(B, lambda _: True) == 0
+        await lanes.wait_idle()
+        assert done == []
+
+
+async def test_what_is_in_progress_is_none_that_waits() -> None:
+    async with noting() as (lanes, done):
+        lanes.put(A, "a")
+        await asyncio.sleep(0)
+        assert lanes.drop_waiting(A, lambda item: item == "a") == 0
+        await lanes.wait_idle()
+        assert done == ["a"]
+
+
+async def test_the_end_waits_for_no_lane_that_is_held() -> None:
+    async with noting() as (lanes, done):
+        lanes.hold(A)
+        lanes.put(A, "a")
+        assert await lanes.finish(within=5) == 0
+        assert done == []

@@ -69,6 +69,11 @@ def finished(stop: Stop, *, error: str = "", cost: float | None = None) -> RunFi
             "run t1 step 1: echo ended as ok in 0.10 s",
         ),
         (
+            ToolFinished(run_id="t1", step=1, call=CALL, result=DONE, code="ok", seconds=0.1, waited=2.5),
+            logging.DEBUG,
+            "run t1 step 1: echo ended as ok in 0.10 s, after 2.50 s",
+        ),
+        (
             ToolFinished(run_id="t1", step=1, call=CALL, result=WRONG, code="TOOL_TIMEOUT", seconds=60),
             logging.WARNING,
             "run t1 step 1: echo ended as TOOL_TIMEOUT in 60.00 s",

@@ -6,12 +6,13 @@ import dataclasses
 import pytest
 
 from bot.domain.errors import ActionUnanswered, MediaError, NotConnected
-from bot.domain.events import MessageReceived
+from bot.domain.events import Conversation, MessageReceived
 from bot.domain.segments import Forward, Image, Quote, Text
-from bot.history import History
+from bot.history import MAX_KNOWN, History
 from bot.perception import MAX_PICTURES, Perception
-from bot.prompt.compose import Picture, Place, Question
-from tests.fakes import BOT, RecordingStore, RecordingTransport, said
+from bot.policy.lighten import lighten
+from bot.prompt.compose import MAX_FORWARDED, Picture, Place, Question, user_message
+from tests.fakes import BOT, GROUP, PRIVATE, RecordingStore, RecordingTransport, said
 
 OWN = said("I said that", user=BOT, message_id="100", at=False)
 OTHER = said("somebody else", user=5, message_id="200", at=False)
@@ -45,6 +46,54 @@ async def test_a_question_comes_with_what_it_quotes() -> None:
     assert question.message is message
     assert question.quoted == OTHER
     assert question.forwarded == ()
+
+
+SECRET = said((Text("secret"), Image(url="https://a.example/secret.png")), user=5, message_id="500", at=False)
+
+
+@pytest.mark.parametrize(
+    ("asked_in", "said_in", "is_told"),
+    [
+        (GROUP, GROUP, True),
+        (GROUP, Conversation(BOT, "group", 5555), False),
+        (GROUP, PRIVATE, False),
+        (GROUP, Conversation(BOT, "private", 4242), False),
+        (GROUP, Conversation(BOT, "private", 0), False),
+        (GROUP, Conversation(BOT, "group", 0), True),
+        (PRIVATE, PRIVATE, True),
+        (PRIVATE, Conversation(BOT, "private", 0), True),
+        (PRIVATE, GROUP, False),
+        (PRIVATE, Conversation(BOT, "private", 778), False),
+    ],
+)
+async def test_what_was_said_in_another_conversation_is_not_told_here(
+    asked_in: Conversation, said_in: Conversation, is_told: bool
+) -> None:
+    found = dataclasses.replace(SECRET, conversation=said_in)
+    own = dataclasses.replace(said("mine", user=BOT, message_id="501"), conversation=said_in)
+    eyes = perception(RecordingTransport([found, own]))
+    asking = said((Quote("500"), Text("why?")), where=asked_in)
+    question = await eyes.perceive(asking)
+    assert (question.quoted == found, question.elsewhere) == (is_told, not is_told)
+    told = user_message(question).text
+    assert ("secret" in told, "[引用的消息不在这里] why?" in told) == (is_told, not is_told)
+    assert await eyes.quotes_the_bot(asking, "501") is is_told
+
+
+async def test_a_forward_inside_a_message_from_elsewhere_is_not_opened() -> None:
+    elsewhere = dataclasses.replace(said((Forward("f1"),), message_id="500"), conversation=PRIVATE)
+    transport = RecordingTransport([elsewhere])
+    transport.forwards["f1"] = (OTHER,)
+    assert (await perception(transport).perceive(quoting("500"))).forwarded == ()
+
+
+async def test_what_is_quoted_and_forwarded_is_no_flood_either() -> None:
+    flood = said("x" * 480_000, user=5, message_id="500", at=False)
+    transport = RecordingTransport([flood])
+    transport.forwards["f1"] = (flood,) * 5000
+    question = await perception(transport).perceive(said((Quote("500"), Forward("f1"))))
+    assert question.quoted == lighten(flood)
+    assert question.forwarded == (lighten(flood),) * MAX_FORWARDED
 
 
 async def test_a_question_comes_with_the_messages_it_forwards() -> None:
@@ -117,6 +166,14 @@ async def test_a_look_up_whose_connection_broke_is_made_once_more() -> None:
     assert transport.looked_up == ["1", "1", "2", "2"]
 
 
+def test_floods_leave_no_room_for_as_many_messages_that_can_be_quoted() -> None:
+    history = History(store=RecordingStore())
+    history.know(OWN)
+    history.know(said("x" * 1000 * MAX_KNOWN, message_id="flood"))
+    assert history.known(GROUP, "100") is None
+    assert history.known(GROUP, "flood") is not None
+
+
 # --- pictures ---------------------------------------------------------------------------------------
 
 
@@ -182,6 +239,8 @@ async def test_a_picture_of_the_bot_itself_is_seen_as_the_server_keeps_it() -> N
     question = Question(said("what is this?"), quoted=mine)
     eyes, _ = seeing(RecordingTransport([showing("kept", user=BOT)]))
     assert await eyes.look(question) == (Picture(Place.QUOTED, "data:kept"),)
+    eyes, _ = seeing(RecordingTransport([dataclasses.replace(showing("kept", user=BOT), conversation=PRIVATE)]))
+    assert await eyes.look(question) == ()
     eyes, asked = seeing(RecordingTransport())
     assert await eyes.look(question) == ()
     assert asked.seen == []

@@ -99,10 +99,13 @@ async def test_a_value_may_begin_with_a_dash_where_the_tool_allows_it() -> None:
     assert words == ["-1"]
 
 
-@pytest.mark.parametrize("given", ["a\0b", "half \ud800"])
-async def test_text_no_program_can_be_given_is_refused(given: str) -> None:
+@pytest.mark.parametrize(
+    ("given", "why"), [("a\0b", "text: must not hold a NUL"), ("half \ud800", "half of a character")]
+)
+async def test_text_no_program_can_be_given_is_refused(given: str, why: str) -> None:
     result = await call(python(ECHO, "{text}", parameters={"text": TEXT}), text=given)
-    assert result.content.startswith("error: text: must not hold a NUL")
+    assert result.is_error
+    assert why in result.content
 
 
 async def test_the_own_check_of_a_tool_counts_as_well() -> None:

@@ -22,7 +22,9 @@ from bot.domain.journal import (
 from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text
 from bot.domain.tool import tool
-from bot.recovery import SORRY, Recoverer
+from bot.policy.apologies import SORRY
+from bot.recovery import Recoverer
+from bot.seen import Past
 from tests.bot.test_dispatcher import Hall
 from tests.fakes import BOT, GROUP, ScriptedModel, Step, said, until, words
 
@@ -124,7 +126,7 @@ async def test_an_interrupted_turn_is_closed_with_a_valid_round() -> None:
         assert (user, calls) == (UserMessage("hi"), AssistantMessage("", (CALL,)))
         assert isinstance(result, ToolMessage)
         assert "interrupted" in result.content
-        assert isinstance(end, AssistantMessage)
+        assert end == UserMessage("[系统记录]\n  你的回答被打断了。")
         assert house.transport.sent == []
 
 
@@ -202,6 +204,9 @@ async def test_who_heard_half_of_it_is_told_and_nothing_runs_twice() -> None:
             await recoverer.recover(Recovery(turns=(old,)))
             await until(lambda: house.transport.sent)  # used in this round of the loop only
             assert house.transport.texts == [SORRY]
+            (closed,) = house.store.of("turn_closed")
+            assert isinstance(closed, TurnClosed)
+            assert closed.round[-1] == AssistantMessage(SORRY)  # what was said, not a word about it
 
 
 async def test_who_had_nothing_but_harmless_calls_is_answered_now() -> None:
@@ -342,11 +347,13 @@ async def test_what_came_again_meanwhile_is_not_asked_again() -> None:
 
 async def test_who_is_connected_already_is_caught_up_with_then() -> None:
     async with blind() as (house, readable):
+        arrivals: list[Arrival] = []
+        house.dispatcher.announce_to(arrivals.append)
         await house.take(HELLO, said("in between", at=False))
-        assert await house.dispatcher.next_connected() == Arrival(BOT, ())
+        assert arrivals == [Arrival(BOT, ())]
         house.store.recovery = Recovery(active=((GROUP, 5.0),))
         readable.set()
-        assert await house.dispatcher.next_connected() == Arrival(BOT, ((GROUP, 5.0),))
+        await until(lambda: arrivals[1:] == [Arrival(BOT, ((GROUP, 5.0),))])
 
 
 async def test_it_is_settled_once() -> None:
@@ -356,3 +363,11 @@ async def test_it_is_settled_once() -> None:
         await recoverer.run()
         await house.dispatcher.lanes.wait_idle()
         assert house.transport.texts == ["yes"]
+
+
+async def test_a_journal_that_is_not_whole_is_not_believed_to_be() -> None:
+    older = asked()
+    async with restarted() as (house, recoverer):
+        house.store.recovery = Recovery(whole=False)
+        assert await recoverer.start()
+        assert house.dispatcher.seen.past_of(older) is Past.LOST

@@ -6,7 +6,7 @@ from bot.domain.run import Asker, Outcome, PendingCall, Stop, SuspendedRun
 from bot.reply import MustWait, Reply, RunFailed, StepLimitReached, UnfitAnswer, Waiting
 from tests.fakes import GROUP
 
-FAILED = ToolMessage("c", "look", "error: no [TOOL_DENIED]", is_error=True)
+FAILED = ToolMessage("c", "look", "error: no [TOOL_DENIED]", is_error=True, code="TOOL_DENIED")
 
 
 def test_a_reply_has_all_of_its_outcome() -> None:

@@ -6,7 +6,7 @@ from collections import defaultdict
 import pytest
 
 from bot.domain.actions import Confirmed, SendMessage, Waiting
-from bot.domain.journal import SendChanged, SendQueued, SendState, StoredSend
+from bot.domain.journal import MessageErased, SendChanged, SendQueued, SendState, StoredSend
 from bot.domain.segments import Text
 from bot.outbox import BURST
 from bot.sends import MAX_REASON, Rows, Send
@@ -199,3 +199,29 @@ async def test_a_send_whose_caller_is_gone_ends_without_a_failure(caplog: pytest
         await until(lambda: "confirmed" in post.states)
         await post.outbox.wait_idle()
     assert "failure" not in caplog.text
+
+
+async def test_what_is_posted_with_entries_is_written_down_with_them_before_it_leaves() -> None:
+    class Watching(RecordingTransport):
+        async def send(self, action: SendMessage) -> str:
+            assert post.store.durable == len(post.store.entries) >= 3
+            return await super().send(action)
+
+    forgotten = MessageErased(GROUP, "1")
+    async with office(Watching()) as post:
+        post.outbox.post_with(forgotten, action=hello(), turn_id="t1")
+        first, queued = post.store.entries
+        assert first == forgotten
+        assert isinstance(queued, SendQueued)
+        assert (queued.turn_id, queued.final, queued.state) == ("t1", True, SendState.QUEUED)
+        await post.outbox.wait_idle()
+        assert post.states == ["queued", "sending", "confirmed"]
+        assert post.transport.texts == ["hello"]
+
+
+async def test_what_is_posted_with_entries_is_left_to_the_next_start_where_nothing_is_sent_any_more() -> None:
+    async with office() as post:
+        await post.outbox.finish(within=1)
+        post.outbox.post_with(action=hello())
+        assert post.states == ["queued"]
+    assert post.transport.sent == []

@@ -21,7 +21,8 @@ from bot.domain.tool import Tool, tool
 from bot.domain.traits import SideEffects
 from bot.staffing import Staff, endpoints_of
 from bot.toolset import Toolset
-from config.settings import Settings, load_settings
+from config.loading import load_settings
+from config.settings import Settings
 from config.subagents import SubagentRow
 from tests.fakes import ManualClock, tool_context
 from tools.send_message import send_message
@@ -224,3 +225,24 @@ def test_a_key_never_goes_to_another_base_url(row: dict[str, object], first: tup
     asked = endpoints_of(SubagentRow.model_validate(row), settings)
     assert (asked[0].base_url, asked[0].api_key.get_secret_value(), asked[0].model, asked[0].context) == first
     assert asked[-1] == settings.main_model
+
+
+async def test_of_the_calls_of_a_subagents_answer_as_many_are_run_as_of_any(tmp_path: Path) -> None:
+    weather = {"name": "get_weather", "arguments": '{"city": "南京"}'}
+    made = [{"id": f"c{number}", "type": "function", "function": weather} for number in range(3)]
+    answers: tuple[dict[str, object], ...] = (
+        {"role": "assistant", "content": None, "tool_calls": made},
+        {"role": "assistant", "content": "去吧！"},
+    )
+    file = tmp_path / "subagents.toml"
+    file.write_text(documented(), "utf-8")
+    async with service(*answers) as (url, asked, _):
+        environ = {"LLM_BASE_URL": url, "LLM_MODEL": "m", "ONEBOT_ACCESS_TOKEN": "t" * 8, "MY_CODER_KEY": "k"}
+        told = {"SUBAGENTS_FILE": str(file), "TOOLS_MAX_CALLS": "2"}
+        settings, _ = load_settings(environ={**environ, **told}, env_file=None)
+        async with hired(settings) as staff:
+            await staff.subagents.ask(tool_context(), "traveller", "南京？")
+    messages = asked[1]["messages"]
+    assert isinstance(messages, list)
+    results = [message["content"] for message in messages if message["role"] == "tool"]
+    assert ["only 2 calls are run" in content for content in results] == [False, False, True]

@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from bot.domain.chat import AssistantMessage, FinishReason, ModelRequest, SystemMessage, UserMessage
+from bot.domain.chat import AssistantMessage, Completion, FinishReason, ModelRequest, SystemMessage, Usage, UserMessage
 from bot.domain.hooks import Hooks, RequestEvent, Reshape, StepEvent, StopRun
-from bot.steps import ask_after_step, ask_before_request, consult, drain, with_notice, words_of
+from bot.policy.tokens import estimate, estimate_message
+from bot.steps import ask_after_step, ask_before_request, consult, drain, tokens_of, with_notice, words_of
 from tests.fakes import ScriptedModel, words
 
 QUESTION = (SystemMessage("be nice"), UserMessage("hi", ("data:image/png;base64,x",)))
@@ -93,3 +95,11 @@ async def test_a_cancellation_from_outside_gets_through_a_hook() -> None:
         await started.wait()
         task.cancel()
     assert task.cancelled()
+
+
+def test_what_a_request_took_is_what_the_vendor_says_or_an_estimate_of_both() -> None:
+    request = ModelRequest((UserMessage("how long is this?"),))
+    answer = Completion(AssistantMessage("so long"), FinishReason.STOP, usage=Usage(30, 12))
+    assert tokens_of(request, answer) == 42
+    unknown = tokens_of(request, replace(answer, usage=None))
+    assert unknown == estimate(request) + estimate_message(answer.message) > 0

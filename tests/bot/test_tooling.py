@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from adapters.fetching.client import HttpxWeb
+from adapters.media.folder import MediaFolder
 from adapters.traces.runs import RunLog
 from adapters.traces.spans import SpanObserver
 from bot.clock import SystemClock
@@ -54,7 +55,10 @@ def test_the_operators_word_counts_and_a_name_of_no_tool_is_told(caplog: pytest.
 
 
 def test_what_a_tool_requires_is_looked_for_among_the_settings() -> None:
-    for settings, reason in ((Settings(), "needs AMAP_KEY"), (Settings.model_validate({"amap_key": "k" * 9}), "")):
+    for settings, reason in (
+        (Settings(), "requires AMAP_KEY (not configured)"),
+        (Settings.model_validate({"amap_key": "k" * 9}), ""),
+    ):
         (status,) = build_toolset(settings, [map_it], clock=ManualClock()).check_availability(PORTS)
         assert status.reason == reason
 
@@ -65,9 +69,10 @@ async def test_a_run_has_the_ports_that_are_promised() -> None:
     try:
         games = Games(clock=clock, file=None)
         subagents = NamedSubagents(clock=clock)
-        ports = build_ports(Settings(), subagents=subagents, web=web, games=games, clock=clock)
+        media = MediaFolder(Path(), web=web)
+        ports = build_ports(Settings(), subagents=subagents, media=media, web=web, games=games, clock=clock)
         assert {*ports, Speaker} == PORTS
-        without = build_ports(Settings(), subagents=None, web=web, games=games, clock=clock)
+        without = build_ports(Settings(), subagents=None, media=media, web=web, games=games, clock=clock)
         assert {*without, Speaker, Subagents} == PORTS
     finally:
         await web.aclose()
@@ -80,4 +85,4 @@ def test_spans_are_made_of_every_run_and_lines_where_a_file_is_named(tmp_path: P
     with following(Settings(log_runs=file), mask=str, clock=ManualClock()) as followers:
         assert [type(follower) for follower in followers] == [SpanObserver, RunLog]
         followers[1].notice(RunStarted(run_id="t1", conversation=GROUP, asker=Asker(1)))
-    assert json.loads(file.read_text())["run"] == "t1"
+    assert [json.loads(line)["run"] for line in file.read_text().splitlines()] == ["", "t1"]

@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from bot.domain.errors import ConfigError
 from bot.domain.hooks import BeforeCall, Block, Hooks
 from bot.domain.result import Image, ToolResult
 from bot.domain.suspension import Allow, ApprovalRequest
-from bot.domain.tool import ToolStatus, tool
+from bot.domain.tool import ToolContext, ToolStatus, tool
 from bot.domain.traits import Permission, ToolType
 from bot.toolset import Toolset
 from tests.bot.toolbox import ALL, Telescope, add, ask_first, look, toolset
@@ -104,13 +105,16 @@ def test_availability_comes_with_its_reason(reason: str | Exception, told: str) 
     switch = Switch()
     switch.reason = reason
     (status,) = toolset(switch.tool).check_availability()
-    assert status == ToolStatus("fetch", ToolType.FUNCTION, "Fetches.", not told, told)
+    assert status == ToolStatus("fetch", ToolType.FUNCTION, "For the operator.", not told, told)
 
 
 def test_availability_is_checked_for_a_runs_ports_where_they_are_named() -> None:
     tools = Toolset([look, replace(ask_first, requires=("AMAP_KEY",))], clock=ManualClock())
-    assert [status.reason for status in tools.check_availability()] == ["needs AMAP_KEY", ""]
-    assert [status.reason for status in tools.check_availability(())] == ["needs AMAP_KEY", "needs Telescope"]
+    assert [status.reason for status in tools.check_availability()] == ["requires AMAP_KEY (not configured)", ""]
+    assert [status.reason for status in tools.check_availability(())] == [
+        "requires AMAP_KEY (not configured)",
+        "needs Telescope",
+    ]
 
 
 def test_the_operators_word_is_known_and_names_that_no_tool_has() -> None:
@@ -207,3 +211,105 @@ async def test_a_call_by_name_that_is_cancelled_tells_its_after_hooks() -> None:
         task.cancel()
     assert task.cancelled()
     assert [text.startswith("error: the call was cancelled. It may have been done") for text in told] == [True]
+
+
+class Dice:
+    """An object that says all about itself."""
+
+    name, description = "roll_dice", "Rolls."
+    parameters: Mapping[str, object] = {}
+
+    def execute(self) -> str:
+        return "6"
+
+
+async def test_a_registry_takes_tools_functions_and_objects_and_needs_nothing_else() -> None:
+    def double(number: int) -> int:
+        """Doubles it."""
+        return number * 2
+
+    tools = Toolset([add, double])
+    tools.register(Dice())
+    assert [each.name for each in tools.list()] == ["add", "double", "roll_dice"]
+    assert (await tools.execute("roll_dice")).text == "6"
+    assert (await tools.execute("double", {"number": 4})).text == "8"
+
+
+async def test_what_is_no_tool_is_refused_and_leaves_the_registry_as_it_was() -> None:
+    tools = Toolset([add])
+    told = tools.definitions()
+    for wrong in (object(), Dice, 3, "add", None, print):
+        with pytest.raises((TypeError, ValueError), match=r"no name|is a class|no description|a tool's name"):
+            tools.register(wrong)
+    assert tools.definitions() is told
+    assert [each.name for each in tools.list()] == ["add"]
+    assert (await tools.execute("add", {"a": 1})).text == "2"
+
+
+async def test_a_function_may_be_asked_and_gets_the_calls_context() -> None:
+    asked: list[object] = []
+
+    def allow(context: ToolContext, name: str, arguments: Mapping[str, object]) -> bool:
+        asked.append((context.asker.user_id, name, arguments))
+        return True
+
+    tools = Toolset([add], approve={"add"}, approver=allow)
+    assert (await tools.execute("add", {"a": 1}, tool_context())).content == "2"
+    tools.approver = lambda _name, _arguments: False
+    assert (await tools.execute("add", {"a": 1})).code == "TOOL_DENIED"
+    tools.set_approval_handler(allow)
+    assert (await tools.execute("add", {"a": 2}, tool_context())).content == "3"
+    assert asked == [(777, "add", {"a": 1, "b": 1}), (777, "add", {"a": 2, "b": 1})]
+
+
+def test_what_is_neither_a_hook_nor_an_approver_is_refused_at_once() -> None:
+    def look(_event: object) -> None: ...
+
+    wrong: Any = look
+    with pytest.raises(TypeError, match=r"look is no Hooks: say where it is asked, as in Hooks\(before_call=look\)"):
+        Toolset([add], hooks=[wrong])
+    wrong = Hooks()
+    with pytest.raises(TypeError, match="hooks are a list of Hooks, not Hooks"):
+        Toolset([add], hooks=wrong)
+    wrong = 3
+    with pytest.raises(TypeError, match="an approver is an object with approve, or a function, not int"):
+        Toolset([add], approver=wrong)
+
+
+async def test_a_result_has_its_code_and_a_failure_of_another_registry_none_of_its_own() -> None:
+    inner = toolset(add)
+
+    @tool
+    async def ask_inside() -> ToolResult:
+        """Passes on what another registry gives."""
+        return await inner.execute("ad")
+
+    assert (await inner.execute("add", {"a": 1})).code == ""
+    assert (await inner.execute("ad")).code == "TOOL_NOT_FOUND"
+    assert (await toolset(ask_inside).execute("ask_inside")).code == "TOOL_EXECUTION_FAILED"
+
+
+def test_what_is_required_and_not_configured_is_told_once_and_what_a_run_lacks_is_not(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    tools = Toolset([look, replace(ask_first, requires=("AMAP_KEY", "network"), needs=(Telescope,))])
+    for ports in ((), (Telescope,), ()):
+        tools.definitions(ports)
+    assert caplog.messages == ["tool ask_first is not offered: it requires AMAP_KEY, network (not configured)"]
+    (status, _) = tools.check_availability(())
+    assert status.reason == "needs Telescope and requires AMAP_KEY, network (not configured)"
+
+
+def test_the_first_critical_tool_that_cannot_be_used_is_told_with_its_reason() -> None:
+    tools = Toolset([replace(look, critical=True, summary="For people."), add])
+    assert tools.lost((Telescope,)) is None
+    lost = ToolStatus("look", ToolType.FUNCTION, "For people.", available=False, reason="needs Telescope")
+    assert tools.lost(()) == lost
+    assert Toolset(tools.list(), deny={"look"}).lost(()) is None
+
+
+def test_what_replaces_a_tool_is_what_the_model_is_told_from_then_on() -> None:
+    tools = Toolset([add])
+    assert [spec.description for spec in tools.definitions()] == ["Adds two numbers."]
+    tools.register(replace(add, description="Adds better."), replace=True)
+    assert [spec.description for spec in tools.definitions()] == ["Adds better."]

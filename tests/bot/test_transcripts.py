@@ -15,8 +15,8 @@ TWO = AssistantMessage("", (ToolCall("a", "look", "{}"), ToolCall("b", "mail", "
 ONE = AssistantMessage("wait", (ToolCall("a", "look", "{}"),))
 SEEN = ToolMessage("a", "look", "seen")
 SENT = ToolMessage("b", "mail", "sent")
-NEVER_SEEN = ToolMessage("a", "look", INTERRUPTED, is_error=True)
-NEVER_SENT = ToolMessage("b", "mail", INTERRUPTED, is_error=True)
+NEVER_SEEN = ToolMessage("a", "look", INTERRUPTED, is_error=True, code="TOOL_UNAVAILABLE")
+NEVER_SENT = ToolMessage("b", "mail", INTERRUPTED, is_error=True, code="TOOL_UNAVAILABLE")
 
 
 def is_valid(messages: Sequence[Message]) -> bool:
@@ -132,7 +132,7 @@ def test_of_damage_only_what_is_gone_is_lost(messages: list[Message], data: st.D
             damaged += [*data.draw(st.permutations(waiting)), message]
             waiting = []
     expected = [
-        ToolMessage(m.call_id, m.name, INTERRUPTED, is_error=True)
+        ToolMessage(m.call_id, m.name, INTERRUPTED, is_error=True, code="TOOL_UNAVAILABLE")
         if isinstance(m, ToolMessage) and m not in kept
         else m
         for m in messages

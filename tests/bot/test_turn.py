@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -14,20 +15,29 @@ from bot.domain.actions import (
     MediaKind,
     SendMessage,
 )
-from bot.domain.chat import AssistantMessage, Completion, ModelRequest, SystemMessage, ToolMessage, UserMessage
+from bot.domain.chat import (
+    AssistantMessage,
+    Completion,
+    ModelRequest,
+    SystemMessage,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, ModelBilling, NotConnected
 from bot.domain.journal import Entry, Remembered, Round, TurnClosed, TurnOpened
 from bot.domain.ports import ChatModel, Media, Sight
-from bot.domain.run import Stop
+from bot.domain.run import Asker, Spent, Stop, SuspendedRun
 from bot.domain.segments import Quote, Text
 from bot.engine import Engine
 from bot.history import History
 from bot.outbox import Outbox
 from bot.owner import Owner
 from bot.perception import Perception
+from bot.policy.budget import Limits
 from bot.recorder import Recorder
 from bot.toolset import Toolset
-from bot.turn import Persona, Turns
+from bot.turn import NO_LIMITS, Persona, Turns, WaitingTurn, spent_by
 from tests.fakes import (
     BOT,
     GROUP,
@@ -60,7 +70,13 @@ class House:
 
     model: ScriptedModel
 
-    def __init__(self, model: ChatModel, store: RecordingStore | None = None, sight: Sight | None = None) -> None:
+    def __init__(
+        self,
+        model: ChatModel,
+        store: RecordingStore | None = None,
+        sight: Sight | None = None,
+        limits: Limits = NO_LIMITS,
+    ) -> None:
         self.transport = RecordingTransport()
         self.store = store or RecordingStore()
         self.history = History(store=self.store)
@@ -88,14 +104,15 @@ class House:
             owners=frozenset({OWNER}),
             approvals=self.approvals,
             ports={Media: AnyMedia()},
+            limits=limits,
         )
 
 
 @asynccontextmanager
-async def living(*steps: Step, sight: Sight | None = None) -> AsyncIterator[House]:
+async def living(*steps: Step, sight: Sight | None = None, limits: Limits = NO_LIMITS) -> AsyncIterator[House]:
     """A house with a scripted model, its outbox at work."""
     with ScriptedModel(*steps) as model:
-        house = House(model, sight=sight)
+        house = House(model, sight=sight, limits=limits)
         house.model = model
         async with asyncio.timeout(5), house.outbox.open():
             yield house
@@ -170,17 +187,6 @@ async def test_a_bug_is_as_quiet_as_any_other_failure() -> None:
     async with living(broken) as house:
         await house.turns.take(said("hi"))
     assert house.transport.texts == ["抱歉，这次没能回答上来，请稍后再试。（编号 t1）"]
-
-
-@pytest.mark.parametrize(("user", "reached"), [(777, False), (OWNER, True)])
-async def test_only_an_owner_reaches_another_conversation(user: int, reached: bool) -> None:
-    elsewhere = f"{BOT}:group:5555"
-    async with living(calls(speak("psst", session=elsewhere)), words("done")) as house:
-        await house.turns.take(said("tell them", user=user))
-    assert [str(action.conversation) for action in house.transport.sent] == [elsewhere] * reached + [str(GROUP)]
-    result = house.model.requests[1].messages[-1]
-    assert isinstance(result, ToolMessage)
-    assert result.content.endswith("[TOOL_DENIED]") is not reached
 
 
 async def test_even_an_owner_does_not_reach_another_account() -> None:
@@ -361,3 +367,20 @@ async def test_a_question_recalled_while_its_turn_is_written_down_leaves_no_turn
         (closed,) = house.store.of("turn_closed")
         assert isinstance(closed, TurnClosed)
         assert (closed.stop, closed.round) == (Stop.STOPPED, ())
+
+
+def test_what_a_waiting_turn_has_spent_is_what_was_written_down_or_can_be_told_from_it() -> None:
+    run = SuspendedRun(
+        run_id="t1",
+        conversation=GROUP,
+        asker=Asker(777),
+        messages=(),
+        message=AssistantMessage(),
+        answers=(),
+        usage=Usage(30, 12),
+        steps=2,
+    )
+    waiting = WaitingTurn(said("hi"), UserMessage("hi"), run, ("one", ""))
+    assert spent_by(waiting) == Spent(2, 42, 2)
+    spent = Spent(7, 99.0, 4)
+    assert spent_by(replace(waiting, run=replace(run, spent=spent))) == spent

@@ -6,7 +6,7 @@ from bot.domain.chat import AssistantMessage, ModelRequest, ToolSpec, Usage, Use
 from bot.policy.compaction import room_in, shrink
 from bot.policy.repairs import without_pictures
 from bot.policy.tokens import estimate
-from bot.upstreams import BLIND, TOOLLESS, Upstream
+from bot.upstreams import BLIND, NARROW, TOOLLESS, Upstream
 from tests.fakes import ScriptedModel, words
 
 TOOL = ToolSpec("f", "Does it.", {"type": "object", "properties": {}})
@@ -65,3 +65,14 @@ def test_a_request_that_was_too_long_is_made_half_as_long_or_as_short_as_its_win
     assert Upstream(ScriptedModel(), window=100_000).shrink(LONG) == shrink(LONG, to=half)
     assert Upstream(ScriptedModel(), window=1000).shrink(LONG) == shrink(LONG, to=room_in(1000))
     assert Upstream(ScriptedModel()).shrink(ModelRequest((UserMessage("q" * 500),))) is None
+
+
+def test_a_window_that_a_refusal_named_counts_for_a_while() -> None:
+    for known in (None, 10_000):
+        upstream = Upstream(ScriptedModel(), window=known)
+        upstream.learn_window(2000, now=10)
+        upstream.learn_window(4000, now=10)
+        assert upstream.window == 2000
+        assert upstream.fit(LONG, now=9 + NARROW) == shrink(LONG, to=room_in(2000))
+        assert upstream.fit(LONG, now=10 + NARROW) is LONG
+        assert upstream.window == known

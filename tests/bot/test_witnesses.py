@@ -7,7 +7,7 @@ import pytest
 
 from bot.domain.chat import AssistantMessage, Message, Usage, UserMessage
 from bot.domain.events import MessageReceived
-from bot.domain.journal import Entry, MessageObserved, RunResumed, TurnClosed, TurnOpened
+from bot.domain.journal import Entry, MessageObserved, RunResumed, Spoken, TurnClosed, TurnOpened
 from bot.domain.run import Stop
 from bot.domain.segments import Image, Text
 from bot.witnesses import ContentLog, WitnessedStore
@@ -53,6 +53,10 @@ async def test_what_is_read_comes_from_the_store() -> None:
     assert await witnessed.find(GROUP, "7") == message
     assert await witnessed.remember(GROUP) == await store.remember(GROUP)
     assert await witnessed.recover() == store.recovery
+    witnessed.put(opened(message))
+    assert await witnessed.spoken("t1") == Spoken(message, (), is_over=False)
+    assert await witnessed.spoken("t2") is None
+    assert await witnessed.heard(GROUP, ["7", "8"]) == {"7"}
 
 
 async def test_a_witness_that_breaks_stops_neither_the_others_nor_the_store(caplog: pytest.LogCaptureFixture) -> None:

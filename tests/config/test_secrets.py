@@ -9,8 +9,9 @@ from pydantic import BaseModel, SecretStr, ValidationError
 
 from bot.domain.errors import ConfigError
 from config import values
-from config.secrets import all_secrets, proxy_secrets, secrets_of
-from config.settings import Settings, load_settings
+from config.loading import load_settings
+from config.secrets import all_secrets, proxy_secrets, secret_names, secrets_of
+from config.settings import Settings
 
 TOKEN = "sesame-open-sesame"
 SIGNING_KEY = base64.b64encode(values.ED25519 + bytes(range(32))).decode()
@@ -124,3 +125,20 @@ def test_each_of_several_keys_and_those_of_fallbacks_are_secrets() -> None:
     settings = Settings.model_validate({"llm_api_key": "sk-one, sk-two", "llm_fallbacks": [fallback]})
     assert secrets_of(settings) >= {"sk-one", "sk-two", "sk-three"}
     assert "sk-three" not in repr(settings)
+
+
+def test_the_variables_that_hold_secrets_are_named_and_no_others() -> None:
+    environ = {
+        "UPSTREAM_API_KEY": "sk-a",
+        "LLM_BASE_URL": "https://a.test/v1",
+        "LLM_MODEL": "m",
+        "LLM_FALLBACKS": '[{"base_url": "https://b.test/v1", "api_key": "sk-b", "model": "b"}]',
+        "TOOLS_MIRRORS": '{"a.test": "https://b.test"}',
+        "ONEBOT_ACCESS_TOKEN": TOKEN,
+    }
+    settings, _ = load_settings(environ=environ, env_file=None)
+    settings = settings.model_copy(update={"subagent_keys": {"MY_KEY": SecretStr("sk-c")}})
+    names = secret_names(settings)
+    assert names >= {"LLM_API_KEY", "UPSTREAM_API_KEY", "LLM_FALLBACKS", "ONEBOT_ACCESS_TOKEN", "STORE_URL", "MY_KEY"}
+    assert names >= {"NAPCAT_WEBUI_TOKEN", "GRAFANA_PASSWORD"}
+    assert names.isdisjoint({"LLM_MODEL", "LLM_BASE_URL", "TOOLS_MIRRORS", "a.test", "MODEL_NAME", "BOT_NAME"})

@@ -8,7 +8,7 @@ import pytest
 
 from bot.domain.errors import ConfigError
 from config import sources
-from config.settings import load_settings
+from config.loading import load_settings
 
 KNOWN = ("LLM_BASE_URL", "LLM_API_KEY", "LLM_MODEL", "BOT_NAME", "BOT_OWNERS", "SYSTEM_PROMPT")
 
@@ -177,14 +177,14 @@ def test_a_socks_proxy_is_told_where_it_would_count(environ: dict[str, str], nam
 ENVIRON = {"LLM_BASE_URL": "https://a.test/v1", "LLM_MODEL": "m"}
 
 
-@pytest.mark.parametrize("given", ["", "of-the-file"])
+@pytest.mark.parametrize("given", ["", "token-of-the-file"])
 def test_the_tokens_that_init_made_count_where_nobody_says_otherwise(tmp_path: Path, given: str) -> None:
     file, made = tmp_path / ".env", tmp_path / sources.MADE
     file.write_text(f"ONEBOT_ACCESS_TOKEN={given}\n")
     made.parent.mkdir()
-    made.write_text("ONEBOT_ACCESS_TOKEN=made-by-init\n")
+    made.write_text("ONEBOT_ACCESS_TOKEN=token-made-by-init\n")
     settings, warnings = load_settings(environ=ENVIRON, env_file=file)
-    assert (settings.onebot_access_token.get_secret_value(), warnings) == (given or "made-by-init", ())
+    assert (settings.onebot_access_token.get_secret_value(), warnings) == (given or "token-made-by-init", ())
 
 
 def test_tokens_nobody_may_read_are_told_only_where_one_is_missing(tmp_path: Path) -> None:

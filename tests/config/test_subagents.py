@@ -6,8 +6,8 @@ import pytest
 from pydantic import SecretStr
 
 from bot.domain.errors import ConfigError
+from config.loading import load_settings
 from config.secrets import secrets_of
-from config.settings import load_settings
 from config.subagents import key_names, read_subagents
 
 GOOD = """
@@ -24,7 +24,7 @@ base_url = "https://models.test/v1/"
 model = "big"
 api_key = "LLM_OTHER_KEY"
 """
-BASE = {"LLM_BASE_URL": "https://llm.test/v1", "LLM_MODEL": "m", "ONEBOT_ACCESS_TOKEN": "correct-horse"}
+BASE = {"LLM_BASE_URL": "https://llm.test/v1", "LLM_MODEL": "m", "ONEBOT_ACCESS_TOKEN": "correct-horse-battery"}
 
 
 @pytest.fixture

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bot.library import ToolFailed, call
+from bot.library import call
 
 
 class DiceTool:
     """The dice of document 004: `info`, `definition`, `execute`, `available`."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str = "go") -> None:
         self.reason = ""
+        self.kind = kind
 
     def info(self) -> Mapping[str, str]:
-        return {"name": "roll_dice", "type": "function", "description": "Rolls N dice with S sides each"}
+        return {"name": "roll_dice", "type": self.kind, "description": "Rolls N dice with S sides each"}
 
     def definition(self) -> Mapping[str, Any]:
         number = {"type": "integer", "description": "A number."}
@@ -31,7 +32,7 @@ class DiceTool:
 
     def execute(self, args: dict[str, Any]) -> str:
         if not 1 <= args["count"] <= 10:
-            raise ToolFailed(f"count must be 1-10, got {args['count']}")
+            raise ValueError(f"count must be 1-10, got {args['count']}")
         return f"Rolled {args['count']}d{args['sides']}"
 
     def available(self) -> tuple[bool, str]:

@@ -31,23 +31,11 @@ from bot.library import (
     call,
     tool,
 )
-from tests.conformance.weather import echo, results
+from tests.conformance.weather import counted, echo, results
 
 ROOT = Path(__file__).parents[2]
 
 HI = call("echo", text="hi")
-
-
-def counted(**declared: Any) -> tuple[Tool, list[str]]:
-    ran: list[str] = []
-
-    @tool(**declared)
-    async def look(text: str = "") -> str:
-        """Looks."""
-        ran.append(text)
-        return f"look {len(ran)}"
-
-    return look, ran
 
 
 @tool(side_effects="write")
@@ -272,10 +260,24 @@ async def test_a_denied_wait_is_told_to_the_model_with_the_reason() -> None:
 
 
 async def test_the_operator_may_deny_a_tool_or_want_its_calls_allowed() -> None:
-    registry = Toolset([echo, write_down], clock=SystemClock(), deny=["echo"], approve=["write_down"])
-    assert [spec.name for spec in registry.definitions()] == ["write_down"]
-    for name, arguments in (("echo", {"text": "hi"}), ("write_down", {})):
-        assert (await registry.execute(name, arguments)).content.endswith("[TOOL_DENIED]")
+    look, looked = counted()
+    allowed: list[str] = []
+
+    @tool
+    async def act() -> str:
+        """Acts."""
+        allowed.append("act")
+        return "done"
+
+    registry = Toolset([look, act, echo], deny=["look"], approve=["act"])
+    assert [spec.name for spec in registry.definitions()] == ["act", "echo"]
+    for name in ("look", "act"):
+        assert (await registry.execute(name)).content.endswith("[TOOL_DENIED]")
+    assert looked == allowed == []
+    registry.set_approval_handler(lambda _name, _arguments: True)
+    assert (await registry.execute("act")).content == "done"
+    assert (await registry.execute("look")).content.endswith("[TOOL_DENIED]")
+    assert (looked, allowed) == ([], ["act"])
 
 
 # --- the command line ---------------------------------------------------------------------------------
@@ -357,6 +359,18 @@ async def test_a_declared_effect_waits_for_what_is_before_it_and_all_after_it_wa
     with ScriptedModel([call(each.name) for each in used], "done") as model:
         await Agent(model=model, tools=used).chat("go")
     assert log == ["+one", "+two", "-one", "-two", "+save", "-save", "+three", "-three"]
+
+
+@pytest.mark.parametrize(("options", "most"), [({}, 16), ({"max_calls": 3}, 3)])
+async def test_of_more_calls_than_one_answer_may_make_the_rest_is_refused_not_run(
+    options: dict[str, Any], most: int
+) -> None:
+    look, ran = counted()
+    with ScriptedModel([call("look", text=str(number)) for number in range(20)], "done") as model:
+        reply = await Agent(model=model, tools=[look], **options).chat("go")
+    assert ran == [str(number) for number in range(most)]
+    assert [result.code for result in results(reply)] == [""] * most + ["TOOL_DENIED"] * (20 - most)
+    assert f"only {most} calls are run in one step" in results(reply)[-1].content
 
 
 async def test_no_more_than_eight_calls_run_at_once() -> None:

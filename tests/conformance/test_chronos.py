@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from bot.domain.chat import AssistantMessage, SystemMessage, ToolMessage, UserMe
 from bot.library import (
     AfterCall,
     Agent,
+    Asker,
     BeforeCall,
     ConfigError,
     Hooks,
@@ -18,6 +20,7 @@ from bot.library import (
     ScriptedModel,
     Stop,
     SystemClock,
+    ToolContext,
     Toolset,
     call,
     foreign_tool,
@@ -41,65 +44,100 @@ async def test_the_handler_gets_the_arguments_as_a_mapping_and_returns_anything(
 
 
 async def test_allow_executes_immediately() -> None:
+    ran: list[dict[str, Any]] = []
     model = ScriptedModel(TOKYO, "22 degrees")
-    agent = Agent(model=model, tools=[weather_tool(permission="allow")])
+    agent = Agent(model=model, tools=[weather_tool(ran, permission="allow")])
+    agent.set_approval_handler(lambda name, _arguments: pytest.fail(f"asked about {name}"))
     assert '"temp": 22' in await result_of(agent, model)
+    assert ran == [{"location": "Tokyo"}]
 
 
 async def test_require_approval_blocks_until_the_handler_returns_true() -> None:
+    ran: list[dict[str, Any]] = []
     model = ScriptedModel(TOKYO, "22 degrees")
-    agent = Agent(model=model, tools=[weather_tool(permission="require_approval")])
-    asked: list[tuple[str, Mapping[str, Any]]] = []
+    agent = Agent(model=model, tools=[weather_tool(ran, permission="require_approval")])
+    asked: list[tuple[str, Mapping[str, Any], int]] = []
 
     async def approve(name: str, arguments: Mapping[str, Any]) -> bool:
-        asked.append((name, arguments))
+        await asyncio.sleep(0)
+        asked.append((name, arguments, len(ran)))
         return True
 
     agent.set_approval_handler(approve)
     assert '"temp": 22' in await result_of(agent, model)
-    assert asked == [("get_weather", {"location": "Tokyo"})]
+    assert asked == [("get_weather", {"location": "Tokyo"}, 0)]
+    assert ran == [{"location": "Tokyo"}]
+
+
+async def test_the_handler_gets_the_context_of_the_call_and_may_be_set_on_the_registry() -> None:
+    asked: list[tuple[ToolContext, str]] = []
+
+    def approve(context: ToolContext, name: str, _arguments: Mapping[str, Any]) -> bool:
+        asked.append((context, name))
+        return context.asker.user_id == 7
+
+    registry = Toolset([weather_tool(permission="require_approval")])
+    registry.set_approval_handler(approve)
+    model = ScriptedModel(TOKYO, "22 degrees", TOKYO, "I may not")
+    agent = Agent(model=model, tools=registry)
+    with model:
+        replies = [await agent.chat("go", asker=Asker(user)) for user in (7, 8)]
+    assert [results(reply)[0].is_error for reply in replies] == [False, True]
+    contexts = [(context.run_id, context.step, context.call_id, name) for context, name in asked]
+    assert contexts == [(reply.run_id, 1, results(reply)[0].call_id, "get_weather") for reply in replies]
 
 
 async def test_a_handler_that_returns_false_denies_the_call() -> None:
+    ran: list[dict[str, Any]] = []
     model = ScriptedModel(TOKYO, "I may not")
-    agent = Agent(model=model, tools=[weather_tool(permission="require_approval")])
+    agent = Agent(model=model, tools=[weather_tool(ran, permission="require_approval")])
     agent.set_approval_handler(lambda _name, _arguments: False)
     assert (await result_of(agent, model)).endswith("[TOOL_DENIED]")
+    assert ran == []
 
 
 async def test_without_a_handler_a_call_that_needs_one_is_an_error() -> None:
+    ran: list[dict[str, Any]] = []
     model = ScriptedModel(TOKYO, "I may not")
-    agent = Agent(model=model, tools=[weather_tool(permission="require_approval")])
+    agent = Agent(model=model, tools=[weather_tool(ran, permission="require_approval")])
     result = await result_of(agent, model)
     assert result.startswith("error: ")
     assert result.endswith("[TOOL_DENIED]")
+    assert ran == []
 
 
 async def test_a_handler_that_raises_is_an_error() -> None:
+    ran: list[dict[str, Any]] = []
     model = ScriptedModel(TOKYO, "I may not")
-    agent = Agent(model=model, tools=[weather_tool(permission="require_approval")])
+    agent = Agent(model=model, tools=[weather_tool(ran, permission="require_approval")])
 
     def broken(_name: str, _arguments: Mapping[str, Any]) -> bool:
         raise OSError("the screen is gone")
 
     agent.set_approval_handler(broken)
     assert (await result_of(agent, model)).endswith("[TOOL_DENIED]")
+    assert ran == []
 
 
 async def test_deny_always_blocks_and_the_model_is_not_told_of_the_tool() -> None:
+    ran: list[dict[str, Any]] = []
     model = ScriptedModel(TOKYO, "I may not")
-    agent = Agent(model=model, tools=[weather_tool(permission="deny"), echo])
+    agent = Agent(model=model, tools=[weather_tool(ran, permission="deny"), echo])
+    agent.set_approval_handler(lambda _name, _arguments: True)
     assert (await result_of(agent, model)).endswith("[TOOL_DENIED]")
     assert [spec.name for spec in model.requests[0].tools] == ["echo"]
+    assert ran == []
 
 
 async def test_the_registry_registers_lists_and_executes_with_permissions() -> None:
-    registry = Toolset(clock=SystemClock())
-    registry.register(weather_tool(permission="deny"))
+    ran: list[dict[str, Any]] = []
+    registry = Toolset()
+    registry.register(weather_tool(ran, permission="deny"))
     registry.register(echo)
     assert [tool.name for tool in registry.list()] == ["echo", "get_weather"]
     assert (await registry.execute("echo", {"text": "hi"})).content == "hi"
     assert (await registry.execute("get_weather", {"location": "Tokyo"})).is_error
+    assert ran == []
 
 
 async def test_the_builder_registers_tools_and_builds_an_agent() -> None:
@@ -188,10 +226,12 @@ async def test_an_event_has_type_name_input_output_error_and_metadata() -> None:
 async def test_every_before_has_an_after_with_its_error_set_when_the_call_is_denied() -> None:
     after: list[AfterCall] = []
     before: list[BeforeCall] = []
+    ran: list[dict[str, Any]] = []
     model = ScriptedModel(TOKYO, "I may not")
     hooks = Hooks(before_call=before.append, after_call=after.append)
     with model:
-        await Agent(model=model, tools=[weather_tool(permission="deny")], hooks=[hooks]).chat("go")
+        await Agent(model=model, tools=[weather_tool(ran, permission="deny")], hooks=[hooks]).chat("go")
+    assert ran == []
     assert len(before) == len(after) == 1
     assert after[0].error is not None
     assert after[0].error.endswith("[TOOL_DENIED]")

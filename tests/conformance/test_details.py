@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import threading
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from bot.library import (
     Agent,
     Asker,
     Hooks,
+    Image,
     RunFailed,
     ScriptedModel,
     SystemClock,
@@ -30,7 +32,7 @@ from bot.library import (
     foreign_tool,
     tool,
 )
-from tests.conformance.weather import Told, crash, echo, result_of, results
+from tests.conformance.weather import Told, counted, crash, echo, result_of, results
 from tests.fakes import ManualClock
 
 
@@ -177,6 +179,27 @@ async def test_what_a_tool_returns_is_rendered_for_the_model(value: object, text
     assert (await run_one(given)).content == text
 
 
+PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYPgPAAEDAQF3uj6jAAAAAElFTkSuQmCC")
+SHOWN = Image.of(PIXEL)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (PIXEL, "[图片 1]"),
+        (SHOWN, "[图片 1]"),
+        (["a pixel", SHOWN], "a pixel\n[图片 1]"),
+        ({"picture": PIXEL}, '{"picture": "[图片 1]"}'),
+        (f"see ![pixel]({SHOWN.url})", "see ![pixel]([图片 1])"),
+    ],
+)
+async def test_a_returned_picture_is_shown_and_never_text(value: object, text: str) -> None:
+    drawn = foreign_tool("draw_it", "Draws.", {}, lambda: value)
+    with ScriptedModel(call("draw_it"), "done") as model:
+        reply = await Agent(model=model, tools=[drawn]).chat("go")
+    assert (results(reply)[0].text, results(reply)[0].images) == (text, (SHOWN.url,))
+
+
 async def test_system_exit_and_a_cancelled_error_of_its_own_are_error_results() -> None:
     @tool
     async def leave() -> str:
@@ -207,18 +230,20 @@ def broken(*_: object) -> Any:
 
 @pytest.mark.parametrize("declared", [{"prepare": broken}, {"check": broken}], ids=["prepare", "check"])
 async def test_a_broken_prepare_or_check_is_an_error_result(declared: dict[str, Any]) -> None:
-    body = echo.function
-    assert body is not None
-    result = await run_one(tool(**declared)(body), {"text": "hi"})
+    look, ran = counted(**declared)
+    result = await run_one(look, {"text": "hi"})
     assert result.content.endswith("[TOOL_EXECUTION_FAILED]")
     assert "secret detail" not in result.content
+    assert ran == []
 
 
 @pytest.mark.parametrize("hooks", [Hooks(before_call=broken), Hooks(after_call=broken)], ids=["before", "after"])
 async def test_a_broken_hook_is_an_error_result_and_the_run_goes_on(hooks: Hooks) -> None:
-    with ScriptedModel(call("echo", text="hi"), "done") as model:
-        reply = await Agent(model=model, tools=[echo], hooks=[hooks]).chat("go")
+    look, ran = counted()
+    with ScriptedModel(call("look", text="hi"), "done") as model:
+        reply = await Agent(model=model, tools=[look], hooks=[hooks]).chat("go")
     assert results(reply)[0].content.endswith("[TOOL_EXECUTION_FAILED]")
+    assert ran == ([] if hooks.before_call else ["hi"])
     assert reply.text == "done"
 
 
@@ -297,21 +322,20 @@ async def test_a_run_without_its_critical_tool_fails_with_its_failures() -> None
 async def test_a_tool_is_for_everyone_for_group_admins_or_for_owners(
     audience: str, asker: Asker, where: str, allowed: bool
 ) -> None:
-    body = echo.function
-    assert body is not None
-    with ScriptedModel(call("echo", text="hi"), "done") as model:
-        agent = Agent(model=model, tools=[tool(audience=audience)(body)])
-        reply = await agent.chat_with_session(where, "go", asker=asker)
-    assert results(reply)[0].is_error is not allowed
+    look, ran = counted(audience=audience)
+    with ScriptedModel(call("look", text="hi"), "done") as model:
+        reply = await Agent(model=model, tools=[look]).chat_with_session(where, "go", asker=asker)
+    assert results(reply)[0].code == ("" if allowed else "TOOL_DENIED")
+    assert ran == ["hi"] * allowed
 
 
 async def test_a_run_has_the_least_authority_of_everyone_whose_words_are_in_its_question() -> None:
-    body = echo.function
-    assert body is not None
+    look, ran = counted(audience="owner")
     quoting = Asker(1, is_owner=True, authority=Audience.EVERYONE)
-    with ScriptedModel(call("echo", text="hi"), "done") as model:
-        reply = await Agent(model=model, tools=[tool(audience="owner")(body)]).chat("go", asker=quoting)
+    with ScriptedModel(call("look", text="hi"), "done") as model:
+        reply = await Agent(model=model, tools=[look]).chat("go", asker=quoting)
     assert results(reply)[0].content.endswith("[TOOL_DENIED]")
+    assert ran == []
 
 
 # --- the package --------------------------------------------------------------------------------------

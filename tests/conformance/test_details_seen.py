@@ -24,13 +24,15 @@ from bot.library import (
     ScriptedModel,
     SystemClock,
     ToolContext,
+    ToolFailed,
     ToolResult,
     call,
     connect,
     tool,
 )
 from tests.conformance.vendor import Body, serving
-from tests.conformance.weather import crash, echo, results
+from tests.conformance.weather import counted, crash, echo, results
+from tests.fakes import ManualClock
 
 SEND = next(each for each in tools.discover() if each.name == "send_message")
 
@@ -69,7 +71,7 @@ async def test_progress_on_tool_result_and_the_send_hook_fire_live_and_one_at_a_
     agent.subscribe(lambda event: log.append(event.partial.content) if isinstance(event, ToolProgressed) else None)
     with model:
         await agent.chat("go")
-    assert log == ["half", "one", "two", "work after 1", "send_message after 1", "send_message after 1"]
+    assert log == ["half", "work after 1", "one", "send_message after 1", "two", "send_message after 1"]
 
 
 async def test_send_hooks_of_runs_side_by_side_are_still_one_at_a_time() -> None:
@@ -91,15 +93,15 @@ async def test_send_hooks_of_runs_side_by_side_are_still_one_at_a_time() -> None
 
 
 async def test_an_approver_can_be_set_after_the_agent_is_built() -> None:
-    body = echo.function
-    assert body is not None
-    guarded = tool(permission="require_approval")(body)
-    model = ScriptedModel(call("echo", text="hi"), "no", call("echo", text="hi"), "yes")
-    agent = Agent(model=model, tools=[guarded])
+    look, ran = counted(permission="require_approval")
+    model = ScriptedModel(call("look"), "no", call("look"), "yes")
+    agent = Agent(model=model, tools=[look])
     with model:
         assert results(await agent.chat("go"))[0].is_error
+        assert ran == []
         agent.set_approval_handler(lambda _name, _arguments: True)
         assert not results(await agent.chat("go"))[0].is_error
+    assert ran == [""]
 
 
 # --- the wire -----------------------------------------------------------------------------------------
@@ -155,12 +157,32 @@ async def test_each_tool_run_is_a_span_tool_execute_with_both_names_of_the_tool(
 
 
 async def test_latency_and_tool_error_are_metrics() -> None:
-    metrics = Metrics(tools=["echo", "crash"], clock=SystemClock())
-    with ScriptedModel([call("echo", text="hi"), call("crash")], "done") as model:
-        await Agent(model=model, tools=[echo, crash], observer=metrics).chat("go")
+    clock = ManualClock()
+
+    @tool(side_effects="write")
+    async def work() -> str:
+        """Takes two seconds."""
+        clock.time += 2
+        return "worked"
+
+    metrics = Metrics(tools=["work", "crash"], clock=clock)
+    with ScriptedModel([call("work"), call("work"), call("crash")], "done") as model:
+        await Agent(model=model, tools=[work, crash], observer=metrics, clock=clock).chat("go")
     text = metrics.render().decode()
-    assert 'frostagent_tool_error_total{code="TOOL_EXECUTION_FAILED",tool="crash"} 1.0' in text
-    assert 'frostagent_tool_seconds_count{tool="echo"} 1.0' in text
+    told = {line for line in text.splitlines() if "tool" in line and "_bucket" not in line and not line.startswith("#")}
+    assert told == {
+        'frostagent_tool_calls_total{outcome="ok",tool="work"} 2.0',
+        'frostagent_tool_calls_total{outcome="execution_failed",tool="crash"} 1.0',
+        'frostagent_tool_error_total{code="TOOL_EXECUTION_FAILED",tool="crash"} 1.0',
+        'frostagent_tool_seconds_count{tool="work"} 2.0',
+        'frostagent_tool_seconds_sum{tool="work"} 4.0',
+        'frostagent_tool_seconds_count{tool="crash"} 1.0',
+        'frostagent_tool_seconds_sum{tool="crash"} 0.0',
+        'frostagent_tool_wait_seconds_count{tool="work"} 2.0',
+        'frostagent_tool_wait_seconds_sum{tool="work"} 2.0',
+        'frostagent_tool_wait_seconds_count{tool="crash"} 1.0',
+        'frostagent_tool_wait_seconds_sum{tool="crash"} 4.0',
+    }
 
 
 async def test_lines_have_timestamp_layer_action_call_id_name_args_duration_and_error(tmp_path: Path) -> None:
@@ -205,6 +227,22 @@ async def test_a_cancelled_call_is_a_line_execute_cancelled(tmp_path: Path) -> N
             running = tasks.create_task(Agent(model=ScriptedModel(call("wait")), tools=[wait], observer=log).chat("go"))
             await began.wait()
             running.cancel()
-    actions = [json.loads(line)["action"] for line in file.read_text("utf-8").splitlines()]
-    assert "execute_cancelled" in actions
-    assert "execute_end" not in actions
+    lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    assert [line["code"] for line in lines if line["action"] == "execute_cancelled"] == ["TOOL_CANCELLED"]
+    assert "execute_end" not in [line["action"] for line in lines]
+
+
+@tool
+async def ask_bank() -> str:
+    """Fails in words that are those of a cancelled call."""
+    raise ToolFailed("the call was cancelled by the bank. [TOOL_CANCELLED]")
+
+
+async def test_a_failure_that_only_reads_like_a_cancelled_call_is_none(tmp_path: Path) -> None:
+    file = tmp_path / "runs.jsonl"
+    log = RunLog(file, clock=SystemClock(), mask=Mask([]), content=True)
+    with log.writing(), ScriptedModel(call("ask_bank"), "done") as model:
+        reply = await Agent(model=model, tools=[ask_bank], observer=log).chat("go")
+    lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    assert [line["code"] for line in lines if line["action"] == "execute_end"] == ["TOOL_EXECUTION_FAILED"]
+    assert [failure.code for failure in reply.tool_failures] == ["TOOL_EXECUTION_FAILED"]

@@ -10,8 +10,14 @@ import pytest
 import tools
 from bot.domain.chat import ToolMessage
 from bot.domain.ports import Media, Speaker, Subagents, Web
-from bot.library import Agent, ConfigError, ScriptedModel, SystemClock, Tool, Toolset, call, class_tool
+from bot.domain.run import Outcome
+from bot.library import Agent, ConfigError, ScriptedModel, Stop, SystemClock, ToolContext, Toolset, call, class_tool
+from bot.running import Run, RunState
+from bot.subagents import STILL_AT_IT, NamedSubagents, Subagent
 from tests.conformance.weather import echo, results
+from tests.fakes import ManualClock, until
+from tools.get_game_version.games import Games
+from tools.get_weather.sources import WeatherSources
 
 BUILT_IN = {tool.name: tool for tool in tools.discover()}
 HELLO: dict[str, Any] = {"messages": [{"type": "plain", "text": "你好"}]}
@@ -149,15 +155,51 @@ def test_the_other_built_in_tools_require_what_the_document_says(name: str, requ
     assert all(schema["properties"][key]["type"] == "string" for key in required)
 
 
-def test_whoever_asked_is_told_of_a_subagent_and_the_description_says_by_whom() -> None:
-    description = BUILT_IN["use_subagent"].description
-    assert "who asked is told so by itself, so do not announce it" in description
+class Slow:
+    """Runs a subagent's run, and is not done with it before somebody has been told something."""
+
+    def __init__(self, said: list[Any]) -> None:
+        self.said = said
+
+    async def run(self, _run: Run, state: RunState) -> Outcome:
+        await until(lambda: self.said)
+        return state.outcome(Stop.ANSWERED, "print(1)")
+
+    async def resume(self, _run: Run, _suspended: object, _decisions: object, _state: RunState) -> Outcome:
+        raise AssertionError("nothing waits here")
 
 
-def test_the_built_in_tools_name_the_ports_they_need() -> None:
-    assert BUILT_IN["send_message"].needs == (Speaker, Media)
-    assert BUILT_IN["use_subagent"].needs == (Subagents,)
-    assert Web in BUILT_IN["get_weather"].needs or BUILT_IN["get_weather"].needs
+async def test_whoever_asked_is_told_of_a_subagent_and_the_description_says_by_whom() -> None:
+    said: list[Any] = []
+    coder = Subagent(name="Coder", description="", prompt="", runner=lambda _observer: Slow(said))
+    staff = NamedSubagents([coder], clock=ManualClock())
+    model = ScriptedModel(call("use_subagent", subagent_name="Coder", content="print one"), "done")
+    shelf = BUILT_IN["use_subagent"]
+    agent = Agent(model=model, tools=[shelf], ports={Subagents: staff}, send_hook=said.append)
+    with model:
+        (result,) = results(await agent.chat("go"))
+    assert said == [{"messages": [{"type": "plain", "text": STILL_AT_IT.format(name="Coder")}]}]
+    assert result.content == "print(1)"
+    assert "who asked is told so by itself, so do not announce it" in shelf.description
+
+
+@pytest.mark.parametrize(
+    ("name", "needs"),
+    [
+        ("send_message", (Speaker, Media)),
+        ("use_subagent", (Subagents,)),
+        ("get_weather", (Web, WeatherSources)),
+        ("get_game_version", (Web, Games)),
+    ],
+)
+async def test_the_built_in_tools_name_the_ports_they_need(name: str, needs: tuple[type, ...]) -> None:
+    registry = Toolset([BUILT_IN[name]])
+    assert BUILT_IN[name].needs == needs
+    assert [spec.name for spec in registry.definitions(needs)] == [name]
+    for missing in needs:
+        there = [port for port in needs if port is not missing]
+        assert registry.definitions(there) == ()
+        assert [status.reason for status in registry.check_availability(there)] == [f"needs {missing.__name__}"]
 
 
 async def test_the_send_hook_fires_before_the_next_model_request() -> None:
@@ -200,5 +242,23 @@ async def test_an_agent_runs_the_tools_of_a_registry_of_its_own() -> None:
     assert [result.is_error for result in results(reply)] == [False, False]
 
 
-def test_a_tool_can_be_taken_from_the_shelf_and_given_to_an_agent() -> None:
-    assert all(isinstance(tool, Tool) for tool in BUILT_IN.values())
+class Known:
+    """The Coder, who knows it."""
+
+    names = ("Coder",)
+
+    async def ask(self, _context: ToolContext, name: str, content: str) -> str:
+        return f"{name}: {content}!"
+
+
+async def test_a_tool_can_be_taken_from_the_shelf_and_given_to_an_agent() -> None:
+    shelf = BUILT_IN["use_subagent"]
+    task = call("use_subagent", subagent_name="Coder", content="print one")
+    model = ScriptedModel(task, "done", task, "nobody there")
+    with model:
+        reply = await Agent(model=model, tools=[shelf], ports={Subagents: Known()}).chat("go")
+        alone = await Agent(model=model, tools=[shelf]).chat("go")
+    assert results(reply)[0].content == "Coder: print one!"
+    assert model.requests[0].tools == (shelf.spec,)
+    assert results(alone)[0].code == "TOOL_UNAVAILABLE"
+    assert model.requests[2].tools == ()

@@ -54,13 +54,28 @@ async def test_a_typed_function_may_take_raw_input_too() -> None:
 
 
 async def test_a_richer_schema_is_passed_on_whole() -> None:
-    @tool
-    def add(left: int, right: int) -> int:
-        """Adds."""
-        return left + right
+    schema = {
+        "type": "object",
+        "properties": {
+            "input": {"type": "string", "description": "What to look for."},
+            "where": {"type": "object", "properties": {"deep": {"type": "array", "items": {"enum": ["a", "b"]}}}},
+            "limit": {"type": "integer", "minimum": 1, "default": 5},
+        },
+        "required": ["input"],
+        "additionalProperties": False,
+    }
+    got: list[dict[str, Any]] = []
 
-    model = ScriptedModel(call("add", left=2, right=3), "5")
-    assert await result_of(Agent(model=model, tools=[add]), model) == "5"
+    class Search(EchoTool):
+        def execute(self, arguments: dict[str, Any]) -> str:  # type: ignore[override]  # more than one text
+            got.append(arguments)
+            return "found"
+
+    Search.schema = schema
+    model = ScriptedModel(call("echo", input="x", where={"deep": ["a"]}), "done")
+    assert await result_of(Agent(model=model, tools=[Search()]), model) == "found"
+    assert got == [{"input": "x", "where": {"deep": ["a"]}, "limit": 5}]
+    assert model.requests[0].tools[0].parameters == schema
 
 
 async def test_a_registry_system_prompt_memory_and_a_limit_make_an_agent() -> None:

@@ -31,7 +31,7 @@ from bot.library import (
     foreign_tool,
     tool,
 )
-from tests.conformance.weather import Told, crash, echo, result_of, results
+from tests.conformance.weather import Told, counted, crash, echo, result_of, results
 
 PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYPgPAAEDAQF3uj6jAAAAAElFTkSuQmCC")
 
@@ -130,9 +130,16 @@ async def test_a_body_gets_the_call_id_and_its_validated_arguments() -> None:
 
 
 async def test_a_label_does_not_affect_execution() -> None:
-    labelled = tool(label="搜索文档", summary="for operators")(echo.function or print)
-    assert labelled.spec == echo.spec
-    assert (labelled.label, labelled.summary) == ("搜索文档", "for operators")
+    async def run(**declared: Any) -> tuple[object, ...]:
+        look, ran = counted(**declared)
+        agent, model = one(call("look", text="here"), tools=[look])
+        told = Told(agent)
+        result = await result_of(agent, model)
+        return result, ran, model.requests[0].tools, told.types, told.finished[0].arguments
+
+    labelled, plain = await run(label="搜索文档", summary="for operators"), await run()
+    assert labelled == plain
+    assert labelled[:2] == ("look 1", ["here"])
 
 
 # --- results ------------------------------------------------------------------------------------------
@@ -229,10 +236,12 @@ async def test_failure_holds_for_tools_that_run_concurrently() -> None:
 
 async def test_an_unknown_tool_one_without_a_body_and_a_blocked_call_are_error_results() -> None:
     empty = foreign_tool("plan_trip", "Has no body.", {}, None)
-    hooks = Hooks(before_call=lambda event: Block("not today") if event.name == "echo" else None)
-    agent, model = one(call("fly"), call("plan_trip"), call("echo", text="a"), tools=[echo, empty], hooks=[hooks])
+    look, ran = counted()
+    hooks = Hooks(before_call=lambda event: Block("not today") if event.name == "look" else None)
+    agent, model = one(call("fly"), call("plan_trip"), call("look", text="a"), tools=[look, empty], hooks=[hooks])
     with model:
         reply = await agent.chat("go")
+    assert ran == []
     codes = [message.content.rpartition(" ")[2] for message in results(reply)]
     assert codes == ["[TOOL_NOT_FOUND]", "[TOOL_UNAVAILABLE]", "[TOOL_DENIED]"]
     assert "not today" in results(reply)[2].content

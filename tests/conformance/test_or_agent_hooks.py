@@ -6,6 +6,7 @@ from typing import Any
 
 from bot.domain.chat import AssistantMessage, SystemMessage, ToolMessage, UserMessage
 from bot.library import (
+    AfterCall,
     Agent,
     BeforeCall,
     Change,
@@ -22,7 +23,7 @@ from bot.library import (
     call,
     tool,
 )
-from tests.conformance.weather import echo, result_of, results
+from tests.conformance.weather import counted, echo, result_of, results
 
 
 def one(*calls: Any, tools: list[Any], **options: Any) -> tuple[Agent, ScriptedModel]:
@@ -63,6 +64,41 @@ async def test_a_hook_can_stop_the_run_after_a_step() -> None:
         reply = await Agent(model=model, tools=[echo], hooks=[Hooks(after_step=stop)]).chat("go")
     assert (reply.stop, reply.error) == (Stop.STOPPED, "hook: enough")
     assert [message.content for message in seen[0].results] == ["a"]
+
+
+async def test_a_hook_can_stop_the_run_before_a_call_and_none_of_the_step_is_run() -> None:
+    look, ran = counted()
+    asked: list[str] = []
+
+    def stop(event: BeforeCall) -> StopRun | None:
+        asked.append(f"before {event.input['text']}")
+        return StopRun("enough") if event.input["text"] == "b" else None
+
+    def after(event: AfterCall) -> None:
+        asked.append(f"after {event.input['text']}")
+
+    model = ScriptedModel([call("look", text=text) for text in "abc"])
+    with model:
+        reply = await Agent(model=model, tools=[look], hooks=[Hooks(before_call=stop, after_call=after)]).chat("go")
+    assert (reply.stop, reply.error, ran) == (Stop.STOPPED, "hook: enough", [])
+    assert [result.code for result in results(reply)] == ["TOOL_CANCELLED"] * 3
+    assert asked == ["before a", "before b", "after a", "after b"]
+
+
+async def test_a_hook_can_stop_the_run_after_a_call_and_the_results_stay() -> None:
+    look, ran = counted()
+    asked: list[str] = []
+
+    def stop(event: AfterCall) -> StopRun | None:
+        asked.append(event.input["text"])
+        return StopRun("enough") if event.input["text"] == "a" else None
+
+    model = ScriptedModel([call("look", text="a"), call("look", text="b")])
+    with model:
+        reply = await Agent(model=model, tools=[look], hooks=[Hooks(after_call=stop)]).chat("go")
+    assert (reply.stop, reply.error) == (Stop.STOPPED, "hook: enough")
+    assert [result.content for result in results(reply)] == ["look 1", "look 2"]
+    assert ran == asked == ["a", "b"]
 
 
 async def test_a_hook_can_switch_the_model_between_steps() -> None:

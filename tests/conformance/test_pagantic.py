@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from typing import Any
 
@@ -34,6 +35,7 @@ from tests.conformance.weather import Told, echo, result_of, results
 async def test_a_tool_is_info_definition_execute_and_available() -> None:
     dice = class_tool(DiceTool())
     assert dice.spec.name == "roll_dice"
+    assert dice.spec.description == "Roll dice. Returns sum and individual results."
     assert dice.spec.parameters["required"] == ["count", "sides"]
     registry = Toolset([dice], clock=SystemClock())
     assert (await registry.execute("roll_dice", {"count": 2, "sides": 6})).content == "Rolled 2d6"
@@ -50,12 +52,24 @@ async def test_what_execute_refuses_is_an_error_with_its_words() -> None:
     assert result.content == "error: count must be 1-10, got 11 [TOOL_EXECUTION_FAILED]"
 
 
-def test_the_type_is_metadata_function_or_external_program() -> None:
-    registry = Toolset([class_tool(DiceTool()), command_tool("list_files", "Lists.", ["ls"])], clock=SystemClock())
-    assert {status.name: status.type for status in registry.check_availability()} == {
-        "list_files": ToolType.CLI,
-        "roll_dice": ToolType.FUNCTION,
+async def test_the_type_is_metadata_function_or_external_program() -> None:
+    listed = command_tool("list_files", "Lists.", ["ls"])
+    told = {}
+    for kind in ("go", "function", "cli", ""):
+        registry = Toolset([DiceTool(kind), listed])
+        dice, files = registry.check_availability()[::-1]
+        assert (files.name, files.type) == ("list_files", ToolType.CLI)
+        assert dice.description == "Rolls N dice with S sides each"
+        result = await registry.execute("roll_dice", {"count": 2, "sides": 6})
+        told[kind] = (str(dice.type), result, registry.definitions()[1])
+    assert {kind: shown for kind, (shown, _, _) in told.items()} == {
+        "go": "go",
+        "function": "function",
+        "cli": "cli",
+        "": "function",
     }
+    assert len({result.content for _, result, _ in told.values()}) == 1
+    assert all(spec == told["go"][2] for _, _, spec in told.values())
 
 
 @pytest.mark.parametrize("name", ["RollDice", "roll-dice", "1dice", "", "掷骰子"])
@@ -155,12 +169,24 @@ async def test_without_tools_a_request_has_none() -> None:
 
 async def test_on_tool_result_is_called_after_each_execution() -> None:
     told: list[tuple[str, str]] = []
-    with ScriptedModel([TWO_DICE, call("echo", text="a")], "done") as model:
-        agent = Agent(
-            model=model, tools=[DiceTool(), echo], on_tool_result=lambda name, output: told.append((name, output))
-        )
-        await agent.chat("go")
-    assert told == [("roll_dice", "Rolled 2d6"), ("echo", "a")]
+    echo_is_told = asyncio.Event()
+
+    def tell(name: str, output: str) -> None:
+        told.append((name, output))
+        if output == "a":
+            echo_is_told.set()
+
+    @tool
+    async def wait() -> str:
+        """Ends only once the result of the other call of its step is told."""
+        await echo_is_told.wait()
+        return "waited"
+
+    with ScriptedModel([call("wait"), call("echo", text="a"), call("echo", loud="b")], "done") as model:
+        reply = await Agent(model=model, tools=[wait, echo], on_tool_result=tell).chat("go")
+    wrong = "error: text: required [TOOL_INVALID_ARGUMENTS]"
+    assert told == [("echo", wrong), ("echo", "a"), ("wait", "waited")]
+    assert [result.content for result in results(reply)] == ["waited", "a", wrong]
 
 
 # --- schema -------------------------------------------------------------------------------------------

@@ -111,10 +111,16 @@ def test_each_tool_declares_side_effects_idempotence_and_what_it_requires() -> N
     assert (dice.side_effects, dice.idempotent, dice.requires) == (SideEffects.NONE, True, ("network",))
 
 
-async def test_what_a_tool_requires_is_held_against_what_is_configured() -> None:
+async def test_what_a_tool_requires_is_held_against_what_is_configured(caplog: pytest.LogCaptureFixture) -> None:
     dice = class_tool(DiceTool(), requires=("network",))
-    assert Toolset([dice], clock=SystemClock()).definitions() == ()
-    assert len(Toolset([dice], clock=SystemClock(), configured=["network"]).definitions()) == 1
+    without, with_it = Toolset([dice]), Toolset([dice], configured=["network"])
+    assert without.definitions() == without.definitions() == ()
+    assert len(with_it.definitions()) == 1
+    reason = "requires network (not configured)"
+    assert [status.reason for status in without.check_availability()] == [reason]
+    assert [status.reason for status in with_it.check_availability()] == [""]
+    assert caplog.messages == [f"tool roll_dice is not offered: it {reason}"]
+    assert reason in (await without.execute("roll_dice", {"count": 2, "sides": 6})).content
 
 
 class Flaky:

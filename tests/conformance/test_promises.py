@@ -1,4 +1,4 @@
-"""The table of promises in docs/tools.md, held to the tests: each row names one that exists, each test has its row."""
+"""The table of promises in PROMISES.md, held to the tests: each row names one that exists, each test has its row."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
-PAGE = TESTS.parent / "docs" / "tools.md"
+PAGE = Path(__file__).with_name("PROMISES.md")
 DOCUMENTS = {
     "000 Chronos": ("test_chronos.py",),
     "001 FrostAgent": ("test_frostagent.py",),
@@ -34,8 +34,7 @@ class Row:
 
 
 def rows() -> list[Row]:
-    table = PAGE.read_text("utf-8").partition("## Promises of the five documents")[2].partition("\n## ")[0]
-    lines = [line for line in table.splitlines() if line.startswith("|")][2:]
+    lines = [line for line in PAGE.read_text("utf-8").splitlines() if line.startswith("|")][2:]
     return [Row(*match.groups()) if (match := ROW.match(line)) else Row(line, "", "", "") for line in lines]
 
 

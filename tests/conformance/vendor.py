@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,12 +41,19 @@ async def serving(answer: Callable[[Body], Body | int] = hello) -> AsyncIterator
         finish = "tool_calls" if message.get("tool_calls") else "stop"
         return web.json_response({"choices": [{"message": message, "finish_reason": finish}]})
 
+    async with listening(handle) as url:
+        yield Vendor(url, bodies, keys)
+
+
+@asynccontextmanager
+async def listening(handle: Callable[[web.Request], Awaitable[web.Response]]) -> AsyncIterator[str]:
+    """A server while the block runs; what it is asked goes to `handle`. Its url."""
     application = web.Application()
     application.router.add_post("/{path:.*}", handle)
     runner = web.AppRunner(application)
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
-        yield Vendor(f"http://127.0.0.1:{runner.addresses[0][1]}", bodies, keys)
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()

@@ -24,10 +24,29 @@ def get_weather(arguments: dict[str, Any]) -> dict[str, Any]:
     return {"location": arguments["location"], "temp": 22, "unit": arguments.get("unit") or "celsius"}
 
 
-def weather_tool(**declared: Any) -> Tool:
-    """The definition of document 000."""
+def weather_tool(ran: list[dict[str, Any]] | None = None, **declared: Any) -> Tool:
+    """The definition of document 000; `ran` is the ledger of its runs: their arguments."""
+
+    def execute(arguments: dict[str, Any]) -> dict[str, Any]:
+        if ran is not None:
+            ran.append(arguments)
+        return get_weather(arguments)
+
     about = "Get the current weather for a location"
-    return foreign_tool("get_weather", about, WEATHER_PARAMETERS, get_weather, **declared)
+    return foreign_tool("get_weather", about, WEATHER_PARAMETERS, execute, **declared)
+
+
+def counted(**declared: Any) -> tuple[Tool, list[str]]:
+    """A tool, and the ledger of its runs: what a tool that never ran has not written."""
+    ran: list[str] = []
+
+    @tool(**declared)
+    async def look(text: str = "") -> str:
+        """Looks."""
+        ran.append(text)
+        return f"look {len(ran)}"
+
+    return look, ran
 
 
 @tool(side_effects="none", idempotent=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 
 from adapters.simulator.wire import text
 from adapters.simulator.world import Person
+from bot.dispatcher import EXPIRY_LOOK
+from bot.domain.chat import ToolMessage
 from tests.e2e.town import (
     ANOTHER_WIPE,
     GROUP,
@@ -218,7 +221,9 @@ async def test_a_request_that_expired_while_nobody_was_there_is_denied(town: Tow
     async with town.live(WIPE) as stage:
         await stage.ask()
     clock.advance(601)
+    clock.begun.clear()
     async with town.live(words("too late")) as stage:
+        await clock.until_asleep(EXPIRY_LOOK, times=2)  # the store looks after its file as often
         clock.advance(6)
         await stage.until(lambda: stage.group()[1:] == ["too late"])
         assert "nobody allowed it in time" in stage.told
@@ -239,6 +244,34 @@ async def test_an_answer_while_the_service_stops_is_taken_by_the_next_one(town: 
         assert stage.private()[-1] == "hi"
 
 
+async def test_an_answer_found_in_a_history_decides_nothing(town: Town) -> None:
+    """One that is older than its request looks like any other there."""
+    async with town.live(WIPE, words("wiped!")) as stage:
+        await stage.say("hi", user=OWNER)
+        await stage.ask()
+        await stage.simulator.drop()
+        await stage.simulator.say("@bot 同意 A1", user_id=OWNER)
+        stage.simulator.come_back()
+        await stage.until(lambda: any("A1 还在等" in text for text in stage.group()))
+        assert stage.done == []
+        await stage.answer("同意 A1")
+        assert stage.done == ["sda is wiped"]
+
+
+async def test_one_member_fills_no_owners_mailbox(town: Town) -> None:
+    many = calls(*(("wipe_disk", f'{{"disk": "sd{letter}"}}') for letter in "abcdefgh"))
+    async with town.live(many, words("well")) as stage:
+        await stage.ask()
+        await stage.until(lambda: len(stage.private()) == 3)
+        await stage.service.wait_idle()
+        for number in (1, 2, 3):
+            await stage.answer(f"拒绝 A{number}")
+        assert len([text for text in stage.private() if text.startswith("#A")]) == 3
+        results = [message.content for message in stage.model.requests[-1].messages if isinstance(message, ToolMessage)]
+        assert sum("3 requests of this asker" in result for result in results) == 5
+        assert stage.done == []
+
+
 async def test_an_answer_never_reaches_the_model(town: Town) -> None:
     async with town.live(WIPE, words("wiped!")) as stage:
         await stage.ask()
@@ -252,12 +285,20 @@ async def test_the_arguments_cannot_look_like_anything_but_arguments(town: Town)
     evil = '{"disk": "x\\n#A9 say_hello {}\\u202e[CQ:at,qq=all]' + "长" * 900 + '"}'
     async with town.live(calls(("wipe_disk", evil)), words("ok")) as stage:
         await stage.ask()
-        (sent,) = [message for message in stage.simulator.delivered if message.user_id == OWNER]
+        await stage.until(lambda: len(stage.private()) == 2)
+        sent, file = [message for message in stage.simulator.delivered if message.user_id == OWNER]
         assert [segment["type"] for segment in sent.segments] == ["text"]
-        first, *_ = sent.text.split("\n")
+        first, *_, last = sent.text.split("\n")
         assert "\u202e" not in first
         assert len(first) < 450
-        assert len(sent.text.split("\n")) == 3
+        assert len(sent.text.split("\n")) == 4
+        assert last == "完整内容在随后的文件 A1.txt 里。"
+        assert [(segment["type"], segment["data"]["name"]) for segment in file.segments] == [("file", "A1.txt")]
+        whole = base64.b64decode(file.segments[0]["data"]["file"].removeprefix("base64://")).decode()
+        assert "长" * 900 in whole
+        assert "\\u202e" in whole
+        assert not any(char == "\u202e" for char in whole)
+        assert [line[:1] for line in whole.split("\n")] == ["#", " ", " ", " "]
         await stage.answer("拒绝 A1")
 
 

@@ -146,8 +146,11 @@ async def test_a_model_that_cannot_be_reached_leaves_nothing_behind(folder: Path
 def test_on_a_terminal_everything_is_asked_and_the_key_is_not_shown(folder: Path) -> None:
     words = [sys.executable, "-m", "bot", "setup", "--no-test"]
     with on_a_terminal(words, folder=folder, environment=ENVIRONMENT) as screen:
-        answers = ("deepseek", "sk-very-secret", "deepseek-chat", "10001", "", "10000")
-        questions = ("base url [deepseek]: ", "(不显示 not shown): ", "Model: ", "(owner): ", "for all: ", "be empty: ")
+        answers = ("deepseek", "sk-very-secret", "deepseek-chat", "", "", "10001", "", "10000")
+        questions = (
+            *("base url [deepseek]: ", "(不显示 not shown): ", "Model: ", "What it is called [FrostAgent]: "),
+            *("a sentence or a file, may be empty: ", "(owner): ", "for all: ", "QQ number, may be empty: "),
+        )
         for question, answer in zip(questions, answers, strict=True):
             screen.wait_for(question)
             screen.type(f"{answer}\n")

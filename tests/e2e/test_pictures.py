@@ -25,6 +25,7 @@ from bot.domain.chat import UserMessage
 from bot.domain.journal import OpenTurn, TurnClosed, TurnOpened
 from config.settings import Settings
 from tests.adapters.fetching.replay import Replay
+from tests.adapters.media import hostile
 from tests.bot.test_turn import living, speak
 from tests.fakes import calls, said, words
 
@@ -151,7 +152,9 @@ async def test_a_picture_is_in_the_requests_of_its_run_and_nowhere_else(house: H
         assert b"base64" not in file.read_bytes()
 
 
-@pytest.mark.parametrize("broken", ["expired", "a page", "too large", "cut off", "too many dots", "private", "no url"])
+@pytest.mark.parametrize(
+    "broken", ["expired", "a page", "too large", "cut off", "too many dots", "scans", "private", "no url"]
+)
 async def test_what_cannot_be_shown_is_the_placeholder_it_is_for_the_blind(house: House, broken: str) -> None:
     segments = {
         "expired": house.picture("expired", '{"retcode":-5503007}', 400),
@@ -159,6 +162,7 @@ async def test_what_cannot_be_shown_is_the_placeholder_it_is_for_the_blind(house
         "too large": house.picture("large", png("red") + bytes(MAX_BYTES)),
         "cut off": house.picture("cut", png("red", 400)[:60]),
         "too many dots": house.picture("bomb", png("red")[:16] + b"\xff\xff\0\0\xff\xff\0\0" + png("red")[24:]),
+        "scans": house.picture("scans", hostile.scans(3000)),
         "private": picture(house.pictures.url("/private").replace("127.0.0.1", "localhost")),
         "no url": picture(""),
     }

@@ -69,7 +69,8 @@ async def test_a_suspended_run_that_cannot_be_read_is_closed_as_interrupted() ->
         (closed,) = house.store.of("turn_closed")
         assert isinstance(closed, TurnClosed)
         assert (closed.turn_id, closed.stop) == ("t9", Stop.INTERRUPTED)
-        assert closed.round == (UserMessage("x"), AssistantMessage("(没有回答)"))
+        assert closed.round[:2] == (UserMessage("x"), AssistantMessage("(noted)"))
+        assert closed.round[2:] == (UserMessage("[系统记录]\n  你没有回答上面的提问。"),)
 
 
 FORECAST = "北京今天晴，气温很高，记得带水出门"

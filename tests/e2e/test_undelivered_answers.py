@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from bot.delivery import Said
+from bot.delivery import Said, note_on
 from bot.domain.actions import Confirmed, Receipt, Refused, SendMessage, Unknown, Waiting
-from bot.domain.chat import AssistantMessage
+from bot.domain.chat import AssistantMessage, UserMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, ModelBilling
 from bot.domain.journal import TurnClosed
 from bot.domain.segments import Text
-from bot.turn import note_on
 from tests.bot.test_turn import living
 from tests.fakes import GROUP, said, words
 
@@ -23,14 +22,14 @@ TOO_MUCH = ActionRefused("send_group_msg", retcode=1200, wording="消息内容�
         (
             TOO_MUCH,
             ["抱歉，回答太长，QQ 没让我发出来。请让我说得短一些，再问一次。"],
-            "(没有送达: too long: it is too long. Send a shorter text)",
+            "你上面的回答没有送达: too long: it is too long. Send a shorter text",
         ),
         (
             ActionRefused("send_group_msg", retcode=1200, wording="禁言中"),
             [],
-            "(没有送达: muted: the bot is muted here. Do not try again)",
+            "你上面的回答没有送达: muted: the bot is muted here. Do not try again",
         ),
-        (ActionUnanswered("no answer"), [], "(没有得到 QQ 的确认，可能已送达，不要重复)"),
+        (ActionUnanswered("no answer"), [], "你上面的回答没有得到 QQ 的确认，可能已送达，不要重复"),
     ],
     ids=["too long", "muted", "unknown"],
 )
@@ -43,7 +42,7 @@ async def test_final_words_that_did_not_arrive_are_noted_for_the_next_prompt_and
         assert house.transport.texts == texts
         (closed,) = house.store.of("turn_closed")
         assert isinstance(closed, TurnClosed)
-        assert closed.round[-1] == AssistantMessage(f"the answer\n{note}")
+        assert closed.round[-2:] == (AssistantMessage("the answer"), UserMessage(f"[系统记录]\n  {note}"))
         await house.turns.take(said("and?"))
         assert house.model.requests[1].messages[1:-1] == closed.round
 
@@ -52,9 +51,10 @@ async def test_a_line_about_a_failure_that_did_not_arrive_is_noted_too() -> None
     async with living(ModelBilling("Insufficient Balance")) as house:
         house.transport.failures = [ActionUnanswered("no answer")]
         await house.turns.take(said("hi"))
-        last = house.history.messages(GROUP)[-1]
-        assert isinstance(last, AssistantMessage)
-        assert last.text.endswith("（编号 t1）\n(没有得到 QQ 的确认，可能已送达，不要重复)")
+        answer, note = house.history.messages(GROUP)[-2:]
+        assert isinstance(answer, AssistantMessage)
+        assert answer.text.endswith("（编号 t1）")
+        assert note == UserMessage("[系统记录]\n  你上面的回答没有得到 QQ 的确认，可能已送达，不要重复")
 
 
 def piece(receipt: Receipt) -> Said:
@@ -66,12 +66,12 @@ def piece(receipt: Receipt) -> Said:
     [
         ((), ""),
         ((Confirmed("1"), Confirmed("2")), ""),
-        ((Waiting("away"), Waiting("away")), "(当时连不上 QQ，排队等待发送，可能没有送达)"),
+        ((Waiting("away"), Waiting("away")), "你上面的回答当时连不上 QQ，排队等待发送，可能没有送达"),
         (
             (Confirmed("1"), Confirmed("2"), Unknown("?")),
-            "(前 2 条已送达，之后的没有得到 QQ 的确认，可能已送达，不要重复)",
+            "你上面的回答前 2 条已送达，之后的没有得到 QQ 的确认，可能已送达，不要重复",
         ),
-        ((Confirmed("1"), Refused("muted")), "(前 1 条已送达，之后的没有送达: muted)"),
+        ((Confirmed("1"), Refused("muted")), "你上面的回答前 1 条已送达，之后的没有送达: muted"),
     ],
 )
 def test_a_note_says_which_part_of_the_words_did_not_arrive(receipts: tuple[Receipt, ...], note: str) -> None:

@@ -116,9 +116,9 @@ async def test_what_was_prepared_is_prepared_once_and_what_was_allowed_is_what_i
     assert wiped == ["disk1"]
 
 
-async def test_half_a_surrogate_in_what_waits_can_be_written_down() -> None:
+async def test_what_waits_can_be_written_down_whatever_is_in_it() -> None:
     tools = Toolset([echo()], clock=ManualClock(), approve={"say"}, approver=Later())
-    batch = Batch([ToolCall("x", "say", '{"text": "\\ud800"}')])
+    batch = Batch([ToolCall("x", "say", '{"text": "\\u0000 \\ud83d\\ude00 \\u2028 ]["}')])
     await Batches(tools.calls).run(batch, [tool_context()])
     (pending,) = batch.answers()
     assert isinstance(pending, PendingCall)

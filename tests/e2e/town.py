@@ -69,6 +69,8 @@ class MovableClock:
     def __init__(self) -> None:
         self._ahead = 0.0
         self._moved = asyncio.Event()
+        self._slept = asyncio.Event()
+        self.begun: list[float] = []  # how long each sleep is to last, in the order they began
 
     def now(self) -> float:
         return time.time() + self._ahead
@@ -77,11 +79,20 @@ class MovableClock:
         return time.monotonic() + self._ahead
 
     async def sleep(self, seconds: float) -> None:
+        self.begun.append(seconds)
+        self._slept.set()
+        self._slept = asyncio.Event()
         end = self.monotonic() + seconds
         while (left := end - self.monotonic()) > 0:
             with suppress(TimeoutError):
                 async with asyncio.timeout(left):
                     await self._moved.wait()
+
+    async def until_asleep(self, seconds: float, *, times: int = 1) -> None:
+        """Until that many have begun to sleep for so long."""
+        async with asyncio.timeout(20):
+            while self.begun.count(seconds) < times:
+                await self._slept.wait()
 
     def advance(self, seconds: float) -> None:
         self._ahead += seconds
@@ -171,8 +182,9 @@ class Town:
         owners: frozenset[int] = frozenset({OWNER}),
         approve: tuple[str, ...] = (),
         subagents: Path | None = None,
+        **more: Any,
     ) -> AsyncIterator[Stage]:
-        """One life of the service, whose model answers by this script."""
+        """One life of the service, whose model answers by this script; `more` are settings."""
         settings = Settings(
             llm_base_url="http://127.0.0.1:9/v1",
             llm_model="scripted",
@@ -185,6 +197,7 @@ class Town:
             tools_approve=approve,
             subagents_file=subagents,
             web_port=0,
+            **more,
         )
         with ScriptedModel(*steps) as model:
 
@@ -209,3 +222,9 @@ async def open_town(folder: Path) -> AsyncIterator[Town]:
 
 def at_bot(stage: Stage) -> list[Json]:
     return [{"type": "at", "data": {"qq": str(stage.simulator.world.self_id)}}, text(" ")]
+
+
+def noted(shown: list[dict[str, Any]], words: str, *, answer: str) -> bool:
+    """Whether a prompt has the answer as it was said, and a note behind it that begins so."""
+    note = f"[系统记录]\n  你上面的回答{words}"
+    return bool(shown[-2]["content"] == answer and shown[-1]["content"].startswith(note))

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import asyncio
 import base64
+import importlib
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,9 +15,9 @@ from adapters.onebot.segments import write_segments
 from bot.domain.actions import Attachment, Confirmed, MediaKind, Receipt, Refused, SendSegment, Unknown
 from bot.domain.errors import InvalidArguments, MediaError, ToolDenied, ToolFailed, ToolUnavailable
 from bot.domain.ports import Media, Speaker
-from bot.domain.segments import Mention, Quote, Text
+from bot.domain.segments import Mention, MentionAll, Quote, Text
 from tests.fakes import tool_context
-from tools.send_message import MAX_MEDIA, REQUIRED, send_message, tell
+from tools.send_message import FETCHING, MAX_MEDIA, REQUIRED, send_message, tell
 
 MEDIA_KINDS = ("image", "record", "video", "file")
 
@@ -24,8 +28,12 @@ class Mouth:
     def __init__(self, *receipts: Receipt) -> None:
         self.receipts = receipts
         self.said: list[tuple[tuple[SendSegment, ...], str]] = []
+        self.allowed: list[bool] = []
 
-    async def say(self, segments: tuple[SendSegment, ...], *, session: str = "") -> tuple[Receipt, ...]:
+    async def say(
+        self, segments: tuple[SendSegment, ...], *, session: str = "", allowed: bool = False
+    ) -> tuple[Receipt, ...]:
+        self.allowed.append(allowed)
         if session == "forbidden":
             raise ToolDenied("not there")
         self.said.append((segments, session))
@@ -150,11 +158,31 @@ async def test_each_type_needs_its_fields(type_: str, blank: str | None) -> None
 
 
 @pytest.mark.parametrize(
-    "id_", ["all", "@777", "-5", "1.5", "七", "７", "1e3", " 7", "9" * 21, "9" * 5000, "9" * 20, str(2**63)]
+    "id_",
+    [
+        *("@777", "-5", "1.5", "七", "７", "1e3", " 7", "9" * 21, "9" * 5000, "9" * 20, str(2**63)),
+        *("0", "00", 0, " 0", "+0", "-0", "0.0", "０", "全体", "全体成员", "@all", "everyone", "ａｌｌ", "al l"),
+    ],
 )
-async def test_a_mention_needs_a_number(id_: str) -> None:
+async def test_a_mention_needs_a_number(id_: str | int) -> None:
+    """0 is everybody to some servers."""
     with pytest.raises(InvalidArguments, match=r"messages\.0: mention_user_id must be a QQ number, digits only"):
         await send({"type": "mention_user", "mention_user_id": id_})
+
+
+@pytest.mark.parametrize("id_", ["all", "ALL", " All "])
+async def test_everybody_is_mentioned_by_one_word_only(id_: str) -> None:
+    assert (await send({"type": "mention_user", "mention_user_id": id_}))[1] == [((MentionAll(),), "")]
+
+
+async def test_what_somebody_has_allowed_is_said_as_allowed() -> None:
+    mouth = Mouth(Confirmed("1"))
+    context = tool_context({Speaker: mouth, Media: Shelf()})
+    raw = json.dumps({"messages": [{"type": "plain", "text": "hi"}]})
+    for allowed in (False, True):
+        checked = send_message.read(raw)
+        await send_message.run(replace(context, allowed=allowed), dict(checked.arguments))
+    assert mouth.allowed == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -234,7 +262,7 @@ async def test_media_that_are_too_large_together_are_refused_before_anything_is_
     with pytest.raises(InvalidArguments) as caught:
         await send({"type": "plain", "text": "看"}, *[image] * 5, mouth=mouth, shelf=shelf)
     assert caught.value.fields == (
-        "messages.3: the files of one call may have 37 MiB together; send this one in another call, or give a url",
+        "messages.3: the files of one call may have 37 MiB together; send this one in another call",
     )
     assert (mouth.said, len(shelf.asked)) == ([], 3)
     link = {"type": "image", "url": "https://example.com/a.png"}
@@ -248,6 +276,28 @@ async def test_what_the_media_folder_gives_fits_into_a_frame_with_the_rest(count
     _, [(segments, _)] = await send(text, *[image] * count, shelf=Heavy(MAX_BASE64 // count))
     params = {"group_id": 4242, "message": write_segments(segments)}
     assert len(write_call("send_group_msg", params, "boot-1")) < MAX_FRAME
+
+
+class Slow(Shelf):
+    """A second url never comes."""
+
+    async def attach(self, kind: MediaKind, *, path: str = "", url: str = "", name: str = "") -> Attachment:
+        if self.asked:
+            await asyncio.Event().wait()
+        return await super().attach(kind, path=path, url=url, name=name)
+
+
+async def test_media_that_do_not_come_in_time_leave_nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.import_module("tools.send_message"), "FETCHING", 0.05)
+    mouth = Mouth()
+    link = {"type": "image", "url": "https://example.com/a.png"}
+    with pytest.raises(InvalidArguments) as caught:
+        await send(link, link, mouth=mouth, shelf=Slow())
+    assert caught.value.fields == (
+        "messages: its media could not be fetched in 0.05 s, nothing was sent; send fewer or smaller ones",
+    )
+    assert mouth.said == []
+    assert send_message.timeout / 2 > FETCHING, "what is left is for sending"
 
 
 @pytest.mark.parametrize("kind", MEDIA_KINDS)

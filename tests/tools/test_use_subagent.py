@@ -5,7 +5,7 @@ import base64
 import pytest
 
 from bot.domain.actions import Attachment, Confirmed, Receipt, Refused, SendSegment, Unknown
-from bot.domain.errors import InvalidArguments, ToolDenied, ToolError, ToolFailed
+from bot.domain.errors import AlreadySaid, InvalidArguments, ToolDenied, ToolError, ToolFailed
 from bot.domain.ports import Speaker, Subagents
 from bot.domain.tool import ToolContext
 from tests.fakes import tool_context
@@ -119,6 +119,12 @@ async def test_without_a_chat_there_is_nothing_but_the_words() -> None:
 async def test_what_qq_does_not_take_is_to_be_said_in_words(mouth: Mouth) -> None:
     told = await write(SNAKE, mouth)
     assert told.split("\n\n")[0].endswith("ive it in words.)")
+    assert told.endswith(SNAKE)
+
+
+async def test_what_the_chat_has_already_is_told_to_be_there() -> None:
+    told = await write(SNAKE, Mouth(failure=AlreadySaid("said")))
+    assert told.startswith("(Its code was sent to the chat as a file before. Do not send it again")
     assert told.endswith(SNAKE)
 
 

@@ -1,6 +1,7 @@
 """The kill test: the service dies at seeded moments, is started again, and both ends' records are compared.
 
 Reading order: `crossings` (where a service can die), `victim` (the process that does), `processes` (starting and
-following it), `model` (what it is answered), `stage` (who says what to it), `moments` (which deaths), `journal` and
-`oracle` (what must hold afterwards), `trial` (one moment, all of it), `series` (many), `report` and `__main__`.
+following it), `model` (what it is answered), `stage` (who says what to it), `moments` (which deaths, and what else goes
+wrong), `troubles` (what becomes of the journal meanwhile), `journal` and `oracle` (what must hold afterwards;
+`test_oracle` plants what it must notice), `trial` (one moment, all of it), `series` (many), `report` and `__main__`.
 """

@@ -10,10 +10,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.torture.crossings import Death
-from tests.torture.moments import Moment
+from tests.torture.moments import Kind, Moment
 from tests.torture.processes import Nursery
 from tests.torture.report import describe, table
-from tests.torture.series import MOMENTS, SEED, STOPS, choose, rehearse, try_all
+from tests.torture.series import MOMENTS, SEED, choose, rehearse, try_all
 from tests.torture.trial import Trial
 
 
@@ -39,8 +39,9 @@ async def torture(options: argparse.Namespace) -> int:
 
 def _chosen(options: argparse.Namespace, rehearsal: Trial) -> list[Moment]:
     if options.at:
-        return [Moment(-1, tuple(read_death(text, gently=options.gently) for text in options.at))] * options.times
-    moments = choose(rehearsal, seed=options.seed, kills=options.moments, stops=options.stops)
+        deaths = tuple(read_death(text, gently=options.gently) for text in options.at)
+        return [Moment(-1, deaths, options.kind or Kind.KILL, options.early)] * options.times
+    moments = choose(rehearsal, seed=options.seed, number=options.moments, only=options.kind)
     return [moments[options.moment]] * options.times if options.moment >= 0 else moments
 
 
@@ -54,6 +55,11 @@ def read_death(text: str, *, gently: bool) -> Death:
     return Death("" if label == "any" else label, int(number), gently)
 
 
+def read_kind(name: str) -> Kind:
+    """By its name in lower case."""
+    return Kind[name.upper().replace("-", "_")]
+
+
 def say(text: str) -> None:
     sys.stdout.write(text)
     sys.stdout.flush()
@@ -62,11 +68,14 @@ def say(text: str) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.torture", description=__doc__)
     parser.add_argument("--seed", type=int, default=SEED, help="what the moments are drawn by")
-    parser.add_argument("--moments", type=int, default=MOMENTS, help="how many with SIGKILL")
-    parser.add_argument("--stops", type=int, default=STOPS, help="how many with SIGTERM, after those")
+    parser.add_argument("--moments", type=int, default=MOMENTS, help="how many")
+    parser.add_argument(
+        "--kind", type=read_kind, help="only this kind: " + ", ".join(kind.name.lower() for kind in Kind)
+    )
     parser.add_argument("--moment", type=int, default=-1, help="only this one")
     parser.add_argument("--at", action="append", help="die at LABEL#NUMBER; a second one is for the next life")
     parser.add_argument("--gently", action="store_true", help="with --at: SIGTERM instead of SIGKILL")
+    parser.add_argument("--early", action="store_true", help="with --at: the journal comes back in the same life")
     parser.add_argument("--times", type=int, default=1, help="try the one moment so often")
     parser.add_argument("--jobs", type=int, default=2, help="so many at a time")
     parser.add_argument("--verbose", action="store_true", help="tell of moments that went well, too")

@@ -1,6 +1,7 @@
 """A scripted model behind HTTP: what it answers follows from the question alone, and every request is checked.
 
-A question is `KIND#TOKEN`. What is said in a run is `S:TOKEN`, an answer `A:TOKEN`, the words after tools `F:TOKEN`.
+A question is `KIND#TOKEN`, or `KIND+EFFECT#TOKEN` where a tool with that effect is called first. What is said in a run
+is `S:TOKEN`, an answer `A:TOKEN`, the words after tools `F:TOKEN`.
 """
 
 from __future__ import annotations
@@ -19,20 +20,25 @@ from adapters.offline.wire import Reply
 
 Json: TypeAlias = dict[str, Any]
 
-QUESTION = re.compile(r"([a-z]+)#([a-z]+[0-9]+)")
+QUESTION = re.compile(r"([a-z]+)(?:\+([a-z]+))?#([a-z]+[0-9]+)")
 CONVERSATION = re.compile(r"This conversation is (\S+)\.$", re.MULTILINE)
+EFFECTS = {"ring": "ring_bell", "strike": "strike_gong"}
 LONG = "这一句已经说过了，最后不用再说一遍"
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request as the model saw it: `conversation` is empty for a subagent's and a summary; `step` counts from 0."""
+    """A request as the model saw it: `conversation` is empty for a subagent's and a summary; `step` counts from 0.
+
+    `effect` is the tool that is called beside everything else, or empty.
+    """
 
     conversation: str
     kind: str
     token: str
     step: int
     messages: tuple[Json, ...]
+    effect: str = ""
 
 
 class ScriptedModel:
@@ -87,12 +93,19 @@ def read_request(messages: Sequence[Json]) -> Asked:
     step = sum(message["role"] == "assistant" for message in messages[last:])
     where = CONVERSATION.search(messages[0]["content"])
     asked = QUESTION.findall(messages[last]["content"]) if where else []
-    kind, token = (asked or [("task", "none0")])[-1]
-    return Asked(where[1] if where else "", kind, token, step, tuple(messages))
+    kind, effect, token = (asked or [("task", "", "none0")])[-1]
+    return Asked(where[1] if where else "", kind, token, step, tuple(messages), effect)
 
 
 def think(asked: Asked) -> Thought:
-    """The answer to a question at its step."""
+    """The answer to a question at its step: the tool with the effect comes first, and its answer after that."""
+    if not asked.effect:
+        return _think(asked)
+    thought, call = _think(asked), Call(EFFECTS[asked.effect], {"token": asked.token})
+    return Thought(calls=(call, *thought.calls)) if asked.step == 0 else thought
+
+
+def _think(asked: Asked) -> Thought:
     token = asked.token
     match asked.kind, asked.step:
         case "task", _:
@@ -113,9 +126,9 @@ def think(asked: Asked) -> Thought:
         case "wait", _:
             return Thought(f"S:{token} {LONG}")
         case "ring", 0:
-            return Thought(calls=(Call("ring_bell", {"token": token}),))
+            return Thought(calls=(Call(EFFECTS["ring"], {"token": token}),))
         case "strike", 0:
-            return Thought(calls=(Call("strike_gong", {"token": token}),))
+            return Thought(calls=(Call(EFFECTS["strike"], {"token": token}),))
         case "helper", 0:
             return Thought(calls=(Call("use_subagent", {"subagent_name": "Coder", "content": "make it"}),))
         case _, 0:

@@ -1,48 +1,96 @@
-"""Which deaths: drawn by a seed from what a life without death crosses, so that every label has its turn."""
+"""Which deaths, and what else goes wrong: drawn by a seed from what a life without death crosses, so that every kind
+and every label has its turn.
+"""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
+from itertools import cycle, islice
 
 from tests.torture.crossings import Death
 
-SECOND = 4  # every so many moments the next life dies too
+AGAIN = 2  # every so many moments of a kind the next life dies, too
+GENTLY = 3  # every so many moments of a kind the first life is asked to stop before the journal is in trouble
+
+
+class Kind(StrEnum):
+    """What a moment is about: a death alone, or the state of the journal when the next life begins."""
+
+    KILL = "killed"
+    STOP = "asked to stop"
+    RECOVERY = "killed again while it recovers"
+    AWAY = "the journal is elsewhere"
+    UNREADABLE = "the journal's folder is closed"
+    LOCKED = "the journal is locked"
+    READ_ONLY = "the journal is read-only"
+    SET_ASIDE = "the journal is damaged"
+    GONE = "the journal is gone"
+    TWO = "a second process on the journal"
+
+    @property
+    def comes_back(self) -> bool:
+        """Whether the journal is in trouble, and is the old one again afterwards."""
+        return self in {Kind.AWAY, Kind.UNREADABLE, Kind.LOCKED, Kind.READ_ONLY}
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether another journal takes the place of the old one."""
+        return self in {Kind.SET_ASIDE, Kind.GONE}
+
+
+ROUND = (*[Kind.KILL] * 4, Kind.RECOVERY, *[kind for kind in Kind if kind is not Kind.KILL])
+"""One turn round the kinds, some of them more often."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When the service dies: in its first life, and perhaps in the next one again. Without deaths it is a rehearsal."""
+    """When the service dies: in its first life, and perhaps in later ones. Without deaths it is a rehearsal.
+
+    `early`: a journal that is in trouble comes back while the life that began without it goes on.
+    """
 
     number: int
     deaths: tuple[Death, ...]
+    kind: Kind = Kind.KILL
+    early: bool = False
 
     def __str__(self) -> str:
-        return " then ".join(map(str, self.deaths)) or "no death"
+        when = " (for a while)" if self.early else ""
+        return f"{self.kind}{when}: {' then '.join(map(str, self.deaths)) or 'no death'}"
 
 
 def draw(
-    seed: int, number: int, first: Mapping[str, int], second: int, *, start: int = 0, gently: bool = False
+    seed: int, number: int, first: Mapping[str, int], second: int, recovery: int, *, only: Kind | None = None
 ) -> list[Moment]:
-    """So many moments, numbered from `start`, all of them `gently` or none.
+    """So many moments, going round the kinds, or all of one.
 
-    `first` is how often each label is crossed in a first life, `second` how much is crossed in the next. They go round
-    the labels, so that the first ones cover as many as there are.
+    `first` is how often each label is crossed in a first life, `second` how much is crossed in the next one and
+    `recovery` how much of that before it takes an event. They go round the labels, so that the first ones cover as
+    many as there are.
     """
-    chance = random.Random(f"{seed} {gently}")
+    chance = random.Random(f"{seed}")
     moments: list[Moment] = []
     labels: list[str] = []
     used: set[Death] = set()
-    while len(moments) < number:
+    for kind in islice(cycle([only] if only else ROUND), number):
         if not labels:
             labels = sorted(first)
             chance.shuffle(labels)
         label = labels.pop()
         places = range(1, first[label] + 1)
-        free = [place for place in places if Death(label, place, gently) not in used]
-        death, again = Death(label, chance.choice(free or places), gently), Death("", chance.randint(1, second), gently)
-        used.add(death)
-        dies_again = len(moments) % SECOND == SECOND - 1
-        moments.append(Moment(start + len(moments), (death, again) if dies_again else (death,)))
+        free = [place for place in places if Death(label, place) not in used] or list(places)
+        again = sum(moment.kind is kind for moment in moments)
+        gently = kind is Kind.STOP or (kind not in {Kind.KILL, Kind.RECOVERY} and again % GENTLY == GENTLY - 1)
+        deaths = [Death(label, chance.choice(free), gently)]
+        used.add(Death(label, deaths[0].number))
+        dies_again = again % (2 * AGAIN) >= AGAIN
+        if kind is Kind.RECOVERY:
+            deaths += (Death("", chance.randint(1, recovery)) for _ in range(2 if dies_again else 1))
+        elif dies_again:
+            deaths.append(Death("", chance.randint(1, second), kind is Kind.STOP))
+        early = kind.comes_back and again % 2 == 0
+        moments.append(Moment(len(moments), tuple(deaths), kind, early))
     return moments

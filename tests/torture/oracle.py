@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,43 +11,67 @@ from itertools import chain
 from typing import Any
 
 from adapters.simulator.call import SentMessage
-from bot import recovery, turn
+from bot import turn
 from bot.domain.chat import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from bot.domain.journal import Entry, MessageErased, MessageObserved, MessageOverheard, SendState
 from bot.domain.segments import Text
+from bot.policy.apologies import LOST, SORRY
+from bot.prompt.notes import NOTES
 from tests.torture.journal import Journal, Turn
 from tests.torture.model import Asked, Json, faults
+from tests.torture.moments import Kind
 from tests.torture.stage import ACCOUNT, Question
 
-POLITE = (recovery.SORRY, turn.SORRY.partition("{")[0])
+TROUBLES = frozenset(kind for kind in Kind if kind.comes_back or kind.is_lost)
+POLITE = (SORRY, LOST, turn.SORRY.partition("{")[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """The records of both ends: what people asked and got, what the model saw, what was promised, what is stored."""
+    """The records of both ends: what people asked and got, what the model saw, what was promised, what is stored.
 
+    `asked_in` has the life of each request, `asked_again` the questions with which the model was bothered although
+    people had their answers.
+    """
+
+    kind: Kind
     questions: list[Question]
+    sent: list[SentMessage]
     delivered: list[SentMessage]
+    delivered_in: list[int]
     asked: list[Asked]
+    asked_in: list[int]
+    asked_again: list[Question]
     invalid: list[str]
     promised: list[list[Entry]]  # by life
     rung: list[str]  # the ledger of `bells`
     journal: Journal
     errors: list[str]
+    log: list[str]
+
+    @property
+    def kept(self) -> list[Entry]:
+        """What was promised of the journal that is there at the end."""
+        return list(chain.from_iterable(self.promised[self.kind.is_lost :]))
+
+    @property
+    def first_of_one_journal(self) -> int:
+        """The life from which on all had one and the same journal, and read it before anything else."""
+        return len(self.promised) - 1 if self.kind.comes_back else int(self.kind.is_lost)
 
 
 @dataclass(slots=True)
 class Verdict:
     """What is wrong, and how often what is allowed has happened.
 
-    `unknown` are sends nobody knows the fate of, of which so many `arrived`; `unheard` are questions without a reply
-    because of one.
+    `unknown` are sends nobody knows the fate of, of which so many `arrived`; `excused` are the questions without a
+    reply, by the reason.
     """
 
     complaints: list[str] = field(default_factory=list)
     unknown: int = 0
     arrived: int = 0
-    unheard: int = 0
+    excused: Counter[str] = field(default_factory=Counter)
     polite: int = 0
     asked_again: int = 0
 
@@ -61,9 +86,11 @@ def judge(evidence: Evidence) -> Verdict:
     verdict.asked_again = sum(bool(one.retry_of) for one in journal.turns)
     verdict.complaints += evidence.errors
     verdict.complaints += evidence.invalid
-    verdict.complaints += journal.broken(list(chain.from_iterable(evidence.promised)))
+    verdict.complaints += _logged(evidence)
+    verdict.complaints += journal.broken(evidence.kept)
     verdict.complaints += _unsound(journal)
     verdict.complaints += _said_twice(evidence)
+    verdict.complaints += (f"the model was asked {one} again after its answer" for one in evidence.asked_again)
     verdict.complaints += _rung_wrongly(evidence)
     verdict.complaints += _answered_after_all(evidence)
     verdict.complaints += _unanswered(evidence, verdict)
@@ -83,6 +110,14 @@ def _place(message: SentMessage) -> str:
     return f"{ACCOUNT}:{kind}:{number}"
 
 
+def _logged(evidence: Evidence) -> Iterator[str]:
+    """Nothing goes wrong but what was made to."""
+    for line in evidence.log:
+        expected = evidence.kind in TROUBLES and "The journal " in line
+        if (" ERROR " in line and not expected) or line.startswith("Traceback"):
+            yield line
+
+
 # --- the journal ----------------------------------------------------------------------------------
 
 
@@ -100,11 +135,23 @@ def _unsound(journal: Journal) -> Iterator[str]:
             yield f"turn {one.turn_id} was left open"
         if one.round is not None:
             begins = [*one.round[:1]] == [UserMessage(one.user)]
-            ends = isinstance(one.round[-1], AssistantMessage) and not one.round[-1].tool_calls
-            if not (begins and ends):
-                yield f"the round of turn {one.turn_id} does not begin with its question and end with words"
+            if not (begins and _ends(one.round[-1])):
+                yield f"the round of turn {one.turn_id} does not begin with its question and end as it may"
             written = [{"role": "system", "content": ""}, *map(_as_wire, one.round)]
             yield from (f"the round of turn {one.turn_id}: {what}" for what in faults(written))
+
+
+def _ends(last: Message) -> bool:
+    """With words, with a note on them, or with the result of what said them."""
+    match last:
+        case AssistantMessage(tool_calls=calls):
+            return not calls
+        case UserMessage(text=text):
+            return text.startswith(NOTES)
+        case ToolMessage(name=name):
+            return name == "send_message"
+        case _:
+            return False
 
 
 def _as_wire(message: Message) -> Json:
@@ -124,15 +171,17 @@ def _as_wire(message: Message) -> Json:
 
 def _said_twice(evidence: Evidence) -> Iterator[str]:
     """No word of a tool twice, and one answer a question: its own, or a polite line."""
+    unproven = {question.token for question in evidence.questions if _is_unproven(question, evidence)}
     for text, times in Counter(m.text for m in evidence.delivered if m.text.startswith("S:")).items():
-        if times > 1:
+        if times > 1 and text[2:].partition(" ")[0].partition("-")[0] not in unproven:
             yield f"{text} was said {times} times"
     for question in evidence.questions:
-        answers = [m.text for m in evidence.delivered if _is_final(m, question, evidence)]
-        if question.friend:
-            answers = [text for text in answers if not text.startswith(POLITE)]
-        if len(answers) > 1:
-            yield f"{question.kind}#{question.token} was answered {len(answers)} times: {answers}"
+        for end in (evidence.delivered, evidence.sent):
+            answers = [m.text for m in end if _is_final(m, question, evidence)]
+            if question.friend:
+                answers = [text for text in answers if not text.startswith(POLITE)]
+            if len(answers) > 1:
+                yield f"{question} was answered {len(answers)} times: {answers}"
     yield from _said_twice_in_private(evidence)
     tokens = {question.token for question in evidence.questions}
     for message in evidence.delivered:
@@ -143,14 +192,26 @@ def _said_twice(evidence: Evidence) -> Iterator[str]:
 
 def _rung_wrongly(evidence: Evidence) -> Iterator[str]:
     """No tool does twice what one question asked for, and what was answered after it was done."""
+    unproven = {question.token for question in evidence.questions if _is_unproven(question, evidence)}
     for line, times in Counter(evidence.rung).items():
-        if times > 1:
+        if times > 1 and line.split()[-1] not in unproven:
             yield f"a tool did {times} times: {line}"
     said = {message.text for message in evidence.delivered}
     for question in evidence.questions:
-        line = f"{question.kind} {question.token}"
-        if question.kind in ("ring", "strike") and f"F:{question.token}" in said and line not in evidence.rung:
+        line = f"{question.effect} {question.token}"
+        if question.effect and f"F:{question.token}" in said and line not in evidence.rung:
             yield f"a tool never did: {line}"
+
+
+def _is_unproven(question: Question, evidence: Evidence) -> bool:
+    """Whether the journal was deleted before people had an answer, or could not be written in the life in which it was
+    asked, and that had no time to answer: what was done for it, nobody knows.
+    """
+    unwritten = 0 if evidence.kind is Kind.GONE else 1 if evidence.kind.comes_back else -1
+    if question.life != unwritten:
+        return False
+    delivered = zip(evidence.delivered, evidence.delivered_in, strict=True)
+    return not any(life == unwritten and _is_final(message, question, evidence) for message, life in delivered)
 
 
 def _said_twice_in_private(evidence: Evidence) -> Iterator[str]:
@@ -164,14 +225,19 @@ def _said_twice_in_private(evidence: Evidence) -> Iterator[str]:
 
 
 def _answered_after_all(evidence: Evidence) -> Iterator[str]:
-    """Nobody answers a question any more once it is promised that its recall is known."""
-    promised = chain.from_iterable(evidence.promised)
-    erased = {(str(entry.conversation), entry.message_id) for entry in promised if isinstance(entry, MessageErased)}
+    """Nobody answers a question any more in the lives after it was promised that its recall is known."""
+    erased: dict[tuple[str, str], int] = {}
+    for life, promised in enumerate(evidence.promised):
+        for entry in promised:
+            if isinstance(entry, MessageErased):
+                erased.setdefault((str(entry.conversation), entry.message_id), life)
     for question in evidence.questions:
-        if question.recalled and (question.where, str(question.message_id)) in erased:
-            answers = [m.text for m in evidence.delivered if _is_final(m, question, evidence)]
+        known = erased.get((question.where, str(question.message_id)))
+        if question.recalled and known is not None:
+            delivered = zip(evidence.delivered, evidence.delivered_in, strict=True)
+            answers = [m.text for m, life in delivered if life > known and _is_final(m, question, evidence)]
             if answers:
-                yield f"{question.kind}#{question.token} was taken back, and answered: {answers}"
+                yield f"{question} was taken back, and answered: {answers}"
 
 
 def _is_final(message: SentMessage, question: Question, evidence: Evidence) -> bool:
@@ -190,18 +256,26 @@ def _unanswered(evidence: Evidence, verdict: Verdict) -> Iterator[str]:
     known = {(str(message.conversation), message.message_id) for message in before}
     places = {str(message.conversation) for message in before}
     for question in evidence.questions:
+        replies = [m for m in evidence.delivered if _is_reply(m, question, evidence)]
+        if question.recalled or replies:
+            continue
+        if question.life < evidence.kind.is_lost:
+            verdict.excused["asked before the journal was lost"] += 1
+            continue
         alive = question.life == len(evidence.promised) - 1 and not question.missed
         heard = alive or (question.where, str(question.message_id)) in known
         found = question.where in places  # in the history, when that is caught up with
-        replies = [m for m in evidence.delivered if _is_reply(m, question, evidence)]
-        if question.recalled or replies or not (heard or found):
+        if not (heard or found):
+            continue
+        if evidence.kind.comes_back and not heard and question.life < len(evidence.promised) - 2:
+            verdict.excused["never taken, and then own words that no journal accounts for"] += 1
             continue
         turns = _turns_of(question, evidence.journal)
         sends = [row for row in evidence.journal.sends if row["turn_id"] in {one.turn_id for one in turns}]
         if any(row["state"] == SendState.UNKNOWN for row in sends):
-            verdict.unheard += 1
+            verdict.excused["unknown"] += 1
         else:
-            yield f"{question.kind}#{question.token} in {question.where} got no reply (heard: {heard}); turns {turns}"
+            yield f"{question} in {question.where} got no reply (heard: {heard}); turns {turns}"
 
 
 def _is_reply(message: SentMessage, question: Question, evidence: Evidence) -> bool:
@@ -220,8 +294,8 @@ def _turns_of(question: Question, journal: Journal) -> list[Turn]:
 def _changed_prompts(evidence: Evidence) -> Iterator[str]:
     """Each request begins with what the one before it in its conversation said, as far as that is history."""
     before: dict[str, Asked] = {}
-    for asked in evidence.asked:
-        if not asked.conversation:
+    for asked, life in zip(evidence.asked, evidence.asked_in, strict=True):
+        if not asked.conversation or life < evidence.first_of_one_journal:
             continue
         if not _turns_behind(asked, evidence.journal):
             yield f"the model was asked {asked.kind}#{asked.token} in a turn that is not stored"
@@ -236,13 +310,19 @@ def _changed_prompts(evidence: Evidence) -> Iterator[str]:
 
 
 def _unread(evidence: Evidence) -> Iterator[str]:
-    """The last prompt of a group has every piece of chatter that was promised before the last life, once."""
+    """The last prompt of a group has every piece of chatter that was promised before the last life, once.
+
+    Not where a life could not read what was said before it: it has answered, and so counts as having read it.
+    """
+    if evidence.kind.comes_back:
+        return
     last = {asked.conversation: "\n".join(_bytes(asked.messages)) for asked in evidence.asked if asked.step == 0}
-    for entry in chain.from_iterable(evidence.promised[:-1]):
+    for entry in chain.from_iterable(evidence.promised[evidence.kind.is_lost : -1]):
         match entry:
             case MessageObserved(message=message, overheard=True) | MessageOverheard(message=message):
                 words = "".join(segment.text for segment in message.segments if isinstance(segment, Text))
-                if (times := last.get(str(message.conversation), "").count(words)) != 1:
+                prompt = last.get(str(message.conversation), "")
+                if (times := len(re.findall(rf"{re.escape(words)}(?![0-9])", prompt))) != 1:
                     yield f"{words!r} in {message.conversation} is {times} times in the last prompt"
             case _:
                 pass
@@ -263,6 +343,8 @@ def _kept(asked: Asked, journal: Journal) -> Sequence[Json]:
 def _turns_behind(asked: Asked, journal: Journal) -> list[Turn]:
     """The turns a request can belong to: a second try has the words of the first."""
     words = next(message["content"] for message in reversed(asked.messages) if message["role"] == "user")
+    if words.startswith(NOTES):  # on the round before; neighbours of one role are one message
+        words = words.partition("\n\n")[2]
     return [one for one in journal.turns if (one.where, one.user) == (asked.conversation, words)]
 
 

@@ -24,7 +24,10 @@ LINE = 2**24  # bytes
 
 
 class Life:
-    """One life of the service. `died` is where it killed itself, None where it did not; `code` how it ended."""
+    """One life of the service. `died` is where it killed itself, None where it did not; `code` how it ended.
+
+    `recovering` is how much it crossed before it took an event, None where it came to none.
+    """
 
     def __init__(self) -> None:
         self.pid = 0
@@ -32,6 +35,7 @@ class Life:
         self.crossed: Counter[str] = Counter()
         self.died: Death | None = None
         self.code: int | None = None
+        self.recovering: int | None = None
         self.settled = asyncio.Event()
         self._accounts = 0
         self._counted = asyncio.Event()
@@ -43,6 +47,8 @@ class Life:
                 self.pid = value
             case "promised":
                 self.promised += codec.read(ENTRIES, json.dumps(value))
+            case "ready":
+                self.recovering = value
             case "died":
                 self.died = Death(*value)
             case "settled":

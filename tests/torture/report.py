@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from tests.torture.trial import Trial
 
-COLUMNS = ("moments", "unknown", "arrived", "unheard", "polite", "again", "seconds")
+COLUMNS = ("moments", "unknown", "arrived", "excused", "polite", "again", "seconds")
 
 
 def describe(trial: Trial, seed: int) -> str:
@@ -15,6 +16,7 @@ def describe(trial: Trial, seed: int) -> str:
     moment, verdict = trial.moment, trial.verdict
     deaths = " ".join(f"--at '{death}'" for death in moment.deaths)
     deaths += " --gently" if any(death.gently for death in moment.deaths) else ""
+    deaths += f" --kind {moment.kind.name.lower()}" + " --early" * moment.early
     lines = [
         f"moment {moment.number} of seed {seed}: {moment}; died {' then '.join(trial.deaths) or 'never'}",
         *(f"  - {complaint}" for complaint in verdict.complaints),
@@ -25,21 +27,31 @@ def describe(trial: Trial, seed: int) -> str:
 
 
 def table(trials: Sequence[Trial], *, seconds: float) -> str:
-    """A line for each kind of crossing, and one for all."""
+    """A line for each kind, and one for all; then what excused that questions had no reply."""
     kinds = sorted(trials, key=_kind)
-    lines = [_row("died at", COLUMNS)]
+    lines = [_row("", COLUMNS)]
     lines += [_row(kind, _figures(list(group))) for kind, group in groupby(kinds, key=_kind)]
     lines.append(_row("all", _figures(trials)))
+    excused = sum((trial.verdict.excused for trial in trials), Counter[str]())
+    lines += [f"excused {times} times: {reason}" for reason, times in excused.most_common()]
+    lines.append(f"{_in_recovery(trials)} lives died before they took an event, at {_places(trials)} places in all")
     failed = sum(bool(trial.verdict.complaints) for trial in trials)
     lines.append(f"{len(trials)} moments, {failed} failed, {seconds:.1f} s")
     return "\n".join(lines) + "\n"
 
 
 def _kind(trial: Trial) -> str:
-    """Where the first life was killed; second deaths have no lines of their own, and all that were gentle share one."""
-    if any(death.gently for death in trial.moment.deaths):
-        return "(asked to stop, anywhere)"
-    return (trial.deaths or ("never",))[0].partition("#")[0]
+    return str(trial.moment.kind)
+
+
+def _in_recovery(trials: Sequence[Trial]) -> int:
+    """How many lives but the first ones died before they took an event."""
+    return sum(recovering is None for trial in trials for recovering in trial.recovering[1:])
+
+
+def _places(trials: Sequence[Trial]) -> int:
+    """At how many different crossings lives were ended."""
+    return len({death.partition("#")[0] for trial in trials for death in trial.deaths})
 
 
 def _figures(trials: Sequence[Trial]) -> tuple[str, ...]:
@@ -48,7 +60,7 @@ def _figures(trials: Sequence[Trial]) -> tuple[str, ...]:
         len(trials),
         sum(verdict.unknown for verdict in verdicts),
         sum(verdict.arrived for verdict in verdicts),
-        sum(verdict.unheard for verdict in verdicts),
+        sum(verdict.excused.total() for verdict in verdicts),
         sum(verdict.polite for verdict in verdicts),
         sum(verdict.asked_again for verdict in verdicts),
     )

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from tests.torture.moments import Moment, draw
+from tests.torture.moments import Kind, Moment, draw
 from tests.torture.processes import Nursery
 from tests.torture.trial import Trial, try_moment
 
 SEED = 1
-MOMENTS = 200
-STOPS = 50
+MOMENTS = 400
+RECOVERY = 12  # crossings of a start that has something to settle, at least
 NEVER = Moment(-1, ())
 
 
@@ -21,10 +21,11 @@ async def rehearse(nursery: Nursery) -> Trial:
     return await try_moment(nursery, NEVER)
 
 
-def choose(rehearsal: Trial, *, seed: int = SEED, kills: int = MOMENTS, stops: int = STOPS) -> list[Moment]:
-    """So many moments of what was crossed in a rehearsal: first those of SIGKILL, then those of SIGTERM."""
+def choose(rehearsal: Trial, *, seed: int = SEED, number: int = MOMENTS, only: Kind | None = None) -> list[Moment]:
+    """So many moments of what was crossed in a rehearsal, going round the kinds, or all of one."""
     first, second = rehearsal.crossed[0], sum(rehearsal.crossed[1].values())
-    return [*draw(seed, kills, first, second), *draw(seed, stops, first, second, start=kills, gently=True)]
+    recovery = max(RECOVERY, rehearsal.recovering[1] or 0)
+    return draw(seed, number, first, second, recovery, only=only)
 
 
 async def try_all(moments: Iterable[Moment], *, folder: Path, jobs: int, tried: Callable[[Trial], None]) -> list[Trial]:

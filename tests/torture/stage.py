@@ -6,7 +6,8 @@ The world has two groups and a few friends of the account. Every question has a 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+import time
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from itertools import count
 
@@ -15,9 +16,11 @@ from adapters.simulator.faults import Fault
 from adapters.simulator.server import Simulator
 from adapters.simulator.wire import Json, text
 from adapters.simulator.world import Person, World
-from tests.torture.model import LONG, Asked
+from tests.torture.model import EFFECTS, LONG, Asked
+from tests.torture.moments import Kind
 from tests.torture.processes import Life
 
+REPEATED = 20  # events that a server tells once more, of those it told an earlier life
 PATIENCE = 20.0  # seconds for whatever must happen; the machine may be busy
 ACCOUNT = 10001
 GROUPS = ONE, TWO = 4242, 4343
@@ -29,7 +32,7 @@ PEOPLE = (Person(20001, "user1", role="owner"), Person(20002, "user2"))
 class Question:
     """A question that was asked in the `life`-th life (from 0), in a group or by a friend; 0 is neither.
 
-    `missed`: nobody was connected. `recalled`: it was taken back.
+    `effect` is what a tool does for it, or empty. `missed`: nobody was connected. `recalled`: it was taken back.
     """
 
     token: str
@@ -37,18 +40,26 @@ class Question:
     life: int
     group: int = 0
     friend: int = 0
+    effect: str = ""
     message_id: int = 0
     missed: bool = False
     recalled: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.kind}{'+' * bool(self.effect)}{self.effect}#{self.token}"
 
     @property
     def where(self) -> str:
         """The conversation, as the journal writes it."""
         return f"{ACCOUNT}:group:{self.group}" if self.group else f"{ACCOUNT}:private:{self.friend}"
 
+    def is_ended_by(self, message: SentMessage) -> bool:
+        """Whether nothing is to be done for it any more once it is answered with this."""
+        return message.text in (f"A:{self.token}", f"F:{self.token}")
+
     def is_answered_by(self, message: SentMessage) -> bool:
         """Whether this is the answer to it."""
-        return message.text in (f"A:{self.token}", f"F:{self.token}", f"S:{self.token} {LONG}")
+        return self.is_ended_by(message) or message.text == f"S:{self.token} {LONG}"
 
 
 def make_world() -> World:
@@ -62,12 +73,24 @@ def make_world() -> World:
 
 
 class Stage:
-    """What people do, and what they have done. `life` counts the lives of the service."""
+    """What people do, and what they have done.
 
-    def __init__(self, simulator: Simulator) -> None:
+    `asked_in` has the number of the life for each request of the model, `asked_again` the questions of which the model
+    was asked although people had their answers, `start_rival` starts another process on the journal of the first life
+    and waits for its end, `delivered_in` the number of the life for each message people got.
+    """
+
+    def __init__(self, simulator: Simulator, *, kind: Kind = Kind.KILL) -> None:
         self.simulator = simulator
+        self._kind = kind
+        self.delivered_in: list[int] = []
+        self.start_rival: Callable[[], Awaitable[None]] | None = None
+        self._ago = 2.0  # seconds: each life begins in a second of its own, though it takes less
+        simulator.world.now = lambda: time.time() - self._ago
         self.questions: dict[str, Question] = {}
         self.lives: list[Life] = []
+        self.asked_in: list[int] = []
+        self.asked_again: list[Question] = []
         world = simulator.world
         self._old_answer = world.post([text("很久以前的回答")], author=ACCOUNT, group_id=TWO).message_id
         self._old_words = world.post([text("很久以前的话")], author=20002, group_id=ONE).message_id
@@ -81,16 +104,18 @@ class Stage:
         await self.simulator.wait_connected(timeout=PATIENCE)
         await self._chat(ONE)
         await self._chat(TWO)
-        first = await self._ask("plain", group=ONE)
+        first = await self._ask("plain", group=ONE, bare=True)
         await self._ask("tool", group=TWO)
         await self._ask("rounds", friend=ANN)
         self.simulator.faults.arm(Fault.DUPLICATE)
         await self._ask("pair", group=TWO)
         await self._wait_answered([first])
+        if self.start_rival is not None:
+            await self.start_rival()
         answer = next(message for message in self.simulator.delivered if first.is_answered_by(message))
         await self._ask("helper", group=ONE, quoted=answer.message_id)
-        await self._ask("ring", friend=EVE)
-        await self._ask("strike", group=ONE)
+        await self._ask("plain", friend=EVE)
+        await self._ask("plain", group=ONE)
         await self._chat(ONE)
         await self._ask("same", group=TWO, quoted=self._old_answer)
         await self._chat(ONE, quoted=self._old_words)
@@ -107,20 +132,53 @@ class Stage:
         simulator = self.simulator
         await simulator.wait_until(lambda: not simulator.connected, timeout=PATIENCE)
         simulator.faults.disarm()
+        self._ago = min(self._ago, 1.0)
         await self._chat(ONE)
-        await self._ask("plain", group=TWO)
+        await self._ask("plain", group=TWO, bare=True)
         await self._ask("plain", friend=ANN)
-        simulator.come_back()
+        self._come_back(len(self.lives))
+        self._ago = -1.0
 
-    async def play_again(self) -> None:
-        """The script of a life between the first and the last one."""
-        await self.simulator.wait_connected(timeout=PATIENCE)
-        answered = [await self._ask("tool", group=ONE), await self._ask("ring", friend=EVE)]
-        await self._wait_answered(answered)
+    async def play_again(self, mend: Callable[[], None]) -> None:
+        """The script of a life between the first and the last one; `mend` ends what was wrong at its beginning."""
+        simulator = self.simulator
+        await simulator.wait_connected(timeout=PATIENCE)
+        await self._chat(TWO)
+        await self._wait_answered([await self._ask("tool", group=ONE), await self._ask("plain", friend=EVE)])
+        await self._come_again()
+        asked = [await self._ask("rounds", group=TWO), await self._ask("plain", friend=BOB, bare=True)]
+        await self._chat(ONE)
+        mend()
+        await self._wait_answered([*asked, await self._ask("plain", group=ONE, bare=True)])
+
+    async def _come_again(self) -> None:
+        """The socket breaks, somebody asks where the service has heard something, and the server repeats itself."""
+        simulator = self.simulator
+        await simulator.drop()
+        await self.lives[-1].wait_alone()
+        missed = [await self._ask("plain", group=ONE), await self._ask("pair", friend=EVE)]
+        self._come_back(len(self.lives) - 1)
+        await simulator.wait_connected(timeout=PATIENCE)
+        await self._wait_answered(missed)
+
+    def _come_back(self, life: int) -> None:
+        """The way is free for this life, and the server tells again what it told before.
+
+        Not where neither a journal nor perhaps a history can say what was answered: after one that was deleted, and
+        after a life that wrote nothing down.
+        """
+        if self._kind is not Kind.GONE and not (self._kind.comes_back and life > 1):
+            self.simulator.faults.arm(Fault.REPEAT, value=REPEATED)
+        self.simulator.come_back()
 
     async def finish(self) -> None:
         """The script of the last life: a question everywhere, all of them answered."""
         await self.simulator.wait_connected(timeout=PATIENCE)
+        await self._ask_everywhere()
+        await self._come_again()
+        await self._ask_everywhere()
+
+    async def _ask_everywhere(self) -> None:
         last = [await self._ask("last", group=group) for group in GROUPS]
         last += [await self._ask("last", friend=friend) for friend in FRIENDS]
         await self._wait_answered(last)
@@ -129,10 +187,15 @@ class Stage:
         words = f"闲话 {next(self._chats)}。"
         await self.simulator.say([*_quote(quoted), text(words)], group_id=group, user_id=20002)
 
-    async def _ask(self, kind: str, *, group: int = 0, friend: int = 0, quoted: int = 0) -> Question:
-        question = Question(f"q{len(self.questions) + 1}", kind, len(self.lives) - 1, group, friend)
+    async def _ask(
+        self, kind: str, *, group: int = 0, friend: int = 0, quoted: int = 0, bare: bool = False
+    ) -> Question:
+        """Something has an effect for every question that is not `bare`."""
+        number = len(self.questions) + 1
+        effect = "" if bare else list(EFFECTS)[number % 2]
+        question = Question(f"q{number}", kind, len(self.lives) - 1, group, friend, effect)
         self.questions[question.token] = question
-        words = f"{kind}#{question.token}"
+        words = str(question)
         if friend:
             question.message_id = await self.simulator.say_private(words, user_id=friend)
         elif quoted:
@@ -153,15 +216,24 @@ class Stage:
 
     # --- what happens between the question and the answer ---------------------------------------------
 
+    def note_delivery(self) -> None:
+        """People got something, in this life."""
+        self.delivered_in.append(len(self.lives) - 1)
+
     async def on_ask(self, asked: Asked) -> None:
         """Let happen what the kind of question is about, in the first life only."""
+        self.asked_in.append(len(self.lives) - 1)
         question = self.questions.get(asked.token)
-        if question is None or len(self.lives) > 1:
+        if question is None:
+            return
+        if any(question.is_ended_by(message) for message in self.simulator.delivered):
+            self.asked_again.append(question)
+        if len(self.lives) > 1:
             return
         match asked.kind, asked.step:
-            case "timeout", 0:
+            case "timeout", 1:
                 self.simulator.faults.arm(Fault.TIMEOUT)
-            case "hold", 0:
+            case "hold", 1:
                 await self._recall(question)
             case "adrift", 0 if not self._drifted:
                 self._drifted = True

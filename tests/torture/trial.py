@@ -7,30 +7,39 @@ import shutil
 import signal
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from adapters.simulator.server import Simulator
+from bot.loop import BAD_CONFIGURATION
 from tests.torture import bells
 from tests.torture.crossings import Death
 from tests.torture.journal import read_journal
 from tests.torture.model import ScriptedModel
-from tests.torture.moments import Moment
+from tests.torture.moments import Kind, Moment
 from tests.torture.oracle import Evidence, Verdict, judge
 from tests.torture.processes import Life, Nursery
 from tests.torture.stage import PATIENCE, Stage, make_world
+from tests.torture.troubles import trouble
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A moment and what became of it; `deaths` are where the lives really ended, `crossed` all that they crossed."""
+    """A moment and what became of it.
+
+    `deaths` are where the lives really ended, `crossed` all that they crossed, `recovering` how much of that before
+    they took an event; None where they came to none.
+    """
 
     moment: Moment
     verdict: Verdict
     deaths: tuple[str, ...]
     crossed: tuple[dict[str, int], ...]
+    recovering: tuple[int | None, ...]
     seconds: float
     log: str = field(repr=False)
 
@@ -41,12 +50,13 @@ async def try_moment(nursery: Nursery, moment: Moment) -> Trial:
     logged = nursery.log.stat().st_size
     errors: list[str] = []
     with TemporaryDirectory(prefix="torture-") as folder:
-        file, tools = Path(folder) / "frostagent.db", Path(folder) / "tools"
-        tools.mkdir()
+        file, tools = Path(folder) / "journal" / "frostagent.db", Path(folder) / "tools"
+        for needed in (file.parent, tools):
+            needed.mkdir()
         shutil.copy(bells.__file__, tools)
         ledger = tools / bells.LEDGER.name
-        async with Simulator(make_world(), heartbeat=0) as simulator:
-            stage = Stage(simulator)
+        async with Simulator(make_world(), heartbeat=0, on_sent=lambda _: stage.note_delivery()) as simulator:
+            stage = Stage(simulator, kind=moment.kind)
             async with ScriptedModel(stage.on_ask) as model:
                 settings = {
                     "llm_base_url": model.base_url,
@@ -58,32 +68,73 @@ async def try_moment(nursery: Nursery, moment: Moment) -> Trial:
                     "tools_dir": str(tools),
                     "web_port": 0,
                 }
-                await _live_on(nursery, moment, stage, settings, errors)
+                if moment.kind is Kind.TWO:
+                    stage.start_rival = partial(_start_rival, Path(folder) / "rival.log", settings, errors)
+                await _live_on(nursery, moment, stage, settings, file, errors)
         log = nursery.log.read_bytes()[logged:].decode("utf-8", "replace")
-        errors += (line for line in log.splitlines() if " ERROR " in line or line.startswith("Traceback"))
         evidence = Evidence(
+            kind=moment.kind,
             questions=list(stage.questions.values()),
+            sent=simulator.sent,
             delivered=simulator.delivered,
+            delivered_in=stage.delivered_in,
             asked=model.asked,
+            asked_in=stage.asked_in,
+            asked_again=stage.asked_again,
             invalid=model.invalid,
             promised=[life.promised for life in stage.lives],
             rung=ledger.read_text().splitlines() if ledger.exists() else [],
             journal=read_journal(file),
             errors=errors,
+            log=log.splitlines(),
         )
         verdict = judge(evidence)
     deaths = tuple(str(life.died or "at rest") for life in stage.lives[:-1])
     crossed = tuple(dict(life.crossed) for life in stage.lives)
-    return Trial(moment, verdict, deaths, crossed, time.monotonic() - started, log)
+    recovering = tuple(life.recovering for life in stage.lives)
+    return Trial(moment, verdict, deaths, crossed, recovering, time.monotonic() - started, log)
 
 
-async def _live_on(nursery: Nursery, moment: Moment, stage: Stage, settings: dict[str, Any], errors: list[str]) -> None:
-    """All lives, one after the other; the last one ends as an operator ends it."""
-    deaths: list[Death | None] = [*moment.deaths] or [None]
-    for place, death in enumerate(deaths):
-        await _live(nursery, stage, settings, death, stage.play_again if place else stage.play, errors)
+async def _live_on(
+    nursery: Nursery, moment: Moment, stage: Stage, settings: dict[str, Any], journal: Path, errors: list[str]
+) -> None:
+    """All lives, one after the other; the last one ends as an operator ends it.
+
+    Where the journal is in trouble there is a second life in which it is, whether that dies or not.
+    """
+    first, *later = moment.deaths or (None,)
+    await _live(nursery, stage, settings, first, stage.play, errors)
+    await stage.while_dead()
+    lives: list[Death | None] = [*later] or [None] * (moment.kind.comes_back or moment.kind.is_lost)
+    for death in lives:
+        with ExitStack() as block:
+            block.enter_context(trouble(moment.kind, journal))
+            mend = block.close if moment.early else _leave_it
+            await _live(nursery, stage, settings, death, partial(stage.play_again, mend), errors)
         await stage.while_dead()
     await _live(nursery, stage, settings, None, stage.finish, errors)
+
+
+def _lines_of(log: Path) -> list[str]:
+    return log.read_text("utf-8").splitlines()
+
+
+async def _start_rival(log: Path, settings: dict[str, Any], errors: list[str]) -> None:
+    """A second process on the journal says why it cannot be, and is no more; that it did nothing the oracle sees."""
+    rival = Life()
+    try:
+        async with asyncio.timeout(PATIENCE), Nursery(log) as nursery:
+            await nursery.bear(rival, settings, None)
+    except TimeoutError:
+        errors.append("a second process on the journal went on")
+        return
+    lines = _lines_of(log)
+    if rival.code != BAD_CONFIGURATION or len(lines) != 2 or "the journal is in use" not in lines[1]:
+        errors.append(f"a second process on the journal ended with code {rival.code}: {lines}")
+
+
+def _leave_it() -> None:
+    """What is wrong stays so until the life has ended."""
 
 
 async def _live(

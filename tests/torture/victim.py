@@ -1,7 +1,8 @@
 """The process that dies: forked off one that has imported everything already, a new one for each life.
 
 Run as a module it reads one life a line on standard input, as JSON, and tells on standard output, a JSON pair a line:
-its pid, what was promised, where it died, whether it is settled, what it crossed, how it ended.
+its pid, what was promised, where it died, how much it crossed before it took an event, whether it is settled, what it
+crossed, how it ended.
 """
 
 from __future__ import annotations
@@ -16,22 +17,33 @@ import sys
 from typing import Any
 
 from adapters.onebot import forward_ws
+from adapters.storage import claim, database, writer
 from adapters.storage.rows import ROUND, SEGMENTS, SEND_SEGMENTS
-from bot import outbox
+from bot import doubts, outbox, recovery
 from bot.app import Service, open_service
-from bot.cli import go
 from bot.domain import codec
 from bot.domain.chat import AssistantMessage, ToolMessage, UserMessage
 from bot.domain.events import MessageReceived
 from bot.domain.journal import Entry
+from bot.process import go
 from config.settings import Settings
 from tests.torture.crossings import Crossings, Death
+from tests.torture.troubles import be_ordinary
 
 LONGEST_LIFE = 60  # seconds; what nobody kills, when the parent itself died
 GRACE = 3.0  # seconds a run has to end when it is stopped gently; nothing in the script takes longer
 TURNS = 20  # of the loop, after which everything that was ready has run
 
-SHORTER = ((forward_ws, "LONGEST_WAIT", 0.05), (outbox, "LOOK_AFTER", 0.02))
+SHORTER = (
+    (forward_ws, "LONGEST_WAIT", 0.05),
+    (outbox, "LOOK_AFTER", 0.02),
+    (doubts, "LAG", 0.02),
+    (recovery, "LOOK", 0.02),
+    (writer, "LONGEST_PAUSE", 0.05),
+    (claim, "PATIENCE", 0.1),
+    (database, "BUSY", 0.05),
+    (database, "BUSY_MIGRATING", 0.05),
+)
 """Waits of a second and more, and what they are here."""
 
 PATIENCE = 0.1  # seconds, of whoever sends something
@@ -69,6 +81,7 @@ def hurry() -> None:
 def live(life: dict[str, Any]) -> int:
     """One life; the code to exit with."""
     signal.alarm(LONGEST_LIFE)
+    be_ordinary()
     tell("born", os.getpid())
     logging.basicConfig(level="INFO", stream=sys.stderr, format="%(process)d %(levelname)s %(name)s: %(message)s")
     death = Death(**life["death"]) if life["death"] else None
@@ -91,6 +104,7 @@ async def serve(settings: Settings, crossings: Crossings, *, grace: float) -> No
     asked = asyncio.Event()
     loop.add_signal_handler(signal.SIGUSR1, asked.set)
     async with open_service(settings, wrap=crossings.wrap, grace=grace) as service:
+        tell("ready", crossings.counts.total())
         loop.add_signal_handler(signal.SIGUSR2, lambda: tell("accounts", len(service.transport.accounts())))
         while True:
             await asked.wait()

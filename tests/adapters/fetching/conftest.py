@@ -40,6 +40,7 @@ async def make_web(server: Replay, clock: StoppedClock) -> AsyncIterator[Callabl
             base_urls: Mapping[str, str] | None = None,
             limits: FetchLimits | None = None,
             resolve: Resolve = resolve_name,
+            foreign: bool = False,
         ) -> HttpxWeb:
             web = HttpxWeb(
                 clock=clock,
@@ -47,6 +48,7 @@ async def make_web(server: Replay, clock: StoppedClock) -> AsyncIterator[Callabl
                 base_urls=base_urls or server.standing_in_for("public.example"),
                 limits=limits,
                 resolve=resolve,
+                foreign=foreign,
             )
             stack.push_async_callback(web.aclose)
             return web

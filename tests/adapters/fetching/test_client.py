@@ -203,3 +203,51 @@ async def test_a_closed_web_opens_again_when_needed(server: Replay, web: HttpxWe
     await web.get(URL)
     await web.aclose()
     assert (await web.get(URL)).status == 200
+
+
+# --- urls that others name ------------------------------------------------------------------------
+
+
+async def test_what_stands_in_for_a_host_is_reached_by_foreign_urls_under_that_name_only(
+    server: Replay, make_web: MakeWeb
+) -> None:
+    web = make_web(foreign=True)
+    server.tell(PATH, b"", status=302, headers={"Location": "/public.example/elsewhere"})
+    server.tell("/public.example/elsewhere", "there")
+    assert (await web.get(URL)).body == b"there"
+    async with Replay() as other:
+        both = server.standing_in_for("public.example") | other.standing_in_for("evil.example")
+        web = make_web(base_urls=both, foreign=True)
+        other.tell("/evil.example/", b"", status=302, headers={"Location": server.url("/public.example/elsewhere")})
+        for url in ("http://evil.example/", server.url("/public.example/elsewhere")):
+            with pytest.raises(ToolFailed, match=r"127\.0\.0\.1 is not a public address"):
+                await web.get(url)
+    assert server.count("/public.example/elsewhere") == 1
+    assert (await make_web().get(server.url("/public.example/elsewhere"))).body == b"there", "our own may name it"
+
+
+@pytest.mark.parametrize("url", ["https://public.example:8443/data", "https://me@public.example/data"])
+async def test_a_foreign_url_of_another_port_or_with_a_login_is_refused_also_where_something_stands_in(
+    server: Replay, make_web: MakeWeb, url: str
+) -> None:
+    with pytest.raises(ToolFailed, match="it names"):
+        await make_web(foreign=True).get(url)
+    assert server.asked == []
+    server.tell(PATH, "x")
+    assert (await make_web().get(url)).body == b"x"
+
+
+async def test_a_server_that_falls_silent_is_given_up_before_one_that_goes_on(make_web: MakeWeb) -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(talk, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        limits = FetchLimits(request_seconds=60, total_seconds=60, silent_seconds=0.1)
+        web = make_web(base_urls={"public.example": f"http://127.0.0.1:{port}"}, limits=limits)
+        with pytest.raises(ToolFailed, match=r"public\.example did not answer within 0\.1 s"):
+            await web.get(URL)
+        await web.aclose()

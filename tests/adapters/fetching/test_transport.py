@@ -148,3 +148,56 @@ def test_hosts_may_be_excepted_from_the_proxy(monkeypatch: pytest.MonkeyPatch) -
 def test_an_endpoint_has_the_port_of_its_scheme() -> None:
     assert endpoint_of(httpx.URL("https://a.example/x")) == ("a.example", 443)
     assert endpoint_of(httpx.URL("http://[::1]:8080/x")) == ("::1", 8080)
+
+
+# --- urls that others name ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://public.example:8080/", "https://public.example:8443/", "http://public.example:22/",
+        "http://me@public.example/", "http://me:secret@public.example/", "http://127.0.0.1.nip.io/",
+    ],
+)  # fmt: skip
+async def test_of_foreign_urls_only_plain_ones_of_the_web_are_asked(server: Replay, url: str) -> None:
+    wires, names = Wires(server.port), Names(["93.184.216.34"])
+    with pytest.raises(ToolFailed):
+        await get(CheckedTransport(trusted=frozenset(), resolve=names, network=wires, foreign=True), url)
+    assert wires.wanted == []
+    ours = CheckedTransport(trusted=frozenset(), resolve=names, network=wires)
+    assert (await get(ours, url.replace("https", "http"))).status_code == 404, "our own may"
+
+
+async def test_the_usual_ports_are_asked_also_where_they_are_named(server: Replay) -> None:
+    server.tell("/page", "hello")
+    wires = Wires(server.port)
+    transport = CheckedTransport(trusted=frozenset(), resolve=Names(["93.184.216.34"]), network=wires, foreign=True)
+    for url in ("http://public.example/page", "http://public.example:80/page", "http://public.example:443/page"):
+        assert (await get(transport, url)).text == "hello"
+
+
+async def test_a_foreign_name_that_is_private_here_does_not_go_to_the_proxy_either(
+    server: Replay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", server.url())
+    transport = CheckedTransport(trusted=frozenset(), resolve=Names(["10.0.0.1"]), foreign=True)
+    with pytest.raises(ToolFailed, match=r"sly\.example leads to an address that is not public"):
+        await get(transport, "http://sly.example/page")
+    assert server.asked == []
+
+
+@pytest.mark.parametrize("problem", ["unknown", "slow"])
+async def test_a_foreign_name_that_means_nothing_here_goes_to_the_proxy(
+    server: Replay, monkeypatch: pytest.MonkeyPatch, problem: str
+) -> None:
+    async def resolve(host: str, port: int) -> list[str]:
+        if problem == "slow":
+            await asyncio.Event().wait()
+        raise OSError("no such name")
+
+    monkeypatch.setenv("http_proxy", server.url())
+    monkeypatch.setattr("adapters.fetching.transport.LOOK_UP", 0.05)
+    server.tell("/page", "through the proxy")
+    transport = CheckedTransport(trusted=frozenset(), resolve=resolve, foreign=True)
+    assert (await get(transport, "http://public.example/page")).text == "through the proxy"

@@ -1,18 +1,16 @@
 from __future__ import annotations
 
-import base64
 import io
-import zlib
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import ExifTags, Image
 
-from adapters.media.pictures import AREA, LONGEST, MAX_PIXELS, kind_of, write_data_url
+from adapters.media.pictures import AREA, LONGEST, MAX_PIXELS, MAX_SCANS, count_scans, write_jpeg
 from bot.domain.errors import MediaError
+from tests.adapters.media import hostile
 
-BEGINNING = "data:image/jpeg;base64,"
 RED, BLUE, WHITE = (255, 0, 0), (0, 0, 255), (255, 255, 255)
 
 
@@ -24,9 +22,7 @@ def encoded(picture: Image.Image, kind: str, **options: object) -> bytes:
 
 def seen(data: bytes) -> Image.Image:
     """The picture that a model would see."""
-    url = write_data_url(data)
-    assert url.startswith(BEGINNING)
-    picture = Image.open(io.BytesIO(base64.b64decode(url.removeprefix(BEGINNING))), formats=("JPEG",))
+    picture = Image.open(io.BytesIO(write_jpeg(data)), formats=("JPEG",))
     picture.load()
     return picture
 
@@ -38,10 +34,8 @@ def is_about(picture: Image.Image, place: tuple[int, int], colour: tuple[int, in
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "GIF", "WEBP", "BMP"])
-def test_each_kind_that_qq_sends_is_known_by_its_first_bytes_and_becomes_a_jpeg(kind: str) -> None:
-    data = encoded(Image.new("RGB", (64, 48), RED), kind)
-    assert kind_of(data) == kind
-    picture = seen(data)
+def test_each_kind_that_qq_sends_becomes_a_jpeg(kind: str) -> None:
+    picture = seen(encoded(Image.new("RGB", (64, 48), RED), kind))
     assert picture.size == (64, 48)
     assert is_about(picture, (30, 20), RED)
 
@@ -107,36 +101,50 @@ def test_exif_that_cannot_be_read_is_no_reason_not_to_look() -> None:
 )
 def test_what_is_no_picture_is_refused(data: bytes) -> None:
     with pytest.raises(MediaError, match="no picture"):
-        write_data_url(data)
+        write_jpeg(data)
 
 
 def test_a_picture_that_was_cut_off_is_refused() -> None:
     whole = encoded(Image.effect_noise((200, 200), 50), "PNG")
     with pytest.raises(MediaError, match="cannot be read"):
-        write_data_url(whole[: len(whole) // 2])
+        write_jpeg(whole[: len(whole) // 2])
 
 
-def bomb(width: int, height: int) -> bytes:
-    """A PNG that says it is so large; nobody gets as far as its dots."""
-
-    def chunk(name: bytes, body: bytes) -> bytes:
-        return len(body).to_bytes(4, "big") + name + body + zlib.crc32(name + body).to_bytes(4, "big")
-
-    head = width.to_bytes(4, "big") + height.to_bytes(4, "big") + bytes([8, 2, 0, 0, 0])
-    dots = zlib.compress(bytes(1000))
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", dots) + chunk(b"IEND", b"")
-
-
+@pytest.mark.filterwarnings("ignore:Image size:PIL.Image.DecompressionBombWarning")
 @pytest.mark.parametrize("size", [(8000, MAX_PIXELS // 8000 + 1), (10_000, 10_000), (60_000, 60_000)])
 def test_a_picture_of_too_many_dots_is_refused_before_it_is_unpacked(size: tuple[int, int]) -> None:
-    with pytest.raises(MediaError):
-        write_data_url(bomb(*size))
+    with pytest.raises(MediaError, match=r"dots,? (too many )?to unpack"):
+        write_jpeg(hostile.png(width=size[0], height=size[1]))
+
+
+def test_a_jpeg_of_as_many_scans_as_may_be_is_shown_and_one_more_is_not() -> None:
+    assert is_about(seen(hostile.scans(MAX_SCANS)), (10, 10), RED)
+    with pytest.raises(MediaError, match="it has more than 64 scans"):
+        write_jpeg(hostile.scans(MAX_SCANS + 1))
+
+
+def test_scans_are_counted_no_further_than_needed_and_only_those_of_the_picture_itself() -> None:
+    plain = hostile.encoded("JPEG")
+    assert count_scans(plain) == 1
+    assert count_scans(hostile.noise(64, "JPEG")) == 1
+    assert count_scans(hostile.noise(64, "JPEG", restart_marker_blocks=1)) == 1
+    assert count_scans(hostile.scans(17)) == 17
+    assert count_scans(hostile.scans(5000)) == MAX_SCANS + 1
+    thumbnail = hostile.segment(0xE1, b"Exif\0\0" + b"\xff\xda\0\2" * 200)
+    assert count_scans(hostile.with_segments(thumbnail)) == 1
+    assert count_scans(plain + b"\0\2" + b"\xff\xda\0\2" * 200) == 1, "a film may follow, as phones write it"
+    assert count_scans(b"\xff\xd8\xff") == 0
+
+
+@given(st.binary(max_size=300))
+def test_scans_of_whatever_comes_are_counted(data: bytes) -> None:
+    assert 0 <= count_scans(b"\xff\xd8\xff" + data) <= MAX_SCANS + 1
 
 
 @pytest.mark.parametrize("size", [(1, 1), (10, 300), (20_000, 12)])
 def test_a_picture_too_narrow_to_be_seen_is_refused(size: tuple[int, int]) -> None:
     with pytest.raises(MediaError, match="too narrow"):
-        write_data_url(encoded(Image.new("RGB", size), "PNG"))
+        write_jpeg(encoded(Image.new("RGB", size), "PNG"))
 
 
 GOOD = [encoded(Image.effect_noise((30, 30), 50).convert("P"), kind) for kind in ("PNG", "GIF")] + [
@@ -151,7 +159,7 @@ def test_whatever_comes_is_shown_or_refused(data: bytes, damage: list[tuple[floa
         at = int(place * len(broken))
         broken[at : at + len(other)] = other
     try:
-        url = write_data_url(bytes(broken))
+        jpeg = write_jpeg(bytes(broken))
     except MediaError:
         return
-    assert url.startswith(BEGINNING)
+    assert jpeg.startswith(b"\xff\xd8\xff")

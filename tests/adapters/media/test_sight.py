@@ -13,6 +13,7 @@ import pytest
 from PIL import Image as Pillow
 
 from adapters.fetching.client import FetchLimits, HttpxWeb
+from adapters.media.decoding import DecoderProcess
 from adapters.media.sight import PictureSight
 from bot.domain.errors import ActionRefused, MediaError, NotConnected, TransportError
 from bot.domain.ports import KeptFile
@@ -39,7 +40,10 @@ class House:
         self.server = server
         self.kept: KeptFile | TransportError = ActionRefused("get_image", retcode=1200, wording="文件不存在")
         self.asked: list[tuple[int, str]] = []
-        self.sight = PictureSight(web=web, ask=self._get_image, max_bytes=LIMIT, fetching=0.5)
+        self.decoder = DecoderProcess(seconds=60, patience=60)
+        self.sight = PictureSight(
+            web=web, ask=self._get_image, decode=self.decoder.decode, max_bytes=LIMIT, fetching=0.5
+        )
 
     async def _get_image(self, account: int, file: str) -> KeptFile:
         self.asked.append((account, file))
@@ -73,9 +77,11 @@ async def living() -> AsyncIterator[House]:
     async with Replay() as server:
         limits = FetchLimits(body_bytes=2 * LIMIT)
         web = HttpxWeb(clock=StoppedClock(), user_agent="test", base_urls=server.standing_in_for(HOST), limits=limits)
+        house = House(server, web)
         try:
-            yield House(server, web)
+            yield house
         finally:
+            await house.decoder.aclose()
             await web.aclose()
 
 

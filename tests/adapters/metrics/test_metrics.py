@@ -44,7 +44,9 @@ class Desk:
     def call(self, name: str, code: str, seconds: float = 0.1) -> None:
         call = ToolCall("c0", name, "{}")
         result = ToolMessage("c0", name, "", is_error=code != "ok")
-        self.metrics.notice(ToolFinished(run_id="t1", step=1, call=call, result=result, code=code, seconds=seconds))
+        self.metrics.notice(
+            ToolFinished(run_id="t1", step=1, call=call, result=result, code=code, seconds=seconds, waited=2.0)
+        )
 
 
 def opened(question: MessageReceived) -> TurnOpened:
@@ -88,6 +90,8 @@ def test_tool_calls_count_by_name_and_outcome() -> None:
     assert desk.value("tool_error_total", tool="get_weather", code="TOOL_TIMEOUT") == 1
     assert desk.value("tool_error_total", tool="get_weather", code="ok") is None
     assert desk.value("tool_seconds_sum", tool="get_weather") == 60.25
+    waited = [desk.value(f"tool_wait_seconds_{figure}", tool="get_weather") for figure in ("sum", "count")]
+    assert waited == [2.0 * (waited[1] or 0), desk.value("tool_seconds_count", tool="get_weather")]
 
 
 def test_names_that_a_model_made_up_do_not_become_labels() -> None:
@@ -157,8 +161,29 @@ def test_what_never_ends_does_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_model_that_counts_nonsense_cannot_break_a_counter() -> None:
     desk = Desk()
     desk.metrics.answered(Usage(-1, 5, cost=-0.5), 1.0)
-    assert (desk.value("tokens_total", kind="prompt"), desk.value("cost_total")) == (0, 0)
+    assert (desk.value("tokens_total", kind="prompt"), desk.value("cost_total", currency="usd")) == (0, None)
     assert desk.value("tokens_total", kind="completion") == 5
+    assert desk.value("answers_total", cost="unknown") == 1
+
+
+def test_an_unknown_cost_is_no_cost_of_zero() -> None:
+    desk = Desk()
+    for usage in (Usage(10, 5), None):
+        desk.metrics.answered(usage, 1.0)
+    assert desk.value("cost_total", currency="usd") is None
+    assert (desk.value("answers_total", cost="unknown"), desk.value("answers_total", cost="known")) == (2, 0)
+    desk.metrics.answered(Usage(10, 5, cost=0.0), 1.0)  # a free model is known to be
+    desk.metrics.answered(Usage(10, 5, cost=0.25), 1.0)
+    assert desk.value("cost_total", currency="usd") == 0.25
+    assert (desk.value("answers_total", cost="unknown"), desk.value("answers_total", cost="known")) == (2, 2)
+
+
+def test_the_dashboard_shows_an_unknown_cost_as_unknown() -> None:
+    panels = [panel for panel in json.loads(DASHBOARD.read_text("utf-8"))["panels"] if "Cost" in panel["title"]]
+    assert len(panels) == 2
+    for panel in panels:
+        assert panel["fieldConfig"]["defaults"]["noValue"] == "unknown"
+        assert any('cost="unknown"' in target["expr"] for target in panel["targets"])
 
 
 def test_the_process_is_measured_too_and_nothing_says_since_when() -> None:
@@ -190,8 +215,9 @@ def strings(value: Any) -> Iterator[str]:
 
 def test_every_figure_of_the_dashboard_is_one_of_ours() -> None:
     desk = Desk()
-    desk.metrics.watch(lambda: Vitals(lanes=0, queued=0, online=0, offline=0, duplicates=0, reconnects=0))
+    desk.metrics.watch(lambda: Vitals(lanes=0, queued=0, online=0, offline=0, duplicates=0, overflow=0, reconnects=0))
     desk.metrics.asked("m", "ok")
+    desk.metrics.answered(Usage(1, 1, cost=0.1), 1.0)
     desk.call("get_weather", "ok")
     ours = {sample.name: set(sample.labels) for metric in desk.metrics.registry.collect() for sample in metric.samples}
     dashboard = json.loads(DASHBOARD.read_text("utf-8"))
@@ -217,3 +243,10 @@ def test_a_run_inside_another_one_counts_by_its_steps_alone() -> None:
     desk.metrics.notice(RunFinished(run_id="t1/1/c0", parent="t1", outcome=outcome, seconds=2.5))
     assert desk.value("steps_total") == 1
     assert desk.value("runs_total", outcome="answered") == 0
+
+
+def test_stalls_of_the_loop_are_counted() -> None:
+    desk = Desk()
+    desk.metrics.stalled(1.5)
+    desk.metrics.stalled(2.5)
+    assert (desk.value("stalls_total"), desk.metrics.stalls) == (2, 2)

@@ -39,7 +39,7 @@ async def test_an_answer_counts_with_its_tokens_its_cost_and_its_time() -> None:
     assert completion.message.text == "hello"
     assert desk.value("model_requests_total", endpoint="scripted", outcome="ok") == 1
     assert [desk.value("tokens_total", kind=kind) for kind in ("prompt", "completion", "cached")] == [100, 20, 60]
-    assert desk.value("cost_total") == 0.5
+    assert desk.value("cost_total", currency="usd") == 0.5
     assert desk.value("first_token_seconds_sum") == 4
 
 

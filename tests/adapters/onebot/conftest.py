@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +18,7 @@ from adapters.onebot.calls import Calls
 from adapters.onebot.peers import Peers
 from adapters.onebot.reverse_ws import ReverseServer
 from adapters.onebot.transport import OneBotTransport
-from bot.domain.events import Event
+from bot.domain.events import Connected, Event
 
 CORPUS = Path(__file__).parents[4] / "shared" / "onebot" / "events"
 PATIENCE = 5.0  # seconds any test waits for what must happen
@@ -111,11 +111,19 @@ class House:
     def transport(self) -> OneBotTransport:
         return OneBotTransport(peers=self.peers, calls=self.calls)
 
-    def server(self, *, token: str = TOKEN, port: int = 0, introduced_within: float = 5.0) -> ReverseServer:
+    def server(
+        self,
+        *,
+        token: str = TOKEN,
+        accounts: Mapping[int, str] | None = None,
+        port: int = 0,
+        introduced_within: float = 5.0,
+    ) -> ReverseServer:
         return ReverseServer(
             host="127.0.0.1",
             port=port,
             token=token,
+            accounts=accounts,
             sink=self.sink,
             peers=self.peers,
             calls=self.calls,
@@ -140,6 +148,12 @@ def deadline() -> float:
 
 
 @pytest.fixture
+def tokens() -> tuple[str, dict[int, str]]:
+    """Everybody's token, and those of accounts."""
+    return TOKEN, {}
+
+
+@pytest.fixture
 def introduced_within() -> float:
     """Seconds a connection has to say whose it is."""
     return 5.0
@@ -151,8 +165,11 @@ async def house(deadline: float) -> House:
 
 
 @pytest.fixture
-async def server(house: House, introduced_within: float) -> AsyncIterator[ReverseServer]:
-    async with house.server(introduced_within=introduced_within) as server:
+async def server(
+    house: House, introduced_within: float, tokens: tuple[str, dict[int, str]]
+) -> AsyncIterator[ReverseServer]:
+    common, accounts = tokens
+    async with house.server(token=common, accounts=accounts, introduced_within=introduced_within) as server:
         yield server
 
 
@@ -191,20 +208,46 @@ Dial: TypeAlias = Callable[..., AbstractAsyncContextManager[NapCat]]
 
 @pytest.fixture
 def dial(server: ReverseServer, house: House) -> Dial:
-    """Dial the server as a OneBot server does; with `account`, wait until it is registered."""
+    """Dial the server as a OneBot server does; with `account`, it says whose it is, and is registered.
+
+    `says` is what its X-Self-ID says, the account where nothing else is given; its greeting is not kept in the sink.
+    """
 
     @asynccontextmanager
     async def connection(
-        account: int | None = ACCOUNT, *, path: str = "/onebot/v11/ws", role: str = "Universal", token: str = TOKEN
+        account: int | None = ACCOUNT,
+        *,
+        path: str = "/onebot/v11/ws",
+        role: str = "Universal",
+        token: str = TOKEN,
+        says: object = None,
     ) -> AsyncIterator[NapCat]:
         headers = {"Authorization": f"Bearer {token}", "x-client-role": role}
-        if account is not None:
-            headers["X-Self-ID"] = str(account)
+        if (header := account if says is None else says) is not None:
+            headers["X-Self-ID"] = str(header)
         url = f"ws://127.0.0.1:{server.port}{path}"
         async with connect(url, additional_headers=headers, proxy=None, compression=None, max_size=None) as socket:
-            yield NapCat(socket)
+            napcat = NapCat(socket)
+            if account is not None:
+                await introduce(house, napcat, account, role)
+            yield napcat
 
     return connection
+
+
+async def introduce(house: House, napcat: NapCat, account: int, role: str) -> None:
+    """Say whose connection it is, as servers do for each role, and wait until the bot knows."""
+    events = house.sink.events
+    match role.lower():
+        case "event":
+            await napcat.send(lifecycle(account))
+            return  # with its other half missing, nothing tells of it
+        case "api":
+            await napcat.answer(await napcat.receive_any(), {"user_id": account})
+        case _:
+            await napcat.send(lifecycle(account))
+    await house.until(lambda: any(isinstance(event, Connected) for event in events))
+    events[:] = [event for event in events if not isinstance(event, Connected)]
 
 
 @pytest.fixture(scope="session")

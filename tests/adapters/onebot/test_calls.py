@@ -18,11 +18,11 @@ from tests.adapters.onebot.conftest import PATIENCE
 class Line:
     """A connection that keeps what is sent."""
 
-    account = 1
     role = Role.UNIVERSAL
     is_open = True
 
-    def __init__(self, *, refuses: bool = False, hangs: bool = False) -> None:
+    def __init__(self, *, account: int = 1, refuses: bool = False, hangs: bool = False) -> None:
+        self.account = account
         self.sent: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._refuses = refuses
         self._hangs = hangs
@@ -35,6 +35,9 @@ class Line:
         self.sent.put_nowait(orjson.loads(frame))
 
     async def close(self, reason: str) -> None: ...
+
+    async def is_alive(self, within: float) -> bool:
+        return True
 
     async def echo(self) -> str:
         async with asyncio.timeout(PATIENCE):
@@ -52,8 +55,8 @@ async def test_answers_may_come_out_of_order() -> None:
         first = group.create_task(calls.make(line, "a", {}))
         second = group.create_task(calls.make(line, "b", {}))
         echoes = [await line.echo(), await line.echo()]
-        calls.answer(ok(echoes[1], "second"))
-        calls.answer(ok(echoes[0], "first"))
+        calls.answer(ok(echoes[1], "second"), by=line)
+        calls.answer(ok(echoes[0], "first"), by=line)
     assert (first.result().data, second.result().data) == ("first", "second")
 
 
@@ -97,11 +100,34 @@ async def test_only_the_last_answer_of_a_stream_counts_and_a_second_one_is_ignor
     async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
         call = group.create_task(calls.make(line, "download_file_stream", {}))
         echo = await line.echo()
-        calls.answer(ok(echo, "chunk", final=False))
-        calls.answer(ok(echo, "whole"))
-        calls.answer(ok(echo, "again"))
+        calls.answer(ok(echo, "chunk", final=False), by=line)
+        calls.answer(ok(echo, "whole"), by=line)
+        calls.answer(ok(echo, "again"), by=line)
     assert call.result().data == "whole"
-    calls.answer(ok(echo, "late"))
+    calls.answer(ok(echo, "late"), by=line)
+
+
+@pytest.mark.parametrize(("account", "heard"), [(1, True), (2, False), (0, False)])
+async def test_only_a_connection_of_the_same_account_answers_a_call(account: int, heard: bool) -> None:
+    """Echoes can be guessed, and the own ones of a process show what the next one is."""
+    calls, line, other = Calls(boot="b"), Line(), Line(account=account)
+    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
+        call = group.create_task(calls.make(line, "get_msg", {}))
+        echo = await line.echo()
+        calls.answer(ok(echo, "the other's"), by=other)
+        calls.answer(ok(echo, "the own"), by=line)
+    assert call.result().data == ("the other's" if heard else "the own")
+
+
+async def test_a_connection_nobody_knows_answers_only_its_own_calls() -> None:
+    calls, line, other = Calls(boot="b"), Line(account=0), Line(account=0)
+    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
+        call = group.create_task(calls.make(line, "get_login_info", {}))
+        echo = await line.echo()
+        calls.answer(ok(echo, 2), by=other)
+        line.account = 1  # as it may be by the time
+        calls.answer(ok(echo, 1), by=line)
+    assert call.result().data == 1
 
 
 async def test_an_answer_to_a_cancelled_call_is_ignored() -> None:
@@ -110,6 +136,6 @@ async def test_an_answer_to_a_cancelled_call_is_ignored() -> None:
         call = group.create_task(calls.make(line, "a", {}))
         echo = await line.echo()
         call.cancel()
-        calls.answer(ok(echo))
+        calls.answer(ok(echo), by=line)
     assert call.cancelled()
-    calls.answer(ok(echo))
+    calls.answer(ok(echo), by=line)

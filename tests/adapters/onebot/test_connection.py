@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import logging
 from pathlib import Path
 
@@ -10,8 +12,18 @@ import pytest
 
 from adapters.onebot.peers import Account, Role
 from bot.domain.errors import NotConnected
-from bot.domain.events import MessageReceived, Noticed, Requested
-from tests.adapters.onebot.conftest import ACCOUNT, Dial, Frame, House, heartbeat, lifecycle, message
+from bot.domain.events import Connected, MessageReceived, Noticed, Requested
+from tests.adapters.onebot.conftest import (
+    ACCOUNT,
+    GREETING,
+    Dial,
+    Frame,
+    House,
+    NapCat,
+    heartbeat,
+    lifecycle,
+    message,
+)
 from tests.adapters.onebot.test_protocol import frames_of
 
 MALFORMED: list[str | bytes] = [
@@ -74,8 +86,8 @@ async def test_every_captured_frame_passes_through_one_connection(
 async def test_a_sink_that_raises_is_logged_and_the_next_event_is_delivered(
     house: House, dial: Dial, caplog: pytest.LogCaptureFixture
 ) -> None:
-    house.sink.errors.append(RuntimeError("a bug"))
     async with dial() as napcat:
+        house.sink.errors.append(RuntimeError("a bug"))
         await napcat.send(message(message_id=1), message(message_id=2))
         [event] = await house.sink.until(1)
     assert isinstance(event, MessageReceived)
@@ -92,14 +104,96 @@ async def test_an_event_without_an_account_belongs_to_the_connections(house: Hou
     assert (event.self_id, event.time) == (ACCOUNT, house.clock.now())
 
 
-async def test_events_of_another_account_are_delivered_and_warned_of_once(
+async def test_events_of_another_account_are_dropped_and_warned_of_once(
     house: House, dial: Dial, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with dial() as napcat:
-        await napcat.send(message(account=20002), heartbeat(account=20002, online=False), message(account=20002))
-        await house.sink.until(3)
+        foreign = [message(account=20002), heartbeat(account=20002, online=False), lifecycle(20002)]
+        await napcat.send(*foreign, *foreign, message("ours"))
+        [event] = await house.sink.until(1)
         assert house.transport.accounts() == (Account(ACCOUNT),)
+    assert event.self_id == ACCOUNT
     assert len([text for text in warnings(caplog) if "20002" in text]) == 1
+
+
+async def test_no_connection_speaks_for_an_account_that_is_there_or_not(house: House, dial: Dial) -> None:
+    async with dial() as napcat:
+        async with dial(30003) as other:
+            await napcat.send(message("for the other", account=30003), message(message_id=1))
+            await house.sink.until(1)
+            await other.send(message(message_id=2, account=30003))
+            await house.sink.until(2)
+        await house.until(lambda: house.transport.accounts() == (Account(ACCOUNT),))
+        await napcat.send(lifecycle(30003), message("for the other", account=30003), message(message_id=3))
+        events = await house.sink.until(3)
+        assert house.transport.accounts() == (Account(ACCOUNT),)
+    heard = [(event.self_id, event.message_id) for event in events if isinstance(event, MessageReceived)]
+    assert heard == [(ACCOUNT, "1"), (30003, "2"), (ACCOUNT, "3")]
+
+
+async def test_a_connection_answers_only_the_calls_of_its_own_account(house: House, dial: Dial) -> None:
+    async with dial() as napcat, dial(20002) as other, asyncio.TaskGroup() as group:
+        asking = group.create_task(house.transport.call(ACCOUNT, "get_csrf_token", {}))
+        call = await napcat.receive()
+        await other.answer(call, {"token": "the other's"})
+        await other.send(message(account=20002))
+        await house.sink.until(1)  # the answer was read before it
+        await napcat.answer(call, {"token": "the own"})
+    assert asking.result() == {"token": "the own"}
+
+
+# --- what is told of it ---------------------------------------------------------------------------
+
+
+async def test_each_connection_that_takes_calls_is_told_once_when_it_can(house: House, dial: Dial) -> None:
+    async with dial(None, role="Api") as api:  # go-cqhttp greets nobody there
+        await api.answer(await api.receive_any(), {"user_id": ACCOUNT})
+        [connected] = await house.sink.until(1)
+        assert (type(connected), connected.self_id) == (Connected, ACCOUNT)
+        async with dial(None, role="Event") as events:  # what came between the two was missed
+            await events.send(lifecycle(), message())
+            assert [type(event) for event in await house.sink.until(3)] == [Connected, Connected, MessageReceived]
+
+
+async def test_a_connection_for_events_alone_connects_nobody(house: House, dial: Dial) -> None:
+    async with dial(None, role="Event") as events:
+        await events.send(lifecycle(), message())
+        assert [type(event) for event in await house.sink.until(1)] == [MessageReceived]
+        async with dial(None, role="Api") as api:
+            await api.answer(await api.receive_any(), {"user_id": ACCOUNT})
+            assert [type(event) for event in await house.sink.until(2)] == [MessageReceived, Connected]
+
+
+async def test_a_greeting_is_told_once_and_a_later_one_again(house: House, dial: Dial) -> None:
+    async with dial(None) as napcat:
+        await napcat.send(message(), lifecycle(), lifecycle(), message(message_id=2))
+        events = await house.sink.until(4)
+    assert [type(event) for event in events] == [Connected, MessageReceived, Connected, MessageReceived]
+
+
+@pytest.mark.parametrize("role", ["Universal", "Api"])
+async def test_a_sink_that_breaks_at_a_greeting_breaks_no_connection(house: House, dial: Dial, role: str) -> None:
+    house.sink.errors.append(RuntimeError("a bug"))
+    async with dial(None, role=role) as napcat:
+        if role == "Api":
+            await napcat.answer(await napcat.receive_any(), {"user_id": ACCOUNT})
+            await napcat.answer(await napcat.receive_any())  # it goes on: its status is asked for
+        await napcat.send(lifecycle(), lifecycle(), message())
+        assert [type(event) for event in await house.sink.until(2)] == [Connected, MessageReceived]
+
+
+async def test_answers_go_back_over_the_connection_that_the_question_came_by(house: House, dial: Dial) -> None:
+    async with dial() as universal, dial(role="Api") as newer, asyncio.TaskGroup() as group:
+        await universal.send(message())
+        for napcat in (universal, newer):
+            asking = group.create_task(house.transport.call(ACCOUNT, "get_csrf_token", {}))
+            await napcat.answer(await napcat.receive(), "token")
+            assert await asking == "token"
+            await universal.socket.close()
+            await house.until(lambda: house.peers.caller(ACCOUNT).role is Role.API)
+
+
+# --- heartbeats -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -172,6 +266,42 @@ async def test_where_heartbeats_are_missing_the_status_is_asked_for(house: House
         assert status["action"] == "get_status"
         await napcat.answer(status, {"online": False})
         await house.until(lambda: house.transport.accounts() == (Account(ACCOUNT, online=False),))
+
+
+async def test_a_server_that_says_its_interval_in_seconds_is_not_asked_at_each_beat(
+    house: House, dial: Dial, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with dial() as napcat:
+        for data in ({"online": True}, {}):
+            await napcat.answer(await napcat.receive_any(), data)
+        await napcat.send(heartbeat(interval=3))
+        for count in range(1, 5):
+            assert set(await house.clock.until(count)) == {9.0}
+            await napcat.send(heartbeat(interval=3))
+            await house.sink.until(count + 1)
+            house.clock.wake()
+        await house.clock.until(5)
+    assert not [text for text in warnings(caplog) if "heartbeat" in text]
+    assert await left(napcat) == []
+
+
+async def test_a_server_that_beats_slower_than_it_says_is_wondered_at_less_and_less(house: House, dial: Dial) -> None:
+    async with dial() as napcat:
+        for data in ({"online": True}, {}):
+            await napcat.answer(await napcat.receive_any(), data)
+        for expected in ([5.0], [5.0, 10.0], [5.0, 10.0, 20.0]):
+            await napcat.send(heartbeat(interval=1000))
+            assert await house.clock.until(len(expected)) == expected
+            house.clock.wake()
+            call = await napcat.receive_any()
+            assert call["action"] == "get_status"
+            await napcat.answer(call, {})
+
+
+async def left(napcat: NapCat) -> list[Frame]:
+    """What the server has not read, once its connection is closed."""
+    frames = [json.loads(frame) async for frame in napcat.socket]
+    return [frame for frame in frames if frame["action"] not in GREETING]
 
 
 async def test_a_server_without_heartbeats_is_not_suspected(house: House, dial: Dial) -> None:

@@ -12,7 +12,7 @@ from adapters.onebot.cqcode import split_cq, unescape
 from adapters.onebot.fields import Fields
 
 KEYS = st.from_regex(r"[a-z_]{1,8}", fullmatch=True)
-WHOLE_CODE = re.compile(r"\[CQ:([\w.-]+)(?:,([^\]]*))?\]")  # what a code is; matching it takes quadratic time
+NAME = re.compile(r"[\w.-]+")
 MANY = 2_000_000
 
 
@@ -58,16 +58,46 @@ def test_nothing_makes_it_raise(text: str) -> None:
     assert all(part["type"] for part in split_cq(text))
 
 
-@given(st.lists(st.sampled_from(["[", "CQ:", "]", "a", ",", "=", "[CQ:b", "[CQ:c,d=e]", " "])).map("".join))
-def test_a_code_is_what_the_pattern_of_one_says(text: str) -> None:
-    expected: list[Fields] = []
-    end = 0
-    for found in WHOLE_CODE.finditer(text):
-        expected += [plain(unescape(before))] if (before := text[end : found.start()]) else []
-        pairs = (pair.partition("=") for pair in (found[2] or "").split(",") if pair)
-        expected.append({"type": found[1], "data": {key: value for key, _, value in pairs}})
-        end = found.end()
-    assert list(split_cq(text)) == expected + ([plain(rest)] if (rest := text[end:]) else [])
+def by_hand(text: str) -> list[Fields]:
+    """What a code is, said otherwise: a bracket, `CQ:`, a name, and no further bracket before its end."""
+    parts: list[Fields] = []
+    said = ""
+    while text:
+        inside, end, rest = text[1:].partition("]")
+        name, _, parameters = inside.removeprefix("CQ:").partition(",")
+        whole = text.startswith("[CQ:") and end and "[" not in inside and NAME.fullmatch(name)
+        if not whole:
+            said, text = said + text[0], text[1:]
+            continue
+        parts += [plain(unescape(said))] if said else []
+        pairs = (pair.partition("=") for pair in parameters.split(",") if pair)
+        parts.append({"type": name, "data": {key: value for key, _, value in pairs}})
+        said, text = "", rest
+    return parts + ([plain(unescape(said))] if said else [])
+
+
+PIECES = ["[", "CQ:", "]", "a", ",", "=", "[CQ:b", "[CQ:at,qq=123 没有结束 ", "[CQ:c,d=e]", "[CQ:face,id=1]", " "]
+
+
+@given(st.lists(st.sampled_from(PIECES)).map("".join))
+def test_a_code_is_read_wherever_it_stands_and_all_else_is_text(text: str) -> None:
+    assert list(split_cq(text)) == by_hand(text)
+
+
+@given(st.lists(st.text("[]CQ:at,= 没a", max_size=9) | st.just("[CQ:face,id=1]"), max_size=9))
+def test_no_visible_text_is_ever_lost(pieces: list[str]) -> None:
+    written = "".join(pieces)
+    parts = list(split_cq(written))
+    seen = "".join(part["data"]["text"] if part["type"] == "text" else "\0" for part in parts)
+    assert re.sub(r"\[CQ:[\w.-]+(,[^\[\]]*)?\]", "\0", written) == seen
+
+
+def test_the_text_of_an_unfinished_code_stays_and_the_face_after_it_is_read() -> None:
+    assert list(split_cq("[CQ:at,qq=123 没有结束 [CQ: [CQ:face,id=1]x]")) == [
+        plain("[CQ:at,qq=123 没有结束 [CQ: "),
+        {"type": "face", "data": {"id": "1"}},
+        plain("x]"),
+    ]
 
 
 @pytest.mark.parametrize("piece", ["[CQ:a,", "[CQ:", "[CQ:a", "[", "[CQ:" + "a" * 60, "[CQ:a,x=1,"])
@@ -80,7 +110,8 @@ def test_megabytes_of_unfinished_codes_stay_text_and_hold_nobody_up(piece: str) 
 def test_megabytes_in_one_name_or_value_hold_nobody_up() -> None:
     name, value = "a" * MANY, "[CQ:" * (MANY // 4)
     assert list(split_cq(f"[CQ:{name}")) == [plain(f"[CQ:{name}")]
-    assert list(split_cq(f"[CQ:at,name={value}]")) == [{"type": "at", "data": {"name": value}}]
+    assert list(split_cq(f"[CQ:at,name={value}]")) == [plain(f"[CQ:at,name={value}]")]
+    assert list(split_cq(f"[CQ:at,name={name}]")) == [{"type": "at", "data": {"name": name}}]
 
 
 def test_ampersands_are_unescaped_last() -> None:

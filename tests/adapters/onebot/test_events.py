@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from adapters.onebot.events import read_event
+from adapters.onebot.events import read_event, read_time
 from bot.domain.events import (
     AccountChanged,
     Connected,
@@ -68,6 +70,36 @@ def test_a_time_in_milliseconds_becomes_seconds() -> None:
     assert received(message(time=1_776_056_153_123)).time == 1_776_056_153.123
 
 
+NOW = 1_776_056_200.0
+NO_NUMBER: tuple[object, ...] = (None, "", "soon", True, [], {})
+
+
+@pytest.mark.parametrize(
+    ("said", "time"),
+    [
+        ("1776056153.5", 1_776_056_153.5),
+        (1_776_056_153.5, 1_776_056_153.5),
+        (" 1776056153 ", 1_776_056_153.0),
+        ("1776056153500", 1_776_056_153.5),
+        (1_776_056_153_500_000, 1_776_056_153.5),
+        (1_776_056_153_500_000_000, 1_776_056_153.5),
+        (NOW + 3600, NOW + 3600),
+        *((bad, NOW) for bad in (*NO_NUMBER, "1.776e9", "nan", "inf", 0, -5, "-1776056153")),
+        *((late, NOW) for late in (NOW + 90_000, 9e10, 2**63 - 1, 10.0**300, "9" * 19, "9" * 40)),
+    ],
+)
+def test_a_time_is_read_in_any_form_and_what_is_none_is_now(said: object, time: float) -> None:
+    assert read_time(said, now=NOW) == time
+    event = read_event(message(time=said), now=NOW)
+    assert event is not None
+    assert event.time == time
+
+
+def test_a_time_is_a_time_also_where_nobody_knows_what_time_it_is() -> None:
+    assert read_time("1776056153.5") == 1_776_056_153.5
+    assert read_time(-1) == 0.0
+
+
 def test_a_missing_account_or_time_is_filled_in() -> None:
     frame = message()
     del frame["self_id"], frame["time"]
@@ -128,8 +160,28 @@ def test_a_message_that_is_only_in_raw_message_is_read_from_there() -> None:
     assert received(message(message="", raw_message="&#91;正文&#93;")).segments == (Text("[正文]"),)
 
 
-def test_an_empty_list_is_an_empty_message() -> None:
-    assert received(message(message=[], raw_message="[object Object]")).segments == ()
+@pytest.mark.parametrize(
+    "content",
+    [[], "", None, [{}], [{"type": "text", "data": {"text": ""}}], [{"type": "text"}], {}],
+)
+@pytest.mark.parametrize("kind", [message, private])
+def test_a_message_with_nothing_in_it_is_none(kind: Callable[..., Frame], content: object) -> None:
+    """NapCat sends such a one beside a poke and a new friend: nobody said anything."""
+    raw = "[object Object]" if content == [] else ""
+    assert read_event(kind(message=content, raw_message=raw)) is None
+
+
+@pytest.mark.parametrize(
+    "segment",
+    [
+        {"type": "at", "data": {"qq": str(ACCOUNT)}},
+        {"type": "text", "data": {"text": " "}},
+        {"type": "face", "data": {"id": "1"}},
+        {"type": "nobody-knows", "data": {}},
+    ],
+)
+def test_a_message_with_anything_in_it_is_one(segment: Frame) -> None:
+    assert len(received(message(message=[segment])).segments) == 1
 
 
 @pytest.mark.parametrize("frame", [message(post_type="message_sent", user_id=ACCOUNT), message(user_id=ACCOUNT)])
@@ -269,3 +321,32 @@ def test_a_lifecycle_event_says_hello() -> None:
 )
 def test_what_nobody_knows_is_noticed_by_its_name(frame: Frame, kind: str) -> None:
     assert read_event(frame, account=ACCOUNT) == Noticed(self_id=ACCOUNT, time=0.0, kind=kind)
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [
+        (30_000, 30.0),
+        ("30000", 30.0),
+        (1000, 1.0),
+        (3, 3.0),
+        (999, 999.0),
+        (2.5, 2.5),
+        ("3", 3.0),
+        (3_600_000, 3600.0),
+        *((bad, 0.0) for bad in (*NO_NUMBER, 0, -3, -30_000)),
+        *((absurd, 0.0) for absurd in (3_600_001, 10**15, 2**63, 10.0**300)),
+    ],
+)
+def test_a_heartbeat_says_when_the_next_one_comes_in_seconds_or_in_thousandths(said: object, seconds: float) -> None:
+    event = read_event({**heartbeat(), "interval": said})
+    assert isinstance(event, Heartbeat)
+    assert event.interval == seconds
+
+
+@pytest.mark.parametrize("field", ["user_id", "group_id"])
+@pytest.mark.parametrize("number", [0, -5, "-5"])
+def test_a_message_from_nobody_or_nowhere_is_none(field: str, number: int | str) -> None:
+    frame: Frame = {"post_type": "message", "message_type": "group", "self_id": ACCOUNT, "user_id": 5, "group_id": 6}
+    frame |= {"message": "hi", "message_id": 1, "time": 1, field: number}
+    assert read_event(frame) is None

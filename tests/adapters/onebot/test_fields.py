@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.onebot.fields import clean, dump, load, mapping, number, sequence, text
+from adapters.onebot.fields import clean, decimal, dump, load, mapping, number, sequence, text
 
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
@@ -64,6 +64,7 @@ def test_clean_text_stays_as_it_is(said: str) -> None:
 def test_every_field_can_be_read_as_anything(value: object) -> None:
     assert isinstance(text(value), str)
     assert isinstance(number(value), int)
+    assert abs(decimal(value)) <= 1e19
     assert isinstance(mapping(value), dict)
     assert isinstance(sequence(value), list)
 
@@ -81,6 +82,20 @@ def test_a_number_over_64_bits_is_none(value: object) -> None:
     """Neither JSON writers nor databases take it, so it must not come in."""
     assert number(value) == 0
     assert (number(2**63 - 1), number(str(1 - 2**63))) == (2**63 - 1, 1 - 2**63)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (3, 3.0),
+        (2.5, 2.5),
+        (" -2.5 ", -2.5),
+        ("7", 7.0),
+        *[(bad, 0.0) for bad in (True, None, "1e3", "x", float("nan"))],
+    ],
+)
+def test_decimals_come_as_numbers_or_as_text(value: object, expected: float) -> None:
+    assert decimal(value) == expected
 
 
 @given(ANY_JSON)

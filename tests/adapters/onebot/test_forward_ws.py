@@ -43,12 +43,13 @@ async def napcat(
 
 @asynccontextmanager
 async def dialling(
-    house: House, port: int, *, token: str = TOKEN, url: str = "", quick: bool = False
+    house: House, port: int, *, token: str = TOKEN, account: int = 0, url: str = "", quick: bool = False
 ) -> AsyncIterator[None]:
     """A client that runs for the length of a test."""
     client = ForwardClient(
         url=url or f"ws://127.0.0.1:{port}",
         token=token,
+        account=account,
         sink=house.sink,
         peers=house.peers,
         calls=house.calls,
@@ -88,6 +89,42 @@ async def test_it_dials_and_hears_and_calls(house: House) -> None:
         async with asyncio.timeout(PATIENCE):
             assert await house.transport.send(HELLO) == "3"
     assert house.transport.accounts() == ()
+
+
+async def test_the_token_of_an_account_brings_that_account_only(house: House) -> None:
+    async def visit(socket: ServerConnection) -> None:
+        await send(socket, lifecycle(30003), message("as another", account=30003), message("as itself"))
+        await socket.wait_closed()
+
+    async with napcat(visit) as port, dialling(house, port, account=ACCOUNT):
+        connected, said = await house.sink.until(2)
+        assert house.transport.accounts() == (Account(ACCOUNT),)
+    assert (type(connected), connected.self_id) == (Connected, ACCOUNT)
+    assert isinstance(said, MessageReceived)
+    assert said.segments == (Text("as itself"),)
+
+
+@pytest.mark.parametrize("account", [0, ACCOUNT])
+async def test_a_server_that_hangs_up_without_a_word_is_dialled_less_and_less(house: House, account: int) -> None:
+    async def visit(socket: ServerConnection) -> None:
+        await socket.close(1011)
+
+    async with napcat(visit) as port, dialling(house, port, account=account):
+        for attempt in range(1, 4):
+            assert await house.clock.until(attempt) == [1.0, 2.0, 4.0][:attempt]
+            house.clock.wake()
+
+
+@pytest.mark.parametrize("account", [0, ACCOUNT])
+async def test_a_server_that_said_whose_it_is_is_dialled_again_soon(house: House, account: int) -> None:
+    async def visit(socket: ServerConnection) -> None:
+        await send(socket, lifecycle())
+        await socket.close(1011)
+
+    async with napcat(visit) as port, dialling(house, port, account=account):
+        for attempt in range(1, 4):
+            assert await house.clock.until(attempt) == [1.0, 1.0, 1.0][:attempt]
+            house.clock.wake()
 
 
 @pytest.mark.parametrize(

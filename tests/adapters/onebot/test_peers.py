@@ -17,10 +17,15 @@ class Line:
     account: int = 1
     role: Role = Role.UNIVERSAL
     is_open: bool = True
+    pings: int = 0
 
     async def send(self, frame: bytes) -> None: ...
 
     async def close(self, reason: str) -> None: ...
+
+    async def is_alive(self, within: float) -> bool:
+        self.pings += 1
+        return self.is_open
 
 
 @pytest.mark.parametrize(
@@ -37,11 +42,64 @@ def test_a_role_is_read_in_any_spelling(name: str, role: Role) -> None:
     assert Role.read(name) is role
 
 
-def test_the_newest_connection_of_an_account_wins() -> None:
+async def test_the_newest_connection_of_an_account_wins() -> None:
     peers, old, new = Peers(), Line(), Line()
+    assert await peers.has_place(1, Role.UNIVERSAL, now=0.0)
     assert peers.join(old) is None
+    assert await peers.has_place(1, Role.UNIVERSAL, now=0.0)
     assert peers.join(new) is old
     assert peers.caller(1) is new
+    assert old.pings == 0
+
+
+async def test_of_two_that_take_turns_the_one_that_lives_stays() -> None:
+    peers, old = Peers(), Line()
+    peers.join(old)
+    assert await peers.has_place(1, Role.UNIVERSAL, now=0.0)
+    assert not await peers.has_place(1, Role.UNIVERSAL, now=1.0)
+    assert await peers.has_place(1, Role.API, now=1.0)
+    assert await peers.has_place(2, Role.UNIVERSAL, now=1.0)
+    peers.hear(1, online=False)  # its QQ was logged in elsewhere: perhaps where the newer one is
+    assert await peers.has_place(1, Role.UNIVERSAL, now=2.0)
+    peers.hear(1, online=True)
+    old.is_open = False
+    assert await peers.has_place(1, Role.UNIVERSAL, now=2.0)
+    assert old.pings == 1
+
+
+def test_calls_go_where_the_last_event_came_from() -> None:
+    peers, universal, api, events = Peers(), Line(), Line(role=Role.API), Line(role=Role.EVENT)
+    for line in (universal, events, api):
+        peers.join(line)
+    assert peers.caller(1) is api
+    peers.speaks(universal)
+    assert peers.caller(1) is universal
+    peers.speaks(events)
+    assert peers.caller(1) is api
+    peers.speaks(universal)
+    universal.is_open = False
+    assert peers.caller(1) is api
+
+
+def test_what_has_left_or_never_came_is_not_asked_whatever_it_said() -> None:
+    peers, api, universal = Peers(), Line(role=Role.API), Line()
+    peers.join(api)
+    peers.speaks(universal)
+    assert peers.caller(1) is api
+    peers.join(universal)
+    peers.speaks(universal)
+    peers.leave(universal)
+    assert peers.caller(1) is api
+
+
+@pytest.mark.parametrize(
+    ("line", "takes"),
+    [(Line(), True), (Line(role=Role.EVENT), False), (Line(is_open=False), False), (Line(account=2), False)],
+)
+def test_an_account_takes_calls_where_one_of_its_connections_does(line: Line, takes: bool) -> None:
+    peers = Peers()
+    peers.join(line)
+    assert peers.takes_calls(1) is takes
 
 
 def test_a_replaced_connection_that_leaves_takes_nothing_with_it() -> None:

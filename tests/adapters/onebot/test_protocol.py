@@ -148,7 +148,7 @@ def test_captured_answers_are_read(corpus: Path) -> None:
         assert isinstance(reply, Reply)
         return reply.data
 
-    own = read_answered_message(data_of("api_ok__nc_get_msg_bot_own"), account=1)
+    own = read_answered_message(data_of("api_ok__nc_get_msg_bot_own"), account=3540001001)
     assert own is not None
     assert own.is_own
     assert read_account(data_of("api_ok__nc_login_info")) == 3540001001
@@ -236,6 +236,7 @@ def reply(**fields: object) -> Reply:
         ("ok", None, True),
         (None, 0, True),
         (None, "0", True),
+        ("failed", 0, False),
         ("failed", 200, False),
         ("failed", 1200, False),
         ("async", 1, False),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
-import time
 from collections.abc import Mapping
 
 import pytest
@@ -18,7 +18,7 @@ from bot.domain.actions import SendMessage
 from bot.domain.errors import ConfigError, NotConnected
 from bot.domain.events import Connected, Conversation, MessageReceived
 from bot.domain.segments import Text
-from tests.adapters.onebot.conftest import ACCOUNT, TOKEN, Dial, House, lifecycle, message
+from tests.adapters.onebot.conftest import ACCOUNT, TOKEN, Dial, House, heartbeat, lifecycle, message
 
 HELLO = SendMessage(Conversation(ACCOUNT, "group", 4242), (Text("hello"),))
 
@@ -62,9 +62,19 @@ async def knock(port: int, headers: Mapping[str, str], path: str = "/") -> int:
 async def test_the_token_is_asked_for_before_the_upgrade(
     server: ReverseServer, headers: dict[str, str], path: str, status: int
 ) -> None:
-    began = time.monotonic()
     assert await knock(server.port, headers, path) == status
-    assert time.monotonic() - began < 2  # NapCat waits no longer
+
+
+async def test_who_is_refused_is_known_until_somebody_is_let_in(
+    house: House, dial: Dial, server: ReverseServer
+) -> None:
+    assert house.peers.refused == ""
+    await knock(server.port, {"Authorization": "Bearer wrong"})
+    assert house.peers.refused == "127.0.0.1 was refused: it sent a wrong access token"
+    await knock(server.port, {})
+    assert house.peers.refused == "127.0.0.1 was refused: it sent no access token"
+    async with dial(account=ACCOUNT):
+        assert house.peers.refused == ""
 
 
 async def test_a_token_may_be_any_text(house: House) -> None:
@@ -149,6 +159,57 @@ async def test_a_dead_connection_is_replaced_by_the_new_one_at_once(house: House
         dead.socket.transport.abort()
 
 
+async def test_two_entries_of_one_server_do_not_take_turns(
+    house: House, dial: Dial, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with dial():
+        pass
+    async with dial() as first, dial() as second:  # it may be a reconnect
+        assert await first.closed() == 1000
+        for _ in range(3):
+            async with dial(None) as third:
+                await third.send(lifecycle(), message("never heard"))
+                assert await third.closed() == 1013
+        await second.send(message("heard"))
+        [event] = await house.sink.until(1)
+        assert second.socket.close_code is None
+        assert house.peers.reconnects == 2
+    assert isinstance(event, MessageReceived)
+    assert event.segments == (Text("heard"),)
+    [warning] = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert "two websocket clients" in warning
+
+
+async def test_a_connection_that_takes_calls_alone_is_challenged_in_the_same_way(house: House, dial: Dial) -> None:
+    async with dial(role="Api") as first, dial(role="Api"):
+        assert await first.closed() == 1000
+        async with dial(None, role="Api") as third:
+            await third.answer(await third.receive_any(), {"user_id": ACCOUNT})
+            assert await third.closed() == 1013
+
+
+async def test_of_two_that_take_turns_a_dead_one_is_replaced_all_the_same(house: House, dial: Dial) -> None:
+    async with dial() as first, dial() as dead, asyncio.TaskGroup() as group:
+        assert await first.closed() == 1000
+        dead.socket.transport.pause_reading()  # half open: it never answers our ping
+        async with dial(None) as new:
+            await new.send(lifecycle(), message())
+            await house.sink.until(2)  # at most 1.5 s later, and nothing was lost meanwhile
+            sending = group.create_task(house.transport.send(HELLO))
+            await new.answer(await new.receive(), {"message_id": 1})
+            assert await sending == "1"
+        dead.socket.transport.abort()
+
+
+async def test_who_is_offline_makes_room_for_the_newer_one(house: House, dial: Dial) -> None:
+    async with dial() as first, dial() as second:
+        assert await first.closed() == 1000
+        await second.send(heartbeat(online=False))
+        await house.sink.until(1)
+        async with dial():
+            assert await second.closed() == 1000
+
+
 async def test_several_accounts_live_side_by_side(house: House, dial: Dial) -> None:
     async with dial() as one, dial(20002) as two, asyncio.TaskGroup() as group:
         await one.send(lifecycle())
@@ -203,7 +264,8 @@ async def test_ten_mebibytes_come_in_in_one_frame(house: House, dial: Dial) -> N
 async def test_leaving_says_goodbye_and_forgets_the_connections(house: House) -> None:
     async with house.server(token="") as server:
         port = server.port
-        socket = await connect(f"ws://127.0.0.1:{port}", additional_headers={"X-Self-ID": str(ACCOUNT)}, proxy=None)
+        socket = await connect(f"ws://127.0.0.1:{port}", proxy=None)
+        await socket.send(json.dumps(lifecycle()))
         await house.until(house.transport.accounts)
     await socket.wait_closed()
     assert socket.close_code == 1001

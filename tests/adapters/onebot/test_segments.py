@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.onebot.segments import read_message, write_segments
+from adapters.onebot.segments import holds_url, read_message, write_segments
 from bot.domain.actions import Attachment, MediaKind, SendSegment
 from bot.domain.segments import (
     Card,
@@ -45,7 +45,7 @@ SAID = st.one_of(
 )
 
 
-@given(st.lists(SAID), st.none() | st.builds(Quote, st.integers().map(str)))
+@given(st.lists(SAID), st.none() | st.builds(Quote, st.integers().filter(bool).map(str)))
 def test_what_is_written_is_read_as_it_was(said: list[SendSegment], quote: Quote | None) -> None:
     whole = (quote, *said) if quote else tuple(said)
     assert read_message(write_segments(whole)) == whole
@@ -73,6 +73,24 @@ def test_empty_and_impossible_text_does_not_reach_the_wire() -> None:
     assert write_segments((Text(""), Text("\0"), Text("a\ud800"))) == [{"type": "text", "data": {"text": "a�"}}]
 
 
+@pytest.mark.parametrize("nobody", [Mention(0), Mention(-5), Quote("0"), Quote(""), Quote("-00"), Quote(" ")])
+def test_nobody_and_nothing_are_never_written(nobody: Mention | Quote) -> None:
+    """`at` with 0 is everybody to Lagrange and go-cqhttp."""
+    assert write_segments((nobody, Text("hi"))) == [{"type": "text", "data": {"text": "hi"}}]
+    assert write_segments((nobody,)) == []
+
+
+@given(st.lists(st.builds(Mention, st.integers())))
+def test_only_who_has_a_number_is_ever_mentioned(mentions: list[Mention]) -> None:
+    written = [part["data"]["qq"] for part in write_segments(mentions)]
+    assert written == [str(mention.user_id) for mention in mentions if mention.user_id > 0]
+
+
+def test_a_card_with_a_number_nobody_can_read_is_read() -> None:
+    (card,) = read_message([{"type": "xml", "data": {"data": f'<msg brief="&#{"9" * 5000};"/>'}}])
+    assert isinstance(card, Card)
+
+
 @pytest.mark.parametrize("kind", ["image", "record", "video"])
 def test_a_medium_is_written_with_its_source(kind: MediaKind) -> None:
     assert write_segments((Attachment(kind, "base64://aGk=", "x.png"),)) == [
@@ -87,6 +105,27 @@ def test_a_file_is_written_with_its_name() -> None:
         {"type": "at", "data": {"qq": "all"}},
         {"type": "at", "data": {"qq": "123"}},
     ]
+
+
+def test_the_name_of_a_file_is_written_without_tricks() -> None:
+    for name, clean in (("in\u202efdp.exe", "infdp.exe"), ("../a\\b\n.txt", "_a_b .txt"), ("", "file"), ("\0", "file")):
+        [part] = write_segments((Attachment("file", "base64://aGk=", name),))
+        assert part["data"]["name"] == clean
+
+
+@pytest.mark.parametrize("kind", ["image", "record", "video", "file"])
+def test_a_medium_that_a_server_would_have_to_fetch_is_known(kind: MediaKind) -> None:
+    for source in (
+        "http://a.test/",
+        "HTTPS://a.test/",
+        " http://a.test/",
+        "\0https://a.test/",
+        "ftp://a.test/",
+        "http:a",
+    ):
+        assert holds_url((Text("look"), Attachment(kind, source))), source
+    for source in ("base64://aHR0cDovLw==", "file:///http://a", "/http/a.png", "https.png"):
+        assert not holds_url((Text("http://a.test/"), Mention(1), Attachment(kind, source))), source
 
 
 PROMPT = json.dumps({"app": "x", "prompt": "[分享]晴天", "meta": {"music": {"title": "晴天", "desc": "歌手"}}})

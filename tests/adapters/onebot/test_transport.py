@@ -6,9 +6,11 @@ import asyncio
 
 import pytest
 
+from adapters.onebot.protocol import write_action
+from adapters.onebot.transport import OneBotTransport
 from bot.domain.actions import Attachment, SendMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected, TransportError
-from bot.domain.events import Conversation
+from bot.domain.events import Conversation, MessageType
 from bot.domain.ports import KeptFile
 from bot.domain.segments import Text
 from tests.adapters.onebot.conftest import ACCOUNT, PATIENCE, Dial, Frame, House, NapCat, message
@@ -120,6 +122,19 @@ async def test_a_message_is_looked_up_by_its_id(house: House, dial: Dial) -> Non
     assert (found.message_id, found.is_own, found.segments) == ("-77", True, (Text("hi"),))
 
 
+@pytest.mark.parametrize("place", [{"message_type": "group"}, {"group": True}, {"group_id": 4242}])
+async def test_a_message_of_a_group_is_known_as_one_by_whatever_says_so(
+    house: House, dial: Dial, place: dict[str, object]
+) -> None:
+    bare = {"message_id": 1, "sender": {"user_id": 5}, "message": "hi", "time": 1, **place}
+    async with dial() as napcat, asyncio.TaskGroup() as group:
+        looking = group.create_task(house.transport.get_message(ACCOUNT, "1"))
+        await answered(napcat, bare)
+    found = looking.result()
+    assert found is not None
+    assert found.conversation == Conversation(ACCOUNT, "group", 4242 if "group_id" in place else 0)
+
+
 @pytest.mark.parametrize("message_id", ["abc", "99999999999999999999"])
 async def test_an_unknown_message_is_none(house: House, dial: Dial, message_id: str) -> None:
     async with dial() as napcat, asyncio.TaskGroup() as group:
@@ -153,6 +168,18 @@ async def refusal(house: House) -> ActionRefused:
     return refused.value
 
 
+async def test_a_url_is_not_passed_on_to_be_fetched_unless_that_is_wanted(house: House, dial: Dial) -> None:
+    link = SendMessage(GROUP, (Text("look"), Attachment("image", "http://127.0.0.1.nip.io/a.png")))
+    passing = OneBotTransport(peers=house.peers, calls=house.calls, pass_urls=True)
+    async with dial() as napcat, asyncio.TaskGroup() as group:
+        with pytest.raises(ActionRefused, match="a url is not passed on to be fetched unchecked"):
+            await house.transport.send(link)
+        sending = group.create_task(passing.send(link))
+        call = await answered(napcat, {"message_id": 1})
+        assert call["params"]["message"][1]["data"]["file"] == "http://127.0.0.1.nip.io/a.png"
+    assert sending.result() == "1"
+
+
 async def test_ten_mebibytes_go_out_in_one_frame(house: House, dial: Dial) -> None:
     source = "base64://" + "A" * (10 * 2**20)
     async with dial() as napcat, asyncio.TaskGroup() as group:
@@ -182,3 +209,44 @@ async def test_a_picture_is_asked_for_by_its_name_and_found_in_every_dialect(
         call = await answered(napcat, data)
     assert asking.result() == kept
     assert (call["action"], call["params"]) == ("get_image", {"file": "A.png"})
+
+
+async def test_a_history_is_of_the_account_that_asked_and_has_nothing_empty_and_any_time(
+    house: House, dial: Dial
+) -> None:
+    history = [
+        message("later", message_id=1, account=30003, time="1776056154500"),
+        message("sooner", message_id=2, time=1_776_056_153.5),
+        message(message_id=3, message=[]),
+    ]
+    async with dial() as napcat, asyncio.TaskGroup() as group:
+        asking = group.create_task(house.transport.get_history(GROUP))
+        await answered(napcat, {"messages": history})
+    heard = [(one.self_id, one.message_id, one.time) for one in asking.result()]
+    assert heard == [(ACCOUNT, "2", 1_776_056_153.5), (ACCOUNT, "1", 1_776_056_154.5)]
+
+
+async def test_a_message_that_was_asked_for_is_of_the_account_that_asked(house: House, dial: Dial) -> None:
+    async with dial() as napcat, asyncio.TaskGroup() as group:
+        looking = group.create_task(house.transport.get_message(ACCOUNT, "1"))
+        await answered(napcat, message(account=30003, user_id=30003))
+    found = looking.result()
+    assert found is not None
+    assert (found.self_id, found.conversation.platform_id, found.is_own) == (ACCOUNT, ACCOUNT, False)
+
+
+@pytest.mark.parametrize("fields", [{"retcode": 1200, "message": "waitForSelfEcho timeout"}, {"retcode": 0}])
+async def test_a_send_that_qq_may_have_taken_is_not_refused(house: House, dial: Dial, fields: Frame) -> None:
+    async with dial() as napcat, asyncio.TaskGroup() as group:
+        sending = group.create_task(outcome(house))
+        await answered(napcat, None, status="failed", **fields)
+    assert isinstance(sending.result(), ActionUnanswered)
+
+
+@pytest.mark.parametrize("kind", ["group", "private"])
+@pytest.mark.parametrize("number", [0, -5])
+def test_nothing_is_sent_to_a_place_without_a_number(kind: MessageType, number: int) -> None:
+    with pytest.raises(ActionRefused):
+        write_action(SendMessage(Conversation(ACCOUNT, kind, number), (Text("hi"),)))
+    came_through = Conversation(ACCOUNT, "private", 20002, min(number, 0))
+    assert "group_id" not in write_action(SendMessage(came_through, (Text("hi"),)))[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -111,6 +112,24 @@ class Vendor:
             for piece in pieces:
                 await response.write(piece)
             await self.over.wait()
+            return response
+
+        self.plays.append(play)
+
+    def hum(self, *pieces: bytes, every: float = 0.02, sign: bytes = b": keep-alive\n\n") -> None:
+        """Answer with these pieces and then with a sign of life again and again, until nobody listens."""
+
+        async def play(request: web.Request) -> web.StreamResponse:
+            response = web.StreamResponse()
+            await response.prepare(request)
+            for piece in pieces:
+                await response.write(piece)
+            with contextlib.suppress(ConnectionError):
+                while not self.over.is_set():
+                    await response.write(sign)
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(every):
+                            await self.over.wait()
             return response
 
         self.plays.append(play)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
 
-from adapters.openai.answer import Answer, Draft, RawCall, mend, to_json
+from adapters.openai.answer import MAX_SAID, MAX_THOUGHT, Answer, Draft, RawCall, mend, to_json
+from adapters.openai.stream import AnswerReader
+from bot.domain.errors import ModelRejected
 
 Calls = list[tuple[str, str, str | None]]
 
@@ -54,6 +57,79 @@ def test_1_3_an_object_as_content_is_its_json() -> None:
 @pytest.mark.parametrize("none", [None, [], "", 5])
 def test_1_5_no_calls_come_in_several_kinds(none: object) -> None:
     assert gather({"content": "a", "tool_calls": none}).tool_calls == ()
+
+
+DETAIL = {"type": "reasoning.text", "text": "x"}
+
+
+@pytest.mark.parametrize(
+    ("piece", "most"),
+    [
+        ({"content": "x"}, MAX_SAID),
+        ({"content": ["x"]}, MAX_SAID),
+        ({"content": [{"type": "refusal", "refusal": "x"}]}, MAX_SAID),
+        ({"refusal": "x"}, MAX_SAID),
+        (call(index=0, arguments="x"), MAX_SAID),
+        ({"function_call": {"name": "f", "arguments": "x"}}, MAX_SAID),
+        ({"reasoning_content": "x"}, MAX_THOUGHT),
+    ],
+)
+def test_what_never_ends_is_known_by_its_length(piece: dict[str, Any], most: int) -> None:
+    def longer(value: Any) -> Any:
+        match value:
+            case "x":
+                return "x" * (most // 2)
+            case dict():
+                return {key: longer(item) for key, item in value.items()}
+            case list():
+                return [longer(item) for item in value]
+            case _:
+                return value
+
+    draft = Draft()
+    draft.add(longer(piece))
+    draft.add(longer(piece))
+    assert not draft.is_too_long
+    draft.add(piece)
+    assert draft.is_too_long
+
+
+def test_an_object_as_content_and_details_count_too() -> None:
+    draft = Draft()
+    draft.add({"content": {"a": "x" * MAX_SAID}})
+    assert draft.is_too_long
+    draft = Draft()
+    for _ in range(3):
+        draft.add({"reasoning": "-", "reasoning_details": [{**DETAIL, "text": "x" * (MAX_THOUGHT // 2)}]})
+    assert draft.is_too_long
+
+
+def streamed(text: str) -> bytes:
+    return b"data: %b\n\n" % orjson.dumps({"choices": [{"delta": {"content": text}}]})
+
+
+def test_an_answer_that_does_not_end_is_stopped_as_it_comes() -> None:
+    reader, piece = AnswerReader(), streamed("哈" * 1000)
+    for _ in range(MAX_SAID // 1000):
+        reader.feed(piece)
+    with pytest.raises(ModelRejected, match="does not end"):
+        reader.feed(streamed("哈"))
+    with pytest.raises(ModelRejected, match="does not end"):
+        AnswerReader().feed(streamed("x" * (MAX_SAID + 1)))
+
+
+def test_one_that_came_as_a_whole_is_refused_too() -> None:
+    reader = AnswerReader()
+    reader.feed(orjson.dumps({"choices": [{"message": {"content": "x" * (MAX_SAID + 1)}, "finish_reason": "stop"}]}))
+    with pytest.raises(ModelRejected, match="does not end"):
+        reader.finish()
+
+
+def test_pieces_of_a_detail_are_joined_once_and_stay_apart_from_the_next() -> None:
+    other = {"type": "reasoning.encrypted", "data": "?"}
+    pieces = [[DETAIL], [{**DETAIL, "text": "y"}, other], [DETAIL], [{**DETAIL, "signature": "s", "text": "z"}]]
+    details = gather(*({"reasoning_details": piece} for piece in pieces)).reasoning_details
+    assert details == ({**DETAIL, "text": "xy"}, other, {**DETAIL, "text": "xz", "signature": "s"})
 
 
 def test_1_10_a_refusal_is_gathered_like_text() -> None:
@@ -162,6 +238,69 @@ def test_2_14_parallel_calls_may_all_have_one_id() -> None:
     ) == [("x", "f", '{"p":0}'), ("x", "f", '{"p":1}'), ("x", "g", '{"p":2}')]
 
 
+PIECES = ['{"x"', ": 1}"]
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        [{"index": 0, "id": "a", "name": "f", "arguments": '{"x":1}'}],
+        [{"index": 0, "id": "a", "name": "f", "arguments": {"x": 1}}],
+        [{"index": 0, "id": "a", "arguments": '{"x":1}'}],
+        [{"index": 0, "name": "f", "arguments": '{"x": 1}'}],
+        [{"index": 0, "arguments": '{"x": 1}'}],
+        [{"index": 1, "id": "a", "name": "f", "arguments": '{"x":1}'}],
+        [{"index": 0, "id": "a", "name": "f", "arguments": PIECES[0]}, {"index": 0, "arguments": PIECES[1]}],
+        [{"index": 1, "id": "a", "name": "f"}, *({"index": 1, "arguments": piece} for piece in PIECES)],
+    ],
+)
+def test_2_14_a_call_that_was_sent_twice_is_one(again: list[dict[str, Any]]) -> None:
+    sent = [{"index": 0, "id": "a", "name": "f"}, *({"index": 0, "arguments": piece} for piece in PIECES)]
+    [(identity, name, arguments)] = calls(*(call(**fields) for fields in [*sent, *again]))
+    assert (identity, name, orjson.loads(arguments or "")) == ("a", "f", {"x": 1})
+
+
+def test_2_14_without_ids_the_index_tells_a_call_that_was_sent_twice() -> None:
+    sent = [call(index=0, name="f", arguments=PIECES[0]), call(index=0, arguments=PIECES[1])]
+    assert calls(*sent, *sent) == [("", "f", '{"x": 1}')]
+    other = [call(index=1, name="f", arguments=PIECES[0]), call(index=1, arguments=PIECES[1])]
+    assert len(calls(*sent, *other)) == 2
+    assert len(calls(call(name="f", arguments="{}"), call(name="f", arguments="{}"))) == 2
+
+
+@pytest.mark.parametrize(("first", "second"), [('{"x":1}', '{"x":2}'), ('{"x":1}', '{"x":true}'), ("{}", '{"x":1}')])
+@pytest.mark.parametrize("index", [0, 1])
+def test_2_14_different_calls_under_one_id_stay_two(first: str, second: str, index: int) -> None:
+    """In pieces or whole, neither is lost and nothing is made of both."""
+    whole = calls(
+        call(index=0, id="a", name="f", arguments=first), call(index=index, id="a", name="f", arguments=second)
+    )
+    assert [arguments for *_, arguments in whole] == [first, second]
+    pieces = [
+        call(index=place, id="a" if at == 0 else None, name="f" if at == 0 else None, arguments=letter)
+        for place, text in ((0, first), (index, second))
+        for at, letter in enumerate(text)
+    ]
+    assert [arguments for *_, arguments in calls(*pieces)] == [first, second]
+
+
+def test_pieces_that_look_whole_are_no_calls_sent_twice() -> None:
+    pieces = ['{"x":', '{"y":', "{}", "}", "}"]
+    assert calls(call(index=0, id="a", name="f"), *(call(index=0, arguments=piece) for piece in pieces)) == [
+        ("a", "f", '{"x":{"y":{}}}')
+    ]
+
+
+def test_a_hundred_thousand_whole_pieces_hold_nobody_up() -> None:
+    draft = Draft()
+    draft.add(call(index=0, id="a", name="f", arguments='{"x":['))
+    piece = call(index=0, arguments='{"y":1},')
+    for _ in range(100_000):
+        draft.add(piece)
+        draft.add(call(index=0, arguments="{}"))
+    assert draft.pieces == 200_001
+
+
 def test_2_14_calls_of_a_whole_message_are_never_merged() -> None:
     item = {"id": "x", "function": {"name": "f", "arguments": "{}"}}
     assert len(gather({"tool_calls": [item, item]}, whole=True).tool_calls) == 2
@@ -215,19 +354,27 @@ def test_5_vendor_fields_stay_on_the_call() -> None:
 
 
 @pytest.mark.parametrize(
-    ("delta", "begun"),
+    ("delta", "pieces"),
     [
-        ({"role": "assistant", "content": ""}, False),
-        ({"content": "h"}, True),
-        ({"reasoning": "hm"}, True),
-        (call(index=0, name="f"), True),
+        ({"role": "assistant", "content": ""}, 0),
+        ({"role": "assistant", "content": None, "tool_calls": [], "reasoning_details": []}, 0),
+        ({"function_call": {"name": "", "arguments": ""}}, 0),
+        ({"content": "h"}, 1),
+        ({"role": "assistant", "content": "h"}, 1),
+        ({"reasoning": "hm"}, 1),
+        ({"reasoning_details": [{"type": "reasoning.encrypted", "data": "d"}]}, 1),
+        ({"refusal": "no"}, 1),
+        ({"function_call": {"name": "f"}}, 1),
+        (call(index=0, name="f"), 1),
     ],
 )
-def test_an_answer_begins_with_its_first_word_and_not_with_a_role(delta: dict[str, Any], begun: bool) -> None:
+def test_an_answer_begins_with_its_first_word_and_not_with_a_role(delta: dict[str, Any], pieces: int) -> None:
     draft = Draft()
     draft.add(delta)
-    assert draft.has_begun is begun
+    assert draft.pieces == pieces
     assert not draft.is_empty
+    draft.add(delta)
+    assert draft.pieces == 2 * pieces
 
 
 def test_2_18_a_character_in_two_halves_is_whole_again() -> None:

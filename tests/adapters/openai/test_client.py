@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import aiohttp
 import pytest
 from aiohttp import web
 
-from adapters.openai.client import MAX_ANSWER, OpenAIModel, Timeouts
+from adapters.openai.client import MAX_ANSWER, OpenAIModel
+from adapters.openai.deadlines import Timeouts
 from bot.domain.chat import FinishReason, ModelRequest, ToolSpec, Usage, UserMessage
 from bot.domain.errors import (
     ContextOverflow,
@@ -305,35 +307,6 @@ async def test_what_aiohttp_says_of_a_body_is_not_passed_on(vendor: Vendor, make
     assert "the answer was cut off (ClientPayloadError)" in str(await fail(make()))
 
 
-async def test_a_server_that_says_nothing_meets_the_first_deadline(vendor: Vendor, make: Make) -> None:
-    vendor.stall()
-    error = await fail(make(timeouts=Timeouts(first_byte=0.1)))
-    assert isinstance(error, ModelTransport)
-    assert "no answer began within 0.1 s" in str(error)
-
-
-async def test_a_server_that_stops_talking_meets_the_idle_deadline(vendor: Vendor, make: Make) -> None:
-    vendor.stall(event("hel"))
-    error = await fail(make(timeouts=Timeouts(idle=0.1)))
-    assert isinstance(error, ModelTransport)
-    assert "stopped for 0.1 s" in str(error)
-
-
-async def test_a_server_that_only_keeps_alive_meets_the_last_deadline(vendor: Vendor, make: Make) -> None:
-    async def play(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse()
-        await response.prepare(request)
-        while not vendor.over.is_set():
-            await response.write(b": keep-alive\n\n")
-        return response
-
-    vendor.plays.append(play)
-    error = await fail(make(timeouts=Timeouts(total=0.2)))
-    vendor.over.set()
-    assert isinstance(error, ModelTransport)
-    assert "not finished after 0.2 s" in str(error)
-
-
 async def test_a_refusal_whose_body_never_comes_is_a_refusal_all_the_same(vendor: Vendor, make: Make) -> None:
     async def play(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(status=503)
@@ -380,21 +353,16 @@ async def test_a_server_that_never_shakes_hands_meets_the_connect_deadline(make:
     assert "in time" in str(error)
 
 
-async def test_a_cancelled_request_ends_at_once_and_leaves_nothing_open(vendor: Vendor, make: Make) -> None:
-    arrived = asyncio.Event()
-
-    async def play(request: web.Request) -> web.StreamResponse:
-        arrived.set()
-        await vendor.over.wait()
-        return web.Response()
-
-    vendor.plays.append(play)
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        task = group.create_task(make().complete(QUESTION))
-        await arrived.wait()
-        task.cancel()
-    assert task.cancelled()
-
-
 async def test_the_name_is_for_logs_and_holds_no_secret(make: Make) -> None:
     assert make(base_url="https://user:password@a.example/v1").name == "m@a.example"
+
+
+async def test_asking_without_stream_options_is_an_attempt_that_is_counted(vendor: Vendor, make: Make) -> None:
+    class Never:
+        def again(self) -> bool:
+            return False
+
+    vendor.say(b'{"error":{"message":"Unrecognized request argument: stream_options"}}', status=400)
+    with pytest.raises(ModelRejected):
+        await make().complete(replace(QUESTION, allowance=Never()))
+    assert len(vendor.asked) == 1

@@ -70,7 +70,8 @@ DATA = {
     "adapters/openai/errors.py": "words of refusals, as they are sent",
     "bot/setup/vendors.py": "the list that setup offers",
     "bot/cli.py": "what `--help` says",
-    "config/settings.py": "what LLM_DIALECT may be, and the example in a problem",
+    "config/checks.py": "the example in a problem",
+    "config/settings.py": "what LLM_DIALECT may be",
 }
 WIRE_WORDS = {"x_groq", "minimax:"}
 """What stands in answers under such a name, whoever sends it."""

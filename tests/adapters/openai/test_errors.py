@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -171,10 +172,27 @@ def test_without_words_the_status_decides(status: int | None, kind: type[ModelEr
         (503, "The server is overloaded", ModelOverloaded),
         (400, "API key not valid. Please pass a valid API key.", ModelAuth),
         (400, "Model Not Exist", ModelNotFound),
+        (400, "Invalid model: mistral-hugest", ModelNotFound),
+        (400, "Invalid model name", ModelNotFound),
+        (400, "unknown model 'x'", ModelNotFound),
+        (400, "invalid model output format", ModelRejected),
+        (400, "Failed to load image or audio file", ImagesUnsupported),
+        (500, "failed to decode image", ImagesUnsupported),
     ],
 )
 def test_words_go_before_the_status(status: int, words: str, kind: type[ModelError]) -> None:
     assert type(classify(status, dump({"error": {"message": words}}))) is kind
+
+
+@pytest.mark.parametrize("code", [400, "invalid_request_error"])
+def test_a_picture_that_could_not_be_read_is_told_apart_from_a_model_that_sees_none(code: object) -> None:
+    """llama.cpp has no code of its own for it; what it cannot read says nothing of other pictures."""
+    bad = classify(400, dump({"error": {"code": code, "message": "Failed to load image or audio file"}}))
+    assert bad.code == "invalid_image"
+    named = classify(400, dump({"error": {"code": "invalid_image_format", "message": "no"}}))
+    assert named.code == "invalid_image_format"
+    blind = classify(400, dump({"error": {"code": code, "message": "m is not a multimodal model"}}))
+    assert not blind.code.startswith("invalid_image")
 
 
 @pytest.mark.parametrize(
@@ -258,17 +276,35 @@ def test_the_window_is_read_from_a_field_of_its_own() -> None:
     [
         ({"retry-after-ms": "1500", "retry-after": "9"}, "", 1.5),
         ({"retry-after-ms": "0", "retry-after": "1"}, "", 1.0),
-        ({"retry-after-ms": "-1", "retry-after": "-1"}, "", 0.0),
+        ({"retry-after-ms": "-1", "retry-after": "-1"}, "", None),
+        ({"retry-after": "0"}, "", None),
+        ({"retry-after": "0"}, "try again in 3s", 3.0),
+        ({"retry-after": "nan"}, "", None),
+        ({"retry-after": "1e400"}, "", None),
+        ({"retry-after": "1060"}, "", 1060.0),
+        ({"retry-after": "1700000000"}, "", 1_700_000_000 - 1000),
+        ({"retry-after": "20s"}, "", 20.0),
+        ({"retry-after": "Thu, 01 Jan 1970 00:16:50"}, "", 10.0),
+        ({"retry-after": "1970-01-01T00:16:50Z"}, "", 10.0),
+        ({"retry-after": "Fri, 31 Dec 99999 23:59:59 GMT"}, "", None),
         ({"retry-after": "2.5"}, "", 2.5),
         ({"retry-after": "Thu, 01 Jan 1970 00:16:50 GMT"}, "", 10.0),
-        ({"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT"}, "", 0.0),
+        ({"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT"}, "", None),
+        ({"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT", "x-ratelimit-reset": "1500000000"}, "", 1_499_999_000.0),
         ({"retry-after": "soon"}, "try again in 3s", 3.0),
         ({"x-ratelimit-reset": "1700000000000"}, "", 1_700_000_000 - 1000),
         ({"x-ratelimit-reset": "30"}, "", None),
+        ({"x-ratelimit-reset": "6m0s"}, "", 360.0),
+        ({"x-ratelimit-reset-tokens": "6m0s", "x-ratelimit-remaining-tokens": "0"}, "", 360.0),
+        ({"x-ratelimit-reset-tokens": "6m0s", "x-ratelimit-remaining-tokens": "0"}, "try again in 2s", 2.0),
+        ({"x-ratelimit-reset-requests": "1s", "x-ratelimit-remaining-requests": "59"}, "", None),
         ({}, "please try again after 1 seconds", 1.0),
         ({}, "Please try again in 350ms.", 0.35),
         ({}, "Please try again in 1m30.5s.", 90.5),
         ({}, "Please retry in 2 minutes", 120.0),
+        ({}, "Please try again in 1h2m3s.", 3723.0),
+        ({}, "请在20 秒后重试", 20.0),
+        ({}, "Please try again in 0s", None),
         ({}, "please try again later", None),
     ],
 )
@@ -276,6 +312,14 @@ def test_the_wait_comes_from_headers_first_and_words_then(
     headers: Mapping[str, str], words: str, wait: float | None
 ) -> None:
     assert read_wait(headers, words, now=1000.0) == wait
+
+
+def test_a_date_without_a_zone_is_one_of_http_wherever_we_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "Asia/Shanghai")
+        time.tzset()
+        assert read_wait({"retry-after": "Thu, 01 Jan 1970 00:16:50"}, "", now=1000.0) == 10.0
+    time.tzset()
 
 
 def test_a_gateway_quotes_the_headers_of_the_vendor_behind_it() -> None:

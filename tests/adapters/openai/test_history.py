@@ -13,10 +13,11 @@ from hypothesis import given, settings
 
 from adapters.openai.answer import Answer
 from adapters.openai.dialects import DIALECTS, PLAIN, Dialect, choose_dialect
-from adapters.openai.history import EARLIER, GO_ON, NO_RESULT, NOTED, prepare_history, prepare_tools
+from adapters.openai.history import EARLIER, GO_ON, NO_RESULT, prepare_history, prepare_tools
 from adapters.openai.stream import AnswerReader
 from adapters.openai.wire import read_answer, write_request
 from bot.domain.chat import (
+    NOTED,
     AssistantMessage,
     Message,
     ModelRequest,
@@ -226,6 +227,12 @@ def test_6_9_pictures_of_results_follow_all_results_of_the_step() -> None:
 def test_3_9_arguments_that_are_no_object_go_back_as_an_empty_one(arguments: str) -> None:
     sent = prepared(ASKED, AssistantMessage("", (replace(CALL, arguments=arguments),)), RESULT)
     assert sent == (ASKED, AssistantMessage("", (replace(CALL, arguments="{}"),)), RESULT)
+
+
+@pytest.mark.parametrize("arguments", ["{'a': 1}", '{"a":1}{"a":1}', '"{\\"a\\": 1}"', '```\n{"a": 1}\n```'])
+def test_3_9_arguments_that_were_mended_go_back_as_they_were_read(arguments: str) -> None:
+    sent = prepared(ASKED, AssistantMessage("", (replace(CALL, arguments=arguments),)), RESULT)
+    assert sent == (ASKED, AssistantMessage("", (replace(CALL, arguments='{"a":1}'),)), RESULT)
 
 
 def test_6_16_pictures_nobody_can_see_are_named() -> None:

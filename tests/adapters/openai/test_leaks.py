@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from itertools import pairwise
 
@@ -117,6 +118,12 @@ FORMS = {
     "<|FunctionCallEnd|>",
     "function call": '<function_call>{"name": "weather", "arguments": {"city": "北京", "days": 2}}</function_call>',
     "phi": '<|tool_call|>[{"name": "weather", "arguments": {"city": "北京", "days": 2}}]<|/tool_call|>',
+    "mistral, newer": '[TOOL_CALLS]weather[ARGS]{"city": "北京", "days": 2}',
+    "mistral, with its id": '[TOOL_CALLS]weather[CALL_ID]Ab3[ARGS]{"city": "北京", "days": 2}</s>',
+    "llama": '<|python_tag|>{"name": "weather", "parameters": {"city": "北京", "days": 2}}<|eom_id|>',
+    "phi, newer": 'functools[{"name": "weather", "arguments": {"city": "北京", "days": 2}}]',
+    "cohere": '<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "weather", "parameters": '
+    '{"city": "北京", "days": 2}}]<|END_ACTION|>',
     "mistral": '[TOOL_CALLS][{"name": "weather", "arguments": {"city": "北京", "days": 2}}]',
 }  # fmt: skip
 
@@ -139,10 +146,10 @@ def test_4_2_a_leaked_call_is_taken_out_where_it_may_not_be_called(form: str) ->
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
 def test_a_leaked_call_that_was_cut_off_is_never_called(form: str) -> None:
     """Cut anywhere behind its first mark, it is neither shown nor executed, unless what is left is whole."""
-    begun = form.index("]" if form.startswith("[") else ">") + 1
+    begun = len(re.split(r"(?<=>)|(?<=\])|(?<=functools\[)", form)[0])
     for end in range(begun, len(form)):
         answer = split(form[:end])
-        assert "weather" not in answer.text or "<" not in answer.text, form[:end]
+        assert "weather" not in answer.text, form[:end]
         assert all(call.arguments == ONE_CALL for call in answer.tool_calls)
         assert answer.tool_calls or answer.leaked
 
@@ -161,6 +168,13 @@ def test_a_call_between_backticks_is_an_example() -> None:
     for text in ("write `<tool_call>{}</tool_call>`", "write ``<tool_call>{`}</tool_call>`` then"):
         assert split(text) == Answer(text=text)
     assert split("`unclosed <tool_call>{}</tool_call>").leaked
+
+
+def test_several_calls_come_in_a_row() -> None:
+    one, other = ('{"name": "weather", "parameters": {}}', '{"name": "time", "parameters": {}}')
+    newer = "[TOOL_CALLS]weather[ARGS]{}[TOOL_CALLS]time[ARGS]{}"
+    for text in (f"<|python_tag|>{one}; {other}", f"{one};{other}", f"{one}\n{other}", f"[{one}, {other}]", newer):
+        assert [call.name for call in split(text).tool_calls] == ["weather", "time"], text
 
 
 def test_several_calls_are_all_called_or_none() -> None:
@@ -210,6 +224,37 @@ def test_a_call_in_a_channel_of_its_own_may_be_made_again() -> None:
 def test_text_stays_text_where_the_tool_wants_text() -> None:
     form = "<tool_call>weather<arg_key>city</arg_key><arg_value>123</arg_value></tool_call>"
     assert split(form).tool_calls == (RawCall("", "weather", '{"city":"123"}'),)
+
+
+MARKS = [
+    "</s>",
+    "<|eot_id|>",
+    "<|endoftext|>",
+    "<end_of_turn>",
+    "[THINK]hm[/THINK]",
+    "◁think▷hm◁/think▷",
+    "<think>hm</think>",
+]
+
+
+@pytest.mark.parametrize("mark", [*MARKS, *FORMS.values()])
+def test_nothing_leaks_wherever_the_bytes_of_a_stream_were_cut(mark: str) -> None:
+    text = f"{mark}看" if "hm" in mark else f"看{mark}"
+    body = b"".join(
+        b"data: " + orjson.dumps({"choices": [{"delta": {"content": letter}}]}) + b"\n\n" for letter in text
+    )
+    body += b'data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}\n\n'
+    for size in (1, 2, 3, 5, 7, 11, 64, len(body)):
+        reader = AnswerReader()
+        for at in range(0, len(body), size):
+            reader.feed(body[at : at + size])
+        assert split_leaks(reader.finish(), tools=TOOLS).text == "看"
+    for at in range(len(text) + 1):
+        reader = AnswerReader()
+        for part in (text[:at], text[at:]):
+            reader.feed(b"data: " + orjson.dumps({"choices": [{"delta": {"content": part}}]}) + b"\n\n")
+        reader.feed(b'data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}\n\n')
+        assert split_leaks(reader.finish(), tools=TOOLS).text == "看"
 
 
 # --- parts ----------------------------------------------------------------------------------------
@@ -272,6 +317,8 @@ def test_any_text_can_be_split_and_calls_name_what_was_offered(text: str) -> Non
         "<think>",
         "```\n",
         "<|tool_call_begin|>",
+        "<|channel|>",
+        "<|channel|>a",
     ],
 )
 def test_megabytes_of_beginnings_hold_nobody_up(piece: str) -> None:
@@ -289,7 +336,7 @@ RECORDED: Mapping[str, tuple[str, str, list[str]]] = {
     "llama.cpp-54921df9-0": ("", "", ["subtract"]),
     "llama.cpp-7e87d90e-0": ("", "", []),
     "mistralrs-a853614b-0": ("", "", ["report_usage"]),
-    "vllm-abb8a32c-0": ("Tell me a joke about OpenTelemetry\n", "", []),  # the end of its turn, in words
+    "vllm-abb8a32c-0": ("Tell me a joke about OpenTelemetry", "", []),  # the end of its turn, in words, and of a next
     "vllm-ccbaa714-0": ("Your question was very interesting", "", []),
 }
 

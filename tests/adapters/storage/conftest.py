@@ -60,7 +60,7 @@ async def opened(url: str, *, clock: Clock | None = None, **more: Any) -> AsyncI
 
 
 class ParkedClock(SystemClock):
-    """Real time, but long waits end when the test says so."""
+    """Real time, but waits of a minute and more end when the test says so; those of seconds do not end."""
 
     def __init__(self) -> None:
         self.parked: list[tuple[float, asyncio.Event]] = []
@@ -73,7 +73,8 @@ class ParkedClock(SystemClock):
             await super().sleep(0)
             return
         end = asyncio.Event()
-        self.parked.append((seconds, end))
+        if seconds >= 60:
+            self.parked.append((seconds, end))
         await end.wait()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import subprocess
 import sys
@@ -213,6 +214,22 @@ def test_a_damaged_file_is_put_aside_with_all_its_parts(sqlite: str, tmp_path: P
     hold.close()
     with_word(database, "new")
     assert words(database) == ["new"]
+
+
+def test_what_was_put_aside_is_known_by_when_it_was_last_written(sqlite: str, tmp_path: Path) -> None:
+    database = Database(sqlite, migrate=never)
+    with_word(database, "old")
+    (tmp_path / "data/frost.db.bak-0001").touch()
+    assert not database.was_put_aside(0)
+    aside = Path(database.put_aside("then"))
+    for part in tmp_path.glob("data/*.corrupt-*"):
+        os.utime(part, (1000, 1000))
+    assert (database.was_put_aside(1000), database.was_put_aside(1001)) == (True, False)
+    log = aside.with_name(f"{aside.name}-wal")
+    log.touch()
+    os.utime(log, (2000, 2000))
+    assert (database.was_put_aside(1001), database.was_put_aside(2001)) == (True, False)
+    database.close()
     database.close()
 
 

@@ -1,9 +1,13 @@
-"""A PostgreSQL server that goes, comes back, or loses a connection at the wrong moment: nothing lost, nothing twice."""
+"""A database that goes, comes back, or loses a connection at the wrong moment: nothing lost, nothing twice."""
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
 from tests.adapters.storage.conftest import opened
-from tests.adapters.storage.entries import heard
+from tests.adapters.storage.entries import heard, opening
 from tests.adapters.storage.proxy import proxied
 from tests.adapters.storage.test_store import fill, written
 from tests.fakes import GROUP
@@ -57,3 +61,19 @@ async def test_a_connection_lost_during_a_commit_doubles_nothing(postgres: str) 
             await at.wait_told(2)
         assert lost
         assert await written(at) == [str(number) for number in range(12)]
+
+
+async def test_what_was_left_is_not_settled_while_it_can_be_read_but_nothing_written(tmp_path: Path) -> None:
+    """Whoever settled it could not write that down, and would settle it again at the next start."""
+    file = tmp_path / "frost.db"
+    async with opened(f"sqlite:///{file}") as first:
+        assert await first.store.commit(opening("t1"))
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")  # as a disk that is mounted read-only: who reads is served
+        async with opened(f"sqlite:///{file}") as second:
+            assert await second.store.recover() is None
+            other.execute("ROLLBACK")
+            await second.wait_told(2)
+            recovery = await second.store.recover()
+            assert recovery is not None
+            assert [turn.turn_id for turn in recovery.turns] == ["t1"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from adapters.storage.ahead import Put
@@ -30,6 +31,13 @@ def whole(turn_id: str, at: float = NOW) -> list[Entry]:
 
 def put(batches: Batches, *entries: Entry) -> None:
     batches.write([Put(entry, NOW) for entry in entries])
+
+
+def test_a_cancelled_call_says_so_by_its_code(batches: Batches, database: Database) -> None:
+    opened, calling, started, _, failed, *_ = whole("t1")
+    assert isinstance(failed, CallFinished)
+    put(batches, opened, calling, started, replace(failed, code="TOOL_CANCELLED"))
+    assert "execute_cancelled" in [line["action"] for line in lines(database)]
 
 
 def lines(database: Database, *, limit: int = 10, content: bool = True) -> list[dict[str, Any]]:

@@ -306,7 +306,7 @@ async def test_a_file_that_is_no_database_is_put_aside_at_the_start(sqlite: str,
         await at.wait_told(2)
         assert "file is not a database; it was moved to" in at.told[0]
         assert await at.store.commit(heard())
-        assert await at.store.recover() == Recovery()
+        assert await at.store.recover() == Recovery(whole=False)
     (aside,) = (tmp_path / "data").glob("frost.db.corrupt-*")
     assert aside.name[len("frost.db.corrupt-") :].replace("-", "").isdigit()
 

@@ -218,3 +218,122 @@ def test_conversations_heard_in_the_last_day_are_active(batches: Batches, databa
         (Conversation(BOT, "group", 2), NOW - 50),
         (Conversation(BOT, "group", 3), NOW - 100),
     )
+
+
+# --- one question, taken more than once -----------------------------------------------------------
+
+
+def test_a_row_of_a_question_waits_for_nobody_where_another_one_was_settled(
+    batches: Batches, database: Database
+) -> None:
+    """As after a start without the journal, at which the event came again: both rows were written when it was back."""
+    taken, heard_after_all, recalled, waits = (asked(message_id=name) for name in ("1", "2", "3", "4"))
+    batches.write(put(taken, heard_after_all, recalled, waits, at=NOW - 9))
+    batches.write(put(opening("t1", taken.message), at=NOW - 8))
+    batches.write(put(taken, heard_after_all, waits, at=NOW - 7))
+    batches.write(put(MessageOverheard(heard_after_all.message), MessageErased(GROUP, "3"), at=NOW - 6))
+    batches.write(put(recalled, at=NOW - 5))
+    assert read(database, unfinished.recover, NOW).waking == (waits.message, waits.message)
+
+
+def test_an_id_that_comes_again_for_another_message_is_another_question(batches: Batches, database: Database) -> None:
+    taken = asked(message_id="1")
+    later = replace(taken.message, time=NOW + 30)
+    other = replace(taken.message, sender=Sender(5))
+    elsewhere = replace(taken.message, conversation=Conversation(BOT, "group", 4343))
+    others = (later, other, elsewhere)
+    batches.write(put(taken, opening("t1", taken.message), at=NOW))
+    batches.write(put(*[MessageObserved(message, overheard=False) for message in others], at=NOW + 1))
+    assert read(database, unfinished.recover, NOW + 2).waking == others
+
+
+@pytest.mark.parametrize("message_id", ["0", ""])
+def test_questions_without_an_id_of_their_own_settle_none_but_themselves(
+    batches: Batches, database: Database, message_id: str
+) -> None:
+    question = asked(message_id=message_id)
+    batches.write(put(question, opening("t1", question.message), at=NOW))
+    assert read(database, unfinished.recover, NOW).waking == ()
+    batches.write(put(question, at=NOW + 1))
+    assert read(database, unfinished.recover, NOW + 2).waking == (question.message,)
+    second = opening("t2", question.message)
+    batches.write(put(second, closing(second), at=NOW + 2))
+    assert [turn.handled for turn in read(database, unfinished.recover, NOW + 3).turns] == [False]
+
+
+def test_an_open_turn_knows_what_others_of_its_question_said_and_began(batches: Batches, database: Database) -> None:
+    question = asked(message_id="1")
+    begun = CallStarted(turn_id="t1", step=1, call_id="c1", name="get_weather")
+    result = ToolMessage("c1", "get_weather", "sunny")
+    ended = CallFinished(turn_id="t1", step=1, result=result, code="ok", seconds=1)
+    batches.write(put(question, opening("t1", question.message), step("t1", 1, CALLING), begun, ended, at=NOW - 9))
+    batches.write(put(question, opening("t2", question.message), step("t2", 1, CALLING), at=NOW - 8))
+    batches.write(put(sending("s2", "t2"), at=NOW - 8))
+    batches.write(put(opening("t3"), sending("s3", "t3"), at=NOW - 7))
+    one, two, three = read(database, unfinished.recover, NOW).turns
+    for turn in (one, two):
+        assert turn.started == ("get_weather",)
+        assert [send.send_id for send in turn.sends] == ["s2"]
+        assert not turn.handled
+    assert (one.messages, two.messages) == ((CALLING, result), (CALLING,))
+    assert (three.started, [send.send_id for send in three.sends]) == ((), ["s3"])
+
+
+def test_an_open_turn_knows_that_another_one_of_its_question_has_ended(batches: Batches, database: Database) -> None:
+    question = asked(message_id="1")
+    second = opening("t2", question.message)
+    batches.write(put(question, opening("t1", question.message), at=NOW - 9))
+    batches.write(put(question, second, at=NOW - 8))
+    assert [turn.handled for turn in read(database, unfinished.recover, NOW).turns] == [False, False]
+    batches.write(put(closing(second), at=NOW - 7))
+    assert [(turn.turn_id, turn.handled) for turn in read(database, unfinished.recover, NOW).turns] == [("t1", True)]
+
+
+def test_a_turn_of_an_earlier_question_with_the_same_id_is_no_other(batches: Batches, database: Database) -> None:
+    early = asked(message_id="1")
+    later = MessageObserved(replace(early.message, time=NOW + 30), overheard=False)
+    first = opening("t1", early.message)
+    batches.write(put(early, first, closing(first), at=NOW))
+    batches.write(put(later, opening("t2", later.message), at=NOW + 30))
+    assert [turn.handled for turn in read(database, unfinished.recover, NOW + 40).turns] == [False]
+
+
+def test_the_turn_that_is_tried_again_is_no_other(batches: Batches, database: Database) -> None:
+    question = asked(message_id="1")
+    first = opening("t1", question.message)
+    batches.write(put(question, first, sending("s1", "t1"), at=NOW - 9))
+    batches.write(put(closing(first, keep=False), opening("t2", question.message, retry_of="t1"), at=NOW - 8))
+    (again,) = read(database, unfinished.recover, NOW).turns
+    assert (again.turn_id, again.handled, again.sends) == ("t2", False, ())
+
+
+# --- what a turn has said -------------------------------------------------------------------------
+
+
+def test_what_a_turn_has_said_is_told_with_its_question_and_whether_it_is_over(
+    batches: Batches, database: Database
+) -> None:
+    question = asked(message_id="1")
+    opened = opening("t1", question.message)
+    unknown = SendChanged(send_id="s1", state=SendState.UNKNOWN, at=NOW)
+    batches.write(put(question, opened, sending("s1", "t1"), sending("s2", "t1"), sending("s3", "t3"), unknown))
+    spoken = read(database, unfinished.spoken, "t1")
+    assert spoken is not None
+    assert (spoken.question, spoken.is_over) == (question.message, False)
+    assert [(send.send_id, send.state) for send in spoken.sends] == [
+        ("s1", SendState.UNKNOWN),
+        ("s2", SendState.QUEUED),
+    ]
+    batches.write(put(closing(opened)))
+    spoken = read(database, unfinished.spoken, "t1")
+    assert spoken is not None
+    assert spoken.is_over
+
+
+def test_of_a_turn_that_is_not_there_or_whose_question_was_recalled_nothing_is_told(
+    batches: Batches, database: Database
+) -> None:
+    question = asked(message_id="1")
+    batches.write(put(question, opening("t1", question.message), MessageErased(GROUP, "1")))
+    assert read(database, unfinished.spoken, "t1") is None
+    assert read(database, unfinished.spoken, "t2") is None

@@ -71,4 +71,6 @@ def test_what_cannot_be_used_is_refused_without_repeating_it(text: str, what: st
 
 def test_a_missing_driver_is_told_with_the_way_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "find_spec", lambda _name: None)
-    assert "the extra `postgres`: .venv/bin/pip install -e '.[postgres]'" in refusal("postgresql://db/frost")
+    said = refusal("postgresql://db/frost")
+    assert "pip install -r requirements-postgres.txt" in said
+    assert "EXTRAS=postgres into .env, then: docker compose up -d --build" in said

@@ -25,7 +25,7 @@ async def look_up(city: str) -> str:
 @tool
 async def fail(why: str) -> str:
     """Breaks."""
-    raise ValueError(why)
+    raise RuntimeError(why)
 
 
 @tool

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from adapters.traces.lines import arguments_of, line_of, stamp
-from bot.domain.chat import AssistantMessage, ToolCall, Usage
+from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, Usage
 from bot.domain.result import ToolResult
 from bot.domain.run import (
     Asker,
@@ -14,6 +14,7 @@ from bot.domain.run import (
     RunContinued,
     RunPaused,
     SuspendedRun,
+    ToolFinished,
     ToolProgressed,
 )
 from tests.adapters.traces.scene import run_cancelled, run_scene
@@ -63,7 +64,7 @@ async def test_arguments_results_and_texts_are_there_where_they_are_asked_for() 
     assert start["args"] == good["args"] == {"city": "北京"}
     assert good["result"].startswith("北京: 晴")
     assert (good["error"], good["code"]) == (None, "ok")
-    assert bad["error"].startswith("error: the tool broke (ValueError)")
+    assert bad["error"].startswith("error: the tool broke (RuntimeError)")
     assert found[-1]["text"] == "北京晴。"
 
 
@@ -132,3 +133,19 @@ def test_a_run_inside_another_one_names_it_in_each_line() -> None:
     line = line_of(event, NOW, content=False)
     assert line is not None
     assert (line["run"], line["parent"]) == ("t1/1/c0", "t1")
+
+
+@pytest.mark.parametrize(
+    ("code", "content", "action"),
+    [
+        ("TOOL_CANCELLED", "error: broken off", "execute_cancelled"),
+        ("TOOL_EXECUTION_FAILED", "error: the call was cancelled by the bank. [TOOL_CANCELLED]", "execute_end"),
+    ],
+)
+def test_whether_a_call_was_cancelled_says_its_code_alone(code: str, content: str, action: str) -> None:
+    call = ToolCall("c0", "pay", "{}")
+    result = ToolMessage("c0", "pay", content, is_error=True)
+    event = ToolFinished(run_id="t1", step=1, call=call, result=result, code=code, seconds=0.5, waited=2.25)
+    line = line_of(event, 0.0, content=False)
+    assert line is not None
+    assert (line["action"], line["duration_ms"], line["waited_ms"]) == (action, 500.0, 2250.0)

@@ -79,3 +79,20 @@ def test_the_chain_of_a_run_is_found_by_the_beginning_of_its_id() -> None:
     assert chain(lines, "ab") == [lines[3]]
     assert chain(lines, "a") == []
     assert chain(lines, "x") == []
+
+
+def test_the_end_of_a_process_interrupts_what_ran_and_nothing_that_waits_or_had_ended() -> None:
+    def about(action: str, run: str, **more: object) -> dict[str, Any]:
+        return {"timestamp": "2026-01-31T12:00:00.000Z", "layer": "run", "action": action, "run": run, **more}
+
+    lines: list[dict[str, Any]] = [
+        *(about("start", run) for run in ("ran", "waited", "went on", "ended")),
+        *(about("pause", run) for run in ("waited", "went on")),
+        about("end", "ended", outcome="answered"),
+        {"timestamp": "", "layer": "process", "action": "start", "run": ""},
+        about("continue", "went on"),
+    ]
+    found = {run.run: run.outcome for run in summaries(lines)}
+    assert found == {"ran": "interrupted", "waited": "waiting", "went on": "running", "ended": "answered"}
+    assert chain(lines, "") == []
+    assert [line["action"] for line in chain(lines, "went")] == ["start", "pause", "continue"]

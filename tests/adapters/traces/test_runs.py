@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from adapters.traces import runs
+from adapters.traces.reading import read_lines, summaries
 from adapters.traces.runs import RunLog, masked
 from bot.domain.masking import Mask
 from bot.domain.run import Asker, RunStarted
@@ -25,7 +26,9 @@ def log(path: Path, *, content: bool = True) -> RunLog:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    """What it has of runs."""
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return [line for line in lines if line.get("layer") != "process"]
 
 
 def started(name: str) -> RunStarted:
@@ -159,3 +162,17 @@ def test_more_than_can_wait_is_lost_and_counted(
 def test_everything_that_is_text_is_masked_names_too() -> None:
     value = {"a": [f"x{SECRET}", 1, None, (SECRET,)], SECRET: True}
     assert masked(value, Mask([SECRET])) == {"a": ["x***", 1, None, ["***"]], "***": True}
+
+
+def test_each_process_begins_with_a_line_of_its_own_and_what_ran_before_was_interrupted(tmp_path: Path) -> None:
+    file = tmp_path / "runs.jsonl"
+    for name in ("t1", "t2"):
+        runs_log = log(file)
+        with runs_log.writing():
+            runs_log.notice(started(name))
+    texts = file.read_text("utf-8").splitlines()
+    lines = [json.loads(text) for text in texts]
+    assert [line["run"] for line in lines] == ["", "t1", "", "t2"]
+    assert [line["layer"] for line in lines] == ["process", "run"] * 2
+    found = {run.run: run.outcome for run in summaries(read_lines(texts))}
+    assert found == {"t2": "running", "t1": "interrupted"}

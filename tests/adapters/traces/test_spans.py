@@ -195,3 +195,16 @@ def test_a_run_inside_another_one_is_a_span_inside_its_span(bench: Bench) -> Non
     assert inner.parent is not None
     assert outer.context is not None
     assert inner.parent.span_id == outer.context.span_id
+
+
+def test_a_call_begins_after_what_it_waited(bench: Bench) -> None:
+    bench.start()
+    bench.observer.notice(ToolStarted(run_id="t1", step=1, call=CALL))
+    bench.clock.time += 30
+    result = ToolMessage("c0", "look_up", "fine")
+    bench.observer.notice(
+        ToolFinished(run_id="t1", step=1, call=CALL, result=result, code="ok", seconds=0.5, waited=4.0)
+    )
+    (call,) = bench.named("tool.execute")
+    assert (call.start_time, call.end_time) == (1004 * 10**9, 1004_500_000_000)
+    assert dict(call.attributes or {})["frostagent.waited_ms"] == 4000.0

@@ -22,6 +22,18 @@ def test_before_anybody_came_it_is_not_ready() -> None:
     }
 
 
+def test_who_was_refused_is_told_as_long_as_nobody_is_there() -> None:
+    there: list[Account] = []
+    attend = Attendance(lambda: there, refused=lambda: "172.18.0.3 was refused: it sent a wrong access token")
+    assert attend().reason == ("no OneBot server is connected; 172.18.0.3 was refused: it sent a wrong access token")
+    there.append(Account(10001))
+    assert attend().reason == ""
+    there.clear()
+    assert attend().reason == (
+        "no OneBot server is connected: account 10001 is missing; 172.18.0.3 was refused: it sent a wrong access token"
+    )
+
+
 @pytest.mark.parametrize(("online", "state"), [(True, "online"), (None, "unknown")])
 def test_an_account_that_is_online_or_never_said_makes_it_ready(online: bool | None, state: str) -> None:
     assert Attendance(lambda: [Account(10001, online, "NapCat 4")])().to_json() == {

@@ -16,7 +16,8 @@ from adapters.offline.server import OfflineModel
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World
 from bot.doctor.checks import Check, Verdict
-from config.settings import Settings, load_settings
+from config.loading import load_settings
+from config.settings import Settings
 from tools.get_game_version.rows import known_games
 from tools.get_game_version.sources import host_of
 from tools.get_weather.open_meteo import FORECAST, GEOCODER

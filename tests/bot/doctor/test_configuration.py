@@ -41,6 +41,13 @@ def test_a_socks_proxy_is_a_warning_that_names_what_to_set() -> None:
     assert "HTTPS_PROXY" in doubt.mend
 
 
+def test_of_several_tokens_the_shortest_is_told_and_each_must_be_good() -> None:
+    check = check_token(settings_of(GOOD | {"ONEBOT_ACCESS_TOKEN": "10001:abcdefghijklmnop,mnopqrstuvwxyzabc"}))
+    assert (check.verdict, check.said) == (Verdict.OK, "has 16 characters; tokens of their own have 10001")
+    check = check_token(settings_of(GOOD | {"ONEBOT_ACCESS_TOKEN": "10001:abcdefghijklmnop,aaaaaaaaaaaaaaaaa"}))
+    assert check.verdict is Verdict.WARNING
+
+
 @pytest.mark.parametrize("token", ["abc1234", "aaaaaaaaaaaaaaaa", "1212121212"])
 def test_a_token_that_is_easy_to_guess_is_told_once(token: str) -> None:
     _, told = check_settings(environ=GOOD | {"ONEBOT_ACCESS_TOKEN": token}, env_file=None)

@@ -41,6 +41,12 @@ async def test_a_server_with_an_account_online_is_well() -> None:
     assert str(BOT) in checks[-1].said
 
 
+async def test_the_token_of_one_account_is_shown_without_the_account() -> None:
+    async with simulator() as (_, url):
+        checks = await look(url, f"{BOT}:{TOKEN}")
+    assert {check.verdict for check in checks} == {Verdict.OK}
+
+
 async def test_an_account_offline_is_one_problem() -> None:
     async with simulator() as (onebot, url):
         onebot.world.online = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from aiohttp import web
+from pydantic import SecretStr
 
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
@@ -35,6 +36,15 @@ async def test_a_server_that_dials_is_asked_and_sends_the_picture() -> None:
         ("picture", Verdict.OK),
     ]
     assert sent.user_id == 20001
+
+
+async def test_a_server_with_the_token_of_its_account_is_asked_too() -> None:
+    port = free_port()
+    own = settings(port).model_copy(update={"onebot_access_token": SecretStr(f"10001:{TOKEN},everybodys-token")})
+    async with asyncio.timeout(20), Simulator(demo_world(), reconnect=0.05) as simulator:
+        simulator.dial(f"ws://127.0.0.1:{port}/", token=TOKEN)
+        checks = await listen(own, clock=CLOCK, ids=IDS)
+    assert {check.verdict for check in checks} == {Verdict.OK}
 
 
 async def test_nobody_who_comes_is_one_problem() -> None:

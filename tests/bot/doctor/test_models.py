@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 from pydantic import SecretStr
 
-from adapters.media.pictures import write_data_url
+from adapters.media.pictures import write_jpeg
 from adapters.offline.server import OfflineModel
 from bot.clock import SystemClock
 from bot.doctor.checks import Verdict
@@ -130,7 +130,7 @@ async def test_a_model_that_names_the_colour_of_a_picture_sees(said: str) -> Non
     assert check.verdict is Verdict.OK
     assert asked[0]["model"] == "eyes"
     picture = asked[0]["messages"][0]["content"][1]["image_url"]["url"]
-    assert write_data_url(base64.b64decode(picture.partition(",")[2])).startswith("data:image/jpeg")
+    assert write_jpeg(base64.b64decode(picture.partition(",")[2])).startswith(b"\xff\xd8\xff")
 
 
 async def test_a_model_that_says_something_else_or_refuses_pictures_is_a_warning() -> None:

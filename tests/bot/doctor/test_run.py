@@ -40,7 +40,8 @@ async def test_all_is_well(around: Surroundings) -> None:
     checks = await look(around)
     assert [check for check in checks if check.verdict is not Verdict.OK] == []
     assert [check.check for check in checks] == [
-        *("settings", "token", "data folder", "data folder", "store", "clock", "model", "model tools", "coder"),
+        *("settings", "token", "privacy", "data folder", "data folder", "store", "clock"),
+        *("model", "model tools", "coder"),
         *("weather", "versions", "tools", "web port", "onebot host", "onebot", "account"),
     ]
 

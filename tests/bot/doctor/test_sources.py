@@ -95,3 +95,27 @@ async def test_a_source_that_refuses_is_a_warning() -> None:
         (check,) = await check_versions(port)
     assert check.verdict is Verdict.WARNING
     assert "answered 503" in check.said
+
+
+async def test_offline_one_line_names_how_many_hosts_and_one_of_them() -> None:
+    async with at("http://127.0.0.1:9") as port:
+        (check,) = await check_versions(port)
+    assert "none of its " in check.said
+    assert check.said.count("could not be reached") == 1
+    assert len(check.said) < 200
+
+
+async def test_of_many_sources_that_fail_three_are_named() -> None:
+    """One in three answers."""
+    asked: list[str] = []
+
+    def answer(request: web.BaseRequest) -> web.Response:
+        asked.append(request.path)
+        return web.json_response({}, status=200 if len(asked) % 3 == 0 else 503)
+
+    async with answering(answer) as root, at(root) as port:
+        (check,) = await check_versions(port)
+    failed = len(asked) - len(asked) // 3
+    assert failed > 3
+    assert check.said.count("answered 503") == 3
+    assert check.said.endswith(f"; and {failed - 3} more")

@@ -13,7 +13,8 @@ from adapters.storage.tables import REVISIONS
 from bot.doctor import storage
 from bot.doctor.checks import Check, Verdict
 from bot.doctor.storage import check_folder, check_folders, check_store
-from config.settings import Settings, load_settings
+from config.loading import load_settings
+from config.settings import Settings
 
 
 def settings(folder: Path, **more: str) -> Settings:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.arguments import Checked, Shape, parse_arguments, parse_input, read_arguments
+from bot.domain.arguments import Checked, Shape, parse_arguments, parse_for, parse_input, read_arguments
 from bot.domain.errors import InvalidArguments
 from bot.domain.foreign import foreign_tool
 from bot.domain.tool import tool
@@ -39,6 +39,83 @@ def test_no_arguments_at_all_is_an_empty_object(raw: str) -> None:
 @pytest.mark.parametrize("raw", ['"{\\"a\\": 1}"', ' {"a": 1} '])
 def test_an_object_is_read_also_where_it_came_as_text_once_more(raw: str) -> None:
     assert parse_arguments(raw) == {"a": 1}
+
+
+WRAPPED = [
+    '{"arguments": {"city": "Rome"}}',
+    '{"arguments": "{\\"city\\": \\"Rome\\"}"}',
+    '{"parameters": {"city": "Rome"}}',
+    '{"name": "look", "arguments": {"city": "Rome"}}',
+    "```json\n{'arguments': {'city': 'Rome'}}\n```",
+]
+"""What means the city and nothing else, for a tool `look` that takes one."""
+
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}}
+
+
+@pytest.mark.parametrize("raw", WRAPPED)
+def test_3_5_arguments_that_came_wrapped_are_taken_out(raw: str) -> None:
+    given, notes = parse_for(CITY, raw, name="look")
+    assert given == {"city": "Rome"}
+    assert notes[-1] in {"arguments: taken out of arguments", "arguments: taken out of parameters"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "raw"),
+    [
+        ({"properties": {"arguments": {"type": "object"}}}, WRAPPED[0]),
+        ({"properties": {"name": {"type": "string"}}}, WRAPPED[3]),
+        (CITY | {"additionalProperties": True}, WRAPPED[0]),
+        (CITY | {"patternProperties": {"": {}}}, WRAPPED[0]),
+        ({"type": "object"}, WRAPPED[0]),
+        (CITY, '{"arguments": {"city": "Rome"}, "days": 1}'),
+        (CITY, '{"name": "other", "arguments": {"city": "Rome"}}'),
+        (CITY, '{"arguments": [1]}'),
+        (CITY, '{"arguments": "Rome"}'),
+        (CITY, '{"arguments": null}'),
+    ],
+)
+def test_3_5_what_may_be_the_tools_own_is_left(schema: dict[str, Any], raw: str) -> None:
+    assert parse_for(schema, raw, name="look") == (json.loads(raw), ())
+
+
+def test_3_5_nothing_is_taken_out_for_a_tool_that_takes_nothing() -> None:
+    assert parse_for({"properties": {}}, '{"arguments": {}}', name="look")[0] == {}
+
+
+@pytest.mark.parametrize("raw", ['{"city": "Rome"}{"city": "Rome"}', "{'city': 'Rome'}", *WRAPPED])
+def test_a_mended_call_is_told_as_such_and_one_in_order_is_not(raw: str) -> None:
+    for take in (
+        foreign_tool("look", "Looks.", CITY, None, side_effects="external"),
+        foreign_tool("look", "Looks.", CITY, None, side_effects="read"),
+    ):
+        checked = take.read(raw)
+        assert checked.plain == {"city": "Rome"}
+        assert checked.coerced
+        assert checked.coerced[0].startswith("arguments: ")
+        assert take.read('{"city": "Rome"}').coerced == ()
+
+
+@pytest.mark.parametrize("raw", ['{"x": NaN}', '{"x": Infinity}', '{"x": {"y": [-Infinity]}}', '{"x": 1, "x": 2}'])
+def test_what_is_no_json_is_refused_though_the_schema_would_take_it(raw: str) -> None:
+    with pytest.raises(InvalidArguments, match="not valid JSON"):
+        foreign_tool("take", "Takes.", {"properties": {"x": {}}}, None).read(raw)
+
+
+@pytest.mark.parametrize("x", [float("nan"), float("inf"), [{"y": -float("inf")}]])
+def test_a_number_that_json_does_not_have_is_refused_wherever_it_comes_from(x: object) -> None:
+    for node in ({}, NUMBER if isinstance(x, float) else {}):
+        take = foreign_tool("take", "Takes.", {"properties": {"x": node}}, None)
+        with pytest.raises(InvalidArguments, match=r"^x(\.0\.y)?: must be "):
+            take.validate({"x": x})
+    with pytest.raises(InvalidArguments, match=r"^x: must be a finite number$") as caught:
+        foreign_tool("take", "Takes.", {"properties": {"x": {}}}, None).read('{"x": 1e999}')
+    assert caught.value.fields == ("x: must be a finite number",)
+
+
+def test_json_in_a_text_is_read_as_strictly() -> None:
+    assert mend(POINT, '{"x": NaN}') == ('{"x": NaN}', ())
+    assert parse_input('{"input": NaN}') == {"input": '{"input": NaN}'}
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,11 @@ def test_the_largest_id_is_what_64_bits_hold() -> None:
     assert Conversation.parse(f"1:group:{MAX_ID}").session_id == MAX_ID
 
 
+def test_nobody_has_the_number_0() -> None:
+    assert [read_id(text) for text in ("0", "00", "0" * 19, "-0", "+0", " 0", "０", "")] == [None] * 8
+    assert (read_id("1"), read_id("0010001")) == (1, 10001)
+
+
 @given(st.text())
 def test_reading_a_conversation_raises_nothing_else(text: str) -> None:
     with suppress(NotAConversation):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from enum import Enum
 from typing import Any
 
 import pytest
@@ -9,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.errors import InvalidArguments
-from bot.domain.foreign import class_tool, foreign_tool, our_name
+from bot.domain.foreign import as_tool, class_tool, foreign_tool, our_name
 from bot.domain.schema import UnsuitableType
 from bot.domain.tool import NAME, Tool, ToolContext
-from bot.domain.traits import SideEffects
+from bot.domain.traits import SideEffects, ToolType
 from tests.fakes import tool_context
 
 WEATHER = {
@@ -247,9 +248,84 @@ def test_an_object_without_a_name_or_a_body_is_told_apart() -> None:
         class_tool(object())
 
     class Bodiless:
-        name, description = "ghost", "Nothing."
+        name, description, execute = "ghost", "Nothing.", None
 
     assert class_tool(Bodiless()).why_not() == "has no body"
+
+
+class Misnamed:
+    """Its body has another name."""
+
+    name, description = "ghost", "Nothing."
+
+    def excute(self) -> str:
+        return "boo"
+
+
+class Wordy:
+    """Its body is a text."""
+
+    name, description, execute = "ghost", "Nothing.", "boo"
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        (Misnamed(), "ghost: Misnamed has no execute, so it could never be run; is it excute?"),
+        (Wordy(), "ghost: execute is to be a function, not str"),
+        (Echo, "Echo is a class. Give an object of it: Echo()"),
+        (Dice, "Dice is a class. Give an object of it: Dice()"),
+        (object(), "object has no name as text, so it is no tool: give a Tool, a typed function, or"),
+    ],
+)
+def test_what_could_never_be_run_is_refused_where_the_tool_is_defined(source: object, told: str) -> None:
+    with pytest.raises(UnsuitableType) as caught:
+        class_tool(source)
+    assert str(caught.value).startswith(told)
+
+
+class Kind(Enum):
+    """Types of tools, as somebody else has them."""
+
+    GO = "go"
+
+
+class Told(Dice):
+    """Two texts: one for the model, one for people."""
+
+    kind: object = Kind.GO
+
+    def info(self) -> dict[str, Any]:
+        return {"name": "rollDice", "type": self.kind, "description": "For people."}
+
+    def definition(self) -> dict[str, Any]:
+        return {**super().definition(), "name": "rollDice", "description": "For the model."}
+
+
+def test_the_model_reads_the_definition_and_people_the_info() -> None:
+    tool = class_tool(Told())
+    assert (tool.spec.description, tool.summary, tool.about) == ("For the model.", "For people.", "For people.")
+    assert class_tool(Told(), summary="Ours.").about == "Ours."
+    assert class_tool(Dice()).spec.description == class_tool(Dice()).about == "Rolls N dice."
+
+
+@pytest.mark.parametrize(("kind", "shown"), [(Kind.GO, "go"), ("cli", ToolType.CLI), (None, ToolType.FUNCTION)])
+def test_the_type_of_an_info_is_the_tools(kind: object, shown: str) -> None:
+    source = Told()
+    source.kind = kind
+    assert class_tool(source).type == shown
+    assert class_tool(source, type="mine").type == "mine"
+
+
+def test_a_tool_is_one_already_or_is_made_of_a_function_or_an_object() -> None:
+    def add(left: int) -> int:
+        """Adds."""
+        return left
+
+    tool = class_tool(Dice())
+    assert as_tool(tool) is tool
+    assert as_tool(add).name == "add"
+    assert as_tool(Plain()).name == "plain"
 
 
 # --- names ----------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.domain.hooks import AfterCall, BeforeCall, Block, Change, Hooks, Rewrite
+from bot.domain.hooks import AfterCall, BeforeCall, Block, Change, Hooks, Rewrite, verified
 from bot.domain.result import ToolResult
 from tests.bot.toolbox import broken, echo, once
 
@@ -87,3 +87,14 @@ async def test_a_hook_that_breaks_is_an_error_result_and_the_model_knows_what_wa
     assert after.message.content.startswith("error: the call was done, but a hook ")
     assert before.code == after.code == "TOOL_EXECUTION_FAILED"
     assert "secret" not in before.message.content + after.message.content
+
+
+def test_a_hook_is_a_function_and_hooks_are_a_list_of_them() -> None:
+    wrong: Any = Block("no")
+    with pytest.raises(TypeError, match="before_call takes a function of one event, not Block"):
+        Hooks(before_call=wrong)
+    hooks = (Hooks(before_call=broken), Hooks())
+    assert verified(list(hooks)) == hooks
+    for wrong in (Hooks(), 3, [broken]):
+        with pytest.raises(TypeError, match="Hooks"):
+            verified(wrong)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.masking import MASK, Mask, Quoting, for_the_log
+from bot.domain.masking import MASK, Mask, Quoting, for_the_log, one_line
 
 KEY = "sk-1234567890abcdef"
 
@@ -64,3 +64,21 @@ def test_what_is_no_secret_at_all_does_not_blacken_the_log() -> None:
 def test_of_a_text_that_quotes_a_vendor_the_log_gets_what_is_our_own() -> None:
     assert for_the_log(Quoting("the key is refused (auth: what somebody said)")) == "the key is refused"
     assert for_the_log("the journal cannot be written (disk full)") == "the journal cannot be written (disk full)"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("count must be 1-10, got 11", "count must be 1-10, got 11"),
+        ("user_name must be set, see a.py", "user_name must be set, see a.py"),
+        ("no\n such\t city\n", "no such city"),
+        ("https://bob:pw@h.test/x?key=abc&token=zz9&q=1", "https://***@h.test/x?key=***&token=***&q=1"),
+        ("Authorization: Bearer abcdef", "Authorization: Bearer ***"),
+        ("sk-proj-abcdefgh1234 is wrong", "*** is wrong"),
+        ("PASSWORD=hunter2; secret=x, api_key=y", "PASSWORD=***; secret=***, api_key=***"),
+        ("x" * 60, "x" * 49 + "…"),
+        ("x" * 50, "x" * 50),
+    ],
+)
+def test_somebody_elses_words_are_one_short_line_without_what_looks_like_a_secret(text: str, told: str) -> None:
+    assert one_line(text, 50) == told

@@ -4,11 +4,12 @@ import base64
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
+from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
-from bot.domain.result import NO_OUTPUT, Image, ToolResult, render_result, shorten
+from bot.domain.result import LARGEST_PICTURE, NO_OUTPUT, Image, ToolResult, render_result, shorten
 
 
 class Point(BaseModel):
@@ -73,3 +74,84 @@ def test_a_picture_is_a_data_url_and_never_a_link() -> None:
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 50])
 def test_even_a_tiny_limit_keeps_no_more_than_it_says(limit: int) -> None:
     assert shorten("x" * 100, limit).count("x") == limit
+
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
+SHOWN = Image.of(PNG)
+WEBP = b"RIFF\x00\x00\x00\x00WEBPVP8 \xff"
+
+
+@dataclass
+class Album:
+    name: str
+    picture: object
+
+
+class Frame(BaseModel):
+    picture: bytes
+    about: object = None
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "pictures"),
+    [
+        (PNG, "[图片 1]", 1),
+        (bytearray(b"\xff\xd8\xff\xe0"), "[图片 1]", 1),
+        (memoryview(b"GIF89a\xff"), "[图片 1]", 1),
+        (WEBP, "[图片 1]", 1),
+        (b"RIFF\x00\x00\x00\x00WAVE\xff", "(13 bytes of binary data)", 0),
+        (b"just words", "just words", 0),
+        (b" \n", "(no output)", 0),
+        (SHOWN, "[图片 1]", 1),
+        ([SHOWN, "a cat", PNG], "[图片 1]\na cat\n[图片 2]", 2),
+        (("a cat", SHOWN), "a cat\n[图片 1]", 1),
+        (
+            {"cat": SHOWN, "dogs": [PNG, b"\x00\xff"]},
+            '{"cat": "[图片 1]", "dogs": ["[图片 2]", "(2 bytes of binary data)"]}',
+            2,
+        ),
+        (Album("cats", PNG), '{"name": "cats", "picture": "[图片 1]"}', 1),
+        (Album("cats", SHOWN), '{"name": "cats", "picture": {"url": "[图片 1]"}}', 1),
+        (Frame(picture=PNG), '{"picture": "[图片 1]", "about": null}', 1),
+        (
+            {"frame": Frame(picture=PNG, about=Album("a", PNG))},
+            '{"frame": {"picture": "[图片 1]", "about": {"name": "a", "picture": "[图片 2]"}}}',
+            2,
+        ),
+        (f"see ![cat]({SHOWN.url}), it sleeps", "see ![cat]([图片 1]), it sleeps", 1),
+        (SHOWN.url.replace("image/png", "IMAGE/PNG"), "[图片 1]", 1),
+        ("data:image/svg+xml;base64,PHN2Zz4=", "(a picture, svg+xml, 5 bytes: it cannot be shown)", 0),
+        ("data:image/png, they said", "data:image/png, they said", 0),
+        ("data:text/plain;base64,aGk=", "data:text/plain;base64,aGk=", 0),
+        (f"data:image/png;base64,{base64.encodebytes(PNG).decode()}and words", "[图片 1]\nand words", 1),
+    ],
+)
+def test_a_picture_is_shown_and_never_text(value: object, text: str, pictures: int) -> None:
+    result = ToolResult.of(value)
+    assert result.text == result.content == text
+    assert len(result.images) == pictures
+    if SHOWN.url in {image.url for image in result.images}:
+        assert base64.b64encode(PNG).decode()[:40] not in result.content
+
+
+def test_the_pictures_of_a_result_come_before_those_in_its_words() -> None:
+    other = Image.of(b"other")
+    assert ToolResult.of(ToolResult(f"see {SHOWN.url}", images=(other,))) == ToolResult("see [图片 2]", (other, SHOWN))
+    anything: Any = {"a": SHOWN}
+    assert ToolResult.of(ToolResult(anything)) == ToolResult('{"a": "[图片 1]"}', (SHOWN,))
+
+
+def test_a_picture_that_nobody_could_take_is_named() -> None:
+    result = ToolResult.of(PNG + bytes(LARGEST_PICTURE))
+    assert result == ToolResult(f"(a picture, png, {len(PNG) + LARGEST_PICTURE} bytes: it cannot be shown)")
+
+
+def test_details_may_be_any_json_and_a_code_is_nobodys_to_claim() -> None:
+    everything: list[Any] = [[1, "a"], "words", 3.5, None, True, {"a": [{}]}]
+    for details in everything:
+        result = ToolResult("hi", details=details)
+        assert ToolResult.of(result) is result
+    assert ToolResult.of(ToolResult("hi", is_error=True, code="TOOL_CANCELLED")).code == ""
+    wrong: Any = ("data:image/png;base64,AA==",)
+    with pytest.raises(TypeError, match="each an Image"):
+        ToolResult.of(ToolResult("hi", images=wrong))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -154,3 +155,11 @@ def test_it_is_read_back_as_it_was_written(kind: Any, data: st.DataObject) -> No
 def test_the_event_of_a_wait_can_be_written_too() -> None:
     event = RunPaused(run_id="t1", suspended=RUN, seconds=0.5)
     assert read(RunEvent, write(RunEvent, event)) == event
+
+
+def test_a_state_of_an_older_version_is_read() -> None:
+    told = json.loads(write(SuspendedRun, RUN))
+    for answer in told["answers"]:
+        answer.pop("since", None)
+        answer.pop("code", None)
+    assert read(SuspendedRun, json.dumps(told)) == RUN

@@ -10,8 +10,9 @@ from pydantic import AfterValidator, BaseModel
 
 from bot.domain.chat import ToolSpec
 from bot.domain.errors import InvalidArguments, ToolUnavailable
+from bot.domain.result import ToolResult
 from bot.domain.schema import UnsuitableType
-from bot.domain.tool import DEFAULT_TIMEOUT, Tool, ToolContext, make_tool, tool
+from bot.domain.tool import DEFAULT_TIMEOUT, Progress, Tool, ToolContext, make_tool, tool
 from bot.domain.traits import Rate
 from tests.fakes import tool_context
 
@@ -280,3 +281,12 @@ def test_plain_arguments_have_their_defaults_at_any_depth_and_otherwise_the_call
     assert checked.arguments["path"] == "/x"
     assert checked.plain == {"path": "x", "options": [{"depth": 2, "recursive": True}]}
     assert delete.validate(checked.plain) == checked
+
+
+async def test_progress_adds_to_details_of_any_kind() -> None:
+    heard: list[ToolResult] = []
+    context = replace(tool_context(), reports=Progress(heard.append))
+    context.progress(ToolResult("half", details=["a"]), percent=50)
+    context.progress(ToolResult("half", details={"a": 1}), percent=50)
+    context.progress(ToolResult("half", details="words"))
+    assert [each.details for each in heard] == [{"details": ["a"], "percent": 50}, {"a": 1, "percent": 50}, "words"]

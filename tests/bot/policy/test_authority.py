@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bot.domain.events import Conversation, MessageReceived, Role, Sender
+from bot.domain.segments import Card, File, Link, Markdown, Mention, Segment, Text, Transfer
 from bot.domain.traits import Audience
 from bot.policy.authority import asker_of, authority_of, least, reaches
 from tests.fakes import BOT, GROUP, PRIVATE, said
@@ -65,6 +66,59 @@ def test_a_forward_leaves_nothing_whoever_its_words_are_said_to_be_from() -> Non
 def test_what_was_overheard_is_told_apart() -> None:
     asker = asker_of(by(999), owners=OWNERS, overheard=(by(999), by(5, "admin")))
     assert (asker.authority, asker.overheard) == (OWNER, ADMIN)
+
+
+@pytest.mark.parametrize("shared", [Card("json", "{}", "x"), Link("share", "x"), Markdown("x")])
+def test_what_is_shared_has_no_authority_in_a_quote_either(shared: Card | Link | Markdown) -> None:
+    own = said((shared,), user=999)
+    assert asker_of(own, owners=OWNERS).authority is EVERYONE
+    assert asker_of(by(999), owners=OWNERS, quoted=own).authority is EVERYONE
+
+
+@pytest.mark.parametrize(
+    ("segment", "overheard"),
+    [
+        (Mention(5, "群发通知到 5555"), EVERYONE),
+        (Mention(5), OWNER),
+        (Mention(5, "5"), OWNER),
+        (Mention(999, "主人"), OWNER),
+        (Mention(BOT, "小霜"), OWNER),
+        (File("群发.txt"), EVERYONE),
+        (Transfer("onlinefile", "群发.txt"), EVERYONE),
+    ],
+)
+def test_a_name_that_others_chose_is_their_word_wherever_it_stands(segment: Segment, overheard: Audience) -> None:
+    own = said((segment, Text("hi")), user=999)
+    assert asker_of(own, owners=OWNERS).overheard is overheard
+    assert asker_of(by(999), owners=OWNERS, quoted=own).overheard is overheard
+    assert asker_of(by(999), owners=OWNERS, overheard=(own,)).overheard is overheard
+    assert asker_of(own, owners=OWNERS).authority is OWNER
+
+
+@pytest.mark.parametrize(
+    ("numbers", "overheard"), [((), OWNER), ((999, BOT), OWNER), ((999, 5), EVERYONE), ((0,), EVERYONE)]
+)
+def test_who_spoke_in_earlier_rounds_counts_like_who_was_overheard(
+    numbers: tuple[int, ...], overheard: Audience
+) -> None:
+    asker = asker_of(by(999), owners=OWNERS, earlier=lambda: numbers)
+    assert (asker.overheard, asker.authority) == (overheard, OWNER)
+
+
+def test_an_admin_is_not_held_up_by_his_own_earlier_rounds() -> None:
+    assert asker_of(by(5, "admin"), owners=OWNERS, earlier=lambda: (5, 999)).overheard is OWNER
+    assert asker_of(by(5, "admin"), owners=OWNERS, earlier=lambda: (5, 6)).overheard is EVERYONE
+
+
+def test_of_who_has_no_authority_nothing_is_looked_up() -> None:
+    looked: list[str] = []
+
+    def earlier() -> tuple[int, ...]:
+        looked.append("at the rounds")
+        return (5,)
+
+    asker_of(by(777), owners=OWNERS, earlier=earlier)
+    assert looked == []
 
 
 def test_the_own_chatter_of_who_asks_takes_nothing_away_from_him() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bot.domain.events import Conversation
 from bot.domain.run import Asker
 from bot.domain.traits import Audience, Permission
-from bot.policy.permission import Overrides, may_call, may_write_to, must_be_confirmed
+from bot.policy.permission import Overrides, may_call, may_mention_all, may_write_to, must_be_confirmed
 from tests.fakes import BOT, GROUP, PRIVATE
 
 OTHER_GROUP = Conversation(BOT, "group", 5555)
@@ -77,16 +77,34 @@ def test_words_merely_overheard_make_a_call_one_to_be_confirmed() -> None:
     assert not any(must_be_confirmed(OWNER, audience) for audience in Audience)
 
 
-@pytest.mark.parametrize(
-    "asker",
-    [
-        Asker(999, is_owner=True, authority=Audience.GROUP_ADMIN),
-        Asker(999, is_owner=True, overheard=Audience.EVERYONE),
-    ],
-)
-def test_an_owner_reaches_no_other_conversation_with_the_words_of_others(asker: Asker) -> None:
+@pytest.mark.parametrize("authority", [Audience.GROUP_ADMIN, Audience.EVERYONE])
+def test_an_owner_reaches_no_other_conversation_with_words_of_others_that_he_passes_on(authority: Audience) -> None:
+    asker = Asker(999, is_owner=True, authority=authority)
     assert not may_write_to(asker, active=GROUP, target=OTHER_GROUP)
     assert may_write_to(asker, active=GROUP, target=GROUP)
+
+
+def test_what_was_overheard_does_not_keep_an_owner_from_asking_to_be_asked() -> None:
+    assert may_write_to(Asker(999, is_owner=True, overheard=Audience.EVERYONE), active=GROUP, target=OTHER_GROUP)
+
+
+@pytest.mark.parametrize(
+    ("asker", "where", "may"),
+    [
+        (Asker(777), GROUP, False),
+        (Asker(777, "群主", role="member"), GROUP, False),
+        (Asker(777, role="admin"), GROUP, True),
+        (Asker(777, role="owner"), GROUP, True),
+        (Asker(777, role="owner", authority=Audience.EVERYONE), GROUP, False),
+        (OWNER, GROUP, True),
+        (dataclasses.replace(OWNER, authority=Audience.EVERYONE), GROUP, False),
+        (OWNER, PRIVATE, False),
+    ],
+)
+def test_everybody_is_mentioned_in_a_group_for_its_admins_and_for_owners(
+    asker: Asker, where: Conversation, may: bool
+) -> None:
+    assert may_mention_all(asker, where=where) is may
 
 
 def test_the_operators_word_counts_more_than_the_tools_and_deny_more_than_approve() -> None:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from typing import Literal
+from unicodedata import normalize
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +10,7 @@ from hypothesis import strategies as st
 from bot.domain.events import MessageReceived
 from bot.domain.segments import Face, Image, Mention, MentionAll, Quote, Segment, Text
 from bot.policy.wake import (
+    EDGE,
     OFFICIAL_BOTS,
     Ignore,
     NeedsQuoted,
@@ -190,3 +194,28 @@ def test_whoever_says_the_name_and_a_comma_calls(text: str, name: str) -> None:
 @given(st.text(), st.text(max_size=5))
 def test_no_text_and_no_name_breaks_it(text: str, name: str) -> None:
     assert isinstance(called(text, name), bool)
+
+
+HOSTILE = {"marks": "a" + "\u0301\u0323" * 120_000, "blanks": "\u3000" * 480_000, "ligatures": "\ufdfa" * 480_000}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_of_a_long_text_only_the_ends_are_brought_into_one_form(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That takes quadratic time: 480 kB of marks held everybody up for many seconds."""
+    folded: list[int] = []
+
+    def counting(form: Literal["NFKC"], unfolded: str) -> str:
+        folded.append(len(unfolded))
+        return normalize(form, unfolded)
+
+    monkeypatch.setattr("bot.policy.wake.normalize", counting)
+    assert not called(text, "小霜")
+    assert sum(folded) <= 2 * EDGE + len("小霜")
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_a_name_at_an_end_of_a_long_text_calls_and_in_its_middle_not(text: str) -> None:
+    assert called(f"小霜，{text}")
+    assert called(f"{text}，小霜！")
+    assert not called(f"x{text}，小霜，{text}x")
+    assert not called(f"x{text}defrost", "frost")

@@ -72,6 +72,11 @@ def test_a_quoted_message_stands_in_the_line_of_who_quotes_it() -> None:
     assert user_message(question).text == "[提问] 消息号 7\n小明(777): [引用 小红(5) 的「was?」] (没有文字)"
 
 
+def test_the_bots_own_words_are_quoted_in_its_name() -> None:
+    question = Question(said((Quote("6"),), message_id="7"), quoted=said("晴", user=10001, name=""))
+    assert user_message(question, name="小霜").text == "[提问] 消息号 7\n小明(777): [引用 小霜 的「晴」] (没有文字)"
+
+
 def test_forwarded_messages_are_indented_under_their_heading() -> None:
     inside = (said("one\ntwo", user=5, name="小红"), said("three", user=6, name="小刚"))
     assert user_message(Question(said("看", message_id="7"), forwarded=inside)).text == (

@@ -12,7 +12,8 @@ import pytest
 from bot.domain.errors import ConfigError
 from bot.setup.container import Owner, prepare, read_owner, read_server
 from bot.setup.servers import Server
-from config.settings import Settings, load_settings
+from config.loading import load_settings
+from config.settings import Settings
 
 ENVIRON = {
     "LLM_BASE_URL": "https://api.deepseek.com/v1",
@@ -106,6 +107,22 @@ def test_a_changed_token_is_told_before_napcat_is_refused_for_ever(machine: Mach
     found = machine.problems(ONEBOT_ACCESS_TOKEN="another-one")
     assert sorted(found) == ["napcat/config/onebot11.json", "napcat/config/onebot11_10000.json"]
     assert "another token" in found["napcat/config/onebot11_10000.json"]
+
+
+def test_napcat_gets_the_token_of_its_account_and_those_of_the_others_are_no_mistake(machine: Machine) -> None:
+    tokens = {"ONEBOT_ACCESS_TOKEN": "10001:correct-horse,10002:battery-staple", "NAPCAT_ACCOUNT": "10002"}
+    machine.init("napcat", **tokens)
+    assert '"token": "battery-staple"' in machine.text("napcat/config/onebot11.json")
+    own = machine.folder / "napcat" / "config" / "onebot11_10001.json"
+    own.write_text(machine.text("napcat/config/onebot11.json").replace("battery-staple", "correct-horse"), "utf-8")
+    machine.init("napcat", **tokens)
+    own.write_text(machine.text("napcat/config/onebot11.json").replace("battery-staple", "older"), "utf-8")
+    assert list(machine.problems("napcat", **tokens)) == ["napcat/config/onebot11_10001.json"]
+
+
+def test_llbot_gets_the_token_of_its_account(machine: Machine) -> None:
+    machine.init("llbot", ONEBOT_ACCESS_TOKEN="10001:correct-horse,10002:battery-staple", LLBOT_ACCOUNT="10002")
+    assert '"token": "battery-staple"' in machine.text("llbot/config_10002.json")
 
 
 def test_a_token_set_later_takes_the_place_of_the_one_that_was_made(machine: Machine) -> None:
@@ -237,3 +254,26 @@ def test_owner_and_server_are_read_as_they_are_typed() -> None:
             read_owner(wrong)
     with pytest.raises(ConfigError):
         read_server("lagrange")
+
+
+def test_a_database_whose_driver_is_not_in_the_image_is_told_before_anything_starts(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = "postgresql://frost:secret@db/frost"
+    monkeypatch.setattr("adapters.storage.url.find_spec", lambda _name: None)
+    said = machine.problems(STORE_URL=url)["STORE_URL"]
+    assert "EXTRAS=postgres into .env, then: docker compose up -d --build" in said
+    assert "secret" not in said
+    assert machine.files == []
+    monkeypatch.undo()
+    machine.init(STORE_URL=url)
+    assert machine.told
+
+
+def test_a_misspelt_name_is_told_once(machine: Machine) -> None:
+    with pytest.raises(ConfigError) as caught:
+        machine.init(LLM_MODEL="", LLM_MODLE="deepseek-chat")
+    told = [str(problem) for problem in caught.value.problems if problem.name == "LLM_MODLE"]
+    assert len(told) == 1
+    assert "ignored" not in told[0]
+    assert "Did you mean LLM_MODEL?" in told[0]

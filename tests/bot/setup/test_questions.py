@@ -31,6 +31,7 @@ def test_a_wrong_answer_is_explained_and_asked_for_again() -> None:
     assert ask_model(person, {})["LLM_API_KEY"] == "sk-abc"
     assert person.said("does not begin with https:// or http://")
     assert person.said("has a space")
+    assert all(person.said(words) for words in ("请填写以 http", "请重新复制密钥", "这一项不能留空"))
     assert not person.left
 
 
@@ -56,6 +57,7 @@ def test_people_and_groups_are_numbers() -> None:
     answers = ask_people(person, {"BOT_GROUPS": "4242", "LLM_MODEL": "m"})
     assert answers == {"BOT_OWNERS": "10001,10002", "BOT_GROUPS": "4242", "NAPCAT_ACCOUNT": "", "LLM_MODEL": "m"}
     assert person.said("is not a QQ number")
+    assert person.said("QQ 号和群号只有数字")
 
 
 def test_somebody_may_leave_at_any_question() -> None:

@@ -10,6 +10,7 @@ import pytest
 from bot.setup.servers import (
     BOT_URL,
     Link,
+    account_in,
     link_of,
     tokens_for,
     webui_token,
@@ -50,6 +51,19 @@ def test_the_link_is_that_of_the_settings() -> None:
     given = {"onebot_access_token": "t", "onebot_url": "ws://napcat:3001"}
     assert link_of(Settings.model_validate(given)) == DIALS
     assert link_of(Settings.model_validate({**given, "onebot_mode": "forward"})) == LISTENS
+
+
+def test_a_server_gets_the_token_of_its_account_and_one_that_has_another_of_them_comes_in() -> None:
+    settings = Settings.model_validate({"onebot_access_token": "10001:a,10002:b,c"})
+    assert link_of(settings, account=10002) == Link("reverse", BOT_URL, "b", frozenset({"a", "c"}))
+    assert link_of(settings).token == "c"
+    assert link_of(settings).accepted == {"a", "b", "c"}
+    assert DIALS.accepted == {"t"}
+
+
+@pytest.mark.parametrize(("text", "account"), [("10001", 10001), ("", 0), ("10001,10002", 0), ("me", 0)])
+def test_an_account_is_known_where_one_is_named(text: str, account: int) -> None:
+    assert account_in(text) == account
 
 
 def test_llbot_dials_the_bot_and_reports_its_own_messages() -> None:

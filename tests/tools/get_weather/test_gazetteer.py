@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -31,7 +30,6 @@ CHANGES = [
     if "|" in line and not line.startswith("#")
     for code, title, before in [line.split("|")]
 ]
-MICROSECONDS = 50
 
 
 def find(question: str) -> Choice | None:
@@ -165,20 +163,6 @@ def test_nothing_like_it_suggests_nothing() -> None:
 def test_any_name_is_looked_up(name: str) -> None:
     known_places().find(Query(name))
     known_places().find(Query("北京", (name,)))
-
-
-@pytest.mark.parametrize(
-    "question", ["北京", "江苏南京鼓楼", "广东省深圳市南山区", "朝阳", "没有这个地方", "Chaoyang District, Beijing"]
-)
-def test_a_look_up_takes_microseconds(question: str) -> None:
-    query, places, rounds = read_query(question), known_places(), 200
-    best = float("inf")
-    for _ in range(5):  # the best of five: the machine has other things to do
-        began = time.perf_counter()
-        for _ in range(rounds):
-            places.find(query)
-        best = min(best, (time.perf_counter() - began) / rounds)
-    assert best * 1e6 <= 5 * MICROSECONDS
 
 
 def test_the_tables_are_not_loaded_at_start() -> None:

@@ -1,0 +1,76 @@
+"""The command's side of the control socket; everything here blocks."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from adapters.control.address import address_of, new_socket
+
+ANSWERED_WITHIN = 15.0  # seconds; reading the journal anew may wait for a database
+CHUNK = 65_536
+
+
+class NotRunning(Exception):
+    """Nobody listens there."""
+
+
+class NoAnswer(Exception):
+    """Somebody listens, and says nothing of use; why."""
+
+
+class Asked:
+    """A connection on which a question was asked."""
+
+    def __init__(self, answer: dict[str, Any], connection: socket.socket) -> None:
+        self.answer = answer
+        self._connection = connection
+
+    def wait_for_end(self, seconds: float) -> bool:
+        """Wait until the bot has ended; False where it has not after so many seconds."""
+        self._connection.settimeout(seconds)
+        try:
+            return not self._connection.recv(1)
+        except TimeoutError:
+            return False
+        except OSError:
+            return True
+
+
+@contextmanager
+def asked(path: Path, command: str, *, seconds: float = ANSWERED_WITHIN) -> Iterator[Asked]:
+    """The bot's answer to a command, and the connection. Raises NotRunning and NoAnswer."""
+    try:
+        connection = new_socket()
+    except OSError as error:
+        raise NoAnswer(str(error)) from None
+    with connection:
+        connection.settimeout(seconds)
+        try:
+            with address_of(path) as address:
+                connection.connect(address)
+        except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
+            raise NotRunning from None
+        except OSError as error:
+            raise NoAnswer(f"{path}: {error.strerror or error}") from None
+        yield Asked(_exchange(connection, command, seconds), connection)
+
+
+def _exchange(connection: socket.socket, command: str, seconds: float) -> dict[str, Any]:
+    data = b""
+    try:
+        connection.sendall(json.dumps({"command": command}).encode() + b"\n")
+        while not data.endswith(b"\n") and (chunk := connection.recv(CHUNK)):
+            data += chunk
+        answer = json.loads(data)
+    except TimeoutError:
+        raise NoAnswer(f"it said nothing for {seconds:g} s") from None
+    except (OSError, ValueError):
+        raise NoAnswer("it ended before it had answered") from None
+    if not isinstance(answer, dict):
+        raise NoAnswer("it answered something else")
+    return answer

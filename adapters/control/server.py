@@ -1,0 +1,143 @@
+"""The bot's side of the control socket."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import socket
+import stat
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from adapters.control.address import address_of, new_socket
+
+logger = logging.getLogger(__name__)
+
+OWNER_ONLY = 0o600
+LONGEST_LINE = 4096  # bytes of a question
+ASKED_WITHIN = 5.0  # seconds from the connection to the question
+
+Answer: TypeAlias = Mapping[str, Any]
+Command: TypeAlias = Callable[[], Awaitable[Answer]]
+
+
+class ControlServer:
+    """Listens at `path` once `listen` was called, until the block of `open` ends; nowhere without a path.
+
+    Where the socket cannot be had, that is a line of the log, and the bot goes on without.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._group: asyncio.TaskGroup | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._commands: Mapping[str, Command] = {}
+        self._server: asyncio.Server | None = None
+        self._inode = 0
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """At the end of the block every connection is closed, and the socket removed."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            try:
+                yield
+            finally:
+                self._group = None
+                self._close()
+                for task in self._tasks:
+                    task.cancel()
+
+    async def listen(self, commands: Mapping[str, Command]) -> None:
+        """Answer each of these commands with what it gives; an unknown one gets a line that names them."""
+        self._commands = commands
+        if self._path is None or self._group is None:
+            return
+        try:
+            bound = _bind(self._path)
+            self._server = await asyncio.start_unix_server(self._accept, sock=bound, limit=LONGEST_LINE)
+        except OSError as error:
+            text = "`python -m bot reload`, `stop` and `status` do not reach this bot: %s cannot be listened at (%s)"
+            logger.warning(text, self._path, error.strerror or error)
+        else:
+            self._inode = _inode(self._path)
+
+    def _close(self) -> None:
+        if self._server is not None and self._path is not None:
+            self._server.close()
+            if _inode(self._path) == self._inode:  # else it is another bot's by now
+                self._path.unlink(missing_ok=True)
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._group is None:
+            writer.close()
+        else:
+            task = self._group.create_task(self._talk(reader, writer), name="control connection")
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(ASKED_WITHIN):
+                line = await reader.readline()
+            writer.write(json.dumps(await self._answer(line), ensure_ascii=False).encode() + b"\n")
+            await writer.drain()
+            await reader.read()  # who asked to stop waits here for our end
+        except (OSError, TimeoutError, ValueError) as error:  # ValueError: a line that is too long
+            logger.debug("a control connection was given up: %s", error)
+        finally:
+            writer.close()
+
+    async def _answer(self, line: bytes) -> Answer:
+        try:
+            name = json.loads(line)["command"]
+            command = self._commands[name]
+        except (ValueError, TypeError, KeyError):
+            return {"error": f"there is no such command; there are: {', '.join(self._commands)}"}
+        try:
+            return await command()
+        except Exception as error:
+            logger.exception("%s could not be done", name)
+            return {"error": f"{name} could not be done ({type(error).__name__}); the log says why"}
+
+
+def _bind(path: Path) -> socket.socket:
+    """A socket at that path which only we may use; one of a bot that died is replaced. Raises OSError."""
+    bound = new_socket()
+    try:
+        with address_of(path) as address:
+            if _is_abandoned(path, address):
+                path.unlink()
+            bound.bind(address)
+            path.chmod(OWNER_ONLY)  # nobody can connect before it listens
+        bound.setblocking(False)
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+def _is_abandoned(path: Path, address: str) -> bool:
+    """Whether a socket lies there at which nobody listens. Raises OSError for what is no socket."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISSOCK(mode):
+        raise FileExistsError(f"{path} is no socket")
+    with new_socket() as dialling:
+        try:
+            dialling.connect(address)
+        except OSError:
+            return True
+    return False  # binding says that it is taken
+
+
+def _inode(path: Path) -> int:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return 0

@@ -1,0 +1,11 @@
+"""What goes between the bot and the process that unpacks pictures: length and picture; kind, length and answer."""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+HEAD: Final = struct.Struct(">I")
+ANSWER: Final = struct.Struct(">BI")
+SHOWN, REFUSED = 0, 1
+MAX_ANSWER: Final = 4 * 2**20  # bytes; a JPEG of 1.15 million dots is far smaller

@@ -1,0 +1,112 @@
+"""What a file is, told by its first bytes and by nothing that anybody says of it. Pure, and reads a few bytes only."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from bot.domain.actions import MediaKind
+from bot.domain.filenames import clean_name, split_ending
+
+HEAD: Final = 512  # bytes that are looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """What people call it, as what it may be sent, and the endings of its names, the usual one first.
+
+    No endings where a name is better left alone: a program that calls itself .pdf does not run when it is opened.
+    """
+
+    name: str
+    kind: MediaKind
+    endings: tuple[str, ...] = ()
+
+
+def _format(name: str, kind: MediaKind, *endings: str) -> Format:
+    return Format(name, kind, endings)
+
+
+JPEG = _format("JPEG", "image", ".jpg", ".jpeg", ".jfif")
+PNG = _format("PNG", "image", ".png", ".apng")
+GIF = _format("GIF", "image", ".gif")
+WEBP = _format("WEBP", "image", ".webp")
+BMP = _format("BMP", "image", ".bmp", ".dib")
+MP4 = _format("MP4", "video", ".mp4", ".m4v", ".mov", ".3gp", ".3g2")
+M4A = _format("M4A", "record", ".m4a", ".m4b", ".mp4")
+
+# First bytes -> what they begin. Only what may be sent as picture, voice or video is sent so; the rest is known to be
+# called by its name in an error.
+SIGNATURES: Final[tuple[tuple[re.Pattern[bytes], Format], ...]] = tuple(
+    (re.compile(pattern, re.DOTALL), found)
+    for pattern, found in (
+        (rb"\xff\xd8\xff", JPEG),
+        (rb"\x89PNG\r\n\x1a\n", PNG),
+        (rb"GIF8[79]a", GIF),
+        (rb"RIFF.{4}WEBP", WEBP),
+        (rb"BM.{4}\0\0\0\0", BMP),
+        (rb"\x02?#!SILK", _format("silk", "record", ".silk", ".amr", ".slk")),
+        (rb"#!AMR", _format("AMR", "record", ".amr")),
+        (rb"ID3|\xff[\xe2\xe3\xf2\xf3\xfa\xfb]", _format("MP3", "record", ".mp3")),
+        (rb"\xff[\xf0\xf1\xf8\xf9]", _format("AAC", "record", ".aac")),
+        (rb"RIFF.{4}WAVE", _format("WAV", "record", ".wav")),
+        (rb"OggS", _format("Ogg", "record", ".ogg", ".oga", ".opus", ".ogv")),
+        (rb"fLaC", _format("FLAC", "record", ".flac")),
+        (rb".{4}ftypM4[AB] ", M4A),
+        (rb".{4}ftyp(avi[fs]|mif1|msf1|hei[cx]|hev[cx])", _format("AVIF or HEIC", "file")),
+        (rb".{4}ftyp", MP4),
+        (rb"\x1aE\xdf\xa3", _format("WebM or Matroska", "video", ".webm", ".mkv")),
+        (rb"RIFF.{4}AVI ", _format("AVI", "video", ".avi")),
+        (rb"FLV\x01", _format("FLV", "video", ".flv")),
+        (rb"\0\0\x01[\xba\xb3]", _format("MPEG", "video", ".mpg", ".mpeg")),
+        (rb"\x30\x26\xb2\x75\x8e\x66\xcf\x11", _format("WMV", "video", ".wmv", ".wma", ".asf")),
+        (rb"II\*\0|MM\0\*", _format("TIFF", "file")),
+        (rb"8BPS", _format("PSD", "file")),
+        (rb"\0\0[\x01\x02]\0", _format("ICO", "file")),
+        (rb"%PDF-", _format("PDF", "file", ".pdf")),
+        (rb"PK(\x03\x04|\x05\x06)|\x1f\x8b|Rar!|7z\xbc\xaf", _format("an archive", "file")),
+        (rb"MZ|\x7fELF", _format("a program", "file")),
+        (rb"(?i)(\xef\xbb\xbf)?\s*(<[?!][^>]*>\s*)*<svg[\s>/]", _format("SVG", "file")),
+        (rb"(?i)(\xef\xbb\xbf)?\s*(<!--[^>]*>\s*)*<(!doctype\s+html|html|head|body)[\s>]",
+         _format("a web page", "file")),
+    )
+)  # fmt: skip
+
+MEDIA_ENDINGS: Final = frozenset(ending for _, found in SIGNATURES for ending in found.endings)
+
+
+def format_of(data: bytes) -> Format | None:
+    """What these bytes begin as; None for what we do not know."""
+    head = data[:HEAD]
+    return next((found for pattern, found in SIGNATURES if pattern.match(head)), None)
+
+
+def picture_kind(data: bytes) -> str:
+    """Pillow's name for a picture of those formats that we read (JPEG, PNG, GIF, WEBP, BMP); empty for all else."""
+    found = format_of(data)
+    return found.name if found is not None and found.kind == "image" else ""
+
+
+def describe(data: bytes) -> str:
+    """In words for the model: what came, where it is not what it should be."""
+    head = data[:HEAD]
+    found = format_of(data)
+    unknown = "text" if head.isascii() and b"\0" not in head else "of no kind that is known"
+    return unknown if found is None else found.name
+
+
+def fits(kind: MediaKind, data: bytes) -> bool:
+    """Whether this may be sent as that; anything may be sent as a file, and the sound of a film is a voice."""
+    found = format_of(data)
+    return kind == "file" or (found is not None and found.kind == kind) or (kind == "record" and found is MP4)
+
+
+def name_for(name: str, data: bytes) -> str:
+    """The name, cleaned; where it ends like another medium than these bytes are, or like none, it ends as they do."""
+    clean = clean_name(name)
+    stem, ending = split_ending(clean)
+    found = format_of(data)
+    if found is None or not found.endings or ending.lower() in found.endings:
+        return clean
+    return clean_name(f"{stem if ending.lower() in MEDIA_ENDINGS else clean}{found.endings[0]}")

@@ -1,0 +1,134 @@
+"""What stands around the words of an answer because a server left it there: thoughts, channels, other people's turns.
+
+Marks count outside code only: in code they are somebody's example. Thoughts go with the reasoning.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from adapters.openai.answer import Answer
+from adapters.openai.code import without_code
+
+TAG = r"(?:think|thinking|thought|reasoning|seed:think)"
+SPECIAL = (
+    (r"(?-i:\[THINK\])", r"(?-i:\[/THINK\])"),
+    (r"◁think▷", r"◁/think▷"),
+    (r"<\|begin_of_thought\|>", r"<\|end_of_thought\|>"),
+    (r"<\|START_THINKING\|>", r"<\|END_THINKING\|>"),
+)
+"""How a thought opens and closes in tokens, which are no prose: what they open is a thought to the end."""
+
+SPECIAL_OPENS = "|".join(opens for opens, _ in SPECIAL)
+SPECIAL_CLOSES = "|".join(closes for _, closes in SPECIAL)
+FORMS = ((rf"<(?P<tag>{TAG})[ \t]?>", r"</(?P=tag)[ \t]?>"), *SPECIAL)
+THOUGHT = re.compile(
+    r"\s*(?:"
+    + "|".join(rf"{opens}(?P<at{index}>.*?)(?:{closes}|\Z)" for index, (opens, closes) in enumerate(FORMS))
+    + ")",
+    re.DOTALL | re.IGNORECASE,
+)
+EDGE_OF_THOUGHT = re.compile(
+    rf"(?P<special>{SPECIAL_OPENS})|(?P<opens><{TAG}[ \t]?>)|(?P<closes></{TAG}[ \t]?>|{SPECIAL_CLOSES})", re.IGNORECASE
+)
+CHANNEL = re.compile(
+    r"(?:<\|start\|>\w*+)?<\|channel\|>\s*+(\w++)([^<]*+(?:<\|constrain\|>[^<]*+)?)<\|message\|>"
+    r"(.*?)(?=<\|(?:end|call|return|start|channel)\|>|\Z)(?:<\|(?:end|call|return)\|>)?",
+    re.DOTALL,
+)
+FIRST_CHANNEL = re.compile(r"(?:<\|start\|>\w*)?<\|channel\|>")
+
+# Where the answer begins, and where somebody else's turn does, which the model then went on to write.
+OWN_TURN = re.compile(
+    r"(?:\s*(?:<\|im_start\|>(?!\s*(?:user|system|tool)\b)(?:assistant)?|<\|start_header_id\|>\s*assistant\s*<\|end_header_id\|>"
+    r"|<start_of_turn>(?!\s*user\b)(?:model)?|<[|｜](?:Assistant|CHATBOT_TOKEN|START_OF_TURN_TOKEN|begin_of_text)[|｜]>"
+    r"|<[|｜]begin▁of▁sentence[|｜]>|<bos>|<s>))+",
+    re.IGNORECASE,
+)
+OTHER_TURN = re.compile(
+    r"<\|im_start\|>\s*(?:user|system|tool)\b|<\|start_header_id\|>\s*(?:user|system|tool|ipython)\b"
+    r"|<start_of_turn>\s*user\b|<[|｜](?:user|system|observation|USER_TOKEN|SYSTEM_TOKEN)[|｜]>|\[INST\]",
+    re.IGNORECASE,
+)
+
+
+def split_thoughts(answer: Answer) -> Answer:
+    """The answer's own words, and its thoughts with the reasoning. `leaked` is set where a channel held a call."""
+    return _split_tags(_split_channels(_own_words(answer)))
+
+
+def moved(answer: Answer, text: str, thoughts: list[str]) -> Answer:
+    """The answer with this text, and with these thoughts behind its reasoning."""
+    reasoning = "\n\n".join(filter(None, [answer.reasoning, *(thought.strip() for thought in thoughts)]))
+    return replace(answer, text=text.strip(), reasoning=reasoning, reasoning_field=answer.reasoning_field or "content")
+
+
+def _own_words(answer: Answer) -> Answer:
+    text = answer.text
+    begin = OWN_TURN.match(text)
+    other = OTHER_TURN.search(without_code(text), begin.end() if begin else 0) if OTHER_TURN.search(text) else None
+    if not (begin or other):
+        return answer
+    return replace(answer, text=text[begin.end() if begin else 0 : other.start() if other else len(text)].strip())
+
+
+def _split_channels(answer: Answer) -> Answer:
+    """Text in channels: what is not the final one, nor a word to people beside calls, are thoughts.
+
+    What stands before them is one too where a final one follows: of the first channel servers take the marks off.
+    """
+    first = FIRST_CHANNEL.search(without_code(answer.text)) if FIRST_CHANNEL.search(answer.text) else None
+    if first is None:
+        return answer
+    before, text = answer.text[: first.start()], answer.text[first.start() :]
+    said: list[str] = []
+    thoughts: list[str] = []
+    leaked, is_final = False, False
+    for channel, recipient, words in CHANNEL.findall(text):
+        is_final |= channel == "final"
+        if " to=" in recipient:
+            leaked = True
+        else:
+            (thoughts if channel == "analysis" else said).append(words)
+    if before.strip():
+        (thoughts if is_final else said).insert(0, before.strip())
+    rest = CHANNEL.sub("", text)
+    return replace(moved(answer, "\n\n".join([*said, *filter(str.strip, [rest])]), thoughts), leaked=leaked)
+
+
+def _split_tags(answer: Answer) -> Answer:
+    """What begins at the beginning (4.1) may be cut off; later only what is closed counts, or is a token.
+
+    An end before any beginning ends what a template began.
+    """
+    thoughts: list[str] = []
+    at = 0
+    while found := THOUGHT.match(answer.text, at):
+        thoughts += [words for name, words in found.groupdict().items() if name != "tag" and words is not None]
+        at = found.end()
+    text = answer.text[at:]
+    edges = list(EDGE_OF_THOUGHT.finditer(without_code(text))) if EDGE_OF_THOUGHT.search(text) else []
+    said: list[str] = []
+    at, begin = 0, None
+    for index, edge in enumerate(edges):
+        if not edge["closes"]:
+            begin = begin or edge
+        elif begin or (index == 0 and not thoughts and not (answer.reasoning and text[: edge.start()].strip())):
+            said += [text[at : begin.start()]] if begin else []
+            thoughts.append(text[begin.end() if begin else 0 : edge.start()])
+            at, begin = edge.end(), None
+    if begin and begin["special"]:
+        said.append(text[at : begin.start()])
+        thoughts.append(text[begin.end() :])
+        at = len(text)
+    return moved(answer, _join([*said, text[at:]]), thoughts) if thoughts else answer
+
+
+def _join(pieces: list[str]) -> str:
+    """The pieces as one text, with the space between two of them once."""
+    joined: list[str] = []
+    for piece in pieces:
+        if more := piece.lstrip() if joined and joined[-1][-1].isspace() else piece:
+            joined.append(more)
+    return "".join(joined)

@@ -1,0 +1,270 @@
+"""Whose journal it is: one process at a time, which holds a lock that the system takes back when it dies.
+
+SQLite: a lock on the file `-lock` beside the database. It holds who has it, and while that process lives how far it
+had written; after a proper end it is gone, so whoever has it next knows whether the one before was killed.
+PostgreSQL: an advisory lock of the session that writes: who loses that connection loses the lock, and cannot write
+before it has both again.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import socket
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import Connection, text
+
+from adapters.storage.url import VARIABLE
+from bot.domain.errors import ConfigError, Problem
+
+if sys.platform != "win32":
+    import fcntl
+
+SUFFIX = "-lock"
+LOG, INDEX = "-wal", "-shm"
+PAGES = 16  # where the index says how many pages of the log are good, 4 bytes as this machine has them
+OWNER_ONLY = 0o600
+PATIENCE = 2.0  # seconds in which a process that just died may still hold it, or a command look at it
+PAUSE = 0.05
+WITHOUT_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP}
+HELD = {errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES}
+MEND = "Stop that one first (`python -m bot stop` in its folder), or name another journal"
+
+CLAIM = 0x46726F73  # "Fros": the class of our advisory locks; the schema is the object
+OBJECT = "hashtext(coalesce(current_schema(), ''))"
+TRY_LOCK = f"SELECT pg_try_advisory_lock(:claim, {OBJECT})"
+WHO_HAS_IT = f"""
+    SELECT a.application_name FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+    WHERE l.locktype = 'advisory' AND l.granted AND l.classid = :claim AND l.objid = {OBJECT}::oid AND l.objsubid = 2
+    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""  # noqa: S608  # no value of anybody's in it
+# The server asks whether we are still there, too: the lock of a machine that is gone is free within half a minute.
+INTRODUCTION = """
+    SELECT set_config('application_name', :name, false), set_config('tcp_keepalives_idle', '10', false),
+    set_config('tcp_keepalives_interval', '5', false), set_config('tcp_keepalives_count', '3', false)
+"""
+LINE = 200  # bytes, so that each line covers the one before
+NAME = 63  # characters of an application name that PostgreSQL keeps
+
+logger = logging.getLogger(__name__)
+
+
+class Taken(ConfigError):
+    """Another process has the journal."""
+
+    def __init__(self, place: str, holder: str) -> None:
+        super().__init__(Problem(VARIABLE, f"the journal is in use ({place}) by another process{holder}", MEND))
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """How far a process that did not end properly had come: pages in its write-ahead log, when the database was last
+    changed (ns). No pages where nothing was in the log that is not in the database as well.
+    """
+
+    pages: int
+    changed: int
+
+
+class FileClaim:
+    """The claim on an SQLite database. Everything here blocks: the writer's thread, and commands."""
+
+    def __init__(self, database: Path) -> None:
+        self._database = database
+        self._file = database.with_name(database.name + SUFFIX)
+        self._index_file = database.with_name(database.name + INDEX)
+        self._descriptor = self._index = -1
+        self._changed = -1
+        self._noted: Traces | None = None
+        self._has_warned = False
+
+    def take(self) -> Traces | None:
+        """Have the journal; what the process before left that was killed, None where it ended properly.
+
+        Does nothing where we have it already. Raises Taken, and OSError where the folder cannot be written.
+        """
+        if self._descriptor >= 0:
+            if self.is_held:
+                return None
+            self._let_go()
+        if sys.platform == "win32":
+            self._warn("this system has no locks for it")
+            return None
+        deadline = time.monotonic() + PATIENCE
+        while not self._try():
+            if time.monotonic() > deadline:
+                raise Taken(str(self._database), _told(_read(self._file)))
+            time.sleep(PAUSE)
+        return _traces(_read(self._file))
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the lock is ours, and others find its file under its name."""
+        if self._descriptor < 0:
+            return False
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), self._file.stat())
+        except OSError:
+            return False
+
+    @property
+    def was_removed(self) -> bool:
+        """Whether somebody has removed the file of a lock that is ours."""
+        return self._descriptor >= 0 and not self.is_held
+
+    def follow(self) -> int:
+        """The database is open now: note how far its log goes from here on. How many pages of it are good."""
+        self._close_index()
+        self._changed, self._noted = -1, None
+        self.note()
+        return self._pages()
+
+    def note(self) -> None:
+        """Write down how far the log goes; after each batch."""
+        if self._descriptor < 0:
+            return
+        changed = changed_at(self._database)
+        # A batch that changed the database itself has moved the log into it: just then nothing is in the log alone.
+        now = Traces(self._pages() if self._changed in {changed, -1} else 0, changed)
+        self._changed = changed
+        if now != self._noted:
+            self._noted = now
+            line = f"{os.getpid()} {socket.gethostname()} {now.pages} {now.changed}\n".ljust(LINE).encode()
+            with suppress(OSError):  # nobody may suffer from it
+                os.pwrite(self._descriptor, line, 0)
+
+    def _pages(self) -> int:
+        """How many pages of the log are good, as its index has it (https://www.sqlite.org/walformat.html)."""
+        if self._index < 0:  # in a new database it is made with the first page
+            try:
+                self._index = os.open(self._index_file, os.O_RDONLY)
+            except OSError:
+                return 0
+        return int.from_bytes(os.pread(self._index, 4, PAGES), sys.byteorder)
+
+    def _close_index(self) -> None:
+        index, self._index = self._index, -1
+        if index >= 0:
+            os.close(index)
+
+    def release(self, *, whole: bool) -> None:
+        """Give it back, and leave no file of it where all is well: `whole` after a proper end."""
+        if whole and self.is_held:  # who opens it meanwhile sees that it is gone, and makes another
+            with suppress(OSError):
+                self._file.unlink()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        self._close_index()
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def _try(self) -> bool:
+        descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT, OWNER_ONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(descriptor)
+            if error.errno not in {*WITHOUT_LOCKS, *HELD}:
+                raise
+            if error.errno in WITHOUT_LOCKS:
+                self._warn(os.strerror(error.errno or 0))
+            return error.errno in WITHOUT_LOCKS
+        self._descriptor = descriptor
+        if not self.is_held:  # who had it locked may just have removed it
+            self._let_go()
+            return False
+        return True
+
+    def _warn(self, why: str) -> None:
+        if not self._has_warned:
+            logger.warning("nothing keeps a second process from the journal at %s (%s)", self._database, why)
+        self._has_warned = True
+
+
+def holder_of(database: Path) -> str | None:
+    """Who has the journal in this file, for people: empty where that is not known; None where nobody has."""
+    file = database.with_name(database.name + SUFFIX)
+    if sys.platform == "win32":
+        return None
+    try:
+        descriptor = os.open(file, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        return None if error.errno in WITHOUT_LOCKS else _told(_read(file))
+    else:
+        return None
+    finally:
+        os.close(descriptor)
+
+
+# --- PostgreSQL -----------------------------------------------------------------------------------
+
+
+def take_session(connection: Connection, place: str) -> None:
+    """Have the journal for as long as this connection lasts. Raises Taken, and the driver's errors."""
+    name = f"frostagent {os.getpid()}@{socket.gethostname()}"[:NAME]
+    deadline = time.monotonic() + PATIENCE
+    with connection.begin():
+        while not connection.scalar(text(TRY_LOCK), {"claim": CLAIM}):
+            if time.monotonic() > deadline:
+                raise Taken(place, _of_session(holder_of_session(connection) or ""))
+            time.sleep(PAUSE)
+        connection.execute(text(INTRODUCTION), {"name": name})
+
+
+def holder_of_session(connection: Connection) -> str | None:
+    """What the session calls itself that has the journal; None where none has."""
+    name: str | None = connection.scalar(text(WHO_HAS_IT), {"claim": CLAIM})
+    return name
+
+
+def _of_session(name: str) -> str:
+    pid, _, host = name.removeprefix("frostagent ").partition("@")
+    return _described(pid, host) if host else ""
+
+
+# --- the file -------------------------------------------------------------------------------------
+
+
+def _read(file: Path) -> list[str]:
+    try:
+        return file.read_text("utf-8", "replace").split()
+    except OSError:
+        return []
+
+
+def _traces(words: list[str]) -> Traces | None:
+    match words:
+        case []:
+            return None
+        case [_, _, pages, changed] if f"{pages}{changed}".isascii() and pages.isdigit() and changed.isdigit():
+            return Traces(int(pages), int(changed))
+        case _:
+            return Traces(0, 0)
+
+
+def _told(words: list[str]) -> str:
+    return _described(words[0], words[1]) if len(words) > 1 else ""
+
+
+def _described(pid: str, host: str) -> str:
+    return f" (pid {pid})" if host == socket.gethostname() else f" (pid {pid} on {host})"
+
+
+def changed_at(file: Path) -> int:
+    """When it was last written (ns); 0 where it is not there."""
+    try:
+        return file.stat().st_mtime_ns
+    except OSError:
+        return 0

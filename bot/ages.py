@@ -1,0 +1,46 @@
+"""Whether an answer is older than what it answers: told by the server's clock, which is not ours.
+
+What was missed and found in a history later answers nothing, whatever its time: an old word looks like a new one there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+
+from cachetools import LRUCache
+
+from bot.domain.events import Identity, MessageReceived
+from bot.domain.ports import Clock
+
+MAX_MISSED = 500
+HEARD = 64  # messages by whose times the server's clock is known
+
+
+class Ages:
+    """Knows how far our clock is ahead of the server's, by the messages that came as they were said."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._ahead: deque[float] = deque(maxlen=HEARD)  # seconds, and what each message took to come
+        self._missed: LRUCache[Identity, None] = LRUCache(MAX_MISSED)
+
+    def hear(self, message: MessageReceived) -> None:
+        """A message has come."""
+        if not self.is_missed(message):
+            self._ahead.append(self._clock.now() - message.time)
+
+    def miss(self, message: MessageReceived) -> None:
+        """The message had not come, and was found in a history."""
+        self._missed[message.identity] = None
+
+    def is_missed(self, message: MessageReceived) -> bool:
+        return message.identity in self._missed
+
+    def is_older(self, message: MessageReceived, asked: float) -> bool:
+        """Whether it was said before `asked` (by our clock, in seconds since 1970), or nobody can tell.
+
+        A message has the whole second it was said in. A server whose clock is ahead of ours is believed to be right.
+        """
+        ahead = max(0.0, min(self._ahead, default=0.0))
+        return self.is_missed(message) or message.time < math.floor(asked - ahead)

@@ -1,0 +1,110 @@
+"""What an operator may ask a running bot over its control socket: to reload, to stop, and how it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from adapters.storage.url import file_of, read_url
+from bot.domain.ports import Clock
+from config.settings import Settings
+
+if TYPE_CHECKING:
+    from bot.app import Service  # large, and a command that only asks needs none of it
+
+SUFFIX = "-control"
+ELSEWHERE = Path("data/frostagent-control")
+"""Where the socket is if the journal is no file: in the folder that the bot runs in."""
+
+MINUTE, HOUR, DAY = 60, 3600, 86_400
+
+
+def socket_of(settings: Settings) -> Path:
+    """Where the bot with these settings listens: beside its journal. Raises ConfigError for a bad STORE_URL."""
+    file = file_of(read_url(settings.store_url.get_secret_value()))
+    return ELSEWHERE.absolute() if file is None else Path(f"{file.resolve()}{SUFFIX}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """Answers what is asked; `stop` lets the process end as SIGTERM does. `since` is when it began (seconds, 1970)."""
+
+    service: Service
+    settings: Settings
+    clock: Clock
+    version: str
+    since: float
+    stop: Callable[[], None]
+
+    @property
+    def commands(self) -> Mapping[str, Callable[[], Awaitable[Mapping[str, Any]]]]:
+        """Each by its name."""
+        return {"reload": self.reload, "stop": self.end, "status": self.status}
+
+    async def reload(self) -> Mapping[str, Any]:
+        """Read everything once more that was read from files, and the journal."""
+        told = await self.service.reload()
+        return {"ok": told.whole, "told": list(told.lines)}
+
+    async def end(self) -> Mapping[str, Any]:
+        """Begin to end."""
+        self.stop()
+        return {"pid": os.getpid()}
+
+    async def status(self) -> Mapping[str, Any]:
+        """How it is, for people and programs."""
+        service, settings = self.service, self.settings
+        lanes, host = service.dispatcher.lanes, settings.onebot_host
+        return {
+            "version": self.version,
+            "pid": os.getpid(),
+            "since": datetime.fromtimestamp(self.since, UTC).astimezone().isoformat(timespec="seconds"),
+            "seconds": round(self.clock.now() - self.since, 1),
+            "stopping": service.dispatcher.stopping,
+            "onebot": f"listening on {host}:{service.port}" if service.port else f"dialling {settings.onebot_url}",
+            "accounts": [
+                {"account": account.self_id, "online": account.online is not False, "server": account.server}
+                for account in service.peers.accounts()
+            ],
+            "lanes": {"active": lanes.active, "waiting": max(0, lanes.waiting - lanes.active)},
+            "journal": service.journal.state(),
+            "model": settings.llm_model,
+            "fallbacks": [endpoint.model for endpoint in settings.llm_fallbacks],
+            "stalls": service.metrics.stalls,
+        }
+
+
+def status_to_text(status: Mapping[str, Any]) -> str:
+    """One screen for people."""
+    accounts = [
+        f"{row['account']} {'online' if row['online'] else 'OFFLINE: log it in again'} {row['server']}".rstrip()
+        for row in status["accounts"]
+    ]
+    journal, lanes = status["journal"], status["lanes"]
+    trouble = f"CANNOT BE WRITTEN, {journal['waiting']} entries wait in memory" if journal["in_trouble"] else "written"
+    rows = {
+        "version": status["version"],
+        "state": "stopping" if status["stopping"] else "running",
+        "pid": status["pid"],
+        "since": f"{status['since'].replace('T', ' ')} ({_for_people(status['seconds'])})",
+        "OneBot": status["onebot"],
+        "accounts": ", ".join(accounts) or "none is connected",
+        "at work": f"{lanes['active']} conversations, {lanes['waiting']} questions wait",
+        "journal": f"{journal['place']}: {trouble}",
+        "model": ", then ".join([status["model"], *status["fallbacks"]]),
+        "stalls": f"{status['stalls']} of over a second",
+    }
+    return "\n".join(f"{name:<9} {value}" for name, value in rows.items())
+
+
+def _for_people(seconds: float) -> str:
+    whole = int(seconds)
+    if whole < HOUR:
+        return f"{whole // MINUTE} min" if whole >= MINUTE else f"{whole} s"
+    if whole < DAY:
+        return f"{whole // HOUR} h {whole % HOUR // MINUTE} min"
+    return f"{whole // DAY} d {whole % DAY // HOUR} h"

@@ -1,0 +1,47 @@
+"""What others' urls and pictures go through, opened and closed with the service.
+
+Two clients for urls that others name: what people send is small and wanted at once, what the bot sends may be large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from adapters.fetching.client import FetchLimits, HttpxWeb
+from adapters.media.decoding import DecoderProcess
+from adapters.media.folder import MAX_BASE64, MediaFolder
+from adapters.media.sight import Ask, PictureSight
+from bot.domain.ports import Clock, Media, Sight, Web
+from config.settings import Settings
+
+ATTACHMENTS = FetchLimits(request_seconds=60.0, total_seconds=60.0, body_bytes=MAX_BASE64)
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """`media` is for what leaves; what comes in is fetched by `web` and unpacked by `decoder`."""
+
+    media: Media
+    web: Web
+    decoder: DecoderProcess
+
+    def sight(self, ask: Ask) -> Sight:
+        """What gets the pictures people send; `ask` asks the OneBot server for one."""
+        return PictureSight(web=self.web, ask=ask, decode=self.decoder.decode)
+
+
+@asynccontextmanager
+async def open_media(settings: Settings, *, clock: Clock, user_agent: str) -> AsyncIterator[Foreign]:
+    """All of it, at hand while the block runs; connections and the process are made when they are first needed."""
+    make = partial(HttpxWeb, clock=clock, user_agent=user_agent, base_urls=settings.tools_mirrors, foreign=True)
+    pictures, attachments = make(), make(limits=ATTACHMENTS)
+    decoder = DecoderProcess()
+    fetching = attachments if settings.media_urls == "fetch" else None
+    folder = MediaFolder(settings.media_dir, web=fetching, mode=settings.media_send)
+    async with AsyncExitStack() as stack:
+        for opened in (pictures, attachments, decoder):
+            stack.push_async_callback(opened.aclose)
+        yield Foreign(folder, pictures, decoder)

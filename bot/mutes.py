@@ -1,0 +1,43 @@
+"""Where the bot may not speak at the moment: a muted bot cannot answer, and must not run up a bill thinking either."""
+
+from __future__ import annotations
+
+import logging
+
+from bot.domain.events import Conversation, Muted
+from bot.domain.ports import Clock
+
+logger = logging.getLogger(__name__)
+
+MAX_MUTE = 30 * 24 * 3600.0  # seconds; QQ's own limit
+UNCERTAIN_MUTE = 600.0  # seconds a mute of the whole group, or without an end, is believed
+
+
+class Mutes:
+    """The mutes that are in force, as far as anybody has told."""
+
+    def __init__(self, *, clock: Clock) -> None:
+        self._clock = clock
+        self._until: dict[Conversation, float] = {}
+
+    def take(self, event: Muted) -> None:
+        """Somebody was muted, or may speak again."""
+        if not event.mutes_the_bot:
+            return
+        if event.seconds == 0:
+            self._until.pop(event.conversation, None)
+            logger.info("the mute in %s is lifted", event.conversation)
+            return
+        # A lift may be missed while nobody is connected, and admins may speak in a silenced group: never trust it long.
+        seconds = min(event.seconds, MAX_MUTE) if event.seconds > 0 and event.user_id else UNCERTAIN_MUTE
+        self._until[event.conversation] = self._clock.monotonic() + seconds
+        logger.warning("muted in %s: messages there are only observed until it is lifted", event.conversation)
+
+    def forget(self, account: int) -> None:
+        """After a connection nobody knows what was lifted meanwhile; a mute that still holds shows at the next send."""
+        for where in [where for where in self._until if where.platform_id == account]:
+            del self._until[where]
+
+    def holds_in(self, where: Conversation) -> bool:
+        """Whether the bot may not speak there."""
+        return self._until.get(where, 0.0) > self._clock.monotonic()

@@ -1,0 +1,26 @@
+"""The polite lines that stand in place of an answer, in the asker's language, and how they are addressed. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bot.domain.actions import SendMessage
+from bot.domain.events import MessageReceived
+from bot.domain.segments import Quote, Text
+
+SORRY: Final = "刚才重启了一下，没能答完，请再问一次。"
+LOST: Final = "刚才的回答没能发出来，请再问一次。"
+BUSY: Final = "问的人太多，忙不过来了，有的问题没能回答，请过一会儿再问。"
+
+
+def apology(question: MessageReceived, words: str) -> SendMessage:
+    """The words where the question was asked; in a group they quote it."""
+    quotes = question.conversation.is_group and question.message_id
+    quote = (Quote(question.message_id),) if quotes else ()
+    return SendMessage(question.conversation, (*quote, Text(words)))
+
+
+def is_apology(action: SendMessage) -> bool:
+    """Whether it asks to ask again: whoever got that is not asked once more."""
+    words = "".join(segment.text for segment in action.segments if isinstance(segment, Text))
+    return words in (SORRY, LOST)

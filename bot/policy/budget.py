@@ -1,0 +1,128 @@
+"""What one question may take, of the model and of the chat: counted over its run and all that runs inside it. Pure.
+
+Each run of the tree has a share. As long as it may go on it holds one request back for its last words, with the tokens
+that the latest one had: so nobody else can use up what it owes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from bot.domain.run import Spent
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Requests to models, their tokens and messages to QQ, for one question; 0 is no limit."""
+
+    requests: int = 0
+    tokens: int = 0
+    sends: int = 0
+
+
+class Room(Enum):
+    """What a run may ask now: there is room for another request after this one, this is the last, or none is left."""
+
+    MORE = auto()
+    LAST = auto()
+    NONE = auto()
+
+
+@dataclass(slots=True, eq=False)
+class Budget:
+    """The sums of one tree of runs. `spent` is what an earlier segment of it took."""
+
+    limits: Limits = field(default_factory=Limits)
+    spent: Spent = field(default_factory=Spent)
+    held: dict[Share, float] = field(default_factory=dict, init=False)
+
+    @property
+    def requests_left(self) -> float:
+        """Requests that are neither made nor held."""
+        return (self.limits.requests or math.inf) - self.spent.requests - len(self.held)
+
+    @property
+    def tokens_left(self) -> float:
+        """Tokens that are neither used nor held; those of a request under way are used, as many as estimated."""
+        return (self.limits.tokens or math.inf) - self.spent.tokens - sum(self.held.values())
+
+    @property
+    def sends_left(self) -> float:
+        """Messages to QQ that may still be sent before the final words."""
+        return max(0, (self.limits.sends or math.inf) - self.spent.sends)
+
+    def share(self) -> Share:
+        """That of the outermost run: its last words are its due, whatever was spent."""
+        share = Share(self)
+        self.held[share] = 0.0
+        return share
+
+    def part(self, tokens: float = 0.0) -> Share | None:
+        """That of a run inside, whose first request has so many tokens; None where there is no room for even that."""
+        if self.requests_left < 1 or self.tokens_left < tokens:
+            return None
+        share = Share(self)
+        self.held[share] = tokens
+        return share
+
+    def take(self, *, requests: int = 0, tokens: float = 0.0, sends: int = 0) -> None:
+        """Count this."""
+        self.spent += Spent(requests, tokens, sends)
+
+
+@dataclass(slots=True, eq=False)
+class Share:
+    """What one run of the tree may ask. Fits `Allowance`: attempts after a first one that failed are counted, too."""
+
+    budget: Budget = field(default_factory=Budget)
+    is_short: bool = False
+    estimate: float = 0.0
+
+    def begin(self, tokens: float = 0.0) -> Room:
+        """Count a request of about so many tokens, if it may be made."""
+        budget = self.budget
+        due = budget.held.pop(self, None) is not None
+        if due and budget.requests_left >= 2 and budget.tokens_left >= 2 * tokens:
+            budget.held[self] = tokens
+            self._count(tokens)
+            return Room.MORE
+        self.is_short = True
+        if not due and (budget.requests_left < 1 or budget.tokens_left < tokens):
+            return Room.NONE
+        self._count(tokens)
+        return Room.LAST
+
+    def again(self) -> bool:
+        """Count one more attempt of the request under way; False where none may be made."""
+        budget = self.budget
+        if budget.requests_left < 1 or budget.tokens_left < self.estimate:
+            if budget.held.pop(self, None) is None:
+                return False
+            self.is_short = True
+        self._count(self.estimate)
+        return True
+
+    def settle(self, tokens: float) -> None:
+        """The request took so many tokens."""
+        self.budget.take(tokens=tokens - self.estimate)
+        self.estimate = 0.0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it may ask nothing any more."""
+        return self not in self.budget.held and self.is_short
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether anybody needs to know how long a request is."""
+        return self.budget.limits.tokens > 0
+
+    def close(self) -> None:
+        """The run is over: what it held is free."""
+        self.budget.held.pop(self, None)
+
+    def _count(self, tokens: float) -> None:
+        self.estimate = tokens
+        self.budget.take(requests=1, tokens=tokens)

@@ -1,0 +1,75 @@
+"""How far what a run says may go: where it was asked freely, elsewhere and to everybody only when allowed. Pure.
+
+Whoever allows it is shown what is said and where, in full, in words of ours (`asks`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import assert_never
+
+from bot.domain.actions import Attachment, SendSegment
+from bot.domain.errors import InvalidArguments, ToolDenied
+from bot.domain.events import Conversation
+from bot.domain.run import Asker
+from bot.domain.segments import Face, Mention, MentionAll, Quote, Text
+from bot.domain.suspension import Suspend
+from bot.policy.permission import may_mention_all, may_write_to
+
+WAIT = 600.0  # seconds an owner has to answer
+
+MEDIA = {"image": "图片", "record": "语音", "video": "视频", "file": "文件"}
+NOT_THERE = (
+    "only the bot's owner may have messages sent to {target}, and only in his own words alone; leave session out to "
+    "speak here"
+)
+NOT_ALL = "only the bot's owner and the admins of this group may have everybody mentioned (@all), in their own words"
+
+
+def permit(
+    asker: Asker,
+    segments: Iterable[SendSegment],
+    *,
+    active: Conversation,
+    target: Conversation,
+    allowed: bool,
+) -> None:
+    """Let it be said there, or not: by the run of `asker` in `active`, which may be `allowed` to.
+
+    Raises InvalidArguments for a place that is none, ToolDenied, and Suspend where somebody must allow it first.
+    """
+    if target.session_id <= 0 and target != active:
+        raise InvalidArguments(f"session: there is no {target.message_type} {target.session_id}")
+    said = tuple(segments)
+    to_all = any(isinstance(segment, MentionAll) for segment in said)
+    if not may_write_to(asker, active=active, target=target):
+        raise ToolDenied(NOT_THERE.format(target=target))
+    if to_all and not may_mention_all(asker, where=target):
+        raise ToolDenied(NOT_ALL)
+    if (to_all or target != active) and not allowed:
+        raise Suspend(asks(said, target), seconds=WAIT)
+
+
+def asks(segments: Iterable[SendSegment], target: Conversation) -> str:
+    """What is to be said where, for people: `发到群 4242：words [图片 cat.png]`."""
+    place = "群" if target.is_group else "私聊"
+    return f"发到{place} {target.session_id}：{''.join(map(_shown, segments))}"
+
+
+def _shown(segment: SendSegment) -> str:
+    match segment:
+        case Text(text=text):
+            return text
+        case Mention(user_id=user_id):
+            return f"@{user_id} "
+        case MentionAll():
+            return "@全体成员 "
+        case Quote(message_id=message_id):
+            return f"[引用 {message_id}]"
+        case Face(id=number):
+            return f"[表情 {number}]"
+        case Attachment(kind=kind, source=source, name=name):
+            shown = source if source.startswith(("http://", "https://")) else name
+            return f"[{MEDIA[kind]} {shown}]"
+        case _:
+            assert_never(segment)

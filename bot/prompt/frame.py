@@ -1,0 +1,57 @@
+"""What people name - themselves, files, cards, pictures - as it can stand in our frame and not leave it.
+
+The frame is `name(number): text` and `[word detail]`. So a name keeps no bracket and no colon, nor
+what looks like one: the one table of all of them is here. What is taken out becomes a blank.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote
+
+from bot.domain.visible import visible
+
+# Unicode's opening and closing punctuation (Ps, Pe) but for braces, angles and low quotes, which the
+# frame does not have and titles often do; then pieces and corners that are drawn as brackets.
+BRACKETS = (
+    "()[]༺༻༼༽᚛᚜⁅⁆⁽⁾₍₎⌈⌉⌊⌋〈〉❨❩❪❫❬❭❮❯❰❱❲❳❴❵⟅⟆⟦⟧⟨⟩⟬⟭⟮⟯⦃⦄⦅⦆⦇⦈⦉⦊⦋⦌⦍⦎⦏⦐"
+    "⦑⦒⦓⦔⦕⦖⦗⦘⧘⧙⧚⧛⧼⧽⸢⸣⸤⸥⸦⸧⸨⸩⹕⹖⹗⹘⹙⹚⹛⹜「」【】〔〕〖〗〘〙〚〛﴾﴿︗︘︵︶︷︸︹︺︻︼﹁﹂﹇﹈﹙﹚"
+    "﹛﹜﹝﹞（）［］｟｠｢｣⎛⎜⎝⎞⎟⎠⎡⎢⎣⎤⎥⎦⎴⎵⎶⏜⏝⏠⏡⌜⌝⌞⌟˹˺˻˼꜀꜁꜂꜃꜄꜅꜆꜇"
+)
+ENCLOSED = (  # letters and numbers in brackets of their own, first and last
+    (0x2474, 0x2487),
+    (0x249C, 0x24B5),
+    (0x3200, 0x321E),
+    (0x3220, 0x3243),
+    (0x1F110, 0x1F129),
+)
+
+# U+003A, what Unicode's confusables.txt takes for it, and all that Unicode calls a colon.
+COLONS = (
+    ":\u02d0\u02d1\u02f8\u0589\u05c3\u0703\u0704\u0705\u0706\u0707\u0708\u0709\u0903\u0a83\u0f14"
+    "\u1361\u1365\u1366\u16ec\u1803\u1804\u1809\u205a\u205d\u205e\u2236\u2237\u2254\u2255\u2982"
+    "\u2a74\u2af6\u2e2c\ua4fd\ua6f4\ua789\ufe13\ufe30\ufe55\uff1a\U00010781\U00010782"
+)
+
+BLANKS = "\r\n\t\u3164\u115f\u1160\uffa0\u2800"  # letters among them that are drawn as nothing
+
+FRAME = str.maketrans(
+    dict.fromkeys([*BRACKETS, *COLONS, *BLANKS], " ")
+    | {chr(code): " " for first, last in ENCLOSED for code in range(first, last + 1)}
+)
+
+UNSAFE = re.compile(r"[^!#-&*-;=?-Z_a-z~]")  # in a url: all but ASCII that is visible and no bracket or quote
+URL = re.compile(r"https?://", re.IGNORECASE)
+
+
+def label(text: str, limit: int) -> str:
+    """What somebody named, in one line of at most so many characters, without anything that looks like our frame."""
+    seen = "".join(filter(str.isprintable, text[: 16 * limit].translate(FRAME)))
+    return " ".join(visible(seen).split())[:limit]
+
+
+def address(url: str, limit: int) -> str:
+    """A url, with what could look like our frame escaped as urls can have it; what is none, as a label."""
+    if not URL.match(url):
+        return label(url, limit)
+    return UNSAFE.sub(lambda found: quote(found[0], safe="", errors="replace"), url[:limit])[:limit]

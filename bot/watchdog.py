@@ -1,0 +1,77 @@
+"""Notices when the event loop stands still for more than a second: then nobody is heard, answered or pinged.
+
+The loop notes the time four times a second, which costs a message nothing; a thread looks whether it still does, and if
+not, at what the loop is doing.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from bot.domain.ports import Clock
+
+logger = logging.getLogger(__name__)
+
+STALL = 1.0  # seconds
+TICK = 0.25
+DEEPEST = 8  # frames of what it was doing, the innermost
+
+
+class Watchdog:
+    """`run` is its task. Each stall is one line of the log, told when it is over, and passed to `stalled` (seconds).
+
+    One that lasts ten times as long is told while it lasts, too.
+    """
+
+    def __init__(self, *, clock: Clock, stalled: Callable[[float], None], stall: float = STALL) -> None:
+        self._clock = clock
+        self._stalled = stalled
+        self._stall = stall
+        self._ticked = clock.monotonic()
+        self._seen = ""
+        self._over = threading.Event()
+
+    async def run(self) -> None:
+        """Watch the loop this runs in, until cancelled."""
+        with self._thread(threading.get_ident()):
+            while True:
+                self._ticked = self._clock.monotonic()
+                await self._clock.sleep(TICK)
+                stood = self._clock.monotonic() - self._ticked - TICK
+                if stood > self._stall:
+                    doing, self._seen = self._seen, ""
+                    where = f", in: {doing}" if doing else ""
+                    logger.warning("the event loop stood still for %.1f s%s", stood, where)
+                    self._stalled(stood)
+
+    @contextmanager
+    def _thread(self, loop: int) -> Iterator[None]:
+        watching = threading.Thread(target=self._watch, args=(loop,), daemon=True, name="watchdog")
+        watching.start()
+        try:
+            yield
+        finally:
+            self._over.set()
+
+    def _watch(self, loop: int) -> None:
+        told = 0.0  # the tick after which a long one was told
+        while not self._over.wait(TICK):
+            ticked = self._ticked
+            stood = self._clock.monotonic() - ticked - TICK
+            if stood > self._stall and not self._seen:
+                self._seen = doing(loop)
+            if stood > 10 * self._stall and told != ticked:
+                told = ticked
+                logger.error("the event loop stands still for %.0f s now, in: %s", stood, self._seen)
+
+
+def doing(thread: int) -> str:
+    """What a thread is doing, in one line, the innermost call last."""
+    frame = sys._current_frames().get(thread)  # noqa: SLF001  # the one way to see another thread's stack
+    stack = traceback.extract_stack(frame)[-DEEPEST:] if frame is not None else []
+    return " > ".join(f"{call.filename.rpartition('/')[2]}:{call.lineno} {call.name}" for call in stack)

@@ -1,0 +1,219 @@
+"""What is wrong with the settings only together, and what works but is probably not meant."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import assert_never
+from urllib.parse import urlsplit
+
+from bot.domain.errors import ConfigError, Problem
+from config import sources, values
+from config.settings import DIALECTS, Settings, read_persona
+from config.subagents import read_subagents
+from config.tokens import parts_of
+
+WEAK_TOKEN = 16  # characters
+CONTAINERS = Path("/.dockerenv"), Path("/run/.containerenv")
+
+PLACEHOLDER = re.compile(
+    r"(sk-)?(x{3,}|\.{3,}|…+|your[-_ ].*|change[-_ ]?(me|this)|replace[-_ ]?(me|this|with).*|.*[-_]here|你的.*)|<.*>",
+    re.IGNORECASE,
+)
+"""What examples and guides write where a person should put something of their own."""
+
+EXAMPLE_HOST = re.compile(r"[/.]example(\.(com|org|net))?(?=[:/]|$)", re.IGNORECASE)
+
+HOW_TO_MAKE_ONE = (
+    "Make one with `openssl rand -hex 16` or `python3 -c 'import secrets; print(secrets.token_hex(16))'`, set it here"
+    " and as the token in your OneBot server (NapCat, LLBot)"
+)
+
+
+def cross_check(
+    settings: Settings, given: Mapping[str, sources.Given], *, wrong: frozenset[str], service: bool
+) -> Iterator[Problem]:
+    yield from _check_placeholders(given)
+    yield from _check_model(settings, service=service)
+    yield from _check_fallbacks(settings)
+    if service and wrong.isdisjoint({"ONEBOT_MODE", "ONEBOT_HOST"}):
+        yield from _check_onebot(settings)
+    yield from _check_persona(settings)
+    yield from _check_media(settings)
+    yield from _check_folder("TOOLS_DIR", settings.tools_dir, "docs/tools.md")
+    yield from _check_tools(settings.tools_dir)
+    if settings.log_runs is not None and settings.log_runs.is_dir():
+        yield Problem("LOG_RUNS", f"{settings.log_runs} is a folder", "Name a file in it, as data/runs.jsonl")
+    yield from _check_file("GAMES_FILE", settings.games_file, "docs/games.md")
+    yield from _check_subagents(settings)
+    yield from _check_file("LLM_PRICES", settings.llm_prices, "docs/models.md")
+    yield from _check_qweather(settings)
+
+
+def _check_placeholders(given: Mapping[str, sources.Given]) -> Iterator[Problem]:
+    for field in ("LLM_API_KEY", "LLM_MODEL", "ONEBOT_ACCESS_TOKEN", "CODER_API_KEY", "CODER_MODEL"):
+        written = given[field].text if field in given else ""
+        texts = [token for _, token in parts_of(written)] if field == "ONEBOT_ACCESS_TOKEN" else [written]
+        if any(PLACEHOLDER.fullmatch(text) for text in texts):
+            yield Problem(field, "still has the text of an example", "Put your own in its place")
+    for field in ("LLM_BASE_URL", "CODER_BASE_URL"):
+        if field in given and EXAMPLE_HOST.search(given[field].text):
+            yield Problem(
+                field, "still has the host of an example", "Put the base url of your model service in its place"
+            )
+
+
+def _check_model(settings: Settings, *, service: bool) -> Iterator[Problem]:
+    begun = service or settings.llm_model or settings.llm_api_key.get_secret_value()
+    if begun and not settings.llm_base_url:
+        yield Problem(
+            "LLM_BASE_URL", "is not set", "Set the base url of an OpenAI-compatible API, as https://api.deepseek.com/v1"
+        )
+    if (begun or settings.llm_base_url) and not settings.llm_model:
+        yield Problem("LLM_MODEL", "is not set", "Set the name of the model as its service spells it")
+
+
+def _check_onebot(settings: Settings) -> Iterator[Problem]:
+    match settings.onebot_mode:
+        case "forward":
+            if not settings.onebot_url:
+                mend = "Set the address of your OneBot server's websocket, as ws://127.0.0.1:3001"
+                yield Problem("ONEBOT_URL", "is not set, but ONEBOT_MODE=forward needs it", mend)
+            try:
+                _ = settings.access_tokens.only
+            except values.Wrong as wrong:
+                yield Problem(
+                    "ONEBOT_ACCESS_TOKEN", f"{wrong.what}, but ONEBOT_MODE=forward dials one server", wrong.mend
+                )
+        case "reverse":
+            open_to_all = not values.is_loopback(settings.onebot_host)
+            if open_to_all and not settings.onebot_access_token.get_secret_value():
+                what = f"is not set, but others than this machine can reach {settings.onebot_host}"
+                yield Problem("ONEBOT_ACCESS_TOKEN", what, HOW_TO_MAKE_ONE)
+        case _:
+            assert_never(settings.onebot_mode)
+
+
+def _check_persona(settings: Settings) -> Iterator[Problem]:
+    if settings.system_prompt and settings.bot_persona:
+        yield Problem("SYSTEM_PROMPT", "and BOT_PERSONA both say who the bot is", "Keep one of them")
+        return
+    try:
+        read_persona(settings)
+    except ConfigError as error:
+        yield from error.problems
+
+
+def _check_media(settings: Settings) -> Iterator[Problem]:
+    """Only what it is: whether the folders can be written, the doctor tells of all of them alike."""
+    folder = settings.media_dir.absolute()
+    while not os.access(folder, os.F_OK) and folder != folder.parent:
+        folder = folder.parent
+    mend = "Name a folder that the bot may read and write, or may make"
+    if not folder.is_dir():
+        yield Problem("MEDIA_DIR", f"{folder} is a file", mend)
+
+
+def _check_file(name: str, file: Path | None, description: str) -> Iterator[Problem]:
+    """Only whether it can be read at all: what its rows say, its reader knows."""
+    if file is not None and not (file.is_file() and os.access(file, os.R_OK)):
+        what = f"{values.shown_path(file)} {'cannot be read' if file.exists() else 'is not there'}"
+        yield Problem(name, what, f"Name a text file with rows as {description} describes them")
+
+
+def _check_subagents(settings: Settings) -> Iterator[Problem]:
+    _, problems = read_subagents(settings.subagents_file, settings.subagent_keys)
+    if problems:
+        yield replace(problems[0], what="; ".join(problem.what for problem in problems))
+
+
+def _check_folder(name: str, folder: Path | None, description: str) -> Iterator[Problem]:
+    """Only whether it can be read at all: what is wrong inside costs one tool, not the start."""
+    if folder is not None and not (folder.is_dir() and os.access(folder, os.R_OK | os.X_OK)):
+        what = f"{values.shown_path(folder)} {'cannot be read as a folder' if folder.exists() else 'is not there'}"
+        yield Problem(name, what, f"Name a folder with files as {description} describes them")
+
+
+def _check_tools(folder: Path | None) -> Iterator[Problem]:
+    """Whoever can write a tool is the bot: none but its own account and root may.
+
+    On a read-only mount, as docker-compose.yml has it, nobody here can; whose it is outside is the operator's choice.
+    """
+    if folder is None or os.name != "posix" or not folder.is_dir() or os.statvfs(folder).f_flag & os.ST_RDONLY:
+        return
+    writable = next((path for path in (folder, *sorted(folder.rglob("*"))) if writers_of(path)), None)
+    if writable is not None:
+        shown = values.shown_path(writable)
+        what = f"{shown} can be written by {writers_of(writable)}, and whoever can write there is the bot"
+        yield Problem("TOOLS_DIR", what, f"See that it is the bot's own: chown it, and chmod -R go-w {folder}")
+
+
+def writers_of(path: Path) -> str:
+    """Who else than we and root can write there, for people; empty where nobody can, and where it is not there."""
+    try:
+        status = path.stat()
+    except OSError:
+        return ""
+    if status.st_uid not in {0, os.geteuid()}:
+        return f"the account {status.st_uid}"
+    if status.st_mode & stat.S_IWOTH:
+        return "everybody"
+    # A group of our own has our number (useradd); any other may have members.
+    if status.st_mode & stat.S_IWGRP and status.st_gid and status.st_gid != os.geteuid():
+        return f"the group {status.st_gid}"
+    return ""
+
+
+def is_contained() -> bool:
+    """Whether this is a container: who can reach its ports is said outside."""
+    return any(file.exists() for file in CONTAINERS)
+
+
+def _check_qweather(settings: Settings) -> Iterator[Problem]:
+    """A host and one way to prove who asks; the three parts of a token only together."""
+    parts = {
+        "QWEATHER_JWT_PROJECT": settings.qweather_jwt_project,
+        "QWEATHER_JWT_KEY_ID": settings.qweather_jwt_key_id,
+        "QWEATHER_JWT_PRIVATE_KEY": settings.qweather_jwt_private_key.get_secret_value(),
+    }
+    if any(parts.values()):
+        for name in (name for name, value in parts.items() if not value):
+            yield Problem(name, "is not set, but the others of a token are", "Set all three as docs/weather.md says")
+    credential = settings.qweather_key.get_secret_value() or all(parts.values())
+    if credential and not settings.qweather_host:
+        mend = "Set your account's API host, as abc1234xyz.def.qweatherapi.com (console, settings)"
+        yield Problem("QWEATHER_HOST", "is not set, but a credential of QWeather is", mend)
+
+
+def _check_fallbacks(settings: Settings) -> Iterator[Problem]:
+    for number, endpoint in enumerate(settings.llm_fallbacks, 1):
+        if endpoint.dialect not in {"", *DIALECTS}:
+            mend = f"Write one of: {', '.join(DIALECTS)}"
+            yield Problem("LLM_FALLBACKS", f"entry {number} has a dialect there is not", mend)
+        texts = (endpoint.model, *endpoint.keys)
+        if any(map(PLACEHOLDER.fullmatch, texts)) or EXAMPLE_HOST.search(endpoint.base_url):
+            yield Problem(
+                "LLM_FALLBACKS", f"entry {number} still has the text of an example", "Put your own in its place"
+            )
+
+
+def doubts(settings: Settings, *, service: bool) -> Iterator[Problem]:
+    """What works, but is probably not meant."""
+    shortest = min(map(len, settings.access_tokens.all), default=0)
+    reverse = settings.onebot_mode == "reverse"
+    onebot = settings.onebot_host if reverse else urlsplit(settings.onebot_url).hostname or "localhost"
+    if service and not values.is_loopback(onebot) and shortest < WEAK_TOKEN:
+        yield Problem("ONEBOT_ACCESS_TOKEN", f"is shorter than {WEAK_TOKEN} characters: easy to guess", HOW_TO_MAKE_ONE)
+    if service and settings.web_port and not values.is_loopback(settings.web_host) and not is_contained():
+        what = f"is {settings.web_host}: others than this machine can read /metrics, which has no password"
+        yield Problem("WEB_HOST", what, "Set 127.0.0.1, or see that a firewall keeps others out")
+    if settings.qweather_host and not (
+        settings.qweather_key.get_secret_value() or settings.qweather_jwt_private_key.get_secret_value()
+    ):
+        yield Problem("QWEATHER_HOST", "is set but not used", "Set QWEATHER_KEY, or the three of QWEATHER_JWT_")
+    if reverse and settings.onebot_url:
+        yield Problem("ONEBOT_URL", "is set but not used", "Set ONEBOT_MODE=forward to connect to it, or remove it")

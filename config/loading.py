@@ -1,0 +1,81 @@
+"""Reads the settings once, at start: every problem is reported at once, each under the name that was typed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import SecretStr, ValidationError
+
+from bot.domain.errors import ConfigError, Problem
+from config import sources, values
+from config.checks import cross_check, doubts
+from config.settings import KNOWN, Settings
+from config.subagents import key_names
+
+SERVICE_FAMILIES = ("LLM_", "ONEBOT_", "UPSTREAM_")
+
+
+def load_settings(
+    *, environ: Mapping[str, str], env_file: Path | None, service: bool = True
+) -> tuple[Settings, tuple[Problem, ...]]:
+    """The settings of this environment and `.env` file, with what to warn of. Reads no other source.
+
+    The environment wins over the file, and that over what `init` made. `service=False` (chat) asks neither for a model
+    nor for a token. Raises ConfigError with every problem at once, each under the name that was typed; only a `.env`
+    that cannot be read is told alone, since nothing is known without it.
+    """
+    lines = sources.read_env_file(env_file)
+    made, hidden = sources.read_made_file(env_file)
+    given = sources.gather(environ, (*made, *lines), KNOWN)
+    settings, problems = _validate(given)
+    named = sources.gather(environ, lines, key_names(settings.subagents_file))
+    keys = {name: SecretStr(value.text) for name, value in named.items()}
+    settings = settings.model_copy(update={"subagent_keys": keys})
+    for problem in cross_check(settings, given, wrong=frozenset(problems), service=service):
+        problems.setdefault(problem.name, problem)
+    typed = {name: value.name for name, value in given.items()}
+    found = [replace(problems[name], name=typed.get(name, name)) for name in KNOWN if name in problems]
+    found += sources.strange_in_file(lines, (*KNOWN, *keys))
+    told = {problem.name for problem in found}
+    strangers = tuple(
+        stranger
+        for stranger in sources.strange_in_environment(environ, (*KNOWN, *keys))
+        if stranger.name not in told  # in .env and in the environment, as with `set -a; . .env`
+    )
+    if found:
+        # A stranger that looks like a name we miss is most likely the reason.
+        raise ConfigError(*found, *hidden, *(hint for hint in strangers if any(name in hint.mend for name in problems)))
+    doubtful = (*sources.repeated(lines, KNOWN), *sources.socks(environ), *doubts(settings, service=service))
+    return settings, (*strangers, *doubtful)
+
+
+def is_configured(environ: Mapping[str, str], env_file: Path | None) -> bool:
+    """Whether anything of a model or a OneBot server is set: then `run` is the service, else chat.
+
+    A `.env` that cannot be read counts as configured, so that starting the service tells what is wrong with it.
+    """
+    try:
+        lines = sources.read_env_file(env_file)
+    except ConfigError:
+        return True
+    pairs = [*environ.items(), *((line.name, line.value) for line in lines)]
+    return any(name.startswith(SERVICE_FAMILIES) and text.strip() for name, text in pairs)
+
+
+def _validate(given: Mapping[str, sources.Given]) -> tuple[Settings, dict[str, Problem]]:
+    """Each value on its own, problems by variable; where one is wrong, the settings have the default in its place."""
+    texts = {name.lower(): value.text for name, value in given.items()}
+    problems = {}
+    try:
+        settings = Settings.model_validate(texts)
+    except ValidationError as error:
+        for detail in error.errors(include_url=False, include_input=False):
+            field = str(detail["loc"][0])
+            wrong = detail.get("ctx", {}).get("error")
+            what, mend = (wrong.what, wrong.mend) if isinstance(wrong, values.Wrong) else (detail["msg"], "Correct it")
+            problems[field.upper()] = Problem(field.upper(), what, mend)
+            texts.pop(field, None)
+        settings = Settings.model_validate(texts)
+    return settings, problems

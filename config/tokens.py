@@ -1,0 +1,79 @@
+"""The tokens of OneBot servers: one for all of them, or one for each account, or both.
+
+`abc` is everybody's; `10001:abc,10002:def` are each of one account; `10001:abc,ghi` is one of 10001, and one of all
+others. A text without any `account:` is one token, commas and colons included.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pydantic import SecretStr
+
+from config import values
+from config.values import Wrong
+
+BETWEEN = re.compile(r"[\s,，;；]+")
+COLON = re.compile(r"\s*[:：]\s*")
+OWNED = re.compile(r"([1-9][0-9]{0,17}):(.*)")  # `account:token`
+MEND = "Write it as 10001:token,10002:token, each token once"
+
+
+@dataclass(frozen=True, slots=True)
+class AccessTokens:
+    """`common` is everybody's who has none in `accounts`; empty where everybody must have one, or nobody needs one."""
+
+    common: str = field(default="", repr=False)
+    accounts: Mapping[int, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Every token there is."""
+        return (*filter(None, [self.common]), *self.accounts.values())
+
+    @property
+    def only(self) -> tuple[int, str]:
+        """The one token of a single server, and the account that it is bound to (0: none). Raises Wrong for several."""
+        if len(self.all) > 1:
+            raise Wrong("has several tokens", "Keep the one of the server that the bot dials")
+        return next(iter(self.accounts.items()), (0, self.common))
+
+    def of(self, account: int) -> str:
+        """The token with which this account comes in; for account 0, nobody knows which, the one most may use."""
+        return self.accounts.get(account) or self.common or next(iter(self.accounts.values()), "")
+
+
+def tokens(value: SecretStr) -> SecretStr:
+    """One token or a list of them, checked and in one spelling. No problem repeats any of them."""
+    found = read_tokens(value.get_secret_value())
+    owned = (f"{account}:{token}" for account, token in found.accounts.items())
+    return SecretStr(",".join((*owned, *filter(None, [found.common]))))
+
+
+def read_tokens(text: str) -> AccessTokens:
+    """Raises Wrong."""
+    parts = parts_of(text)
+    for _, token in parts:
+        values.secret(SecretStr(token))
+    accounts = {account: token for account, token in parts if account}
+    common = [token for account, token in parts if not account]
+    if twice := next((account for account in accounts if [one for one, _ in parts].count(account) > 1), 0):
+        raise Wrong(f"has two tokens for account {twice}", MEND)
+    if bare := next((account for account, token in accounts.items() if not token), 0):
+        raise Wrong(f"has no token for account {bare}", MEND)
+    if len(common) > 1:
+        raise Wrong("has two tokens that belong to no account", MEND)
+    if len({token for _, token in parts}) < len(parts):
+        raise Wrong("has one token twice, so that it says nothing about the account", MEND)
+    return AccessTokens("".join(common), accounts)
+
+
+def parts_of(text: str) -> list[tuple[int, str]]:
+    """Each token of the text with its account, 0 for none; nothing is checked."""
+    items = [item for item in BETWEEN.split(COLON.sub(":", text)) if item]
+    owned = [OWNED.fullmatch(item) for item in items]
+    if not any(owned):
+        return [(0, text)] if text else []
+    return [(int(found[1]), found[2]) if found else (0, item) for item, found in zip(items, owned, strict=True)]

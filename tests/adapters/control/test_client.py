@@ -1,0 +1,76 @@
+"""What a command hears where nobody is, or nobody answers; and that it hears the end."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from adapters.control.client import NoAnswer, NotRunning, asked
+
+
+@contextmanager
+def saying(path: Path, words: bytes, *, stay: bool = False) -> Iterator[threading.Event]:
+    """Somebody who says these words to whoever comes, and leaves, or stays until the event is set."""
+    leave = threading.Event()
+
+    def serve() -> None:
+        connection, _ = listening.accept()
+        with connection:
+            connection.recv(1000)
+            connection.sendall(words)
+            if stay:
+                leave.wait(10)
+
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(path))
+        listening.listen()
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield leave
+        leave.set()
+        thread.join(10)
+
+
+def test_where_nobody_listens_no_bot_runs(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(tmp_path / "dead"))
+    for path in (tmp_path / "none", tmp_path / "no folder" / "x", tmp_path / "dead", tmp_path / "file" / "x"):
+        with pytest.raises(NotRunning), asked(path, "status"):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [(b"", "ended"), (b"not json\n", "ended"), (b'{"half": ', "ended"), (b"[]\n", "something else")],
+)
+def test_an_answer_that_is_none_is_told(tmp_path: Path, words: bytes, told: str) -> None:
+    with (
+        saying(tmp_path / "control", words),
+        pytest.raises(NoAnswer, match=told),
+        asked(tmp_path / "control", "status"),
+    ):
+        pass
+
+
+def test_a_bot_that_hangs_is_not_waited_for_for_ever(tmp_path: Path) -> None:
+    with (
+        saying(tmp_path / "control", b"", stay=True),
+        pytest.raises(NoAnswer, match=r"said nothing for 0\.05 s"),
+        asked(tmp_path / "control", "status", seconds=0.05),
+    ):
+        pass
+
+
+def test_the_end_of_a_bot_is_heard(tmp_path: Path) -> None:
+    path = tmp_path / "control"
+    with saying(path, b'{"pid": 1}\n', stay=True) as leave, asked(path, "stop") as question:
+        assert question.answer == {"pid": 1}
+        assert not question.wait_for_end(0.05)
+        leave.set()
+        assert question.wait_for_end(10)

@@ -1,0 +1,139 @@
+"""The control socket, from both ends: real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import stat
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.control import server
+from adapters.control.client import NotRunning, asked
+from adapters.control.server import ControlServer
+
+
+async def fine() -> Mapping[str, Any]:
+    return {"how": "好"}
+
+
+async def broken() -> Mapping[str, Any]:
+    raise RuntimeError("secret words")
+
+
+@asynccontextmanager
+async def listening(path: Path) -> AsyncIterator[None]:
+    control = ControlServer(path)
+    async with control.open():
+        await control.listen({"fine": fine, "broken": broken})
+        yield
+
+
+def answer(path: Path, command: str) -> dict[str, Any]:
+    with asked(path, command) as question:
+        return question.answer
+
+
+async def raw(path: Path, *data: bytes) -> bytes:
+    reader, writer = await asyncio.open_unix_connection(path)
+    for piece in data:
+        writer.write(piece)
+    writer.write_eof()
+    said = await reader.read()
+    writer.close()
+    return said
+
+
+async def test_a_command_is_answered_and_nobody_else_may_ask(tmp_path: Path) -> None:
+    path = tmp_path / "control"
+    before = os.umask(0)
+    try:
+        async with listening(path):
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+            assert await asyncio.to_thread(answer, path, "fine") == {"how": "好"}
+            assert await asyncio.to_thread(answer, path, "fine") == {"how": "好"}
+    finally:
+        os.umask(before)
+    assert not path.exists()
+    with pytest.raises(NotRunning):
+        answer(path, "fine")
+
+
+async def test_what_is_no_command_or_breaks_is_an_error_in_words(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "control"
+    async with listening(path):
+        assert "there are: fine, broken" in (await asyncio.to_thread(answer, path, "shutdown"))["error"]
+        told = (await asyncio.to_thread(answer, path, "broken"))["error"]
+        assert "secret" not in told
+        assert "the log says why" in told
+        for junk in (b"\n", b"[]\n", b'{"command": ["fine"]}\n', b"\xff\n", b"17\n", b""):
+            assert "error" in json.loads(await raw(path, junk))
+        assert await raw(path, b"x" * 10_000) == b""  # longer than any question
+        assert await asyncio.to_thread(answer, path, "fine") == {"how": "好"}
+    assert "secret words" in caplog.text
+
+
+async def test_who_says_nothing_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "ASKED_WITHIN", 0.01)
+    path = tmp_path / "control"
+    async with listening(path):
+        reader, writer = await asyncio.open_unix_connection(path)
+        assert await reader.read() == b""
+        writer.close()
+
+
+async def test_the_socket_of_a_bot_that_died_is_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "control"
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(path))
+    async with listening(path):
+        assert await asyncio.to_thread(answer, path, "fine") == {"how": "好"}
+
+
+async def test_the_socket_of_a_bot_that_lives_is_left_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "control"
+    async with listening(path):
+        async with listening(path):
+            pass
+        assert "do not reach this bot" in caplog.text
+        assert await asyncio.to_thread(answer, path, "fine") == {"how": "好"}
+
+
+async def test_a_socket_that_is_another_ones_by_now_is_not_removed(tmp_path: Path) -> None:
+    path = tmp_path / "control"
+    async with listening(path):
+        path.unlink()
+        with socket.socket(socket.AF_UNIX) as other:
+            other.bind(str(path))
+    assert path.is_socket()
+
+
+@pytest.mark.parametrize("what", ["a file", "no folder", "a name that is too long"])
+async def test_where_it_cannot_listen_it_says_so_and_goes_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, what: str
+) -> None:
+    places = {
+        "a file": tmp_path / "file",
+        "no folder": tmp_path / "none" / "control",
+        "a name that is too long": tmp_path / ("x" * 150),
+    }
+    (tmp_path / "file").write_text("kept")
+    async with listening(places[what]):
+        pass
+    assert caplog.text.count("`python -m bot reload`, `stop` and `status` do not reach this bot") == 1
+    assert (tmp_path / "file").read_text() == "kept"
+
+
+async def test_without_a_path_it_listens_nowhere(caplog: pytest.LogCaptureFixture) -> None:
+    control = ControlServer(None)
+    async with control.open():
+        await control.listen({})
+    assert not caplog.text

@@ -1,0 +1,100 @@
+"""Approvals with fakes around them, and runs that wait for a word."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from bot.approvals import Approvals
+from bot.domain.chat import AssistantMessage, ToolCall, Usage
+from bot.domain.events import Conversation
+from bot.domain.run import Asker, PendingCall, SuspendedRun
+from bot.domain.suspension import ApprovalRequest, Decision
+from bot.history import History
+from bot.outbox import Outbox
+from tests.fakes import (
+    BOT,
+    GROUP,
+    CountingIds,
+    ManualClock,
+    RecordingStore,
+    RecordingTransport,
+    said,
+    tool_context,
+)
+
+OWNER = Conversation(BOT, "private", 999)
+QUESTION = said("wipe it", message_id="q1")
+
+
+@dataclass
+class Desk:
+    """Approvals with fakes around them; `resumed` is what was decided, `free` whether a run can go on now."""
+
+    owners: frozenset[int] = frozenset({999})
+    store: RecordingStore = field(default_factory=RecordingStore)
+    resumed: list[tuple[str, Mapping[str, Decision]]] = field(default_factory=list)
+    free: bool = True
+
+    def __post_init__(self) -> None:
+        self.transport, self.clock = RecordingTransport(), ManualClock()
+        self.history = History(store=self.store)
+        self.outbox = Outbox(transport=self.transport, store=self.store, clock=self.clock, ids=CountingIds())
+        self.approvals = Approvals(owners=self.owners, outbox=self.outbox, history=self.history, clock=self.clock)
+        self.approvals.resume_with(self.resume)
+
+    def resume(self, where: Conversation, run_id: str, decisions: Mapping[str, Decision]) -> bool:
+        if self.free:
+            self.resumed.append((run_id, decisions))
+        return self.free
+
+    def wait(self, run: SuspendedRun) -> SuspendedRun:
+        """The run is suspended."""
+        run = self.approvals.number(run)
+        self.approvals.ask(run, QUESTION)
+        return run
+
+    def owner_says(self, text: str) -> bool:
+        return self.approvals.take(said(text, user=999, name="主人", where=OWNER))
+
+
+@asynccontextmanager
+async def desk(owners: frozenset[int] = frozenset({999})) -> AsyncIterator[Desk]:
+    made = Desk(owners)
+    async with asyncio.timeout(5), made.outbox.open():
+        yield made
+        await made.outbox.wait_idle()
+
+
+def waiting(*names: str, run_id: str = "t1", asker: int = 777, text: str = "", since: float = 0.0) -> SuspendedRun:
+    """A run in which calls of these tools wait."""
+    arguments = json.dumps({"text": text}, ensure_ascii=False) if text else "{}"
+    made = tuple(ToolCall(f"c{index}", name, arguments) for index, name in enumerate(names))
+    expires = ManualClock().now() + 600
+    return SuspendedRun(
+        run_id=run_id,
+        conversation=GROUP,
+        asker=Asker(asker, "小明"),
+        messages=(),
+        message=AssistantMessage("", made),
+        answers=tuple(PendingCall(call, f"{call.name} {arguments}", expires, "", since=since) for call in made),
+        usage=Usage(),
+        steps=1,
+    )
+
+
+def request() -> ApprovalRequest:
+    return ApprovalRequest(
+        run_id="t1",
+        step=1,
+        call_id="c0",
+        name="mail",
+        arguments={},
+        asks="?",
+        conversation=GROUP,
+        asker=Asker(777),
+        context=tool_context(),
+    )

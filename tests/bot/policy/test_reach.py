@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import pytest
+
+from bot.domain.actions import Attachment, SendSegment
+from bot.domain.errors import InvalidArguments, ToolDenied
+from bot.domain.events import Conversation, MessageType
+from bot.domain.run import Asker
+from bot.domain.segments import Face, Mention, MentionAll, Quote, Text
+from bot.domain.suspension import Suspend
+from bot.policy.reach import WAIT, asks, permit
+from tests.fakes import BOT, GROUP, PRIVATE
+
+OTHER = Conversation(BOT, "group", 5555)
+OWNER, ADMIN, MEMBER = Asker(999, is_owner=True), Asker(5, role="admin"), Asker(777, "主人")
+HI, ALL = (Text("hi"),), (MentionAll(), Text("hi"))
+
+
+def outcome(asker: Asker, said: tuple[SendSegment, ...], target: Conversation, *, allowed: bool) -> str:
+    try:
+        permit(asker, said, active=GROUP, target=target, allowed=allowed)
+    except ToolDenied:
+        return "denied"
+    except Suspend:
+        return "asked"
+    return "said"
+
+
+@pytest.mark.parametrize(
+    ("asker", "said", "target", "before", "after"),
+    [
+        (MEMBER, HI, GROUP, "said", "said"),
+        (MEMBER, HI, OTHER, "denied", "denied"),
+        (MEMBER, ALL, GROUP, "denied", "denied"),
+        (ADMIN, HI, GROUP, "said", "said"),
+        (ADMIN, HI, OTHER, "denied", "denied"),
+        (ADMIN, ALL, GROUP, "asked", "said"),
+        (ADMIN, ALL, OTHER, "denied", "denied"),
+        (OWNER, HI, GROUP, "said", "said"),
+        (OWNER, HI, OTHER, "asked", "said"),
+        (OWNER, HI, PRIVATE, "asked", "said"),
+        (OWNER, ALL, GROUP, "asked", "said"),
+        (OWNER, ALL, OTHER, "asked", "said"),
+        (OWNER, ALL, PRIVATE, "denied", "denied"),
+        (OWNER, HI, Conversation(20002, "group", 4242), "denied", "denied"),
+    ],
+)
+def test_elsewhere_and_to_everybody_is_said_when_somebody_has_allowed_it(
+    asker: Asker, said: tuple[SendSegment, ...], target: Conversation, before: str, after: str
+) -> None:
+    assert outcome(asker, said, target, allowed=False) == before
+    assert outcome(asker, said, target, allowed=True) == after
+
+
+@pytest.mark.parametrize("asker", [OWNER, MEMBER])
+@pytest.mark.parametrize("kind", ["group", "private"])
+def test_no_place_has_the_number_0(asker: Asker, kind: MessageType) -> None:
+    with pytest.raises(InvalidArguments):
+        permit(asker, HI, active=GROUP, target=Conversation(BOT, kind, 0), allowed=True)
+
+
+def test_who_is_asked_reads_what_is_said_and_where_in_full() -> None:
+    said = (
+        Quote("7"),
+        MentionAll(),
+        Mention(5),
+        Text("很长" * 5000),
+        Face("14"),
+        Attachment("image", "base64://aGk=", "cat.png"),
+        Attachment("file", "https://a.example/b.pdf", "b.pdf"),
+    )
+    with pytest.raises(Suspend) as caught:
+        permit(OWNER, said, active=GROUP, target=OTHER, allowed=False)
+    assert caught.value.asks == (
+        f"发到群 5555：[引用 7]@全体成员 @5 {'很长' * 5000}[表情 14][图片 cat.png][文件 https://a.example/b.pdf]"
+    )
+    assert caught.value.seconds == WAIT
+    assert asks(HI, PRIVATE) == "发到私聊 777：hi"

@@ -1,0 +1,242 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.domain.chat import NOTED, AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from bot.domain.events import Sender
+from bot.prompt import notes
+from bot.prompt.compose import EARLIER, FORWARDED, PICTURES, QUESTION, RECORD, Question, user_message
+from bot.prompt.frames import Frames, People
+from bot.prompt.render import line, speaker
+from tests.data.speech import entries, pairs
+from tests.fakes import GROUP, said
+
+PROMPT = UserMessage(
+    "[群聊记录]\n阿澈(2002): hi @小红(3003) 在吗\n老王(88888): [引用 李 四(4444) 的「嗯」] 好\n"
+    "[提问] 消息号 8\n小明(777): 你好"
+)
+FRAMES = Frames(("小霜", "霜霜", "Frost"), 10001, People.of([PROMPT]))
+
+
+def test_the_people_of_a_prompt_are_those_whose_names_we_wrote_in_it() -> None:
+    people = People.of([PROMPT, AssistantMessage("路人(5): 不算"), UserMessage("小红(3003): 他说 王五(6): 不算")])
+    assert people.numbers == {"2002", "3003", "88888", "4444", "777"}
+    assert people.names == {"阿澈", "小红", "老王", "李 四", "小明"}
+
+
+@pytest.mark.parametrize("text", entries("honest.txt"))
+def test_no_honest_answer_is_touched(text: str) -> None:
+    assert FRAMES.cut(text) is text
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(set(entries("honest.txt"))) >= 200
+    assert len(set(pairs("leaks.txt"))) >= 60
+
+
+@pytest.mark.parametrize(("text", "left"), pairs("leaks.txt"))
+def test_no_leak_of_the_frame_passes(text: str, left: str) -> None:
+    assert FRAMES.cut(text) == left
+
+
+HONEST = st.sampled_from(entries("honest.txt"))
+
+
+@given(HONEST, st.sampled_from(["小霜(10001): ", "[引用 小明(777) 的「你好」] ", "[提问] 消息号 8\n", "(没有回答)\n"]))
+def test_what_stands_in_front_of_an_answer_is_cut_and_the_answer_is_not(answer: str, front: str) -> None:
+    left = FRAMES.cut(front + answer)
+    assert left == FRAMES.cut(answer.strip())
+    assert "10001" not in left or "10001" in answer
+
+
+@given(HONEST.filter(lambda text: not text.rstrip().endswith((":", "：")) and "```" not in text and "~~~" not in text))
+def test_what_the_model_makes_up_behind_its_answer_is_cut(answer: str) -> None:
+    if any(member in answer for member in ("小明(777):", "阿澈(2002):")):
+        return  # it quotes them itself, line for line
+    assert FRAMES.cut(f"{answer}\n阿澈(2002): 谢谢\n小霜(10001): 不客气") == answer.rstrip()
+
+
+@given(st.text(), st.sampled_from([PROMPT.text, *(leak for leak, _ in pairs("leaks.txt"))]), st.text())
+def test_what_was_cut_once_is_not_cut_again(before: str, leak: str, after: str) -> None:
+    once = FRAMES.cut(f"{before}\n{leak}{after}")
+    assert FRAMES.cut(once) == once
+
+
+NAMES = st.text(min_size=1, max_size=30)
+
+
+@given(NAMES, st.integers(10_000, 4_000_000_000).filter(lambda number: number != FRAMES.number), st.text(max_size=60))
+def test_whatever_somebody_is_called_the_line_we_render_is_not_said_in_his_name(
+    name: str, number: int, words: str
+) -> None:
+    """The frame is cut as it is rendered: both use the same constants."""
+    message = said(words, user=number, name=name, at=False)
+    prompt = user_message(Question(message))
+    frames = replace(FRAMES, people=People.of([prompt]))
+    assert str(number) in frames.people.numbers
+    shown = speaker(Sender(number, name))
+    assert frames.cut(prompt.text) == ""
+    assert frames.cut(f"好的。\n{line(message)}") == "好的。"
+    assert frames.cut(f"[引用 {shown} 的「嗯」] 好的。") == "好的。"
+
+
+@pytest.mark.parametrize("heading", [QUESTION, RECORD, FORWARDED, EARLIER, notes.NOTES, f"{PICTURES}提问"])
+def test_every_heading_of_ours_is_cut_in_front(heading: str) -> None:
+    assert FRAMES.cut(f"{heading}\n好的。") == "好的。"
+
+
+def test_a_member_who_bears_the_bots_name_is_somebody_else() -> None:
+    frames = replace(FRAMES, people=People.of([UserMessage("小霜(2002): hi")]))
+    assert frames.cut("好的。\n小霜(2002): 我也是") == "好的。"
+    assert frames.cut("小霜(10001): 我是真的") == "我是真的"
+
+
+def test_without_names_and_people_only_what_nobody_says_is_cut() -> None:
+    assert Frames().cut("小霜：你好") == "小霜：你好"
+    assert Frames().cut("好\n阿澈(2002): 谢谢") == "好\n阿澈(2002): 谢谢"
+
+
+def test_a_model_that_goes_round_in_frames_holds_nobody_up() -> None:
+    """Each took seconds, and four times as long at twice the length: such a test would not end in time."""
+    for looping in ("[提问]\n" * 20_000, "小霜(10001): " * 20_000):
+        assert FRAMES.cut(looping) == ""
+    lines = "a\n" * 100_000
+    assert FRAMES.cut(lines) == lines
+
+
+def test_our_own_name_and_number_in_somebodys_words_take_no_answer_away() -> None:
+    people = People.of([UserMessage("小明(2002): 你看 @小霜(10001) 说的")])
+    assert replace(FRAMES, people=people).cut("小霜(10001): 我说的是三点开会") == "我说的是三点开会"
+
+
+# --- the question said back -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "is_echo"),
+    [
+        ("北京明天的天气怎么样？", "北京明天的天气怎么样", True),
+        ("北京明天的天气怎么样？", "北京明天的天气怎么样呢？", True),
+        ("How is the weather in Beijing tomorrow?", "how is the weather in beijing tomorrow", True),
+        ("北京明天的天气怎么样？", "北京明天的天气不怎么样，有大雨", False),
+        ("你好，北京明天的天气怎么样？", "你好，北京明天的天气怎么样？", True),
+        ("在吗", "在吗", False),
+        ("他是不是明天来北京开会", "他是明天来北京开会", False),
+        ("周六的聚会改到晚上七点了吗？", "周六的聚会改到晚上七点了", False),
+        ("谁是这次比赛的冠军队伍", "他是这次比赛的冠军队伍", False),
+        ("#Q0000001", "#Q0000001...............", False),
+        ("13800138000", "13800138000", False),
+        ("小明明天下午不来学校上课", "小明明天下午来学校上课", False),
+        ("珠穆朗玛峰的高度是8848米", "珠穆朗玛峰的高度是8849米", False),
+        ("The meeting starts at 3 pm in room 204", "The meeting starts at 4 pm in room 204", False),
+        ("格式化 select a, b from t where c", "SELECT a, b\nFROM t\nWHERE c", False),
+        ("加标点 今天天气很好我们去公园玩吧", "今天天气很好，我们去公园玩吧。", False),
+        ("祝大家新年快乐万事如意", "祝大家新年快乐万事如意！", False),
+        ("跟我说：今天的风儿好喧嚣啊", "跟我说：今天的风儿好喧嚣啊", False),
+        ("Repeat after me: the sky is blue", "Repeat after me: the sky is blue", False),
+        ("", "", False),
+    ],
+)
+def test_a_question_said_back_is_no_answer_unless_it_is_a_greeting_or_asked_for(
+    question: str, answer: str, is_echo: bool
+) -> None:
+    frames = replace(FRAMES, question=question)
+    assert frames.is_echo(answer) is is_echo
+    assert frames.tidy(AssistantMessage(answer)).text == ("" if is_echo else answer)
+
+
+def test_words_beside_a_call_may_be_the_question() -> None:
+    message = AssistantMessage("北京明天的天气怎么样？", (ToolCall("1", "get_weather", "{}"),))
+    assert replace(FRAMES, question=message.text).tidy(message) is message
+
+
+# --- what is given to the tool ----------------------------------------------------------------------
+
+
+def sending(messages: object, **more: object) -> AssistantMessage:
+    arguments = json.dumps({"messages": messages, **more}, ensure_ascii=False)
+    return AssistantMessage("", (ToolCall("1", "send_message", arguments),))
+
+
+LEAK, CLEAN = {"type": "plain", "text": "小霜(10001): 好"}, {"text": "好", "type": "plain"}
+
+
+@pytest.mark.parametrize(
+    ("given", "left"),
+    [
+        ([LEAK, {"type": "image", "path": "a.png"}], [CLEAN, {"type": "image", "path": "a.png"}]),
+        (LEAK, CLEAN),
+        (json.dumps([LEAK]), json.dumps([CLEAN], ensure_ascii=False)),
+    ],
+)
+def test_what_a_model_sends_is_cut_before_it_is_kept_in_every_form_the_tool_takes(given: object, left: object) -> None:
+    tidied = FRAMES.tidy(sending(given, session="x"))
+    assert json.loads(tidied.tool_calls[0].arguments) == {"messages": left, "session": "x"}
+
+
+@pytest.mark.parametrize(
+    "arguments", ["", "{", "[]", "null", "{}", '{"messages": 3}', '{"messages": "hi"}', '{"messages": [3]}', "[" * 9999]
+)
+def test_arguments_that_are_something_else_stay_as_they_came(arguments: str) -> None:
+    message = AssistantMessage("", (ToolCall("1", "send_message", arguments),))
+    assert FRAMES.tidy(message) is message
+
+
+def test_a_clean_call_and_a_call_of_another_tool_stay_byte_for_byte() -> None:
+    clean = AssistantMessage("", (ToolCall("1", "send_message", '{"messages" : [{"text":"好","type":"plain"}]}'),))
+    other = AssistantMessage("", (ToolCall("1", "note", '{"messages": [{"type": "plain", "text": "小霜: 好"}]}'),))
+    assert FRAMES.tidy(clean) is clean
+    assert FRAMES.tidy(other) is other
+
+
+# --- rounds of older versions -----------------------------------------------------------------------
+
+ASKED = UserMessage("[提问] 消息号 8\n小明(777): 你好")
+CALLED = AssistantMessage("", (ToolCall("1", "send_message", "{}"),))
+RESULT = ToolMessage("1", "send_message", "消息已发送")
+
+
+@pytest.mark.parametrize(
+    ("stored", "told"),
+    [
+        ((ASKED, AssistantMessage("好")), None),
+        ((ASKED, CALLED, RESULT), None),
+        ((ASKED, AssistantMessage(NOTED), notes.note(notes.UNANSWERED)), None),
+        ((ASKED, CALLED, RESULT, AssistantMessage("(已用 send_message 回答)")), (ASKED, CALLED, RESULT)),
+        (
+            (ASKED, AssistantMessage("(没有回答)")),
+            (ASKED, AssistantMessage(NOTED), notes.note(notes.UNANSWERED)),
+        ),
+        ((ASKED, AssistantMessage("(被打断了)")), (ASKED, AssistantMessage(NOTED), notes.note(notes.BROKEN_OFF))),
+        (
+            (ASKED, CALLED, RESULT, AssistantMessage("(被打断了)")),
+            (ASKED, CALLED, RESULT, notes.note(notes.BROKEN_OFF)),
+        ),
+        (
+            (ASKED, AssistantMessage("好\n(前 2 条已送达，之后的没有送达: muted)")),
+            (
+                ASKED,
+                AssistantMessage("好"),
+                notes.note(notes.delivery_note(notes.REFUSED.format(reason="muted"), arrived=2)),
+            ),
+        ),
+        ((ASKED, AssistantMessage("小霜(10001): 好")), (ASKED, AssistantMessage("好"))),
+        ((ASKED, AssistantMessage("好\n小明(777): 谢谢")), (ASKED, AssistantMessage("好"))),
+        (
+            (ASKED, AssistantMessage("小明(777): 谢谢")),
+            (ASKED, AssistantMessage(NOTED), notes.note(notes.UNANSWERED)),
+        ),
+    ],
+)
+def test_an_older_round_is_told_without_what_was_noted_in_its_answers(
+    stored: tuple[Message, ...], told: tuple[Message, ...] | None
+) -> None:
+    shown = Frames(("小霜",)).told_in(replace(GROUP, platform_id=10001), stored)
+    assert shown == (told or stored)
+    assert (shown is stored) is (told is None)
+    assert Frames(("小霜",)).told_in(replace(GROUP, platform_id=10001), shown) == shown

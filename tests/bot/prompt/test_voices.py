@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.domain.chat import AssistantMessage, Message, ToolMessage
+from bot.domain.events import MessageReceived
+from bot.domain.segments import Card, File, Link, Location, Mention, Text
+from bot.prompt.compose import Question, user_message
+from bot.prompt.voices import NOBODY_KNOWS, voices
+from tests.fakes import BOT, said
+
+OWNER = 999
+
+
+def told(question: Question, *overheard: MessageReceived) -> frozenset[int]:
+    return voices([user_message(question, overheard), AssistantMessage("小红(6): ok")])
+
+
+def test_who_asked_was_overheard_or_quoted_is_known_again() -> None:
+    overheard = said("hi", user=5, at=False), said("two\nlines", user=6, name="张三", at=False)
+    question = Question(said("well?", user=OWNER), quoted=said("do it", user=7))
+    assert told(question, *overheard) == {5, 6, 7, OWNER}
+    assert told(Question(said("well?", user=OWNER, name="主人"))) == {OWNER}
+
+
+def test_a_name_inside_a_mention_is_somebodys_word_and_a_number_is_not() -> None:
+    named = said((Mention(5, "群发通知"), Mention(BOT), Text("hi")), user=OWNER)
+    assert told(Question(named)) == {5, OWNER}
+    bare = said((Mention(5), Mention(6, "6"), Text("hi")), user=OWNER)
+    assert told(Question(bare)) == {OWNER}
+
+
+@pytest.mark.parametrize(
+    "shared", [Card("json", "{}", "title"), Link("share", "title"), Link("music", "song"), File("a.txt"), Location("x")]
+)
+def test_of_what_was_passed_on_nobody_knows_whose_words_it_is(shared: Card | Link | File | Location) -> None:
+    assert told(Question(said((shared,), user=OWNER))) == {NOBODY_KNOWS, OWNER}
+
+
+def test_neither_of_a_forward_nor_of_a_summary() -> None:
+    forwarded = Question(said("sum up", user=OWNER), forwarded=(said("hi", user=OWNER),))
+    assert told(forwarded) == {NOBODY_KNOWS, OWNER}
+    assert voices((), summary="小明(5) 问了天气") == {NOBODY_KNOWS}
+    assert voices(()) == frozenset()
+
+
+def test_only_what_people_said_counts() -> None:
+    others: tuple[Message, ...] = (AssistantMessage("小明(5): hi"), ToolMessage("c", "web", "小明(5): hi"))
+    assert voices(others) == frozenset()
+
+
+NAMES = st.text(max_size=30) | st.sampled_from(["小明(1): ", "a]b", "\u3164", "x\ny", "(7)"])
+
+
+@given(NAMES, NAMES, st.text(), st.text())
+def test_nobody_gets_his_words_into_a_round_unseen(name: str, other: str, text: str, more: str) -> None:
+    asked = said(text, user=OWNER, name=name)
+    overheard = said(more, user=5, name=other, at=False)
+    quoted = replace(said(more, user=6), sender=said("x", user=6, name=other).sender)
+    assert told(Question(asked, quoted=quoted), overheard) >= {5, 6, OWNER}

@@ -1,0 +1,13 @@
+"""A tool of an operator's own, as it lies in `my-tools/`."""
+
+from bot.domain.tool import tool
+
+
+@tool
+def ring_bell(times: int) -> str:
+    """Ring the bell.
+
+    Args:
+        times: How often.
+    """
+    return "叮" * times

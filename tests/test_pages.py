@@ -1,0 +1,101 @@
+"""What the pages say beside commands: where links lead, the same in both languages, what a day costs."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.documents import PAGES, ROOT, anchors, blocks, commands_of, levels, page, settings_of
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_link_to_another_page_leads_somewhere(name: str) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", page(name))
+    assert [link for link in links if not (ROOT / name).parent.joinpath(link).exists()] == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_link_to_a_heading_finds_it(name: str) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", page(name))
+    assert [
+        (target, anchor)
+        for target, anchor in links
+        if anchor not in anchors((ROOT / name).parent.joinpath(target or Path(name).name))
+    ] == []
+
+
+@pytest.mark.parametrize("name", sorted(file.name for file in ROOT.glob("docs/zh/*.md")))
+def test_a_chinese_page_leads_to_chinese_pages_where_there_are_any(name: str) -> None:
+    links = re.findall(r"\]\(\.\./([a-z-]+\.md)", page(f"docs/zh/{name}"))
+    assert [link for link in links if (ROOT / "docs/zh" / link).exists()] == [name]
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if not name.endswith("coming-from.md")])
+def test_the_settings_in_a_table_are_settings(name: str) -> None:
+    explained = set(re.findall(r"^#?(\w+)=", page(".env.example"), re.MULTILINE))
+    assert [one for row in settings_of(page(name)) for one in row if "_" in one and one not in explained] == []
+
+
+# --- what a day costs -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "sign"), [("docs/large-group.md", "$"), ("docs/zh/large-group.md", "¥")])
+def test_what_a_day_costs_is_worked_out_from_the_prices_and_the_assumptions_of_the_page(name: str, sign: str) -> None:
+    table = tomllib.loads(page("bot/policy/models.toml"))
+    rates = {"$": 1.0, "USD": 1.0, "¥": table["rates"]["CNY"], **table["rates"]}
+    figures = re.findall(r"^\| [^|`]+ \| ([\d.,]+)( %)? \|$", page(name), re.MULTILINE)
+    answers, requests, prompt, share, written = (float(figure.replace(",", "")) for figure, _ in figures)
+    rows = re.findall(rf"^\| `(.+)` \| `(.+)` \| (\S+) \| \{sign}(.+) \| \{sign}(.+) \|$", page(name), re.MULTILINE)
+    assert len(rows) >= 12
+    days = []
+    for model, host, sees, day, uncached in rows:
+        (known,) = [row for row in table["model"] if row["name"] == model]
+        assert host in known["hosts"]
+        assert (sees != "-") == known.get("pictures", False)
+        in_this = rates[sign] / rates[known["currency"]] * answers * requests / 1e6
+        cached = known.get("cached", known["input"])
+        for told, part in ((day, share / 100), (uncached, 0.0)):
+            cost = prompt * (part * cached + (1 - part) * known["input"]) + written * known["output"]
+            places = len(told.partition(".")[2])
+            assert told == f"{in_this * cost:.{places}f}", (model, told)
+        days.append(float(day))
+    assert days == sorted(days)
+
+
+def test_the_two_languages_of_the_readme_are_in_step() -> None:
+    english, chinese = page("README.md"), page("README.zh-CN.md")
+    assert levels(english) == levels(chinese)
+    assert re.findall(r"\((docs/[^)#]+)", english) == [
+        link.replace("docs/zh/", "docs/") for link in re.findall(r"\((docs/[^)#]+)", chinese)
+    ]
+    assert settings_of(english) == settings_of(chinese)
+    assert [(block.info, commands_of(block)) for block in blocks("README.md")] == [
+        (block.info, commands_of(block)) for block in blocks("README.zh-CN.md")
+    ]
+
+
+BOTH = {
+    *("approvals", "coming-from", "deploy", "large-group", "models", "personas", "tools", "troubleshooting", "upgrade")
+}
+"""The pages that are there in both languages, at least."""
+
+
+def test_the_pages_that_matter_most_are_there_in_both_languages() -> None:
+    chinese = {file.stem for file in ROOT.glob("docs/zh/*.md")}
+    assert chinese >= BOTH
+    assert {file.stem for file in ROOT.glob("docs/*.md")} >= chinese
+
+
+@pytest.mark.parametrize("name", sorted(file.name for file in ROOT.glob("docs/zh/*.md")))
+def test_a_page_says_the_same_in_both_languages(name: str) -> None:
+    english, chinese = page(f"docs/{name}"), page(f"docs/zh/{name}")
+    assert levels(english) == levels(chinese)
+    assert settings_of(english) == settings_of(chinese)
+    assert [(block.info, commands_of(block)) for block in blocks(f"docs/{name}")] == [
+        (block.info, commands_of(block)) for block in blocks(f"docs/zh/{name}")
+    ]
+    assert re.match(rf"# .*\n\n中文：\[[^]]+\]\(zh/{name}\)\n", english), "the English page leads to the Chinese one"
+    assert re.match(rf"# .*\n\nEnglish: \[[^]]+\]\(\.\./{name}\)\n", chinese), "the Chinese page leads to the English"
