@@ -71,4 +71,4 @@ async def test_the_ten_lines_of_the_readme_run_the_engine_without_qq(folder: Pat
     assert (running.returncode, err.decode()) == (0, "")
     assert re.fullmatch(r"You rolled \[[1-6], [1-6]\]\.\n", out.decode())
     assert [message["role"] for message in vendor.bodies[0]["messages"]] == ["system", "user"]
-    assert vendor.bodies[0]["model"] == "deepseek-chat"
+    assert vendor.bodies[0]["model"] == "deepseek-v4-flash"
