@@ -106,8 +106,13 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection that sees one state of everything committed."""
-        with self._reading.connect() as connection:
-            yield connection
+        pool = self._reading.pool
+        try:
+            with self._reading.connect() as connection:
+                yield connection
+        finally:
+            if pool is not self._reading.pool:  # closed meanwhile: nobody would close what came back to it
+                pool.dispose()
 
     def close(self) -> None:
         """Close every connection that nobody uses."""
@@ -237,8 +242,12 @@ def _engine(url: URL, *, begin: str, pool_size: int) -> Engine:
     @event.listens_for(engine, "connect")
     def connected(connection: Any, _record: Any) -> None:
         connection.isolation_level = None  # we say BEGIN ourselves: sqlite3 would do it late, and lose the lock's place
-        for pragma in PRAGMAS:
-            connection.execute(f"PRAGMA {pragma}").close()
+        try:
+            for pragma in PRAGMAS:
+                connection.execute(f"PRAGMA {pragma}").close()
+        except BaseException:  # the pool has not seen it yet, and would leave it open
+            connection.close()
+            raise
 
     @event.listens_for(engine, "begin")
     def begun(connection: Connection) -> None:

@@ -214,6 +214,7 @@ def test_a_damaged_file_is_put_aside_with_all_its_parts(sqlite: str, tmp_path: P
     hold.close()
     with_word(database, "new")
     assert words(database) == ["new"]
+    database.close()
 
 
 def test_what_was_put_aside_is_known_by_when_it_was_last_written(sqlite: str, tmp_path: Path) -> None:

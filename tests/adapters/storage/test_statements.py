@@ -42,6 +42,7 @@ def test_no_statement_walks_over_a_whole_table() -> None:
             assert not [step for step in plan if step[3].split()[:2] in [["SCAN", name] for name in metadata.tables]], (
                 statement
             )
+    engine.dispose()
 
 
 def test_rows_come_before_what_reads_them() -> None:
