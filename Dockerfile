@@ -29,8 +29,11 @@ RUN cd "$VENV"/lib/python*/site-packages \
     && rm -r sqlalchemy/dialects/mssql sqlalchemy/dialects/mysql sqlalchemy/dialects/oracle
 
 FROM python:${PYTHON}-slim-bookworm
+# A program that may not be read shows nobody its environment, from its first moment on. Docker puts all of .env into that
+# of every process it starts, and looks at the bot's health with one twice a minute: a tool's program could wait for it.
 RUN pip uninstall --yes --root-user-action ignore pip setuptools wheel \
     && rm -r /usr/local/lib/python*/ensurepip \
+    && chmod 711 "$(readlink -f /usr/local/bin/python3)" \
     && groupadd --gid 1000 frost \
     && useradd --uid 1000 --gid frost --home-dir /app --no-create-home --shell /usr/sbin/nologin frost \
     && install -d -o frost -g frost /app /app/data
@@ -44,5 +47,5 @@ USER 1000:1000
 VOLUME /app/data
 EXPOSE 6199
 HEALTHCHECK --interval=30s --timeout=5s --start-period=30s --retries=3 \
-    CMD python -c "import http.client, os, sys; port = int(os.environ.get('WEB_PORT') or 8080); port or sys.exit(); c = http.client.HTTPConnection('127.0.0.1', port, timeout=4); c.request('GET', '/healthz'); sys.exit(c.getresponse().status != 200)"
+    CMD ["python", "-c", "import http.client, os, sys; port = int(os.environ.get('WEB_PORT') or 8080); port or sys.exit(); c = http.client.HTTPConnection('127.0.0.1', port, timeout=4); c.request('GET', '/healthz'); sys.exit(c.getresponse().status != 200)"]
 ENTRYPOINT ["python", "-m", "bot"]

@@ -1,6 +1,12 @@
 """`python -m bot`."""
 
+import os
 import sys
+
+from bot import first
+
+if os.getpid() == 1:  # alone in its container
+    first.attend()
 
 try:
     from bot.cli import main

@@ -28,7 +28,7 @@ MEMORY = 448 * 2**20  # bytes of address space: 32 million dots take up to 380 M
 CPU = 4  # seconds for one picture; one of 32 million dots takes one or two
 FILES = 32
 
-PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS, SIGKILL = 1, 38, 9
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, SIGKILL = 1, 4, 38, 9
 
 
 def main() -> None:
@@ -73,6 +73,7 @@ def _confine_linux() -> None:
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)  # else that file is root's, where the interpreter may not be read (Dockerfile)
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
 

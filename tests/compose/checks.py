@@ -15,6 +15,12 @@ KILL_ALL = (
     "    command = open(f'/proc/{name}/cmdline').read().split('\\0')\n"
     "    if command[1:3] == ['-m', 'bot'] and 'python' in command[0]: os.kill(int(name), signal.SIGKILL)"
 )
+LOOK_INTO_ALL = (
+    "import os\n"
+    "for name in filter(str.isdigit, os.listdir('/proc')):\n"
+    "    try: print(name, 'sk-' in open(f'/proc/{name}/environ').read())\n"
+    "    except OSError: print(name, 'refused')"
+)
 POSTGRES = "postgresql://frost@postgres/postgres"
 
 
@@ -54,6 +60,12 @@ def nothing_can_be_written_but_the_data(stack: Stack) -> None:
     assert stack.python("import os; print(os.getuid())").stdout.strip() == "1000"
     host = stack.state()["HostConfig"]
     assert (host["ReadonlyRootfs"], host["PidsLimit"], host["Memory"]) == (True, 256, 2**30)
+
+
+def no_key_is_seen_by_a_program_of_the_bots_account(stack: Stack) -> None:
+    seen = stack.python(LOOK_INTO_ALL).stdout
+    assert "1 refused" in seen.splitlines()
+    assert "True" not in seen
 
 
 def it_becomes_healthy(stack: Stack) -> None:
@@ -130,6 +142,7 @@ CHECKS: tuple[Callable[[Stack], None], ...] = (
     a_picture_of_the_media_folder_arrives_as_bytes,
     a_tool_of_the_operator_is_there_and_is_used,
     nothing_can_be_written_but_the_data,
+    no_key_is_seen_by_a_program_of_the_bots_account,
     it_becomes_healthy,
     reload_reads_the_persona_again_without_a_stop,
     a_killed_bot_comes_back_also_after_a_reload,
