@@ -186,7 +186,7 @@ async def open_service(
         port = await stack.enter_async_context(work)
         await stack.enter_async_context(background(tell_troubles(troubles, rooms.owner)))
         await stack.enter_async_context(finishing(rooms, grace=grace))
-        again = {**reloads(settings, rooms.turns, games), "the file of subagents": staff.reload}
+        again = reloads(settings, rooms.turns, games, staff)
         yield Service(rooms, transport, peers, journal, metrics, port, again)
 
 
@@ -241,8 +241,8 @@ def open_journal(
     )
 
 
-def reloads(settings: Settings, turns: Turns, games: Games) -> dict[str, Reload]:
-    """What was read from files and is read once more on SIGHUP."""
+def reloads(settings: Settings, turns: Turns, games: Games, staff: Staff) -> dict[str, Reload]:
+    """What was read from files that are set, and reads them once more."""
 
     def reread_persona() -> tuple[Problem, ...]:
         try:
@@ -251,7 +251,12 @@ def reloads(settings: Settings, turns: Turns, games: Games) -> dict[str, Reload]
             return error.problems
         return ()
 
-    return {"the persona": reread_persona, "the table of games": games.reload}
+    files = {
+        "the persona": (None if settings.system_prompt else settings.bot_persona, reread_persona),
+        "the table of games": (settings.games_file, games.reload),
+        "the file of subagents": (settings.subagents_file, staff.reload),
+    }
+    return {name: reload for name, (file, reload) in files.items() if file is not None}
 
 
 def migrate(connection: Connection) -> None:

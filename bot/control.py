@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adapters.storage.url import file_of, read_url
+from adapters.web.readiness import Attendance, Readiness
 from bot.domain.ports import Clock
 from config.settings import Settings
 
@@ -23,9 +24,9 @@ ELSEWHERE = Path("data/frostagent-control")
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 
 
-def socket_of(settings: Settings) -> Path:
-    """Where the bot with these settings listens: beside its journal. Raises ConfigError for a bad STORE_URL."""
-    file = file_of(read_url(settings.store_url.get_secret_value()))
+def socket_of(store_url: str) -> Path:
+    """Where the bot with this STORE_URL listens: beside its journal. Raises ConfigError for a bad one."""
+    file = file_of(read_url(store_url))
     return ELSEWHERE.absolute() if file is None else Path(f"{file.resolve()}{SUFFIX}")
 
 
@@ -65,6 +66,7 @@ class Desk:
             "since": datetime.fromtimestamp(self.since, UTC).astimezone().isoformat(timespec="seconds"),
             "seconds": round(self.clock.now() - self.since, 1),
             "stopping": service.dispatcher.stopping,
+            "readiness": self._readiness().to_json(),
             "onebot": f"listening on {host}:{service.port}" if service.port else f"dialling {settings.onebot_url}",
             "accounts": [
                 {"account": account.self_id, "online": account.online is not False, "server": account.server}
@@ -76,6 +78,10 @@ class Desk:
             "fallbacks": [endpoint.model for endpoint in settings.llm_fallbacks],
             "stalls": service.metrics.stalls,
         }
+
+    def _readiness(self) -> Readiness:
+        peers, dispatcher = self.service.peers, self.service.dispatcher
+        return Attendance(peers.accounts, stopping=lambda: dispatcher.stopping, refused=lambda: peers.refused)()
 
 
 def status_to_text(status: Mapping[str, Any]) -> str:

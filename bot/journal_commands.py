@@ -37,8 +37,13 @@ def export(conversation: Annotated[str, Option(help="Which one, as 10001:group:4
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as `export ... | head` expects
     with journal() as database, database.reading() as connection:
+        found = False
         for line in lines_of(connection, which):
             print(line)
+            found = True
+    if not found:
+        tell(f"Nothing is stored about {which}.")
+        raise SystemExit(1)
 
 
 @app.command()
@@ -59,7 +64,7 @@ def forget(
         tell(f"warning: {copy} was put aside earlier and still has it; delete the file if you do not need it")
     from bot.control_commands import reload_running
 
-    if told := reload_running(settings):
+    if told := reload_running(settings.store_url.get_secret_value()):
         tell(told)
 
 

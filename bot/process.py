@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -17,7 +18,7 @@ from bot.domain.errors import ConfigError
 from bot.domain.masking import Mask
 from bot.loop import BAD_CONFIGURATION, fast_loop, leave, leaves, on_signal
 from bot.secrecy import forget_secrets, hide_process
-from config.loading import load_settings
+from config.loading import load_settings, read_store_url
 from config.secrets import all_secrets, secret_names
 from config.settings import Settings
 
@@ -31,8 +32,7 @@ LOUD = ("websockets", "httpx", "httpcore", "alembic")  # log every connection, u
 
 def configure(*, service: bool) -> Settings:
     """The settings; every problem is told at once and ends the process. What is secret is nowhere else from then on."""
-    os.umask(OWNER_ONLY)
-    hide_process()
+    keep_private()
     try:
         settings, warnings = load_settings(environ=os.environ, env_file=ENV_FILE, service=service)
     except ConfigError as error:
@@ -54,6 +54,21 @@ def configure(*, service: bool) -> Settings:
     return settings
 
 
+def locate() -> str:
+    """STORE_URL, by which a running bot is found, also where the other settings went bad after its start."""
+    keep_private()
+    try:
+        return read_store_url(environ=os.environ, env_file=ENV_FILE)
+    except ConfigError as error:
+        end_with(error)
+
+
+def keep_private() -> None:
+    """Nobody else looks into this process, or into the files that it makes."""
+    os.umask(OWNER_ONLY)
+    hide_process()
+
+
 def mask_of(settings: Settings) -> Mask:
     """What keeps every secret we know of out of what the log and the owner are told."""
     return Mask(all_secrets(settings, os.environ))
@@ -71,7 +86,7 @@ async def serve(settings: Settings, *, grace: float = GRACE) -> None:
     from bot.control import Desk, socket_of
 
     logger, clock = logging.getLogger("bot"), SystemClock()
-    control, since = ControlServer(socket_of(settings)), clock.now()
+    control, since = ControlServer(socket_of(settings.store_url.get_secret_value())), clock.now()
     async with (
         exporting_spans(),
         control.open(),  # to its very end: whoever asked it to stop waits for that
@@ -117,14 +132,15 @@ def go(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         async with asyncio.TaskGroup() as group:
             task = group.create_task(work())
 
-            def stop() -> None:
-                logging.getLogger("bot").info("stopping: Ctrl-C ends it at once")
+            def stop(name: signal.Signals) -> None:
+                hint = ": Ctrl-C ends it at once" if name == signal.SIGINT and sys.stderr.isatty() else ""
+                logging.getLogger("bot").info("stopping%s", hint)
                 on_signal(signal.SIGINT, lambda: leave(INTERRUPTED))
                 on_signal(signal.SIGTERM, lambda: None)
                 task.cancel()
 
             for name in (signal.SIGINT, signal.SIGTERM):
-                on_signal(name, stop)
+                on_signal(name, partial(stop, name))
 
     impatience = threading.Timer(LINGER, leave)
     impatience.daemon = True

@@ -11,7 +11,7 @@ from pydantic import SecretStr, ValidationError
 from bot.domain.errors import ConfigError, Problem
 from config import sources, values
 from config.checks import cross_check, doubts
-from config.settings import KNOWN, Settings
+from config.settings import DEFAULT_STORE, KNOWN, Settings
 from config.subagents import key_names
 
 SERVICE_FAMILIES = ("LLM_", "ONEBOT_", "UPSTREAM_")
@@ -49,6 +49,16 @@ def load_settings(
         raise ConfigError(*found, *hidden, *(hint for hint in strangers if any(name in hint.mend for name in problems)))
     doubtful = (*sources.repeated(lines, KNOWN), *sources.socks(environ), *doubts(settings, service=service))
     return settings, (*strangers, *doubtful)
+
+
+def read_store_url(*, environ: Mapping[str, str], env_file: Path | None) -> str:
+    """STORE_URL as it would be used, or its default, whatever else is wrong: a password may be in it.
+
+    Raises ConfigError for a `.env` that cannot be read at all.
+    """
+    lines, _ = sources.read_legible_lines(env_file)
+    given = sources.gather(environ, lines, ("STORE_URL",)).get("STORE_URL")
+    return DEFAULT_STORE if given is None else given.text
 
 
 def is_configured(environ: Mapping[str, str], env_file: Path | None) -> bool:

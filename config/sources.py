@@ -48,8 +48,19 @@ def read_env_file(path: Path | None) -> tuple[Line, ...]:
 
     Raises ConfigError for a file that cannot be read, with one problem for each line that is not NAME=value.
     """
+    lines, problems = read_legible_lines(path)
+    if problems:
+        raise ConfigError(*problems)
+    return lines
+
+
+def read_legible_lines(path: Path | None) -> tuple[tuple[Line, ...], tuple[Problem, ...]]:
+    """The lines of a `.env` file that are NAME=value, and one problem for each that is not.
+
+    Raises ConfigError for a file that cannot be read.
+    """
     if path is None or not (path.exists() or path.is_symlink()):
-        return ()
+        return (), ()
     if path.is_dir():
         # Docker makes an empty folder where a file to mount is missing.
         raise ConfigError(Problem(path.name, "is a folder", "Remove it and copy .env.example to .env"))
@@ -60,7 +71,7 @@ def read_env_file(path: Path | None) -> tuple[Line, ...]:
         raise ConfigError(Problem(path.name, f"cannot be read ({error.strerror})", mend)) from None
     except UnicodeDecodeError:
         raise ConfigError(Problem(path.name, "is not UTF-8 text", "Save it once more as UTF-8")) from None
-    return tuple(_lines(text, path.name))
+    return _lines(text, path.name)
 
 
 def read_made_file(env_file: Path | None) -> tuple[tuple[Line, ...], tuple[Problem, ...]]:
@@ -74,17 +85,16 @@ def read_made_file(env_file: Path | None) -> tuple[tuple[Line, ...], tuple[Probl
         return (), error.problems
 
 
-def _lines(text: str, file: str) -> Iterator[Line]:
-    problems = []
+def _lines(text: str, file: str) -> tuple[tuple[Line, ...], tuple[Problem, ...]]:
+    lines, problems = [], []
     for binding in parse_stream(io.StringIO(text)):
         if binding.error:
             # The text of the line stays out of the message: it may hold half a secret.
             what = "is not NAME=value, or a quote is not closed"
             problems.append(Problem(f"{file} line {binding.original.line}", what, "Correct it, or put # in front"))
         elif binding.key is not None:
-            yield Line(binding.key, binding.value or "", binding.original.line)
-    if problems:
-        raise ConfigError(*problems)
+            lines.append(Line(binding.key, binding.value or "", binding.original.line))
+    return tuple(lines), tuple(problems)
 
 
 def gather(environ: Mapping[str, str], lines: Iterable[Line], known: Collection[str]) -> dict[str, Given]:

@@ -11,9 +11,12 @@ from typing import Any
 import aiohttp
 from yarl import URL
 
+from adapters.control.client import NoAnswer, NotRunning, asked
 from adapters.openai.client import make_session
 from adapters.web.readiness import Seen
+from bot.control import socket_of
 from bot.doctor.checks import LOG_IN, Check, warn, well, wrong
+from bot.domain.errors import ConfigError
 from config.settings import Settings
 
 ASKED_WITHIN = 4.0  # seconds
@@ -46,9 +49,12 @@ async def check_ports(settings: Settings) -> list[Check]:
 
 
 async def find_running(settings: Settings) -> Running | None:
-    """The bot that runs with these settings, as it shows itself at /healthz and /readyz; None where none does."""
+    """The bot that runs with these settings; None where none does.
+
+    It is asked at /healthz and /readyz, over its control socket where it has no web port.
+    """
     if settings.web_port == 0:
-        return None
+        return await asyncio.to_thread(_ask_control, settings)
     host = EVERYWHERE.get(settings.web_host, settings.web_host)
     root = URL.build(scheme="http", host=host, port=settings.web_port)
     try:
@@ -91,9 +97,6 @@ async def _check_onebot(settings: Settings, running: Running | None) -> Check:
         return well("onebot port", f"{place} is free: no bot is running there")
     if running is not None:
         return well("onebot port", f"{place} is used by the bot that runs")
-    if trouble == "in use" and settings.web_port == 0:
-        mend = "Set WEB_PORT to let the doctor ask the bot; if none runs, stop what uses the port"
-        return warn("onebot port", f"{place} is in use, by a bot or by something else", mend)
     return wrong("onebot port", f"{place} cannot be listened on ({trouble})", f"{STOP} ONEBOT_PORT")
 
 
@@ -115,6 +118,14 @@ def _judge(running: Running) -> Iterator[Check]:
 
 def _numbers(accounts: Iterable[Seen]) -> str:
     return ", ".join(str(seen.account) for seen in accounts)
+
+
+def _ask_control(settings: Settings) -> Running | None:
+    try:
+        with asked(socket_of(settings.store_url.get_secret_value()), "status", seconds=ASKED_WITHIN) as answered:
+            return _read(answered.answer.get("readiness"))
+    except (ConfigError, NotRunning, NoAnswer):
+        return None
 
 
 async def _get(session: aiohttp.ClientSession, url: URL) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from bot.domain.errors import ConfigError, Problem
-from bot.setup.vendors import find_vendor, vendor_of
+from bot.setup.vendors import VENDORS, find_vendor, vendor_of
 from config import sources, values
 from config.checks import PLACEHOLDER
 from config.loading import load_settings
@@ -22,7 +22,15 @@ TOKENS = (ONEBOT, WEBUI)
 WAY = ("ONEBOT_MODE", "ONEBOT_URL")
 """Who dials whom: never asked, but kept where somebody set it."""
 
-OPTION_OF = {"LLM_BASE_URL": "--base-url", "LLM_API_KEY": "--api-key", "LLM_MODEL": "--model"}
+OPTION_OF = {
+    "LLM_BASE_URL": "--base-url",
+    "LLM_API_KEY": "--api-key",
+    "LLM_MODEL": "--model",
+    "BOT_OWNERS": "--owner",
+    "BOT_GROUPS": "--groups",
+    ACCOUNT: "--account",
+}
+OR_A_NAME = f", or name one of {', '.join(vendor.name for vendor in VENDORS)}"
 
 
 def known(typed: Mapping[str, str], environ: Mapping[str, str], lines: Iterable[sources.Line]) -> dict[str, str]:
@@ -64,11 +72,13 @@ def _problems(answers: Mapping[str, str]) -> Iterable[Problem]:
     account = answers.get(ACCOUNT, "")
     try:
         if len(values.qq_numbers(account)) > 1:
-            yield Problem(ACCOUNT, "has more than one number", "One NapCat is one account: docs/several-accounts.md")
+            mend = "One NapCat is one account: docs/several-accounts.md"
+            yield _with_option(Problem(ACCOUNT, "has more than one number", mend))
     except values.Wrong as wrong:
-        yield Problem(ACCOUNT, wrong.what, wrong.mend)
+        yield _with_option(Problem(ACCOUNT, wrong.what, wrong.mend))
 
 
 def _with_option(problem: Problem) -> Problem:
     option = OPTION_OF.get(problem.name)
-    return Problem(f"{problem.name} ({option})", problem.what, problem.mend) if option else problem
+    mend = problem.mend + (OR_A_NAME if problem.name == "LLM_BASE_URL" else "")
+    return Problem(f"{problem.name} ({option})", problem.what, mend) if option else problem

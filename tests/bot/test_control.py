@@ -10,10 +10,10 @@ import pytest
 from adapters.offline.server import OfflineModel
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
+from adapters.web.readiness import STOPPING
 from bot.app import open_service
 from bot.clock import SystemClock
 from bot.control import Desk, socket_of, status_to_text
-from config.settings import Settings
 from tests.bot.test_app import TOKEN, settings
 
 
@@ -29,7 +29,7 @@ def test_the_socket_lies_beside_the_journal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, place: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert socket_of(Settings(store_url=url)) == tmp_path / place
+    assert socket_of(url) == tmp_path / place
 
 
 async def test_a_status_fits_on_a_screen_and_says_what_is_wrong(
@@ -63,11 +63,13 @@ async def test_a_status_fits_on_a_screen_and_says_what_is_wrong(
             assert [row["account"] for row in status["accounts"]] == [10001]
             assert status["lanes"] == {"active": 0, "waiting": 0}
             assert not status["journal"]["in_trouble"]
+            assert status["readiness"]["ready"]
             assert (await desk.reload())["ok"]
             assert set(desk.commands) == {"reload", "stop", "status"}
             await desk.end()
             assert stopped == [True]
             await service.dispatcher.finish(within=0)
+            assert (await desk.status())["readiness"]["reason"] == STOPPING
             trouble = {"place": "x", "in_trouble": True, "waiting": 7}
             wrong = {**await desk.status(), "journal": trouble, "seconds": 90_000}
             wrong["accounts"] = [{"account": 1, "online": False, "server": ""}]

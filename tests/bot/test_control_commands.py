@@ -10,11 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from bot.control_commands import warning_of_docker
 from tests.bot.commands import run, serving
 
 
 def test_a_running_bot_says_how_it_is_reads_again_and_stops(tmp_path: Path) -> None:
-    with serving(tmp_path) as (process, port):
+    (tmp_path / "persona.md").write_text("You are a fox.")
+    with serving(tmp_path, BOT_PERSONA="persona.md") as (process, port):
+        (tmp_path / ".env").write_text("LLM_MODLE=m\nONEBOT_PORT=many\n(\n")  # they need nothing of it
         told = run(tmp_path, "status")
         assert told.returncode == 0, told.stderr
         assert f"listening on 127.0.0.1:{port}" in told.stdout
@@ -23,8 +26,7 @@ def test_a_running_bot_says_how_it_is_reads_again_and_stops(tmp_path: Path) -> N
         again = run(tmp_path, "reload")
         assert again.returncode == 0
         assert again.stdout == ""
-        assert "the persona was read again\n" in again.stderr
-        assert "the journal is read again as it is needed\n" in again.stderr
+        assert again.stderr == "the persona was read again\nthe journal is read again as it is needed\n"
         stopped = run(tmp_path, "stop")
         assert stopped.returncode == 0, stopped.stderr
         assert stopped.stderr.endswith("It has stopped.\n")
@@ -40,6 +42,11 @@ def test_a_reload_that_could_not_use_a_file_has_an_exit_code(tmp_path: Path) -> 
         told = run(tmp_path, "reload")
     assert told.returncode == 1
     assert "the persona is kept as it was: BOT_PERSONA: persona.md is empty" in told.stderr
+
+
+def test_a_stop_in_a_container_says_how_it_lasts(tmp_path: Path) -> None:
+    assert "docker compose stop bot" in warning_of_docker(tmp_path)
+    assert warning_of_docker(tmp_path / "not-there") == ""
 
 
 @pytest.mark.parametrize("command", ["status", "reload", "stop"])

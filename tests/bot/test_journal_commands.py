@@ -35,6 +35,12 @@ def test_a_conversation_is_exported_as_lines_of_json(tmp_path: Path) -> None:
     assert "词111" in done.stdout
 
 
+def test_what_nothing_is_stored_about_is_told_and_is_a_failure(tmp_path: Path) -> None:
+    done = run(tmp_path, "export", "--conversation", "10001:group:1", STORE_URL=chat_in(tmp_path))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "Nothing is stored about 10001:group:1.\n"
+
+
 def test_a_person_is_forgotten_in_the_file_and_older_copies_are_named(tmp_path: Path) -> None:
     url = chat_in(tmp_path)
     (tmp_path / "frost.db.bak-0000").write_text("词111")

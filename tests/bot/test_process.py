@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -19,6 +20,8 @@ def test_a_signal_ends_the_service_properly(tmp_path: Path, name: signal.Signals
     with serving(tmp_path) as (process, _):
         process.send_signal(name)
         assert process.wait(timeout=10) == 0
+        assert process.stderr is not None
+        assert "bot: stopping\n" in process.stderr.read()
 
 
 WORK = """
@@ -62,6 +65,28 @@ def test_ctrl_c_ends_the_work_properly_on_any_loop_and_with_a_thread_that_hangs(
         finally:
             process.kill()
     assert (process.returncode, said, told) == (0, "ended\n", "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no terminals to open")
+@pytest.mark.parametrize(("name", "offered"), [(signal.SIGINT, True), (signal.SIGTERM, False)])
+def test_a_second_ctrl_c_is_offered_to_whoever_typed_the_first_at_a_terminal(
+    tmp_path: Path, name: signal.Signals, *, offered: bool
+) -> None:
+    script = "import logging\nlogging.basicConfig(level=20)" + WORK.format(loop="None", hangs=False)
+    _, env, cwd = command(tmp_path)
+    ours, terminal = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-c", script], env=env, cwd=cwd, stdout=subprocess.PIPE, stderr=terminal
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(name)
+        assert process.wait(timeout=10) == 0
+    told = os.read(ours, 4096)
+    assert b"stopping" in told
+    assert (b"Ctrl-C ends it at once" in told) is offered
+    os.close(ours)
+    os.close(terminal)
 
 
 def test_it_can_run_in_a_thread_which_gets_no_signals() -> None:

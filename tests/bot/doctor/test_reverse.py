@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
 
+from adapters.control.server import ControlServer
 from adapters.web.readiness import NOBODY, Readiness, Seen
 from adapters.web.server import WebServer
+from bot.control import socket_of
 from bot.doctor.checks import Check, Verdict
 from bot.doctor.reverse import check_ports, find_running, why_taken
 from config.settings import Settings
@@ -84,11 +88,21 @@ async def test_a_onebot_port_that_something_else_has_is_one_problem() -> None:
     assert "ONEBOT_PORT" in line
 
 
-async def test_without_a_web_port_nobody_can_say_who_has_the_onebot_port() -> None:
-    async with answering(lambda _: web.Response()) as other:
-        (check,) = await check_ports(settings(onebot=int(other.rpartition(":")[2]), web_port=0))
-    assert check.verdict is Verdict.WARNING
-    assert "WEB_PORT" in check.mend
+async def test_a_bot_without_a_web_port_is_asked_over_its_control_socket(tmp_path: Path) -> None:
+    async def status() -> Mapping[str, Any]:
+        return {"readiness": READY.to_json()}
+
+    url = f"sqlite:///{tmp_path}/frost.db"
+    control = ControlServer(socket_of(url))
+    async with answering(lambda _: web.Response()) as other, control.open():
+        given = settings(onebot=int(other.rpartition(":")[2]), web_port=0, store_url=url)
+        assert "cannot be listened on (in use)" in told(await check_ports(given))
+        await control.listen({"status": status})
+        checks = await check_ports(given)
+    assert [check.said for check in checks[1:]] == [
+        "NapCat.Onebot 4.18.33 has account 10001",
+        "the bot is running, account 10001 online",
+    ]
 
 
 @pytest.mark.parametrize("body", ["nothing", '{"status": "ok"}', '{"status": "other"}'])

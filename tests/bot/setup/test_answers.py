@@ -65,9 +65,18 @@ def test_a_server_of_ones_own_needs_no_key() -> None:
 
 def test_every_problem_is_told_at_once_with_the_option_that_mends_it() -> None:
     found = problems(LLM_API_KEY="", LLM_MODEL="", BOT_GROUPS="all", NAPCAT_ACCOUNT="10001 10002")
-    assert set(found) == {"LLM_API_KEY (--api-key)", "LLM_MODEL (--model)", "BOT_GROUPS", "NAPCAT_ACCOUNT"}
+    assert set(found) == {
+        "LLM_API_KEY (--api-key)",
+        "LLM_MODEL (--model)",
+        "BOT_GROUPS (--groups)",
+        "NAPCAT_ACCOUNT (--account)",
+    }
     assert "https://platform.deepseek.com/api_keys" in found["LLM_API_KEY (--api-key)"]
 
 
 def test_an_account_is_a_number() -> None:
-    assert "is not a QQ number" in problems(NAPCAT_ACCOUNT="me")["NAPCAT_ACCOUNT"]
+    assert "is not a QQ number" in problems(NAPCAT_ACCOUNT="me")["NAPCAT_ACCOUNT (--account)"]
+
+
+def test_a_base_url_that_is_none_gets_the_names_that_are_understood() -> None:
+    assert "or name one of deepseek, " in problems(LLM_BASE_URL="nonsense")["LLM_BASE_URL (--base-url)"]
