@@ -252,7 +252,7 @@ def reloads(settings: Settings, turns: Turns, games: Games, staff: Staff) -> dic
         return ()
 
     files = {
-        "the persona": (None if settings.system_prompt else settings.bot_persona, reread_persona),
+        "the persona": (settings.bot_persona, reread_persona),
         "the table of games": (settings.games_file, games.reload),
         "the file of subagents": (settings.subagents_file, staff.reload),
     }

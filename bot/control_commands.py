@@ -79,8 +79,10 @@ def answer_to(command: str) -> Iterator[Asked]:
 
 
 def warning_of_docker(mark: Path) -> str:
-    """A line for a stop that lasts; empty where `mark` is not there, which Docker puts into its containers."""
-    return "\nDocker starts it again. A stop that lasts: docker compose stop bot" if mark.exists() else ""
+    """A line for a stop that lasts; empty where `mark` is not there, as outside Docker's containers."""
+    if not mark.exists():
+        return ""
+    return "\nDocker starts it again. A stop that lasts: docker compose stop bot"
 
 
 def reload_running(store_url: str) -> str:

@@ -1,8 +1,9 @@
-"""The first process of a container. What nobody waits for becomes its child, and signals without a handler pass it by.
+"""The first process of a container.
 
-So the bot is not that one: it is a child, and the first process buries what programs left behind and passes signals on.
-Docker's own (`init: true`) would do the same, but show the whole environment, keys included, to every program of the
-bot's account, for as long as the container lives.
+What nobody waits for becomes its child, and signals that it has no handler for pass it by. So the
+bot is not that one: it is a child, and the first process buries what programs left behind and
+passes signals on. Docker's own (`init: true`) would do the same, but show the whole environment,
+keys included, to every program of the bot's account, for as long as the container lives.
 """
 
 from __future__ import annotations

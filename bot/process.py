@@ -133,7 +133,8 @@ def go(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
             task = group.create_task(work())
 
             def stop(name: signal.Signals) -> None:
-                hint = ": Ctrl-C ends it at once" if name == signal.SIGINT and sys.stderr.isatty() else ""
+                is_typed = name == signal.SIGINT and sys.stderr.isatty()
+                hint = ": Ctrl-C ends it at once" if is_typed else ""
                 logging.getLogger("bot").info("stopping%s", hint)
                 on_signal(signal.SIGINT, lambda: leave(INTERRUPTED))
                 on_signal(signal.SIGTERM, lambda: None)

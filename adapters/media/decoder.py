@@ -73,7 +73,8 @@ def _confine_linux() -> None:
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)  # else that file is root's, where the interpreter may not be read (Dockerfile)
+    # Where the interpreter may not be read (Dockerfile), the file below would be root's.
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
 

@@ -122,7 +122,8 @@ def _numbers(accounts: Iterable[Seen]) -> str:
 
 def _ask_control(settings: Settings) -> Running | None:
     try:
-        with asked(socket_of(settings.store_url.get_secret_value()), "status", seconds=ASKED_WITHIN) as answered:
+        path = socket_of(settings.store_url.get_secret_value())
+        with asked(path, "status", seconds=ASKED_WITHIN) as answered:
             return _read(answered.answer.get("readiness"))
     except (ConfigError, NotRunning, NoAnswer):
         return None

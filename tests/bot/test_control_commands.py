@@ -16,8 +16,11 @@ from tests.bot.commands import run, serving
 
 def test_a_running_bot_says_how_it_is_reads_again_and_stops(tmp_path: Path) -> None:
     (tmp_path / "persona.md").write_text("You are a fox.")
+    settings = tmp_path / ".env"
+    settings.write_text("STORE_URL=sqlite:///data/fox.db\n")
     with serving(tmp_path, BOT_PERSONA="persona.md") as (process, port):
-        (tmp_path / ".env").write_text("LLM_MODLE=m\nONEBOT_PORT=many\n(\n")  # they need nothing of it
+        with settings.open("a") as file:  # went bad: they need nothing of it
+            file.write("LLM_MODLE=m\nONEBOT_PORT=many\nLLM_API_KEY='half\n")
         told = run(tmp_path, "status")
         assert told.returncode == 0, told.stderr
         assert f"listening on 127.0.0.1:{port}" in told.stdout
@@ -31,7 +34,7 @@ def test_a_running_bot_says_how_it_is_reads_again_and_stops(tmp_path: Path) -> N
         assert stopped.returncode == 0, stopped.stderr
         assert stopped.stderr.endswith("It has stopped.\n")
         assert process.wait(timeout=10) == 0
-    assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["frostagent.db"]
+    assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["fox.db"]
 
 
 def test_a_reload_that_could_not_use_a_file_has_an_exit_code(tmp_path: Path) -> None:
