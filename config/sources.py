@@ -104,7 +104,8 @@ def gather(environ: Mapping[str, str], lines: Iterable[Line], known: Collection[
     """
     texts = {line.name: line.value.strip() for line in lines if line.value.strip()}
     texts |= {name: text for name, raw in environ.items() if (text := _unquoted(raw.strip()))}
-    given = {ours: Given(alias, texts[alias]) for alias, ours in ALIASES.items() if alias in texts}
+    aliases = {alias: ours for alias, ours in ALIASES.items() if alias in texts and ours in known}
+    given = {ours: Given(alias, texts[alias]) for alias, ours in aliases.items()}
     return given | {name: Given(name, texts[name]) for name in known if name in texts}
 
 

@@ -9,6 +9,7 @@ from pydantic import SecretStr
 
 from bot.domain.errors import ConfigError
 from config.loading import is_configured, load_settings
+from config.secrets import secrets_of
 from config.settings import Settings, read_persona
 from tests.config.reading import GOOD, TOKEN, load, problems
 
@@ -31,6 +32,7 @@ def test_the_names_of_the_go_frostagent_load(tmp_path: Path) -> None:
     assert settings.main_model.api_key.get_secret_value() == "k"
     assert settings.main_model.model == "old"
     assert read_persona(settings) == "Be a fox."
+    assert not {"old", "https://old.test/v1"} & secrets_of(settings), "the log may name them"
 
 
 def test_a_problem_is_told_under_the_name_that_was_typed() -> None:
