@@ -144,9 +144,12 @@ class Program:
         return None if found is None else str(Path(found).absolute())
 
     def why_not(self) -> str:
-        """Empty where the program is there."""
-        where = "which is not there" if Path(self.file).is_absolute() else "which is not in PATH"
-        return "" if self.find() else f"needs the program {self.file}, {where}"
+        """Empty where the program is there, and the folder it runs in."""
+        if self.find() is None:
+            where = "which is not there" if Path(self.file).is_absolute() else "which is not in PATH"
+            return f"needs the program {self.file}, {where}"
+        there = self.cwd is None or Path(self.cwd).is_dir()
+        return "" if there else f"needs the folder {self.cwd}, which is not there"
 
     # --- arguments --------------------------------------------------------------------------------
 
@@ -172,13 +175,13 @@ class Program:
     # --- the run ----------------------------------------------------------------------------------
 
     async def run(self, **arguments: Any) -> ToolResult:
-        """Run it to its end. Raises ToolUnavailable where the program is not there, ToolFailed where it cannot start.
+        """Run it to its end; cancelled, as by a deadline, it is killed with its process group.
 
-        Cancelled, as by a deadline, it is killed with its process group.
+        Raises ToolUnavailable where it or its folder is not there, ToolFailed where it cannot start.
         """
-        path = self.find()
-        if path is None:
-            raise ToolUnavailable(f"{self.name} cannot run: it {self.why_not()}. Do without it.")
+        path, missing = self.find(), self.why_not()
+        if path is None or missing:
+            raise ToolUnavailable(f"{self.name} cannot run: it {missing}. Do without it.")
         with TemporaryDirectory(prefix="frostagent-", ignore_cleanup_errors=True) as home:
             running = Running(self.max_output)
             try:

@@ -236,6 +236,12 @@ async def test_a_missing_program_makes_the_tool_unavailable_and_says_which() -> 
     assert result.content.endswith("which is not in PATH. Do without it. [TOOL_UNAVAILABLE]")
 
 
+async def test_a_missing_folder_makes_the_tool_unavailable_and_says_which(tmp_path: Path) -> None:
+    tool = command_tool("list_it", "Lists.", ["ls"], cwd=tmp_path / "notes")
+    assert tool.why_not() == f"needs the folder {tmp_path / 'notes'}, which is not there"
+    assert (await call(tool)).content.endswith("which is not there. Do without it. [TOOL_UNAVAILABLE]")
+
+
 async def test_a_program_that_cannot_be_started_is_an_error_result(tmp_path: Path) -> None:
     file = tmp_path / "broken"
     file.write_text("neither a script nor a program")
