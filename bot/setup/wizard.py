@@ -38,6 +38,15 @@ NEAR = """\
 The model is on this computer. In a container 127.0.0.1 is the container itself: with Docker write into .env
   LLM_BASE_URL={base_url}"""
 
+UNTRIED = """\
+没有写入任何文件。加 --no-test 可不经测试直接写入
+Nothing was written. --no-test writes it all the same."""
+
+DIFFERS = """\
+注意：{file} 里的令牌和 .env 不同，而这个账号用的是那个文件：请在 NapCat 网页界面（网络配置）里改令牌，或删掉它
+Note: {file} has another token than .env, and NapCat reads that file for this account. Set the token there
+(NapCat's WebUI, Network), or remove the file."""
+
 FROM_A_CONTAINER = "host.docker.internal"
 
 
@@ -85,7 +94,7 @@ class Wizard:
         elif wishes.test:
             answers, trial = self._try(answers)
             if not trial.ok:
-                self._terminal.tell("没有写入任何文件 Nothing was written. --no-test writes it all the same.")
+                self._terminal.tell(UNTRIED)
                 return False
         complete = with_tokens(answers, self._make_token)
         settings = check(complete)
@@ -126,12 +135,12 @@ class Wizard:
         return ask_people(self._terminal, ask_character(self._terminal, answers))
 
     def _try(self, answers: dict[str, str]) -> tuple[dict[str, str], Trial]:
-        """How the model answers, told; the answers with /v1 at the end of the base url where only that was missing."""
+        """How the model answers, told; the answers with /v1 at the end of the base url where that was missing."""
         endpoint = check(with_tokens(answers, self._make_token)).main_model
         self._terminal.tell(f"正在测试模型 Trying {endpoint.model} ...")
         trial = self._try_endpoint(endpoint)
-        longer = "" if trial.ok or trial.mend.setting == "LLM_API_KEY" else with_version(endpoint.base_url)
-        if longer and (second := self._try_endpoint(replace(endpoint, base_url=longer))).ok:
+        longer = "" if _is_a_service(trial) else with_version(endpoint.base_url)
+        if longer and _is_a_service(second := self._try_endpoint(replace(endpoint, base_url=longer))):
             self._terminal.tell(f"  地址补上了 /v1  /v1 was missing: {longer}")
             answers, trial = {**answers, "LLM_BASE_URL": longer}, second
         if trial.ok:
@@ -174,10 +183,7 @@ class Wizard:
         self._terminal.tell(f"已写入 Wrote {', '.join(names)}" if names else "没有变化 Nothing has changed")
         for path in sorted((self._folder / NAPCAT).glob("onebot11_*.json")):
             if link is not None and tokens_for(read_text(path) or "", link) - link.accepted:
-                self._terminal.tell(
-                    f"注意 Note: {path.relative_to(self._folder)} has another token than .env, and NapCat reads that"
-                    " file for this account. Set the token there (NapCat's WebUI, Network), or remove the file."
-                )
+                self._terminal.tell(DIFFERS.format(file=path.relative_to(self._folder)))
 
     def _shown(self, file: NewFile) -> str:
         return str(file.path.relative_to(self._folder))
@@ -191,6 +197,11 @@ def _check_url(url: str) -> None:
     except values.Wrong as wrong:
         what = wrong.what
     raise ConfigError(Problem("--napcat-url", what, f"Write it as {BOT_URL}"))
+
+
+def _is_a_service(trial: Trial) -> bool:
+    """Whether the base url is right: nobody else refuses a key."""
+    return trial.ok or trial.mend.setting == "LLM_API_KEY"
 
 
 def _near(settings: Settings) -> str:

@@ -217,6 +217,16 @@ def test_a_missing_v1_is_tried_and_written(evening: Evening, *, interactive: boo
     assert person.said("/v1 was missing")
 
 
+def test_where_a_key_is_refused_behind_v1_only_the_key_is_asked_for_again(evening: Evening) -> None:
+    short = "https://api.deepseek.com"
+    answers = (short, "sk-bad", "m", "", "sk-1", *REST)
+    written, person = evening.setup(*answers, trials=(NOT_FOUND, BAD, GOOD), interactive=True)
+    assert written
+    assert [endpoint.base_url for endpoint in evening.tried] == [short, f"{short}/v1", f"{short}/v1"]
+    assert person.said("请重新复制密钥")
+    assert evening.settings().llm_base_url == f"{short}/v1"
+
+
 def test_a_v1_that_does_not_help_either_is_not_written(evening: Evening) -> None:
     typed = TYPED | {"LLM_BASE_URL": "https://api.deepseek.com"}
     written, person = evening.setup(typed=typed, trials=(NOT_FOUND, NOT_FOUND))
