@@ -89,7 +89,7 @@ def reload_running(store_url: str) -> str:
     """Let the bot read its journal once more, where one runs; what came of it, in a line."""
     from bot.control import socket_of
 
-    recipe = "`python -m bot reload` (docker compose exec bot python -m bot reload)"
+    recipe = "`.venv/bin/frostagent reload` (docker compose exec bot python -m bot reload)"
     try:
         with asked(socket_of(store_url), "reload") as answered:
             if answered.answer.get("ok"):

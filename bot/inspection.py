@@ -45,7 +45,7 @@ from tools.get_game_version.games import Games
 logger = logging.getLogger(__name__)
 
 NEEDS_CONVERSATION = (
-    "{name} needs a conversation: it speaks where somebody asked, and here nobody did. Try it in `python -m bot chat`."
+    "{name} needs a conversation: it speaks where somebody asked, and here nobody did. Try it in `make run ARGS=chat`."
 )
 NO = "not allowed at the terminal"
 YES = {"y", "yes", "是", "好", "同意"}

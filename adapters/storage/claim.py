@@ -34,7 +34,10 @@ PATIENCE = 2.0  # seconds in which a process that just died may still hold it, o
 PAUSE = 0.05
 WITHOUT_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP}
 HELD = {errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES}
-MEND = "Stop that one first (`python -m bot stop` in its folder), or name another journal"
+MEND = (
+    "Stop that one first (`docker compose stop bot` or `.venv/bin/frostagent stop` in its folder),"
+    " or name another journal"
+)
 
 CLAIM = 0x46726F73  # "Fros": the class of our advisory locks; the schema is the object
 OBJECT = "hashtext(coalesce(current_schema(), ''))"

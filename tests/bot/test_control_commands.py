@@ -104,7 +104,7 @@ def test_forgetting_beside_a_running_bot_lets_it_forget_too(tmp_path: Path) -> N
         (tmp_path / "data/frostagent.db-control").unlink()
         told = run(tmp_path, "forget", "--user", "5")
         assert f"(pid {process.pid})" in told.stderr
-        assert "`python -m bot reload` (docker compose exec bot python -m bot reload)" in told.stderr
+        assert "`.venv/bin/frostagent reload` (docker compose exec bot python -m bot reload)" in told.stderr
         process.send_signal(signal.SIGTERM)
         process.wait(timeout=10)
     assert run(tmp_path, "forget", "--user", "5").stderr == "Forgotten: nothing was there\n"
