@@ -39,6 +39,13 @@ def test_the_settings_in_a_table_are_settings(name: str) -> None:
     assert [one for row in settings_of(page(name)) for one in row if "_" in one and one not in explained] == []
 
 
+def test_what_another_bot_has_is_called_here_as_it_is() -> None:
+    explained = set(re.findall(r"^#?(\w+)=", page(".env.example"), re.MULTILINE))
+    for name in ("docs/coming-from.md", "docs/zh/coming-from.md"):
+        ours = " ".join(re.findall(r"\|([^|]*)\|$", page(name), re.MULTILINE))
+        assert set(re.findall(r"`([A-Z]+_[A-Z_]+)", ours)) <= explained
+
+
 # --- what a day costs -----------------------------------------------------------------------------------
 
 
@@ -78,7 +85,8 @@ def test_the_two_languages_of_the_readme_are_in_step() -> None:
 
 
 BOTH = {
-    *("approvals", "coming-from", "deploy", "large-group", "models", "personas", "tools", "troubleshooting", "upgrade")
+    *("approvals", "coming-from", "deploy", "large-group", "models", "personas", "tools", "troubleshooting", "upgrade"),
+    *("forward-mode", "llbot", "local-models", "several-accounts"),
 }
 """The pages that are there in both languages, at least."""
 

@@ -205,8 +205,8 @@ EXAMPLES = EXAMPLE.findall((ROOT / "docs" / "tools.md").read_text("utf-8"))
 def examples(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Toolset:
     """The tools of a bot whose operator has copied every example."""
     monkeypatch.chdir(folder)
-    (folder / "notes").mkdir()
-    (folder / "notes" / "todo.txt").write_text("buy more ice\n")
+    (folder / "data" / "notes").mkdir(parents=True)
+    (folder / "data" / "notes" / "todo.txt").write_text("buy more ice\n")
     (folder / "my-tools").mkdir()
     for file, text in EXAMPLES:
         (folder / "my-tools" / file).write_text(text, "utf-8")
