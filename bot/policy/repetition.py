@@ -24,7 +24,7 @@ LONGEST = 4000  # characters; of longer texts only the same is the same
 MOST = 100  # beginnings of clauses where it is looked for
 
 CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-WORD, END = "(?<![a-z0-9_])", "(?![a-z0-9_])"  # of Latin words: Chinese is written up against them
+WORD, END = "(?<![A-Za-z0-9_])", "(?![A-Za-z0-9_])"  # of Latin words: Chinese is written up against them
 NUMERALS = r"[零〇一二两三四五六七八九十百千万亿半]"
 NUMBERS = re.compile(r"(?:(?<![0-9a-z])-)?\d+(?:[.:/]\d+)*|" + NUMERALS + "+")  # no minus: 3-5, GPT-4
 SIGNS = re.compile(r"[+<>±×÷≠≤≥≈√∞%‰°#$€£¥₩₽↑↓←→↗↘❌❎✖✗✘🚫👎🙅♂♀]")
@@ -41,13 +41,17 @@ TIME = re.compile(
     rf"|{WORD}(?:today|tomorrow|yesterday|tonight|now|currently"
     rf"|(?:mon|tues|wednes|thurs|fri|satur|sun)day){END}"
 )
+PARTICLES = "吧呢啊呀哦噢喔啦哈嘛哟呦哇诶欸嘿唉呗喽咯"
+EMPTY = r"(?:an|the|is|are|it|and|so|also|very|really|well|oh|please)"  # of meaning, unless in capitals: IT
 FUNCTION = re.compile(
-    r"大家|各位|记得|一共|总共|总的来说|也就是说|综上所述|具体来说|简单来说|天气|一下|这里|其实|那么|所以|因此|因为|而且|并且|以及|另外|此外|总之"
-    r"|(?<=[晴阴])天|气?温(?:度)?(?=是?[零负-]?\d)"
-    r"|[的了吧呢啊呀哦噢喔啦哈嘛哟呦哇诶欸嘿唉呗喽咯是在就很挺请及]"
-    rf"|{WORD}(?:it's|that's|there's|here's|a|an|the|is|are|am|be|of|it|there|here|that|and|so|also|very|really|well|oh"
-    rf"|please|then|just|as|to|its|which){END}"
+    r"总的来说|也就是说|综上所述|具体来说|简单来说|一下|其实|那么|所以|因此|而且|并且|另外|此外|总之"
+    r"|(?<=[晴阴])天|气?温(?:度)?(?=是?[零负-]?\d)|(?<![我你他她它们谁])的|[是就很]"
+    rf"|[{PARTICLES}](?=[的{PARTICLES}]*(?![{CJK}]))"  # elsewhere one is part of a word: 酒吧, 哈尔滨
+    rf"|{WORD}(?:it's|that's|there's|here's|{EMPTY}){END}"
 )
+CAPITALS = re.compile(f"{WORD}{EMPTY.upper()}{END}")
+NOTHING = frozenset(char for char in f"{FUNCTION.pattern}了" if char.isalnum())
+"""The letters of all words without meaning: what has others that were not said says something new."""
 FLIPS = re.compile(
     r"(?!不错|不过|不客气|不好意思|没问题|别忘|别人)[不没無无非否别未勿莫假错谣吗](?!常)"
     r"|如果|要是|假如|倘若|除非|可能|也许|或许|应该|据说|听说|正在|准备|即将|马上|稍等|稍候"
@@ -65,6 +69,7 @@ TOKEN = re.compile(
     rf"(?P<time>{TIME.pattern})|(?P<function>{FUNCTION.pattern})|(?P<number>{NUMBERS.pattern})"
     rf"|(?P<content>[{CJK}]|(?:(?![{CJK}_])\w)+(?:'[a-z]+)?|{SIGNS.pattern})|(?P<break>{BREAKS.pattern})"
 )
+UNHEARD = re.compile(r"[\W_]+")
 DECORATION = re.compile(r"^[ \t]*[>#*+-]+[ \t]+", re.MULTILINE)  # of Markdown
 
 
@@ -75,10 +80,12 @@ def already_said(text: str, said: Sequence[str]) -> bool:
     """
     if not said:
         return not text.strip()
-    if not bare(text):
-        return not text.strip() or any(text.strip() in old for old in said)
     new = _fold(text)
-    return any(_repeats(new, _fold(old)) and _is_noted_alike(text, old) for old in (*said, "\n".join(said)))
+    letters = _letters(new)
+    if not letters:
+        return not text.strip() or any(text.strip() in old for old in said)
+    everything = (*said, "\n".join(said)) if len(said) > 1 else said
+    return any(_repeats(new, letters, _fold(old)) and _is_noted_alike(text, old) for old in everything)
 
 
 def _is_noted_alike(new: str, old: str) -> bool:
@@ -92,15 +99,18 @@ def bare(text: str) -> str:
     return _letters(_fold(text))
 
 
-def _repeats(new: str, old: str) -> bool:
-    letters = _letters(new)
-    if letters == _letters(old):
+def _repeats(new: str, letters: str, old: str) -> bool:
+    if letters == (said := _letters(old)):
         if new.rstrip().endswith("?") != old.rstrip().endswith("?"):
             return False
         return NUMBERS.findall(new) == NUMBERS.findall(old) and SIGNS.findall(_plain(new)) == SIGNS.findall(_plain(old))
-    if len(letters) < COMPARABLE or max(len(new), len(old)) > LONGEST:
+    if len(letters) < COMPARABLE or not {*letters} <= {*said, *NOTHING} or max(len(new), len(old)) > LONGEST:
         return False
-    return _share(new, old) >= SHARE and _is_within(_Content.of(new), _Content.of(old))
+    if _share(new, old) < SHARE:
+        return False
+    # The particle 啦 is 了 and more: it may stand for it, and may be left out where 了 may not.
+    told = {(new, old), (new.replace("啦", "了"), old.replace("啦", "了"))}
+    return any(_is_within(_Content.of(ours), _Content.of(theirs)) for ours, theirs in told)
 
 
 # --- what a text says -------------------------------------------------------------------------------
@@ -132,7 +142,7 @@ class _Content:
                 case "time":
                     times.append((match[0], len(words), match.start()))
                 case "number" | "content":
-                    words.append(match[0])
+                    words.append(match[0].casefold())
                     places.append(match.span())
                 case "break":
                     breaks.append((len(words), match.start()))
@@ -251,7 +261,7 @@ def _pieces(folded: str) -> list[str]:
 
 
 def _letters(folded: str) -> str:
-    return "".join(char for char in folded if char.isalnum())
+    return UNHEARD.sub("", folded).casefold()
 
 
 def _plain(folded: str) -> str:
@@ -259,4 +269,12 @@ def _plain(folded: str) -> str:
 
 
 def _fold(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).casefold().replace("−", "-").replace("’", "'")
+    """In one case and width, but for capitals that make a name of a word without meaning."""
+    text = unicodedata.normalize("NFKC", text).replace("−", "-").replace("’", "'")
+    if (folded := text.casefold()) == text:
+        return text
+    pieces, at = list[str](), 0
+    for name in CAPITALS.finditer(text):
+        pieces += [text[at : name.start()].casefold(), name[0]]
+        at = name.end()
+    return "".join([*pieces, text[at:].casefold()]) if pieces else folded

@@ -2,9 +2,12 @@
 
 A small model that reads `name(number): text` a hundred times writes such lines itself, and one that is stored makes it
 write them for ever. Cut is only what `render`, `compose` and `notes` write, by their own constants: our own name in
-front, a heading, a quotation, a note on what became of our words; and from a line in another member's name on, all that
-follows it. Numbers and names count only where they are those of people in the prompt, and nothing inside a code block
-is touched: dialogues, lists of prices and tables are honest words.
+front, a heading, a quotation, a note on what became of our words; and from a line in another member's name and number
+on, all that follows it, unless the answer is nothing but such lines of several members, or announces them: who sums up
+a vote writes so. Numbers and names count only where they are those of people in the prompt, and nothing inside a code
+block is touched: dialogues, lists of prices and tables are honest words.
+
+Nearly all answers hold no mark of the frame; that is found out first, and costs a microsecond.
 """
 
 from __future__ import annotations
@@ -13,35 +16,33 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from typing import Any
-
-from rapidfuzz import fuzz
 
 from bot.domain.actions import SENT
 from bot.domain.chat import NOTED, AssistantMessage, Message, ToolCall, UserMessage
 from bot.domain.events import Conversation
-from bot.policy.repetition import already_said, bare
+from bot.policy.echo import is_echo
 from bot.prompt import compose, notes, render
 
 SEND = "send_message"  # the tool whose words are ours
-ECHO = 90.0  # percent: a question said back
 MOST_FRAMES = 12  # one within the other, before the first word of an answer
-FEW_WORDS = 3  # a name or a number alone is said back by who answers with it
-LONG_ENOUGH = 8  # letters and digits: people greet in fewer, and are greeted back in the same words
 
 OPEN, CLOSE, COLON = r"[(（]", r"[)）]", r"[:：]"
 MARK = r"(?:\*\*|__|[*_`])?"  # a model may make a heading of it
 NAME = rf"[^\n()（）:：\[\]【】]{{1,{render.MAX_NAME}}}?"
 WHO = rf"(?P<name>{NAME})\s?{OPEN}(?P<number>\d{{1,20}}){CLOSE}"
-LINE = re.compile(rf"\s{{0,2}}{MARK}@?{WHO}{MARK}\s?{COLON}{MARK}[^\S\n]*")
+LINE = re.compile(rf"\s{{0,2}}{MARK}(?P<at>@?){WHO}{MARK}\s?{COLON}{MARK}[^\S\n]*")
 LABELLED = re.compile(rf"\s*{MARK}[^\s:：]{{1,{render.MAX_NAME}}}{MARK}{COLON}")
 FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
+ANNOUNCED = re.compile(r"[:：][*_]*\s*$|(?:[如以]下|下面)[。！!～~]?\s*$|^\s*(?:#{1,6}\s|\*\*[^*]+\*\*\s*$)")
+"""A line that announces what stands below it: with a colon, in so many words, or as its heading."""
+STAGE = re.compile(r"\s*(?:[(（].*[)）]|\*[^*]+\*)\s*")  # what happens while nobody speaks
 
-SAID_BY = re.compile(
-    r"(?:^(?:  )?|@|" + re.escape(render.QUOTED.partition("{")[0]) + ")"
-    + re.escape(render.SPEAKER).replace(r"\{name\}", rf"({NAME})").replace(r"\{number\}", r"(\d+)"),
-    re.MULTILINE,
-)  # fmt: skip
+_name, _number = re.escape("{name}"), re.escape("{number}")
+_who = re.escape(render.SPEAKER).replace(_name, rf"({NAME})").replace(_number, r"(\d+)")
+_says = re.escape(render.LINE.format(who=render.SPEAKER, text="")).replace(_name, NAME).replace(_number, r"\d+")
+SAID_BY = re.compile(rf"(?:^(?:  )?(?={_says})|@|{re.escape(render.QUOTED.partition('{')[0])}){_who}", re.MULTILINE)
 
 
 def _word(heading: str) -> str:
@@ -59,8 +60,16 @@ LABEL = re.compile(r"[\[［【][^\]］】\n]{1,20}[\]］】]")
 PICTURES = re.compile(re.escape(compose.PICTURES.strip()) + r"[^\n]*")
 
 _before, _between, _after = (re.escape(part.strip()) for part in re.split(r"\{who\}|\{words\}", render.QUOTED))
-OUR_QUOTE = re.compile(rf"[\[［]{_before[2:]}\s*{NAME}(?:{OPEN}\d+{CLOSE})?\s*{_between}.{{0,400}}?{_after}[^\S\n]*")
-QUOTE = re.compile(rf"[\[［]{_before[2:]}(?!\s*\d{{1,3}}[\]］])(?:[\s:：][^\[\]［］\n]{{0,200}})?[\]］][^\S\n]*")
+_quote = (
+    rf"(?:[\[［]{_before[2:]}\s*{NAME}(?:{OPEN}\d+{CLOSE})?\s*{_between}.{{0,400}}?{_after}"
+    rf"|{re.escape(render.QUOTED_ELSEWHERE.strip())})[^\S\n]*"
+)
+OUR_QUOTE = re.compile(_quote)
+QUOTE_INSIDE = re.compile(rf"(^|[。！？!?…~～;；])[^\S\n]*{_quote}")  # elsewhere it is what is spoken of
+QUOTE = re.compile(
+    rf"[\[［]{_before[2:]}(?!\s*\d{{1,3}}[\]］])(?:[\s:：][^\[\]［］\n]{{0,200}})?[\]］]"
+    r"(?!\s*(?:参?见|[来出引摘]自|来源|《|https?:))[^\S\n]*"  # there it is a source
+)
 
 _part = re.escape(notes.PART).replace(r"\{number\}", r"\d+")
 _fates = "|".join((re.escape(notes.REFUSED).replace(r"\{reason\}", r"[^\n]*?"), notes.UNCONFIRMED, notes.QUEUED))
@@ -71,43 +80,42 @@ NOTE_LINE = re.compile(
     rf"\s*(?:{OPEN}{FATE}{CLOSE}|你上面的回答{FATE}|{notes.UNANSWERED}|{notes.BROKEN_OFF}"
     rf"|{SENT}\s*\(message_id:[^\n)]*\))\s*"
 )
+BRACKETS = ("(", "（", "[", "［", "【")
+PLAIN = ("你上面的回答", notes.UNANSWERED, notes.BROKEN_OFF, SENT)
+_inside = (notes.ALL_SAID, *notes.LEGACY, NOTED, notes.PART, notes.REFUSED, notes.UNCONFIRMED, notes.QUEUED)
 SUSPECT = re.compile(
-    r"[()（）\[\]［］【】]|" + "|".join(map(re.escape, ("你上面的回答", notes.UNANSWERED, notes.BROKEN_OFF, SENT)))
-)
-"""What no frame of ours is without, but for our own name."""
+    rf"[(（\[［【]\s*(?:\d{{1,20}}\s?{CLOSE}|{HEADINGS}|{_before[2:]}|"
+    + "|".join(re.escape(one.lstrip("(")[:2]) for one in _inside) + ")"
+)  # fmt: skip
+"""One of these is in every frame of ours, but for our own name in front."""
 NARROW = str.maketrans("（）", "()")
 STAND_INS = frozenset({*notes.LEGACY, notes.ALL_SAID, NOTED})
 
-WORDS = re.compile(r"[A-Za-z]{2,}|[\u3400-\u9fff]")
-ASKING = re.compile(
-    r"[吗吧谁哪几]|什么|怎么|怎样|多少|为何|为什么|是不是|有没有|能不能|会不会|要不要|可不可以|是否|能否"
-)
-"""What makes a question of a sentence: without it the same words are its answer."""
 
-ASKS_TO_REPEAT = re.compile(
-    r"复述|重复|照[着抄]|原样|跟我|学我|朗?读|翻译|改写|润色|校对|纠正|改正|修改|更正|格式|标点|大写|小写|排版|背|\b(?:repeat|echo|say|copy|translate|rephrase|fix|correct|format|upper|lower|capitali[sz]e|punctuate)",
-    re.IGNORECASE,
-)
-GREETING = re.compile(
-    r"你们?好|大家|各位|[早晚]上好|[早晚]安|再见|谢谢|恭喜|发财|加油|祝|新[年春]|生日|[佳春元中]?[节宵秋]|快乐|愉快|健康|身体|万事|如意|顺利|平安"
-    r"|\b(?:happy|hello|good|morning|night|evening|thank|thanks|you|congratulations|merry|christmas|new|year|welcome)\b",
-    re.IGNORECASE,
-)
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class People:
     """Who is in a prompt: names, folded, and QQ numbers."""
 
-    names: frozenset[str] = frozenset()
-    numbers: frozenset[str] = frozenset()
+    messages: tuple[Message, ...] = ()
 
     @classmethod
     def of(cls, messages: Iterable[Message]) -> People:
-        """Those whose lines, mentions or quotations stand in it."""
-        found = {pair for one in messages if isinstance(one, UserMessage) for pair in SAID_BY.findall(one.text)}
-        names = frozenset(_key(name) for name, _ in found)
-        return cls(names, frozenset(number for _, number in found))
+        """Those whose lines, mentions or quotations stand in it; they are looked for when somebody asks."""
+        return cls(tuple(messages))
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """What they are called."""
+        return frozenset(_key(name) for name, _ in self._found)
+
+    @cached_property
+    def numbers(self) -> frozenset[str]:
+        """Their accounts."""
+        return frozenset(number for _, number in self._found)
+
+    @cached_property
+    def _found(self) -> set[tuple[str, str]]:
+        return {pair for one in self.messages if isinstance(one, UserMessage) for pair in SAID_BY.findall(one.text)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +129,9 @@ class Frames:
 
     def cut(self, text: str) -> str:
         """The text without what is the frame's; the very same text where nothing of it is."""
-        if not SUSPECT.search(text) and not any(name and name.casefold() in text.casefold() for name in self.names):
+        if self._is_clean(text):
             return text  # as nearly all are
+        text = self._tally(text) or text
         for _ in range(MOST_FRAMES):
             shorter = self._cut(text)
             if shorter == text:
@@ -133,28 +142,30 @@ class Frames:
     def tidy(self, message: AssistantMessage) -> AssistantMessage:
         """What the model said, as it may be sent and kept: its words, and those it gives to `send_message`."""
         text = self.cut(message.text)
-        if not message.tool_calls and self.is_echo(text):
+        if not message.tool_calls and is_echo(text, self.question):
             text = ""
         calls = tuple(map(self._tidy_call, message.tool_calls))
         if text == message.text and calls == message.tool_calls:
             return message
         return replace(message, text=text, tool_calls=calls)
 
-    def is_echo(self, text: str) -> bool:
-        """Whether it is nothing but the question, said back; who asks for that, or greets, gets it."""
-        if len(text) > 2 * len(self.question) or len(self.question) > 2 * len(text):
-            return False
-        if len(bare(GREETING.sub("", text))) < LONG_ENOUGH or ASKS_TO_REPEAT.search(self.question):
-            return False
-        if "```" in text or text.count("\n") > self.question.count("\n"):
-            return False
-        if len(WORDS.findall(text)) < FEW_WORDS or not {*ASKING.findall(self.question)} <= {*ASKING.findall(text)}:
-            return False
-        # What differs in a number, a name or a negation is an answer, however much of the question is in it.
-        said, asked = (one.rstrip("?？ ") for one in (text, self.question))
-        return already_said(said, (asked,)) and fuzz.ratio(bare(said), bare(asked)) >= ECHO
-
     # --- the text -------------------------------------------------------------------------------------
+
+    def _is_clean(self, text: str) -> bool:
+        """Whether no frame can be in it."""
+        if any(map(text.__contains__, BRACKETS)) and SUSPECT.search(text):
+            return False
+        return not any(map(text.__contains__, PLAIN)) and not _label_of(self.names).match(text.lstrip())
+
+    def _tally(self, text: str) -> str:
+        """What several members say, a line for each and nothing else, without their numbers; empty for all else."""
+        lines = [line for line in text.splitlines() if line.strip() and not STAGE.fullmatch(line)]
+        if len(lines) < 2 or not all(map(self._is_others, lines)):
+            return ""
+        speakers = {match["number"] for line in lines if (match := LINE.match(line))}
+        if len(speakers) < len(lines) or any(name and name in text for name in self.names):
+            return ""  # they talk with each other, or with us
+        return "\n".join(_without_number(line) for line in text.splitlines())
 
     def _cut(self, text: str) -> str:
         if text.strip().translate(NARROW) in STAND_INS:
@@ -177,36 +188,32 @@ class Frames:
         for stand_in in STAND_INS:
             if begin.translate(NARROW).startswith(f"{stand_in}\n"):
                 return begin[len(stand_in) :].lstrip()
-        if match := PICTURES.match(begin) or OUR_QUOTE.match(begin) or QUOTE.match(begin):
+        if match := PICTURES.match(begin) or OUR_QUOTE.match(begin):
             return begin[match.end() :].lstrip()
-        if (match := HEADING.match(begin)) and not self._is_form(begin, match):
+        if (match := HEADING.match(begin)) and (match["number"] or not _is_form(begin[match.end() :], HEADING)):
             return begin[match.end() :].lstrip()
-        if match := self._own_name(begin):
+        if (match := QUOTE.match(begin)) and not _is_form(begin[match.end() :], QUOTE):
             return begin[match.end() :].lstrip()
-        return text
+        if (match := LINE.match(begin)) and self._is_own(match):
+            return begin[match.end() :].lstrip()
+        return self._without_label(begin) or text
 
-    def _is_form(self, text: str, heading: re.Match[str]) -> bool:
-        """Whether what looks like our heading is one label of several: `[提问] … [回答] …`."""
-        if heading["number"]:
-            return False
-        return any(LABEL.match(line) and not HEADING.match(line) for line in text[heading.end() :].splitlines())
-
-    def _own_name(self, text: str) -> re.Match[str] | None:
-        """Our name and a colon at the beginning, unless it is a part in a dialogue, or a key of a list."""
-        if (match := LINE.match(text)) and self._is_own(match):
-            return match
-        names = "|".join(re.escape(name) for name in sorted(self.names, key=len, reverse=True) if name.strip())
-        if not names:
-            return None
-        match = re.match(rf"{MARK}(?:{names}){MARK}\s?{COLON}{MARK}(?!//)[^\S\n]*", text, re.IGNORECASE)
-        rest = text[match.end() :] if match else ""
-        lines = [line for line in text.splitlines() if line.strip()]
-        is_dialogue = len(lines) > 1 and all(map(LABELLED.match, lines))
-        return None if is_dialogue or re.match(r"\n(?:[ \t]|[-*•·])", rest) else match
+    def _without_label(self, text: str) -> str:
+        """Without our name before its lines; empty where it has none, is a dialogue, or the name is a key of a list."""
+        own = _label_of(self.names)
+        match = own.match(text)
+        if match is None or re.match(r"\n(?:[ \t]|[-*•·])", text[match.end() :]):
+            return ""
+        lines = [line for line in text.splitlines() if line.strip() and not STAGE.fullmatch(line)]
+        labels = [own.match(line) is not None for line in lines if LABELLED.match(line)]
+        if not all(labels) and (len(labels) == len(lines) or sum(labels) > 1):
+            return ""
+        has_code = any(map(FENCE.match, lines))
+        return own.sub("", text, count=1 if has_code else 0).lstrip()
 
     def _lines(self, text: str) -> Iterator[str | None]:
         """The lines that are ours; None where others' begin. What a colon announces is a quotation, line for line."""
-        in_code, quoting, lines = False, False, text.split("\n")
+        in_code, quoting, spoken, lines = False, False, False, text.split("\n")
         for place, line in enumerate(lines):
             if in_code or FENCE.match(line):
                 in_code ^= FENCE.match(line) is not None
@@ -216,22 +223,33 @@ class Frames:
                 yield None
                 return
             if line.strip():
-                quoting = others or line.rstrip().endswith((":", "："))
+                spoken = others or (quoting and self._is_ours(line)) or (spoken and bool(STAGE.fullmatch(line)))
+                quoting = spoken or ANNOUNCED.search(line) is not None
             if not NOTE_LINE.fullmatch(line):
                 yield self._without_asides(line)
 
     def _without_asides(self, line: str) -> str:
-        if (match := LINE.match(line)) and self._is_own(match):
-            line = line[match.end() :]
+        if match := LINE.match(line):
+            if self._is_own(match):
+                line = line[match.end() :]
+            elif match["at"] and not self._is_others(line) and self._is_known(match):
+                line = f"@{match['name']} {line[match.end() :]}"  # no speaker of ours: whom it is said to
         if "`" in line:
             return line
-        return ALL_SAID.sub("", OUR_QUOTE.sub("", line))
+        return ALL_SAID.sub("", QUOTE_INSIDE.sub(r"\1", line))
+
+    def _is_ours(self, line: str) -> bool:
+        match = LINE.match(line)
+        return match is not None and self._is_own(match)
 
     def _is_others(self, line: str) -> bool:
-        """Whether it is a line in another's name."""
+        """Whether it is a line in another's name; one with an @ is only where that is part of the name."""
         match = LINE.match(line)
         if match is None or self._is_own(match):
             return False
+        return _key(f"@{match['name']}") in self.people.names if match["at"] else self._is_known(match)
+
+    def _is_known(self, match: re.Match[str]) -> bool:
         return _is_one_of(match, self.people.names, self.people.numbers)
 
     def _goes_on(self, lines: list[str], place: int) -> bool:
@@ -249,7 +267,7 @@ class Frames:
     # --- what is given to the tool --------------------------------------------------------------------
 
     def _tidy_call(self, call: ToolCall) -> ToolCall:
-        if call.name != SEND:
+        if call.name != SEND or self._is_clean_json(call.arguments):
             return call
         try:
             arguments = json.loads(call.arguments)
@@ -279,6 +297,12 @@ class Frames:
             case _:
                 return parts
 
+    def _is_clean_json(self, text: str) -> bool:
+        """Whether no frame can be in its strings."""
+        folded = text.casefold()
+        named = any(name.casefold() in folded for name in self.names)
+        return not named and "\\u" not in text and self._is_clean(text)
+
     # --- rounds of older versions ---------------------------------------------------------------------
 
     def told_in(self, where: Conversation, messages: tuple[Message, ...]) -> tuple[Message, ...]:
@@ -286,6 +310,9 @@ class Frames:
 
         A round of today is the very same object.
         """
+        said = [one for one in messages if not isinstance(one, UserMessage)]
+        if said and all(map(self._is_as_told, said)):
+            return messages
         frames = replace(self, number=where.platform_id, people=People.of(messages))
         told = tuple(one for message in messages for one in tell(frames, message))
         if told == messages:
@@ -293,6 +320,32 @@ class Frames:
         if any(not isinstance(message, UserMessage) for message in told):
             return told
         return (*told[:1], AssistantMessage(NOTED), *(told[1:] or (notes.note(notes.UNANSWERED),)))
+
+    def _is_as_told(self, message: Message) -> bool:
+        """Whether a message of a stored round certainly is told as it is."""
+        if not isinstance(message, AssistantMessage) or message.text == NOTED:
+            return True
+        if not (message.text.strip() or message.tool_calls) or not self._is_clean(message.text):
+            return False
+        return all(call.name != SEND or self._is_clean_json(call.arguments) for call in message.tool_calls)
+
+
+@lru_cache(maxsize=64)
+def _label_of(names: tuple[str, ...]) -> re.Pattern[str]:
+    """One of the names with a colon, at the beginning of a line. An alias of one letter is a word of the language."""
+    own = {name for place, name in enumerate(names) if name.strip() and (not place or len(name) > 1)}
+    any_of = "|".join(re.escape(name) for name in sorted(own, key=len, reverse=True)) or "(?!)"
+    return re.compile(rf"^[^\S\n]*{MARK}(?:{any_of}){MARK}\s?{COLON}{MARK}(?!//)[^\S\n]*", re.IGNORECASE | re.MULTILINE)
+
+
+def _is_form(rest: str, label: re.Pattern[str]) -> bool:
+    """Whether what looks like ours is one label of several: `[提问] … [回答] …`."""
+    return any(LABEL.match(line) and not label.match(line) for line in rest.splitlines())
+
+
+def _without_number(line: str) -> str:
+    match = LINE.match(line)
+    return f"{match['name']}: {line[match.end() :]}" if match else line
 
 
 def _is_one_of(match: re.Match[str], names: Collection[str], numbers: Collection[str]) -> bool:
@@ -311,7 +364,7 @@ def _is_one_of(match: re.Match[str], names: Collection[str], numbers: Collection
 
 def _key(name: str) -> str:
     """The name as it is looked up: models put marks around it."""
-    return (name.strip("@*_` ") or "?").casefold()
+    return (name.strip("*_` ") or "?").casefold()
 
 
 def tell(frames: Frames, message: Message) -> Iterator[Message]:

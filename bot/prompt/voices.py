@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from bot.domain.chat import Message, UserMessage
 
@@ -23,14 +24,15 @@ PASSED_ON = re.compile(r"^ *\[转发内容\]$|\[(?:卡片|分享|音乐|文件|�
 
 def voices(rounds: Iterable[Message], *, summary: str = "") -> frozenset[int]:
     """The numbers of those whose words, names included, are in these rounds or in the summary of older ones."""
-    found = {NOBODY_KNOWS} if summary else set()
-    for message in rounds:
-        if not isinstance(message, UserMessage):
-            continue
-        text = message.text
-        found |= {int(number) for pattern in (SPEAKER, QUOTED) for _, number in pattern.findall(text)}
-        # Where a number stands for a name, the mention is nobody's word.
-        found |= {int(number) for name, number in MENTIONED.findall(text) if name != number}
-        if PASSED_ON.search(text):
-            found.add(NOBODY_KNOWS)
+    heard = (_heard_in(message.text) for message in rounds if isinstance(message, UserMessage))
+    return frozenset({NOBODY_KNOWS} if summary else ()).union(*heard)
+
+
+@lru_cache(maxsize=1024)  # every turn reads the same rounds again
+def _heard_in(text: str) -> frozenset[int]:
+    found = {int(number) for pattern in (SPEAKER, QUOTED) for _, number in pattern.findall(text)}
+    # Where a number stands for a name, the mention is nobody's word.
+    found |= {int(number) for name, number in MENTIONED.findall(text) if name != number}
+    if PASSED_ON.search(text):
+        found.add(NOBODY_KNOWS)
     return frozenset(found)

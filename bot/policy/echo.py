@@ -1,0 +1,47 @@
+"""Is an answer nothing but its question, said back? Pure; small models do that, and it is no answer."""
+
+from __future__ import annotations
+
+import re
+
+from rapidfuzz import fuzz
+
+from bot.policy.repetition import already_said, bare
+
+ECHO = 90.0  # percent
+ALIKE = 60.0  # percent: below, marks and blanks alone cannot keep two texts from being the same
+FEW_WORDS = 3  # a name or a number alone is said back by who answers with it
+LONG_ENOUGH = 8  # letters and digits: people greet in fewer, and are greeted back in the same words
+
+WORDS = re.compile(r"[A-Za-z]{2,}|[\u3400-\u9fff]")
+ASKING = re.compile(
+    r"[吗吧谁哪几]|什么|怎么|怎样|多少|为何|为什么|是不是|有没有|能不能|会不会|要不要|可不可以|是否|能否"
+)
+"""What makes a question of a sentence: without it the same words are its answer."""
+
+ASKS_TO_REPEAT = re.compile(
+    r"复述|重复|照[着抄]|原样|跟我|学我|朗?读|翻译|改写|润色|校对|纠正|改正|修改|更正|格式|标点|大写|小写|排版|背|\b(?:repeat|echo|say|copy|translate|rephrase|fix|correct|format|upper|lower|capitali[sz]e|punctuate)",
+    re.IGNORECASE,
+)
+GREETING = re.compile(
+    r"你们?好|大家|各位|[早晚]上好|[早晚]安|再见|谢谢|恭喜|发财|加油|祝|新[年春]|生日|[佳春元中]?[节宵秋]|快乐|愉快|健康|身体|万事|如意|顺利|平安"
+    r"|\b(?:happy|hello|good|morning|night|evening|thank|thanks|you|congratulations|merry|christmas|new|year|welcome)\b",
+    re.IGNORECASE,
+)
+
+
+def is_echo(text: str, question: str) -> bool:
+    """Whether it is nothing but the question, said back; who asks for that, or greets, gets it."""
+    if len(text) > 2 * len(question) or len(question) > 2 * len(text):
+        return False
+    if fuzz.ratio(text.casefold(), question.casefold()) < ALIKE:
+        return False  # as nearly all are
+    if len(bare(GREETING.sub("", text))) < LONG_ENOUGH or ASKS_TO_REPEAT.search(question):
+        return False
+    if "```" in text or text.count("\n") > question.count("\n"):
+        return False
+    if len(WORDS.findall(text)) < FEW_WORDS or not {*ASKING.findall(question)} <= {*ASKING.findall(text)}:
+        return False
+    # What differs in a number, a name or a negation is an answer, however much of the question is in it.
+    said, asked = (one.rstrip("?？ ") for one in (text, question))
+    return already_said(said, (asked,)) and fuzz.ratio(bare(said), bare(asked)) >= ECHO

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import pytest
+
+from bot.policy.echo import is_echo
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "said_back"),
+    [
+        ("北京明天的天气怎么样？", "北京明天的天气怎么样", True),
+        ("北京明天的天气怎么样？", "北京明天的天气怎么样呢？", True),
+        ("北京 明天 的 天气，怎么样 ？", "北京明天的天气怎么样", True),
+        ("How is the weather in Beijing tomorrow?", "how is the weather in beijing tomorrow", True),
+        ("北京明天的天气怎么样？", "北京明天的天气不怎么样，有大雨", False),
+        ("你好，北京明天的天气怎么样？", "你好，北京明天的天气怎么样？", True),
+        ("在吗", "在吗", False),
+        ("他是不是明天来北京开会", "他是明天来北京开会", False),
+        ("周六的聚会改到晚上七点了吗？", "周六的聚会改到晚上七点了", False),
+        ("谁是这次比赛的冠军队伍", "他是这次比赛的冠军队伍", False),
+        ("#Q0000001", "#Q0000001...............", False),
+        ("13800138000", "13800138000", False),
+        ("小明明天下午不来学校上课", "小明明天下午来学校上课", False),
+        ("珠穆朗玛峰的高度是8848米", "珠穆朗玛峰的高度是8849米", False),
+        ("The meeting starts at 3 pm in room 204", "The meeting starts at 4 pm in room 204", False),
+        ("格式化 select a, b from t where c", "SELECT a, b\nFROM t\nWHERE c", False),
+        ("加标点 今天天气很好我们去公园玩吧", "今天天气很好，我们去公园玩吧。", False),
+        ("祝大家新年快乐万事如意", "祝大家新年快乐万事如意！", False),
+        ("跟我说：今天的风儿好喧嚣啊", "跟我说：今天的风儿好喧嚣啊", False),
+        ("Repeat after me: the sky is blue", "Repeat after me: the sky is blue", False),
+        ("", "", False),
+    ],
+)
+def test_a_question_said_back_is_no_answer_unless_it_is_a_greeting_or_asked_for(
+    question: str, answer: str, said_back: bool
+) -> None:
+    assert is_echo(answer, question) is said_back
