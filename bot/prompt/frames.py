@@ -37,7 +37,7 @@ LABELLED = re.compile(rf"\s*{MARK}[^\s:：]{{1,{render.MAX_NAME}}}{MARK}{COLON}"
 FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
 ANNOUNCED = re.compile(r"[:：][*_]*\s*$|(?:[如以]下|下面)[。！!～~]?\s*$|^\s*(?:#{1,6}\s|\*\*[^*]+\*\*\s*$)")
 """A line that announces what stands below it: with a colon, in so many words, or as its heading."""
-STAGE = re.compile(r"\s*(?:[(（].*[)）]|\*[^*]+\*)\s*")  # what happens while nobody speaks
+STAGE = re.compile(r"\s*(?:[(（].*[)）]|\*[^*]+\*)\s*$")  # what happens while nobody speaks
 
 _name, _number = re.escape("{name}"), re.escape("{number}")
 _who = re.escape(render.SPEAKER).replace(_name, rf"({NAME})").replace(_number, r"(\d+)")
@@ -159,7 +159,7 @@ class Frames:
 
     def _tally(self, text: str) -> str:
         """What several members say, a line for each and nothing else, without their numbers; empty for all else."""
-        lines = [line for line in text.splitlines() if line.strip() and not STAGE.fullmatch(line)]
+        lines = [line for line in text.splitlines() if line.strip() and not STAGE.match(line)]
         if len(lines) < 2 or not all(map(self._is_others, lines)):
             return ""
         speakers = {match["number"] for line in lines if (match := LINE.match(line))}
@@ -204,7 +204,7 @@ class Frames:
         match = own.match(text)
         if match is None or re.match(r"\n(?:[ \t]|[-*•·])", text[match.end() :]):
             return ""
-        lines = [line for line in text.splitlines() if line.strip() and not STAGE.fullmatch(line)]
+        lines = [line for line in text.splitlines() if line.strip() and not STAGE.match(line)]
         labels = [own.match(line) is not None for line in lines if LABELLED.match(line)]
         if not all(labels) and (len(labels) == len(lines) or sum(labels) > 1):
             return ""
@@ -223,9 +223,14 @@ class Frames:
                 yield None
                 return
             if line.strip():
-                spoken = others or (quoting and self._is_ours(line)) or (spoken and bool(STAGE.fullmatch(line)))
+                goes_on = spoken and any(form.match(line) for form in (LABELLED, LINE, STAGE))
+                ours = self._is_ours(line) or _label_of(self.names).match(line) is not None
+                begins = quoting and ours and any(map(self._is_others, lines[place + 1 : place + 2]))
+                spoken = others or goes_on or begins
                 quoting = spoken or ANNOUNCED.search(line) is not None
-            if not NOTE_LINE.fullmatch(line):
+            if spoken and self._is_ours(line):
+                yield _without_number(line)
+            elif not NOTE_LINE.fullmatch(line):
                 yield self._without_asides(line)
 
     def _without_asides(self, line: str) -> str:
@@ -310,8 +315,7 @@ class Frames:
 
         A round of today is the very same object.
         """
-        said = [one for one in messages if not isinstance(one, UserMessage)]
-        if said and all(map(self._is_as_told, said)):
+        if all(map(self._is_as_told, messages)):
             return messages
         frames = replace(self, number=where.platform_id, people=People.of(messages))
         told = tuple(one for message in messages for one in tell(frames, message))

@@ -96,6 +96,17 @@ def test_a_member_who_bears_the_bots_name_is_somebody_else() -> None:
     assert frames.cut("小霜(10001): 我是真的") == "我是真的"
 
 
+def test_an_at_in_front_is_a_mention_unless_it_is_part_of_a_name() -> None:
+    frames = replace(FRAMES, people=People.of([UserMessage("@阿花(5005): hi\n  @小红(3003) 在吗")]))
+    assert frames.cut("好。\n@阿花(5005): 我也是") == "好。"
+    assert frames.cut("好。\n@小红(3003): 来一下") == "好。\n@小红 来一下"
+
+
+def test_a_name_of_one_letter_is_a_name_though_such_an_alias_is_a_word() -> None:
+    assert Frames(("霜", "雪")).cut("霜：在的") == "在的"
+    assert Frames(("霜", "雪")).cut("雪：六角形的冰晶") == "雪：六角形的冰晶"
+
+
 def test_without_names_and_people_only_what_nobody_says_is_cut() -> None:
     assert Frames().cut("小霜：你好") == "小霜：你好"
     assert Frames().cut("好\n阿澈(2002): 谢谢") == "好\n阿澈(2002): 谢谢"
@@ -144,6 +155,8 @@ LEAK, CLEAN = {"type": "plain", "text": "小霜(10001): 好"}, {"text": "好", "
         ([LEAK, {"type": "image", "path": "a.png"}], [CLEAN, {"type": "image", "path": "a.png"}]),
         (LEAK, CLEAN),
         (json.dumps([LEAK]), json.dumps([CLEAN], ensure_ascii=False)),
+        (LEAK | {"text": "小霜：好"}, CLEAN),
+        (LEAK | {"text": "[引用 小明(777) 的「嗨」] 好"}, CLEAN),
     ],
 )
 def test_what_a_model_sends_is_cut_before_it_is_kept_in_every_form_the_tool_takes(given: object, left: object) -> None:
@@ -170,6 +183,10 @@ def test_a_clean_call_and_a_call_of_another_tool_stay_byte_for_byte() -> None:
 
 ASKED = UserMessage("[提问] 消息号 8\n小明(777): 你好")
 CALLED = AssistantMessage("", (ToolCall("1", "send_message", "{}"),))
+ESCAPED, SENT = (
+    AssistantMessage("", (ToolCall("1", "send_message", f'{{"messages": {{"text": "{text}"}}}}'),))
+    for text in (r"\u5c0f\u971c\uff1a\u597d", "好")
+)
 RESULT = ToolMessage("1", "send_message", "消息已发送")
 
 
@@ -197,6 +214,8 @@ RESULT = ToolMessage("1", "send_message", "消息已发送")
                 notes.note(notes.delivery_note(notes.REFUSED.format(reason="muted"), arrived=2)),
             ),
         ),
+        ((ASKED, CALLED, RESULT, AssistantMessage("")), (ASKED, CALLED, RESULT)),
+        ((ASKED, ESCAPED, RESULT), (ASKED, SENT, RESULT)),
         ((ASKED, AssistantMessage("小霜(10001): 好")), (ASKED, AssistantMessage("好"))),
         ((ASKED, AssistantMessage("好\n小明(777): 谢谢")), (ASKED, AssistantMessage("好"))),
         (
