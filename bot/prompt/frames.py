@@ -223,7 +223,7 @@ class Frames:
                 yield None
                 return
             if line.strip():
-                goes_on = spoken and any(form.match(line) for form in (LABELLED, LINE, STAGE))
+                goes_on = spoken and any(form.match(line) for form in (LABELLED, STAGE))
                 ours = self._is_ours(line) or _label_of(self.names).match(line) is not None
                 begins = quoting and ours and any(map(self._is_others, lines[place + 1 : place + 2]))
                 spoken = others or goes_on or begins
