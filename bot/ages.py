@@ -23,6 +23,7 @@ class Ages:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._ahead: deque[float] = deque(maxlen=HEARD)  # seconds, and what each message took to come
+        self._surely: deque[float] = deque(maxlen=HEARD)  # the same, of messages that were said in this process's time
         self._missed: LRUCache[Identity, None] = LRUCache(MAX_MISSED)
 
     def hear(self, message: MessageReceived) -> None:
@@ -30,12 +31,21 @@ class Ages:
         if not self.is_missed(message):
             self._ahead.append(self._clock.now() - message.time)
 
+    def hear_new(self, message: MessageReceived) -> None:
+        """A message has come that no server repeats: it was said in this process's time."""
+        if not self.is_missed(message):
+            self._surely.append(self._clock.now() - message.time)
+
     def miss(self, message: MessageReceived) -> None:
         """The message had not come, and was found in a history."""
         self._missed[message.identity] = None
 
     def is_missed(self, message: MessageReceived) -> bool:
         return message.identity in self._missed
+
+    def age(self, message: MessageReceived) -> float:
+        """Seconds since it was said; by our clock, until something new was heard that tells the server's."""
+        return self._clock.now() - message.time - min(self._surely, default=0.0)
 
     def is_older(self, message: MessageReceived, asked: float) -> bool:
         """Whether it was said before `asked` (by our clock, in seconds since 1970), or nobody can tell.

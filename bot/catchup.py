@@ -18,7 +18,7 @@ from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock, Store, Transport
 from bot.outbox import Outbox
-from bot.policy.answered import answered, quoted
+from bot.policy.answered import answered
 from bot.seen import DEDUPLICATION
 
 logger = logging.getLogger(__name__)
@@ -93,7 +93,7 @@ class Catchup:
     ) -> None:
         if where in round_.held:
             round_.held.remove(where)
-            self._dispatcher.go_on(where, history, quoted(history, accounted=known))
+            self._dispatcher.go_on(where, history, known)
 
     def _places(self, arrival: Arrival) -> dict[Conversation, float]:
         now = self._clock.now()

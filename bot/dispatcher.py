@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias, assert_never
 
 from cachetools import LRUCache
@@ -41,11 +41,12 @@ from bot.outbox import Outbox
 from bot.overflow import Overflow
 from bot.owner import Owner
 from bot.perception import Perception
-from bot.policy.answered import order_of
+from bot.policy.answered import answered, order_of, quoted
 from bot.policy.apologies import SORRY, apology
 from bot.policy.lighten import lighten
 from bot.policy.wake import Ignore, NeedsQuoted, Observe, Rules, Verdict, Wake, judge
 from bot.seen import Past, Seen
+from bot.tasks import PutOff, Resume, Task
 from bot.turn import Turns
 
 logger = logging.getLogger(__name__)
@@ -56,26 +57,11 @@ EXPIRY_LOOK = 5.0  # seconds between two looks at what waits for somebody's word
 
 
 @dataclass(frozen=True, slots=True)
-class Resume:
-    """What a lane does: go on with a suspended turn; `question` is the turn's, None where no such turn waits."""
-
-    turn_id: str
-    decisions: Mapping[str, Decision]
-    question: MessageReceived | None
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What a lane does: answer the message, or first find out whether it is for us. `retry` is its interrupted turn."""
-
-    message: MessageReceived
-    verdict: Wake | NeedsQuoted
-    retry: OpenTurn | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Arrival:
-    """An account has connected; `heard` is where it is in use, each with the time of the last message before that."""
+    """An account has connected; `heard` is where it is in use, each with the time of the last message before that.
+
+    Or it is there, and these places are to be looked at before anything new is begun in them.
+    """
 
     account: int
     heard: tuple[tuple[Conversation, float], ...]
@@ -111,7 +97,7 @@ class Dispatcher:
         self._clock = clock
         self._arrive: Arrive = _arrive_unnoticed
         self._heard: LRUCache[Conversation, float] = LRUCache(MAX_PLACES)
-        self._put_off: list[MessageReceived] = []
+        self._put_off = PutOff()
         self.seen = Seen(clock=clock)
         self.overflow = Overflow(outbox=outbox, clock=clock)
         self._accounts: set[int] = set()
@@ -182,47 +168,35 @@ class Dispatcher:
         `whole` is False where that is not all. Accounts that are there already are caught up with anew: until now
         nobody knew where they are in use.
         """
-        known = tuple(heard)
         earlier = self.seen.read((identity for identity, _ in seen), whole=whole)
+        known = (*heard, *((message.conversation, message.time) for message in earlier))
         for where, time in known:
             self._heard[where] = max(time, self._heard.get(where, 0.0))
         for account in self._accounts:
             self._arrive(Arrival(account, known))
         for message in earlier:
-            self.take_missed(message)
+            self._take_late(message)
 
-    def ask_again(self, message: MessageReceived) -> None:
-        """Answer a question that an earlier process took and did not come to; once its account is there.
+    def ask_again(self, message: MessageReceived, *, retry: OpenTurn | None = None) -> None:
+        """Answer a question that an earlier process took and did not come to, or whose turn it left open before
+        anything came of it (`retry`), once its account is there: QQ may show that it was answered.
 
         Only the OneBot server may know what it quotes; until then it is in the store as one that nobody came to.
         """
         self._history.know(message)
-        self._put_off.append(message)
+        self._put_off.add(Task(message, Wake("retry"), self._clock.now(), retry))
         if message.self_id in self._accounts:
             self._ask_what_was_put_off(message.self_id)
-
-    def retry(self, turn: OpenTurn) -> None:
-        """Begin a turn once more that an earlier process left open before anything came of it."""
-        message = turn.question
-        self._history.know(message)
-        if not self.lanes.put(message.conversation, Task(message, Wake("retry"), turn)):
-            self._turns.give_up(turn)
-            self.overflow.take(message)
 
     def _ask_what_was_put_off(self, account: int) -> None:
         if self.stopping:
             return
-        put_off, self._put_off = self._put_off, []
-        for message in put_off:
-            if message.self_id != account:
-                self._put_off.append(message)
-                continue
-            verdict = self._judge(message)
-            young = self._clock.now() - message.time < YOUNG
-            if young and isinstance(verdict, Wake | NeedsQuoted):
-                self._line_up(message, verdict)
+        for task in self._put_off.take(account):
+            verdict = task.verdict if task.retry is not None else self._judge(task.message)
+            if self._clock.now() - task.since < YOUNG and isinstance(verdict, Wake | NeedsQuoted):
+                self._line_up(replace(task, verdict=verdict))
             else:
-                self._overhear_after_all(message)
+                self._let_be(task)
 
     def resume(self, where: Conversation, turn_id: str, decisions: Mapping[str, Decision]) -> bool:
         """Let a suspended turn go on in its lane; False when the lane is full, or nothing is begun any more."""
@@ -247,30 +221,35 @@ class Dispatcher:
     def take_missed(self, message: MessageReceived, *, answered: bool = False) -> None:
         """A message found in the history: a young question without an answer is answered, the rest is heard.
 
-        Known ones are nothing. One older than this process is left alone until the journal says what became of it; if
-        that is lost, nobody can say what was already done for it: its asker is asked to ask again.
+        Known ones are nothing. One older than this process is left alone until the journal says what became of it.
         """
-        past = self.seen.past_of(message)
-        if not message.has_identity or past is Past.UNREAD or self.seen.knows(message):
-            return
-        waits = not answered and self._clock.now() - message.time < YOUNG
-        self.approvals.ages.miss(message)
-        wakes = self._message(message, answer=waits and past is Past.KNOWN)
-        if waits and wakes and past is Past.LOST:
-            self._outbox.post_with(action=apology(message, SORRY))
+        if message.has_identity and self.seen.past_of(message) is not Past.UNREAD and not self.seen.knows(message):
+            self._take_late(message, answer=not answered)
 
-    def go_on(self, where: Conversation, history: Sequence[MessageReceived], answered: Collection[str]) -> None:
-        """Let a lane go on that was held: in the order in which QQ has what was said, without what was answered."""
+    def _take_late(self, message: MessageReceived, *, answer: bool = True) -> None:
+        self.approvals.ages.miss(message)
+        self._message(message, answer=answer and self.approvals.ages.age(message) < YOUNG)
+
+    def go_on(self, where: Conversation, history: Sequence[MessageReceived], accounted: Collection[str]) -> None:
+        """Let a lane go on that was held: in the order in which QQ has what was said, without what was answered.
+
+        Own words in the history whose ids are not `accounted` for are an earlier process's. They have answered what
+        they quote, and of what is older than this process all that they may be an answer to.
+        """
         place_of = order_of(history)
+        now, before = quoted(history, accounted=accounted), answered(history, accounted=accounted)
 
         def is_answered(task: Task | Resume) -> bool:
-            if isinstance(task, Resume) or task.retry is not None or task.message.message_id not in answered:
+            if isinstance(task, Resume) or not task.message.has_identity:
                 return False
-            self._overhear_after_all(task.message)
+            if task.message.message_id not in (before if self.seen.is_earlier(task.message) else now):
+                return False
+            self._let_be(task)
             return True
 
-        if answered and self.lanes.drop_waiting(where, is_answered):
+        if before and self.lanes.drop_waiting(where, is_answered):
             logger.info("questions in %s are not answered: they were, before", where)
+        self.seen.show(where, history)
         self.lanes.release(where, order=lambda task: place_of(task.message if isinstance(task, Task) else None))
 
     async def wait_settled(self, identity: Identity) -> None:
@@ -278,28 +257,28 @@ class Dispatcher:
         await self.seen.wait(identity)
         await self.lanes.wait_idle()
 
-    def _message(self, message: MessageReceived, *, answer: bool = True) -> bool:
-        """Take it; whether it is new and a question for us, answered or not."""
+    def _message(self, message: MessageReceived, *, answer: bool = True) -> None:
+        """Take it, unless it was taken already; only heard where it is not to be answered."""
         if message.is_own:
-            return False
+            return
         if not self.seen.claim(message):
             self.seen.duplicates += 1
             logger.debug("message %s in %s came again", message.message_id, message.conversation)
-            return False
+            return
+        if not self.seen.is_earlier(message):
+            self.approvals.ages.hear_new(message)
         message = lighten(message)
         if not self.stopping and self.approvals.take(message):
             self._forget_answer(message, MessageObserved(message, overheard=True))
-            return False
+            return
         verdict = self._judge(message)
         if isinstance(verdict, Wake | NeedsQuoted) and self._mutes.holds_in(message.conversation):
             verdict = Observe()
-        wakes = isinstance(verdict, Wake)
         if isinstance(verdict, Wake | NeedsQuoted) and not answer:
             verdict = Observe()
         if not isinstance(verdict, Ignore):
             self._heard[message.conversation] = max(message.time, self._heard.get(message.conversation, 0.0))
         self._follow(message, verdict)
-        return wakes
 
     def _judge(self, message: MessageReceived) -> Verdict:
         """The verdict; a quote of a message in memory is decided at once, so that talk among people fills no lane."""
@@ -316,26 +295,37 @@ class Dispatcher:
             case Ignore(reason=reason):
                 logger.debug("ignored message %s in %s: %s", message.message_id, where, reason)
             case Observe():
-                self._store.put(MessageObserved(message, overheard=True))
-                self._history.know(message)
-                self._history.overhear(message)
+                self._observe(message)
             case Wake() | NeedsQuoted():
-                self._store.put(MessageObserved(message, overheard=False))
-                self._history.know(message)
+                lost = self.seen.past_of(message, told=not self.approvals.ages.is_missed(message)) is Past.LOST
+                self._observe(message, overheard=lost)  # then the next process does not answer it either
                 if self.stopping:
                     logger.info("message %s in %s came while stopping: for the next start", message.message_id, where)
                 else:
-                    self._line_up(message, verdict)
+                    self._line_up(Task(message, verdict, self._clock.now(), lost=lost))
             case _:
                 assert_never(verdict)
 
-    def _line_up(self, message: MessageReceived, verdict: Wake | NeedsQuoted) -> None:
-        """A lane for a question that is taken, or a word that nobody comes to it."""
-        if self.lanes.put(message.conversation, Task(message, verdict)):
+    def _observe(self, message: MessageReceived, *, overheard: bool = True) -> None:
+        self._store.put(MessageObserved(message, overheard=overheard))
+        self._history.know(message)
+        if overheard:
+            self._history.overhear(message)
+
+    def _line_up(self, task: Task) -> None:
+        """A lane for a question that is taken, or a word that nobody comes to it.
+
+        One that is older than this process may have been answered: what QQ shows is looked at first, once.
+        """
+        where = task.message.conversation
+        is_shown = self.approvals.ages.is_missed(task.message) or self.lanes.is_held(where)
+        if self.seen.is_earlier(task.message) and not is_shown:
+            self._arrive(Arrival(where.platform_id, ((where, self._clock.now()),)))
+        if self.lanes.put(where, task):
             return
-        self._overhear_after_all(message)
-        if isinstance(verdict, Wake):
-            self.overflow.take(message)
+        self._let_be(task)
+        if isinstance(task.verdict, Wake):
+            self.overflow.take(task.message)
 
     async def _do(self, task: Task | Resume) -> None:
         if isinstance(task, Resume):
@@ -350,10 +340,10 @@ class Dispatcher:
                     quotes_the_bot = await self._perception.quotes_the_bot(task.message, message_id)
                 except NotConnected as error:
                     logger.info("message %s waits for a connection: %s", task.message.message_id, error)
-                    self._put_off.append(task.message)
+                    self._put_off.add(task)
                     return
                 if not quotes_the_bot:
-                    self._overhear_after_all(task.message)
+                    self._let_be(task)
                     return
                 if self.stopping:
                     return
@@ -361,31 +351,42 @@ class Dispatcher:
                 pass
             case _:
                 assert_never(task.verdict)
-        await self._turns.take(task.message, retry=task.retry)
+        if task.lost:
+            self._outbox.post_with(action=apology(task.message, SORRY))
+        else:
+            await self._turns.take(task.message, retry=task.retry)
 
     def _forget_answer(self, message: MessageReceived, *observed: Entry) -> None:
         """An answer to a request is known as taken, but is nothing that any prompt repeats."""
         if message.has_identity:
             self._store.put(*observed, MessageErased(message.conversation, message.message_id))
 
-    def _overhear_after_all(self, message: MessageReceived) -> None:
-        self._store.put(MessageOverheard(message))
-        self._history.overhear(message)
+    def _let_be(self, task: Task) -> None:
+        """A question that nobody answers after all is heard like any other message."""
+        self._give_up(task)
+        if not task.lost:
+            self._store.put(MessageOverheard(task.message))
+            self._history.overhear(task.message)
+
+    def _give_up(self, task: Task) -> None:
+        if task.retry is not None:
+            self._turns.give_up(task.retry)
 
     def _recalled(self, event: MessageRecalled) -> None:
         where, message_id = event.conversation, event.message_id
         self._store.put(MessageErased(where, message_id))
         self._history.forget_message(where, message_id)
         self._turns.abandon(where, message_id)
-        self._put_off = [one for one in self._put_off if (one.conversation, one.message_id) != (where, message_id)]
+        for task in self._put_off.drop(where, message_id):
+            self._give_up(task)
 
         def is_about(task: Task | Resume) -> bool:
             question = task.question if isinstance(task, Resume) else task.message
             if question is None or question.message_id != message_id:
                 return False
             self._turns.disown(question)
-            if isinstance(task, Task) and task.retry is not None:
-                self._turns.give_up(task.retry)
+            if isinstance(task, Task):
+                self._give_up(task)
             return True
 
         if self.lanes.drop(where, is_about):

@@ -81,6 +81,10 @@ class Lanes(Generic[Item]):
         """Begin with nothing new there until it is released as often; what is in progress goes on."""
         self._held[key] += 1
 
+    def is_held(self, key: Conversation) -> bool:
+        """Whether nothing new is begun there."""
+        return key in self._held
+
     def release(self, key: Conversation, *, order: Callable[[Item], float] = lambda _: 0.0) -> None:
         """Let a lane go on; what waits in it is now in this order, and as it came where that is equal."""
         self._held[key] -= 1

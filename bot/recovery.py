@@ -88,7 +88,7 @@ class Recoverer:
                 again.append(same[-1])
         for turn in again:
             logger.info("run %s was interrupted before its answer: asking again", turn.turn_id)
-            self._dispatcher.retry(turn)
+            self._dispatcher.ask_again(turn.question, retry=turn)
         for suspended in recovery.suspended:
             if suspended.turn_id in waits:
                 self._turns.restore(suspended)
@@ -134,7 +134,7 @@ class Recoverer:
         answers = [send for turn in turns for send in turn.sends if send.final]
         answered = any(send.state in ON_WIRE or send.send_id in coming for send in answers)
         handled = any(turn.handled for turn in turns)
-        return not (answered or handled) and self._is_young(turns[-1].question.time)
+        return not (answered or handled) and self._is_young(turns[-1].at)
 
     def _had_effects(self, turns: Sequence[OpenTurn], coming: Collection[str]) -> bool:
         """Whether something was or will be said, or a call began that may have changed something."""

@@ -2,7 +2,11 @@
 
 Of what those before it took, the journal tells. Until it was read, and where a damaged one was set aside, nobody knows
 whether a message older than this process was answered. A server may repeat such a message (LLBot's
-reportOfflineMessage): until the journal was read it waits, and where the journal is lost it is for a history to say.
+reportOfflineMessage): until the journal was read it waits, and after that it is for a history to say.
+
+What is older is told by the server's clock, which is not ours. One that is behind makes new messages look old, until a
+history of their place was read: what is newer than its end was said since. One that is ahead makes old messages look
+new: only the journal tells that they are not, or in groups an answer that quotes them.
 """
 
 from __future__ import annotations
@@ -10,17 +14,18 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum, auto
 
-from cachetools import TTLCache
+from cachetools import LRUCache, TTLCache
 
-from bot.domain.events import Identity, MessageReceived
+from bot.domain.events import Conversation, Identity, MessageReceived
 from bot.domain.ports import Clock
 
 DEDUPLICATION = 600.0  # seconds an event is remembered: longer than any reconnect replays
 MAX_IDENTITIES = 50_000
 MAX_EARLIER = 1000  # messages kept until the journal was read
+MAX_PLACES = 2000
 
 
 class Past(Enum):
@@ -40,6 +45,7 @@ class Seen:
         self._begun = clock.now()
         self._past = Past.UNREAD
         self._earlier: deque[MessageReceived] = deque(maxlen=MAX_EARLIER)
+        self._shown: LRUCache[Conversation, float] = LRUCache(MAX_PLACES)
         self.duplicates = 0  # messages that came again, since the start
 
     def claim(self, message: MessageReceived) -> bool:
@@ -62,33 +68,42 @@ class Seen:
         return message.has_identity and message.identity in self._seen
 
     def put_off(self, message: MessageReceived) -> bool:
-        """Whether a message that a server tells now may have been taken by an earlier process: then nothing is done.
-
-        Servers tell times in whole seconds, so what was said in the second of the start counts as said after it.
-        """
-        if self._past is Past.KNOWN or not message.has_identity or self.knows(message):
+        """Whether a message that a server tells now is kept until the journal says if an earlier process took it."""
+        if self._past is not Past.UNREAD or self.knows(message) or not self.is_earlier(message):
             return False
-        if message.time >= math.floor(self._begun):
-            return False
-        if self._past is Past.UNREAD:
-            self._earlier.append(message)
+        self._earlier.append(message)
         return True
+
+    def is_earlier(self, message: MessageReceived, *, told: bool = True) -> bool:
+        """Whether it may have been said before this process began; `told` is a message that a server tells now.
+
+        Servers tell times in whole seconds. What is told now of the second of the start counts as said after it, what
+        is found in a history as said before it.
+        """
+        begun = math.floor(self._begun) if told else self._begun
+        where = message.conversation
+        return message.has_identity and message.time < begun and message.time <= self._shown.get(where, math.inf)
+
+    def show(self, where: Conversation, history: Sequence[MessageReceived]) -> None:
+        """A history was read: what is newer than its end was said after this process began."""
+        if history:
+            self._shown.setdefault(where, max(message.time for message in history))
 
     def read(self, identities: Iterable[Identity], *, whole: bool) -> tuple[MessageReceived, ...]:
         """The journal was read: this is what earlier processes took, all of it where it is whole.
 
-        What was put off until now, in order, if it can be told by now whether it was taken.
+        What was put off until now, in order.
         """
         for identity in identities:
             self._seen[identity] = None
         self._past = Past.KNOWN if whole else Past.LOST
-        earlier = tuple(self._earlier) if whole else ()
+        earlier = tuple(self._earlier)
         self._earlier.clear()
         return earlier
 
-    def past_of(self, message: MessageReceived) -> Past:
+    def past_of(self, message: MessageReceived, *, told: bool = False) -> Past:
         """What is known of whether an earlier process took this message, which this one has not."""
-        return self._past if message.time < self._begun else Past.KNOWN
+        return self._past if self.is_earlier(message, told=told) else Past.KNOWN
 
     async def wait(self, identity: Identity) -> None:
         """Return once the message of this identity was taken."""

@@ -19,17 +19,19 @@ from bot.domain.errors import ActionRefused, ActionUnanswered
 logger = logging.getLogger(__name__)
 
 DEADLINE = 30.0  # seconds; NapCat itself waits 10 s and more for QQ (facts.md 6.15)
+GONE_WITHIN = 5.0  # seconds an answer has to come over another connection, once that of its call is closed
 SLOWEST = 128_000  # bytes a second, added to the deadline for large frames
 TOO_LARGE = 413
 
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """A call: whom it was put to, and whose account that was then (0: not known yet)."""
+    """A call: whom it was put to, whose account that was then (0: not known yet), and how long it may take."""
 
     asked: Peer
     account: int
     answer: asyncio.Future[Reply]
+    limit: asyncio.Timeout
 
     def may_be_answered_by(self, peer: Peer) -> bool:
         return peer is self.asked or (self.account != 0 and peer.account == self.account)
@@ -38,9 +40,10 @@ class _Waiting:
 class Calls:
     """Calls under way. `boot` makes the echoes of this process unlike those of any other."""
 
-    def __init__(self, *, boot: str, deadline: float = DEADLINE) -> None:
+    def __init__(self, *, boot: str, deadline: float = DEADLINE, gone_within: float = GONE_WITHIN) -> None:
         self._boot = boot
         self._deadline = deadline
+        self._gone_within = gone_within
         self._numbers = itertools.count(1)
         self._waiting: dict[str, _Waiting] = {}
 
@@ -48,7 +51,7 @@ class Calls:
         """Send a call and wait for its answer, whatever becomes of the connection meanwhile.
 
         Raises NotConnected (not written), ActionRefused (too large for any server, not written), ActionUnanswered
-        (written, and no answer in 30 s + the time the frame takes at 128 kB/s).
+        (written, and no answer in 30 s + the time the frame takes at 128 kB/s, or 5 s after the connection closed).
         """
         echo = f"{self._boot}-{next(self._numbers)}"
         frame = write_call(action, params, echo)
@@ -57,15 +60,24 @@ class Calls:
             raise ActionRefused(action, retcode=TOO_LARGE, wording=f"the frame has {len(frame) // 2**20} MiB, over 50")
         seconds = self._deadline + len(frame) / SLOWEST
         answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self._waiting[echo] = _Waiting(peer, peer.account, answer)
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(seconds) as limit:
+                self._waiting[echo] = _Waiting(peer, peer.account, answer, limit)
                 await peer.send(frame)
                 return await answer
         except TimeoutError:
-            raise ActionUnanswered(f"{action} was not answered in {seconds:.0f} s") from None
+            when = f"in {seconds:.0f} s" if peer.is_open else "before its connection closed, nor after that"
+            raise ActionUnanswered(f"{action} was not answered {when}") from None
         finally:
             del self._waiting[echo]
+
+    def gone(self, peer: Peer) -> None:
+        """Its connection is closed: what it was asked is answered over another one soon, or never."""
+        soon = asyncio.get_running_loop().time() + self._gone_within
+        for call in self._waiting.values():
+            end = call.limit.when()
+            if call.asked is peer and end is not None and end > soon:
+                call.limit.reschedule(soon)
 
     def answer(self, reply: Reply, *, by: Peer) -> None:
         """Hand a reply, and by whom it came, to the call that waits for it; late and foreign ones are ignored."""

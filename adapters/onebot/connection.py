@@ -128,6 +128,7 @@ class Connection:
                 await self._pump()
             finally:
                 self._peers.leave(self)
+                self._calls.gone(self)
                 for task in waiting:
                     task.cancel()
         level = logging.INFO if self.account else logging.DEBUG

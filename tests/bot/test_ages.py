@@ -50,6 +50,17 @@ def test_only_the_latest_messages_tell_the_time() -> None:
     assert ages(1000, *[940] * (HEARD - 1)).is_older(at(940), 1000.0)
 
 
+def test_how_old_something_is_tells_what_was_heard_new_and_else_our_clock() -> None:
+    told, missed = ages(600), at(600)
+    assert told.age(at(990)) == 10
+    told.miss(missed)
+    told.hear_new(missed)
+    assert told.age(at(990)) == 10
+    for time, age in ((690, -300), (700, -290), (1300, 310)):
+        told.hear_new(at(time))
+        assert told.age(at(990)) == age
+
+
 def test_what_was_missed_is_older_than_everything_and_tells_no_time() -> None:
     told, missed = ages(1000), at(0)
     assert not told.is_missed(missed)

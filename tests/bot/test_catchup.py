@@ -265,9 +265,9 @@ async def test_groups_of_another_account_and_groups_not_in_use_are_left_alone() 
 
 
 @asynccontextmanager
-async def slow(*steps: Step) -> AsyncIterator[tuple[Hall, SteppedClock, asyncio.Event]]:
+async def slow(*steps: Step, read: bool = True) -> AsyncIterator[tuple[Hall, SteppedClock, asyncio.Event]]:
     """The same, with time that stands still, and a server that tells no history before the event is set."""
-    async with back(*steps) as house:
+    async with back(*steps, read=read) as house:
         clock, gate = SteppedClock(), asyncio.Event()
         house.clock.sleep = clock.sleep  # type: ignore[method-assign]  # one call of a fake is replaced
         get_history = house.transport.get_history

@@ -367,7 +367,8 @@ async def test_an_interrupted_question_that_finds_no_place_is_told_so() -> None:
         for number in range(51):
             await house.dispatcher.handle(said(str(number)))
             await asyncio.sleep(0)
-        house.dispatcher.retry(turn)
+        await house.dispatcher.handle(Connected(self_id=BOT, time=0.0))
+        house.dispatcher.ask_again(old, retry=turn)
         gate.set()
         await house.dispatcher.lanes.wait_idle()
         told = [action for action in house.transport.sent if Text(BUSY) in action.segments]

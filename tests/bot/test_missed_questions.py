@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 
+import pytest
+
 from bot.domain.actions import SendMessage
-from bot.domain.journal import MessageObserved, SendChanged, SendQueued, SendState
+from bot.domain.journal import MessageObserved, MessageOverheard, SendChanged, SendQueued, SendState
 from bot.domain.segments import Quote, Text
 from bot.policy.apologies import SORRY
-from tests.bot.test_catchup import HELLO, ago, answer, back
+from tests.bot.test_catchup import HELLO, ago, answer, back, quotes, slow
 from tests.bot.test_dispatcher import Hall
+from tests.bot.test_recovery import turn
 from tests.fakes import BOT, GROUP, PRIVATE, said, until, words
 
 
@@ -96,3 +99,68 @@ async def test_where_a_damaged_journal_was_set_aside_who_waits_is_asked_to_ask_a
             (Quote("1"), Text(SORRY)),
             (Quote("5"), Text("new")),
         ]
+
+
+@pytest.mark.parametrize("ahead", [300, -300])
+async def test_how_old_a_missed_question_is_does_not_depend_on_the_servers_clock(ahead: int) -> None:
+    new, old, young = (
+        ago(said("hi", message_id=name), ahead + age) for name, age in (("1", 0), ("2", 130), ("3", 110))
+    )
+    async with back(words("new"), words("young")) as house:
+        house.dispatcher.seen.show(GROUP, (old,))
+        await house.take(new)
+        house.dispatcher.preload([], [(GROUP, old.time)])
+        house.transport.histories[GROUP] = (old, young)
+        await house.dispatcher.handle(HELLO)
+        await until(lambda: len(house.transport.sent) == 2)
+        assert house.transport.texts == ["new", "young"]
+
+
+# --- what a server repeats, and what was left open ------------------------------------------------
+
+
+async def test_what_a_server_repeats_is_not_answered_where_the_history_shows_its_answer() -> None:
+    """As after a start with an empty journal; nobody was heard anywhere before."""
+    done, waits = (ago(said("hi", message_id=name), 60) for name in ("1", "2"))
+    spoken, own = ago(said("hi", where=PRIVATE), 60), ago(said("yes", user=BOT, where=PRIVATE, message_id="9"), 55)
+    async with slow(words("yes")) as (house, _, gate):
+        house.transport.histories = {GROUP: (done, waits, answer("8", "1", seconds=55)), PRIVATE: (spoken, own)}
+        for message in (done, waits, spoken):
+            await house.dispatcher.handle(message)
+        gate.set()
+        await until(lambda: house.transport.sent)
+        await house.dispatcher.lanes.wait_idle()
+        assert quotes(house) == ["2"]
+        assert house.transport.histories_asked == [GROUP, PRIVATE]
+        assert house.store.of("message_overheard") == [MessageOverheard(done), MessageOverheard(spoken)]
+
+
+async def test_a_turn_left_open_is_closed_and_not_tried_again_where_the_history_shows_its_answer() -> None:
+    """As after a process that answered while its journal could not be written."""
+    old = turn(ago(said("hi", where=PRIVATE), 60))
+    async with slow() as (house, _, gate):
+        house.dispatcher.ask_again(old.question, retry=old)
+        own = ago(said("yes", user=BOT, where=PRIVATE, message_id="9"), 55)
+        house.transport.histories = {GROUP: (), PRIVATE: (old.question, own)}
+        gate.set()
+        await house.take(HELLO)
+        (closed,) = house.store.of("turn_closed")
+        assert getattr(closed, "turn_id", "") == "t0"
+        assert house.transport.sent == []
+
+
+@pytest.mark.parametrize("shown", [True, False])
+async def test_who_asked_what_a_server_repeats_is_asked_to_ask_again_where_the_journal_is_lost(shown: bool) -> None:
+    done, waits, after = (ago(said("hi", message_id=name), 60) for name in ("1", "2", "3"))
+    talk = ago(said("talk", at=False, message_id="4"), 60)
+    async with slow(read=False) as (house, _, gate):
+        gate.set()
+        if shown:
+            house.transport.histories[GROUP] = (done, waits, talk, answer("8", "1", seconds=55))
+        await house.take(HELLO, done, waits, talk)
+        house.dispatcher.preload([], [], whole=False)
+        await house.take(after)
+        await house.outbox.wait_idle()
+        assert quotes(house) == [*([] if shown else ["1"]), "2", "3"]
+        assert {*house.transport.texts} == {SORRY}
+        assert len(house.history.take_overheard(GROUP)) == 4

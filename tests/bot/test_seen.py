@@ -6,7 +6,7 @@ import dataclasses
 import pytest
 
 from bot.seen import Past, Seen
-from tests.fakes import ManualClock, said
+from tests.fakes import GROUP, PRIVATE, ManualClock, said
 
 
 def test_a_message_is_new_once_and_again_long_after() -> None:
@@ -56,16 +56,27 @@ def test_what_a_server_repeats_waits_until_it_is_known_who_took_it() -> None:
     assert seen.read([], whole=True) == ()
 
 
-def test_what_a_server_repeats_is_left_to_histories_where_the_journal_is_lost() -> None:
+def test_once_the_journal_was_read_what_a_server_repeats_waits_no_more_though_it_may_be_lost() -> None:
     clock = ManualClock()
     seen = Seen(clock=clock)
     older = dataclasses.replace(said("older"), time=clock.time - 1)
     assert seen.put_off(older)
-    assert seen.read([], whole=False) == ()
-    assert seen.put_off(older)
-    assert seen.read([], whole=True) == ()
-    seen.add(older.identity)
+    assert seen.read([], whole=False) == (older,)
     assert not seen.put_off(older)
+    assert seen.past_of(older, told=True) is Past.LOST
+
+
+def test_what_is_newer_than_the_end_of_a_history_was_said_since_whatever_the_servers_clock() -> None:
+    clock = ManualClock()
+    seen = Seen(clock=clock)
+    last, since = (dataclasses.replace(said("hi"), time=clock.time - 300 + more) for more in (0, 1))
+    seen.show(GROUP, ())
+    assert seen.is_earlier(since)
+    for history in ((last,), (last, since)):
+        seen.show(GROUP, history)
+        assert seen.is_earlier(last)
+        assert not seen.is_earlier(since)
+        assert seen.is_earlier(dataclasses.replace(since, conversation=PRIVATE))
 
 
 async def test_who_waits_for_a_message_is_told_when_it_is_taken() -> None:

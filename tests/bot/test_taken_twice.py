@@ -52,7 +52,7 @@ async def test_of_several_turns_of_one_question_the_last_is_tried_again() -> Non
     old = turn(asked())
     async with restarted(words("yes")) as (house, recoverer):
         await recoverer.recover(Recovery(turns=(old, again(old, "t5"))))
-        await house.dispatcher.lanes.wait_idle()
+        await house.take(HELLO)
         assert house.transport.texts == ["yes"]
         assert ends(house)[:2] == [("t0", Stop.STOPPED), ("t5", Stop.INTERRUPTED)]
         (opened,) = house.store.of("turn_opened")
@@ -63,7 +63,7 @@ async def test_turns_of_questions_that_nothing_tells_apart_are_each_tried_again(
     old = turn(dataclasses.replace(asked(), message_id="0"))
     async with restarted(words("one"), words("two")) as (house, recoverer):
         await recoverer.recover(Recovery(turns=(old, again(old, "t5"))))
-        await house.dispatcher.lanes.wait_idle()
+        await house.take(HELLO)
         assert house.transport.texts == ["one", "two"]
 
 

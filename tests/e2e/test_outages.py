@@ -210,7 +210,7 @@ async def test_what_was_missed_is_fetched_once_and_of_it_only_a_young_question_i
     async with opened(tmp_path) as house, house.life() as service:
         await house.talk("@bot plain#q1", ago=500)
         await house.talk("hello there", group=TWO, ago=400)
-        assert histories == {}  # nobody had been heard before the first connection
+        assert histories == {ONE: 1}  # older than the process, it may have been answered; nobody was heard before
         await house.leave()
         await house.say("@bot plain#q2", ago=300)
         await house.say("tea time", ago=200)
@@ -225,7 +225,7 @@ async def test_what_was_missed_is_fetched_once_and_of_it_only_a_young_question_i
         await service.wait_idle()
         await house.talk("@bot plain#q5")
         await house.talk("@bot plain#q6", group=TWO)
-    assert histories == {ONE: 2, TWO: 2}  # once for each time it came back
+    assert histories == {ONE: 3, TWO: 2}  # once more for each time it came back
     assert house.said() == ["A:q1", "A:q3", "A:q5"]
     assert house.said(group=TWO) == ["A:q4", "A:q6"]
     assert [asked.token for asked in house.model.asked] == ["q1", "q3", "q4", "q5", "q6"]

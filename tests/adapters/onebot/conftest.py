@@ -161,7 +161,7 @@ def introduced_within() -> float:
 
 @pytest.fixture
 async def house(deadline: float) -> House:
-    return House(calls=Calls(boot="boot", deadline=deadline))
+    return House(calls=Calls(boot="boot", deadline=deadline, gone_within=0.1))
 
 
 @pytest.fixture

@@ -130,6 +130,37 @@ async def test_a_connection_nobody_knows_answers_only_its_own_calls() -> None:
     assert call.result().data == 1
 
 
+async def test_what_a_closed_connection_was_asked_has_an_unknown_outcome_soon_and_no_other() -> None:
+    calls, line, other = Calls(boot="b", gone_within=0.01), Line(), Line()
+    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
+        asked = group.create_task(calls.make(other, "b", {}))
+        echo = await other.echo()
+        call = group.create_task(_unanswered(calls, line))
+        await line.echo()
+        line.is_open = False
+        calls.gone(line)
+        assert "closed" in await call
+        calls.answer(ok(echo), by=other)
+    assert asked.result().ok
+
+
+async def _unanswered(calls: Calls, line: Line) -> str:
+    with pytest.raises(ActionUnanswered) as unanswered:
+        await calls.make(line, "a", {})
+    return str(unanswered.value)
+
+
+async def test_an_answer_may_come_over_another_connection_a_little_later() -> None:
+    calls, line, other = Calls(boot="b"), Line(), Line()
+    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
+        call = group.create_task(calls.make(line, "a", {}))
+        echo = await line.echo()
+        calls.gone(line)
+        await asyncio.sleep(0)
+        calls.answer(ok(echo), by=other)
+    assert call.result().ok
+
+
 async def test_an_answer_to_a_cancelled_call_is_ignored() -> None:
     calls, line = Calls(boot="b"), Line()
     async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:

@@ -11,11 +11,12 @@ import orjson
 import pytest
 
 from adapters.onebot.peers import Account, Role
-from bot.domain.errors import NotConnected
+from bot.domain.errors import ActionUnanswered, NotConnected
 from bot.domain.events import Connected, MessageReceived, Noticed, Requested
 from tests.adapters.onebot.conftest import (
     ACCOUNT,
     GREETING,
+    PATIENCE,
     Dial,
     Frame,
     House,
@@ -191,6 +192,19 @@ async def test_answers_go_back_over_the_connection_that_the_question_came_by(hou
             assert await asking == "token"
             await universal.socket.close()
             await house.until(lambda: house.peers.caller(ACCOUNT).role is Role.API)
+
+
+async def test_what_a_connection_was_asked_is_not_waited_for_once_it_is_closed(house: House, dial: Dial) -> None:
+    async with asyncio.timeout(PATIENCE), dial() as napcat, asyncio.TaskGroup() as group:
+        asking = group.create_task(_unanswered(house))
+        await napcat.receive()
+        await napcat.socket.close()
+        await asking
+
+
+async def _unanswered(house: House) -> None:
+    with pytest.raises(ActionUnanswered, match="closed"):
+        await house.transport.call(ACCOUNT, "get_csrf_token", {})
 
 
 # --- heartbeats -----------------------------------------------------------------------------------
