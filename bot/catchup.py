@@ -13,13 +13,14 @@ import logging
 import math
 from collections.abc import Collection, Sequence
 
-from bot.dispatcher import YOUNG, Arrival, Dispatcher
+from bot.dispatcher import YOUNG, Dispatcher
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock, Store, Transport
 from bot.outbox import Outbox
 from bot.policy.answered import answered
 from bot.seen import DEDUPLICATION
+from bot.tasks import Arrival
 
 logger = logging.getLogger(__name__)
 
@@ -73,6 +74,8 @@ class Catchup:
                 await self._look_at_all(round_)
             except NotConnected:
                 logger.info("account %d is gone again before it was caught up with", round_.account)
+                for where in round_.held:
+                    self._dispatcher.put_off(where)
             except Exception:
                 logger.exception("catching up for account %d failed", round_.account)
             patience.cancel()

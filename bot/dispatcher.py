@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias, assert_never
 
 from cachetools import LRUCache
@@ -46,7 +46,7 @@ from bot.policy.apologies import SORRY, apology
 from bot.policy.lighten import lighten
 from bot.policy.wake import Ignore, NeedsQuoted, Observe, Rules, Verdict, Wake, judge
 from bot.seen import Past, Seen
-from bot.tasks import PutOff, Resume, Task
+from bot.tasks import Arrival, PutOff, Resume, Task
 from bot.turn import Turns
 
 logger = logging.getLogger(__name__)
@@ -54,17 +54,6 @@ logger = logging.getLogger(__name__)
 MAX_PLACES = 2000
 YOUNG = 120.0  # seconds a question waits for its answer: later nobody expects one
 EXPIRY_LOOK = 5.0  # seconds between two looks at what waits for somebody's word
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """An account has connected; `heard` is where it is in use, each with the time of the last message before that.
-
-    Or it is there, and these places are to be looked at before anything new is begun in them.
-    """
-
-    account: int
-    heard: tuple[tuple[Conversation, float], ...]
 
 
 Arrive: TypeAlias = Callable[[Arrival], None]
@@ -233,8 +222,7 @@ class Dispatcher:
     def go_on(self, where: Conversation, history: Sequence[MessageReceived], accounted: Collection[str]) -> None:
         """Let a lane go on that was held: in the order in which QQ has what was said, without what was answered.
 
-        Own words in the history whose ids are not `accounted` for are an earlier process's. They have answered what
-        they quote, and of what is older than this process all that they may be an answer to.
+        Own words in the history whose ids are not `accounted` for are an earlier process's.
         """
         place_of = order_of(history)
         now, before = quoted(history, accounted=accounted), answered(history, accounted=accounted)
@@ -242,7 +230,7 @@ class Dispatcher:
         def is_answered(task: Task | Resume) -> bool:
             if isinstance(task, Resume) or not task.message.has_identity:
                 return False
-            if task.message.message_id not in (before if self.seen.is_earlier(task.message) else now):
+            if task.message.message_id not in (before if task.may_be_answered else now):
                 return False
             self._let_be(task)
             return True
@@ -251,6 +239,17 @@ class Dispatcher:
             logger.info("questions in %s are not answered: they were, before", where)
         self.seen.show(where, history)
         self.lanes.release(where, order=lambda task: place_of(task.message if isinstance(task, Task) else None))
+
+    def put_off(self, where: Conversation) -> None:
+        """Its account is gone again: what is older than this process waits until QQ can show what became of it."""
+
+        def waits(task: Task | Resume) -> bool:
+            if isinstance(task, Resume) or not self.seen.is_earlier(task.message):
+                return False
+            self._put_off.add(task)
+            return True
+
+        self.lanes.drop_waiting(where, waits)
 
     async def wait_settled(self, identity: Identity) -> None:
         """Return once the message of this identity has been taken and no lane has anything to do."""
@@ -297,12 +296,14 @@ class Dispatcher:
             case Observe():
                 self._observe(message)
             case Wake() | NeedsQuoted():
-                lost = self.seen.past_of(message, told=not self.approvals.ages.is_missed(message)) is Past.LOST
+                told = not self.approvals.ages.is_missed(message)
+                lost = self.seen.past_of(message, told=told) is Past.LOST
                 self._observe(message, overheard=lost)  # then the next process does not answer it either
                 if self.stopping:
                     logger.info("message %s in %s came while stopping: for the next start", message.message_id, where)
                 else:
-                    self._line_up(Task(message, verdict, self._clock.now(), lost=lost))
+                    earlier = self.seen.is_earlier(message)
+                    self._line_up(Task(message, verdict, self._clock.now(), told=earlier, lost=lost))
             case _:
                 assert_never(verdict)
 

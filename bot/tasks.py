@@ -1,4 +1,4 @@
-"""What lanes do, and what waits for its account before a lane may do it."""
+"""What lanes do, and what waits for its account and for what QQ shows before a lane may do it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,17 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import OpenTurn
 from bot.domain.suspension import Decision
 from bot.policy.wake import NeedsQuoted, Wake
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """An account has connected; `heard` is where it is in use, each with the time of the last message before that.
+
+    Or it is there, and these places are to be looked at before anything new is begun in them.
+    """
+
+    account: int
+    heard: tuple[tuple[Conversation, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +35,22 @@ class Resume:
 class Task:
     """What a lane does: answer the message, or first find out whether it is for us.
 
-    It was taken at `since`, by our clock: the server's may be another. `retry` is its interrupted turn. `lost`: nobody
-    knows what was done for it already, so its asker is asked to ask again.
+    It was taken at `since`, by our clock: the server's may be another. `retry` is its interrupted turn. `told`: it is
+    older than this process, and no journal knows of it. `lost`: nor is it known what was done for it already, so its
+    asker is asked to ask again.
     """
 
     message: MessageReceived
     verdict: Wake | NeedsQuoted
     since: float
     retry: OpenTurn | None = None
+    told: bool = False
     lost: bool = False
+
+    @property
+    def may_be_answered(self) -> bool:
+        """Whether own words that nobody knows, and that quote nothing, count as its answer: in private none quotes."""
+        return self.lost or (self.told and not self.message.conversation.is_group)
 
 
 class PutOff:

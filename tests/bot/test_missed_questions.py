@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
 
 from bot.domain.actions import SendMessage
-from bot.domain.journal import MessageObserved, MessageOverheard, SendChanged, SendQueued, SendState
+from bot.domain.errors import NotConnected
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.journal import MessageObserved, MessageOverheard, SendChanged, SendQueued, SendState, TurnClosed
+from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text
 from bot.policy.apologies import SORRY
 from tests.bot.test_catchup import HELLO, ago, answer, back, quotes, slow
@@ -137,16 +141,37 @@ async def test_what_a_server_repeats_is_not_answered_where_the_history_shows_its
 
 async def test_a_turn_left_open_is_closed_and_not_tried_again_where_the_history_shows_its_answer() -> None:
     """As after a process that answered while its journal could not be written."""
-    old = turn(ago(said("hi", where=PRIVATE), 60))
-    async with slow() as (house, _, gate):
-        house.dispatcher.ask_again(old.question, retry=old)
-        own = ago(said("yes", user=BOT, where=PRIVATE, message_id="9"), 55)
-        house.transport.histories = {GROUP: (), PRIVATE: (old.question, own)}
+    done, waits = (turn(ago(said("hi", message_id=name), 60)) for name in ("1", "2"))
+    async with slow(words("yes")) as (house, _, gate):
+        for old in (done, waits):
+            assert house.dispatcher.seen.claim(old.question)
+        house.dispatcher.ask_again(done.question, retry=done)
+        house.dispatcher.ask_again(waits.question, retry=replace(waits, turn_id="t5"))
+        house.transport.histories = {GROUP: (done.question, waits.question, answer("8", "1"), answer("9"))}
         gate.set()
         await house.take(HELLO)
-        (closed,) = house.store.of("turn_closed")
-        assert getattr(closed, "turn_id", "") == "t0"
+        ends = [(entry.turn_id, entry.stop) for entry in house.store.entries if isinstance(entry, TurnClosed)]
+        assert ends[:2] == [("t0", Stop.STOPPED), ("t5", Stop.INTERRUPTED)]
+        assert quotes(house) == ["2"]
+
+
+async def test_where_the_account_is_gone_before_its_history_was_read_what_a_server_repeated_waits_for_it() -> None:
+    old = ago(said("hi", message_id="1"), 60)
+    async with slow(words("new")) as (house, _, gate):
+        get_history = house.transport.get_history
+
+        async def away(conversation: Conversation, *, count: int = 20) -> tuple[MessageReceived, ...]:
+            raise NotConnected("gone")
+
+        house.transport.get_history = away  # type: ignore[method-assign]  # one call of a fake is replaced
+        await house.take(old)
         assert house.transport.sent == []
+        await house.take(said("live", message_id="2"))
+        house.transport.get_history = get_history  # type: ignore[method-assign]
+        house.transport.histories[GROUP] = (old, answer("9", "1", seconds=55))
+        gate.set()
+        await house.take(HELLO)
+        assert quotes(house) == ["2"]
 
 
 @pytest.mark.parametrize("shown", [True, False])

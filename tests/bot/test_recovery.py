@@ -5,7 +5,6 @@ import dataclasses
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from bot.dispatcher import Arrival
 from bot.domain.actions import SendMessage
 from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from bot.domain.events import Connected, MessageRecalled, MessageReceived
@@ -25,6 +24,7 @@ from bot.domain.tool import tool
 from bot.policy.apologies import SORRY
 from bot.recovery import Recoverer
 from bot.seen import Past
+from bot.tasks import Arrival
 from tests.bot.test_dispatcher import Hall
 from tests.fakes import BOT, GROUP, ScriptedModel, Step, said, until, words
 
