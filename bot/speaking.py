@@ -50,7 +50,10 @@ class Heard:
 
 @dataclass(slots=True)
 class TurnSpeaker:
-    """Checks the target, says it at once, and remembers that it was said. `said` are the words for its own chat."""
+    """Checks the target, says it at once, and remembers that it was said. `said` are the words for its own chat.
+
+    `heard` is what was said where, media included; a run that waits takes it along, but not over a restart.
+    """
 
     delivery: Delivery
     turn_id: str
@@ -59,7 +62,7 @@ class TurnSpeaker:
     frames: Frames = field(default_factory=Frames)
     budget: Budget = field(default_factory=Budget)
     said: list[str] = field(default_factory=list)
-    _heard: dict[Conversation, Heard] = field(default_factory=dict)
+    heard: dict[Conversation, Heard] = field(default_factory=dict)
 
     async def say(
         self, segments: tuple[SendSegment, ...], *, session: str = "", allowed: bool = False
@@ -70,7 +73,7 @@ class TurnSpeaker:
         if not number:
             return ()
         text, media = words_of(segments), digests_of(segments)
-        heard = self._heard.setdefault(target, Heard())
+        heard = self.heard.setdefault(target, Heard())
         if heard.knows(text, media) or (target == self.conversation and heard_before(text, media, self.said)):
             raise AlreadySaid(REPEATED)
         permit(self.asker, segments, active=self.conversation, target=target, allowed=allowed)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from cachetools import LRUCache
@@ -40,7 +40,7 @@ from bot.prompt.compose import Question, showing, system_prompt, transcript, use
 from bot.prompt.frames import Frames, People
 from bot.prompt.render import plain
 from bot.prompt.voices import voices
-from bot.speaking import TurnSpeaker
+from bot.speaking import Heard, TurnSpeaker
 from bot.transcripts import close_suspended
 
 logger = logging.getLogger(__name__)
@@ -60,6 +60,7 @@ class WaitingTurn:
     user: UserMessage
     run: SuspendedRun
     said: tuple[str, ...] = ()
+    heard: Mapping[Conversation, Heard] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +189,7 @@ class Turns:
         asker = replace(asker, authority=before.authority, overheard=least((before.overheard, asker.overheard)))
         run, speaker = self._prepare(message, user, asker, run_id=turn_id, spent=spent_by(waiting))
         speaker.said += waiting.said
+        speaker.heard.update(waiting.heard)
         # Should it turn out that it cannot go on, this is what is left of it.
         state = RunState(list(close_suspended(waiting.run)), waiting.run.usage, waiting.run.steps)
         going_on = self._go_on(run, Question(message), waiting.run, decisions, state)
@@ -251,7 +253,7 @@ class Turns:
         try:
             ended = await self._guard(run, state, running)
             if isinstance(ended, SuspendedRun):
-                self._suspend(message, user, ended, tuple(speaker.said))
+                self._suspend(message, user, ended, speaker)
                 return
             outcome = ended
             closing, note = await self._close(message, run, outcome, speaker)
@@ -270,9 +272,9 @@ class Turns:
             # Else it waits, or the process is ending, perhaps with the answer ready and not said: the turn stays open,
             # and the next start decides about it.
 
-    def _suspend(self, message: MessageReceived, user: UserMessage, run: SuspendedRun, said: tuple[str, ...]) -> None:
+    def _suspend(self, message: MessageReceived, user: UserMessage, run: SuspendedRun, speaker: TurnSpeaker) -> None:
         run = self._approvals.number(run)
-        self._waiting[run.run_id] = WaitingTurn(message, user, run, said)
+        self._waiting[run.run_id] = WaitingTurn(message, user, run, tuple(speaker.said), speaker.heard)
         self._put_down(run.run_id, run)
         self._approvals.ask(run, message)
 

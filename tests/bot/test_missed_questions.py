@@ -167,7 +167,7 @@ async def test_where_the_account_is_gone_before_its_history_was_read_what_a_serv
         await house.take(old)
         assert house.transport.sent == []
         await house.take(said("live", message_id="2"))
-        house.transport.get_history = get_history  # type: ignore[method-assign]
+        house.transport.get_history = get_history  # type: ignore[method-assign]  # back again
         house.transport.histories[GROUP] = (old, answer("9", "1", seconds=55))
         gate.set()
         await house.take(HELLO)

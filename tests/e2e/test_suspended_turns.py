@@ -10,10 +10,12 @@ import pytest
 from bot.domain import codec
 from bot.domain.chat import AssistantMessage, ToolMessage, UserMessage
 from bot.domain.journal import Entry, RunResumed, RunSuspended, Suspended, TurnClosed, TurnOpened
+from bot.domain.ports import Speaker
 from bot.domain.run import Stop, SuspendedRun
 from bot.domain.suspension import Allow, Decision, Deny, Suspend
 from bot.domain.tool import ToolContext, tool
 from bot.transcripts import close_interrupted
+from tests.bot.test_speaking import CAT
 from tests.bot.test_turn import House, living, speak
 from tests.fakes import GROUP, RecordingStore, ScriptedModel, calls, said, until, words
 
@@ -90,6 +92,23 @@ async def test_what_was_said_before_a_run_was_suspended_is_not_said_again_after_
         after.turns.restore(stored)
         await after.turns.resume(stored.turn_id, {"c0": Allow()})
         assert after.transport.texts == []
+
+
+@tool(side_effects="external")
+async def show_cat(context: ToolContext) -> str:
+    """Sends a picture."""
+    await context.port(Speaker).say((CAT,))
+    return "shown"
+
+
+async def test_a_picture_that_was_sent_before_a_run_was_suspended_is_not_sent_again() -> None:
+    steps = calls(("show_cat", "")), calls(("ask_first", "")), calls(("show_cat", "")), words("done")
+    async with living(*steps) as house:
+        for each in (ask_first, show_cat):
+            house.toolset.register(each)
+        await house.turns.take(said("please"))
+        await house.turns.resume("t1", {"c0": Allow()})
+        assert [CAT in action.segments for action in house.transport.sent] == [True, False]
 
 
 async def test_a_suspended_run_that_cannot_go_on_keeps_what_it_had_done() -> None:
