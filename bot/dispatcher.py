@@ -228,7 +228,7 @@ class Dispatcher:
         now, before = quoted(history, accounted=accounted), answered(history, accounted=accounted)
 
         def is_answered(task: Task | Resume) -> bool:
-            if isinstance(task, Resume) or not task.message.has_identity:
+            if isinstance(task, Resume):
                 return False
             if task.message.message_id not in (before if task.may_be_answered else now):
                 return False
