@@ -321,8 +321,9 @@ def test_any_text_can_be_split_and_calls_name_what_was_offered(text: str) -> Non
         "<|channel|>a",
     ],
 )
-def test_megabytes_of_beginnings_hold_nobody_up(piece: str) -> None:
-    assert not split(piece * (500_000 // len(piece))).tool_calls
+@pytest.mark.timeout(10)
+def test_very_many_beginnings_hold_nobody_up(piece: str) -> None:
+    assert not split(piece * (200_000 // len(piece))).tool_calls
 
 
 # --- the corpus -----------------------------------------------------------------------------------

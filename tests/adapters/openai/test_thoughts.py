@@ -146,13 +146,15 @@ def test_channels_are_told_apart(text: str, said: str, thought: str) -> None:
     ["[THINK]", "[/THINK]", "a◁think▷", "<|im_start|>", "<s>", "<|channel|>", "</s>", "<|im_", "<|a", "[TOOL_CALLS]",
      "functools[", "`<think>", "<start_of_turn>", "[INST", "<|start|>a", "{", '{"name":', " \n", "<|python_tag|>"],
 )  # fmt: skip
-def test_megabytes_of_tokens_hold_nobody_up(piece: str) -> None:
-    split(piece * (500_000 // len(piece)))
-    split("{" + piece * (500_000 // len(piece)) + "}")
+@pytest.mark.timeout(10)
+def test_very_many_tokens_hold_nobody_up(piece: str) -> None:
+    split(piece * (200_000 // len(piece)))
+    split("{" + piece * (200_000 // len(piece)) + "}")
 
 
 @pytest.mark.parametrize("mark", ["<|channel|>", "<|start_header_id|>"])
 @pytest.mark.parametrize("rest", ["a", " ", "a ", "<|constrain|>"])
+@pytest.mark.timeout(10)
 def test_a_beginning_without_an_end_holds_nobody_up(mark: str, rest: str) -> None:
-    text = mark + rest * (500_000 // len(rest)) + "."
+    text = mark + rest * (200_000 // len(rest)) + "."
     assert not split_leaks(Answer(text=text), tools=()).tool_calls
