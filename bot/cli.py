@@ -159,7 +159,8 @@ def tools_list(context: typer.Context, *, as_json: AsJson = False) -> None:
     """Every tool: what it is, who may call it, whether it can be used now, and why not."""
     if context.invoked_subcommand is None:
         from bot.discovery import report
-        from bot.inspection import list_tools, to_json, tools_to_text
+        from bot.inspection import list_tools, tools_to_text
+        from bot.past_runs import to_json
 
         rows, problems = list_tools(configure(service=False))
         report(problems)

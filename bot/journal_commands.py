@@ -74,7 +74,7 @@ def runs_list(
 ) -> None:
     """The latest runs, newest first, of the file LOG_RUNS; of the journal where that is not set."""
     if context.invoked_subcommand is None:
-        from bot.inspection import latest_runs, runs_to_text, to_json
+        from bot.past_runs import latest_runs, runs_to_text, to_json
 
         settings = configure(service=False)
         found = latest_runs(settings, lambda: journal(settings), limit=limit)
@@ -84,7 +84,7 @@ def runs_list(
 @runs.command("show")
 def runs_show(run: str, *, as_json: AsJson = False) -> None:
     """One run: each answer of the model, the calls it made, their results. Texts with LOG_CONTENT=1 only."""
-    from bot.inspection import chain_to_text, lines_of, to_json
+    from bot.past_runs import chain_to_text, lines_of, to_json
 
     settings = configure(service=False)
     lines = lines_of(settings, lambda: journal(settings), run)

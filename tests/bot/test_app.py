@@ -24,6 +24,7 @@ from bot.domain.chat import UserMessage
 from bot.domain.errors import ConfigError
 from bot.domain.events import Conversation
 from bot.domain.journal import MessageObserved, TurnOpened
+from bot.models import Failover
 from config.settings import Settings
 from tests.adapters.storage.conftest import opened
 from tests.fakes import BOT, said
@@ -152,7 +153,9 @@ async def test_a_wrong_token_is_refused_before_the_upgrade() -> None:
         assert stranger.connected == 0
 
 
-async def test_a_model_that_cannot_be_reached_gives_one_polite_line() -> None:
+async def test_a_model_that_cannot_be_reached_gives_one_polite_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    defaults = cast("dict[str, float]", Failover.__init__.__kwdefaults__)
+    monkeypatch.setitem(defaults, "patience", 0.0)  # asked once, and not waited for
     async with open_service(settings("http://127.0.0.1:9/v1")) as service, Simulator(demo_world()) as simulator:
         simulator.dial(f"ws://127.0.0.1:{service.port}/", token=TOKEN)
         await simulator.wait_connected()

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import errno
 import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from unittest.mock import Mock
 from urllib.parse import quote, unquote
 
 import pytest
@@ -203,10 +203,8 @@ async def test_a_file_too_large_for_a_frame_is_not_read(root: Path) -> None:
 
 
 async def test_a_file_that_may_not_be_read_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(file: Path) -> bytes:  # no mode of a file keeps root from reading it
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(file))
-
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    refused = PermissionError(13, "Permission denied")  # no mode of a file keeps root from reading it
+    monkeypatch.setattr(Path, "read_bytes", Mock(side_effect=refused))
     assert "cannot be read (Permission denied)" in await refusal(MediaFolder(root, web=None), path="cat.png")
 
 
@@ -316,9 +314,8 @@ async def test_every_kind_of_medium_is_fetched(house: House, kind: MediaKind, da
     assert base64.b64decode(attachment.source.removeprefix("base64://"), validate=True) == data
 
 
-# Nothing at all is told otherwise, and a sound may be sent as a record.
 @pytest.mark.parametrize(
-    ("kind", "name"),
+    ("kind", "name"),  # nothing at all is told otherwise, and a sound may be a record
     sorted(set(product(["image", "record", "video"], hostile.FOREIGN.keys() - {"nothing"})) - {("record", "sound")}),
 )
 async def test_what_is_not_what_it_shall_be_sent_as_is_refused(house: House, kind: MediaKind, name: str) -> None:
