@@ -3,10 +3,12 @@
 import os
 import sys
 
-from bot import first
+from bot import collector, first
 
 if os.getpid() == 1:  # alone in its container
     first.attend()
+
+collector.look_seldom()
 
 try:
     from bot.cli import main
