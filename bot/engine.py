@@ -204,7 +204,8 @@ class Engine:
         run.share.settle(tokens_of(request, said))
         if said.usage is not None:
             state.usage += said.usage
-        completion = replace(said, message=run.tidy(said.message))
+        message = run.tidy(said.message)
+        completion = said if message is said.message else replace(said, message=message)
         answer = StepFinished(
             run_id=run.id,
             step=state.steps,

@@ -27,6 +27,11 @@ class Way:
     wait: float
     trusted: bool
 
+    def hear(self, upstream_said: float, line_said: float) -> None:
+        """They answered, who had said until when not to be asked."""
+        self.upstream.hear(upstream_said)
+        self.line.hear(line_said)
+
 
 @dataclass(slots=True)
 class Errand:

@@ -148,15 +148,18 @@ class Failover:
         upstream, line = way.upstream, way.line
         started = self._clock.monotonic()
         request = errand.request_for(upstream, started)
+        said = upstream.busy_until, line.busy_until
         try:
-            with upstream.breaker.asking(), line.breaker.asking(), upstream.answering(), line.answering():
+            with upstream.breaker.asking(), line.breaker.asking():
                 completion = await line.model.complete(request)
         except ModelError as error:
+            way.hear(*said)
             logger.info("%s: %s (status %s, code %s)", upstream.name, error.kind, error.status, error.code or "-")
             logger.debug("%s: %s", upstream.name, error)  # the vendor's words, who may repeat what people said
             errand.error = error
             self._react(errand, way, error, request=request, seconds=self._clock.monotonic() - started)
             return None
+        way.hear(*said)
         upstream.breaker.succeed()
         line.breaker.succeed()
         upstream.learn(request, completion)

@@ -72,9 +72,14 @@ class Persona:
     aliases: tuple[str, ...] = ()
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """All that it is called."""
+        return (self.name, *self.aliases)
+
+    @property
     def frames(self) -> Frames:
         """What cuts the frame of the prompt out of its words."""
-        return Frames(names=(self.name, *self.aliases))
+        return Frames(self.names)
 
 
 class Turns:
@@ -295,7 +300,7 @@ class Turns:
         system = system_prompt(self._persona.prompt, name=self._persona.name, conversation=where)
         read = transcript(system, self._history.messages(where), user, summary=self._history.summary(where))
         asked = plain(message.segments, self_id=message.self_id)
-        frames = replace(self._persona.frames, number=where.platform_id, people=People.of(read), question=asked)
+        frames = Frames(self._persona.names, number=where.platform_id, people=People.of(read), question=asked)
         budget = Budget(self._limits, spent or Spent())
         speaker = TurnSpeaker(self._delivery, run_id, asker, where, frames, budget)
         run = Run(

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 from bot.domain.chat import Completion, ModelRequest
-from bot.domain.errors import ModelError
 from bot.domain.ports import ChatModel
 from bot.policy import compaction
 from bot.policy.breaker import Breaker
@@ -29,18 +26,8 @@ class _Busy:
     def __init__(self) -> None:
         self.busy_until = 0.0
 
-    @contextmanager
-    def answering(self) -> Iterator[None]:
-        """It is asked; any answer, also a refusal, is a newer word than what it had said of itself before."""
-        said = self.busy_until
-        try:
-            yield
-        except ModelError:
-            self._forget(said)
-            raise
-        self._forget(said)
-
-    def _forget(self, said: float) -> None:
+    def hear(self, said: float) -> None:
+        """It answered: any answer, also a refusal, is a newer word than what it had said when it was asked."""
         if self.busy_until == said:  # else it was said meanwhile, to somebody else
             self.busy_until = 0.0
 

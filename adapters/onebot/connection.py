@@ -174,7 +174,11 @@ class Connection:
             logger.exception("account %d: a frame of %d bytes was not handled", self.account, len(frame))
 
     async def _take(self, frame: bytes) -> None:
-        match await self._read(frame):
+        read = read_frame(frame, account=self.account, now=self._clock.now())
+        if self._hint and not (read is None or isinstance(read, Reply) or read.self_id):
+            await self._claim(self._hint, Source.HEADER)  # its events name nobody: all we will ever know
+            read = read_frame(frame, account=self.account, now=self._clock.now())
+        match read:
             case None:
                 logger.debug("ignored a frame of %d bytes that is not OneBot", len(frame))
             case Reply() as reply:
@@ -188,13 +192,6 @@ class Connection:
                     await self._sink.handle(event)
             case _:
                 pass
-
-    async def _read(self, frame: bytes) -> Event | Reply | None:
-        read = read_frame(frame, account=self.account, now=self._clock.now())
-        if self._hint and not (read is None or isinstance(read, Reply) or read.self_id):
-            await self._claim(self._hint, Source.HEADER)  # its events name nobody: all we will ever know
-            return read_frame(frame, account=self.account, now=self._clock.now())
-        return read
 
     def _answer(self, reply: Reply) -> None:
         if reply.is_bad_token:

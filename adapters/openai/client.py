@@ -167,6 +167,7 @@ class OpenAIModel:
                     deadline.hear(reader)
                     if content.at_eof():
                         break
+                    deadline.go_on(reader)
         except (aiohttp.ClientError, OSError) as error:  # OSError holds TimeoutError and ssl.SSLError
             if not (reader.is_complete or reader.is_done):
                 kind = ModelStalled if deadline.is_unheard else ModelTransport

@@ -49,12 +49,15 @@ class Deadline:
         self.timer = asyncio.timeout_at(min(self._first_by, self._end))
 
     def hear(self, reader: AnswerReader) -> None:
-        """Bytes came and were read: wait for more, but not long once the answer is there."""
-        now = self._loop.time()
+        """Bytes came and were read."""
         if reader.pieces != self._pieces:
-            self._pieces, self._latest = reader.pieces, now
+            self._pieces, self._latest = reader.pieces, self._loop.time()
             if self.first_token is None and reader.is_stream:
-                self.first_token = now - self._start
+                self.first_token = self._latest - self._start
+
+    def go_on(self, reader: AnswerReader) -> None:
+        """Wait for more than was heard, but not long once the answer is there."""
+        now = self._loop.time()
         if reader.is_complete:
             self._closed_by = min(self._closed_by, now + self._timeouts.closing)
         if reader.is_done:

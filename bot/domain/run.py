@@ -96,9 +96,6 @@ class Spent:
     tokens: float = 0.0
     sends: int = 0
 
-    def __add__(self, other: Spent) -> Spent:
-        return Spent(self.requests + other.requests, self.tokens + other.tokens, self.sends + other.sends)
-
 
 @dataclass(frozen=True, slots=True)
 class PendingCall:

@@ -69,7 +69,8 @@ class Budget:
 
     def take(self, *, requests: int = 0, tokens: float = 0.0, sends: int = 0) -> None:
         """Count this."""
-        self.spent += Spent(requests, tokens, sends)
+        spent = self.spent
+        self.spent = Spent(spent.requests + requests, spent.tokens + tokens, spent.sends + sends)
 
 
 @dataclass(slots=True, eq=False)
@@ -106,7 +107,8 @@ class Share:
 
     def settle(self, tokens: float) -> None:
         """The request took so many tokens."""
-        self.budget.take(tokens=tokens - self.estimate)
+        if tokens != self.estimate:
+            self.budget.take(tokens=tokens - self.estimate)
         self.estimate = 0.0
 
     @property

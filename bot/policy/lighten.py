@@ -12,7 +12,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from bot.domain.events import MessageReceived
-from bot.domain.segments import Forward, Keyboard, Markdown, Segment, Text
+from bot.domain.segments import Forward, Keyboard, Markdown, Mention, Segment, Text
 
 MAX_TEXT = 20_000  # characters of all texts of one message, with the mark where it is cut
 TAIL = 5_000  # of these at the end
@@ -34,7 +34,9 @@ ALL_OR_NOTHING = frozenset({"url", "file", "path", "id", "key", "package_id", "m
 
 def lighten(message: MessageReceived) -> MessageReceived:
     """The same message with long data cut; the very same object where there is nothing to cut."""
-    segments = tuple(_cut_texts([_lighten(segment) for segment in message.segments[:MAX_SEGMENTS]]))
+    segments = tuple([_lighten(segment) for segment in message.segments[:MAX_SEGMENTS]])
+    if (total := _length(segments)) > MAX_TEXT:
+        segments = tuple(_cut_texts(segments, total))
     sender, group_name = message.sender, message.group_name
     if max(len(sender.nickname), len(sender.card), len(group_name)) > MAX_NAME:
         sender = replace(sender, nickname=sender.nickname[:MAX_NAME], card=sender.card[:MAX_NAME])
@@ -46,20 +48,29 @@ def lighten(message: MessageReceived) -> MessageReceived:
 
 def weight_of(message: MessageReceived) -> int:
     """How many ordinary messages it counts as, where many are kept."""
-    texts = sum(len(_text_of(segment)) for segment in message.segments)
-    return min(HEAVIEST, 1 + texts // ORDINARY)
+    return min(HEAVIEST, 1 + _length(message.segments) // ORDINARY)
 
 
-def _cut_texts(segments: list[Segment]) -> Iterator[Segment]:
-    """The segments; where all their texts together are too long, without the middle of them."""
-    total = sum(len(_text_of(segment)) for segment in segments)
+def _length(segments: tuple[Segment, ...]) -> int:
+    """Characters of all their texts."""
+    length = 0
+    for segment in segments:
+        if isinstance(segment, Text):
+            length += len(segment.text)
+        elif isinstance(segment, Markdown):
+            length += len(segment.content)
+    return length
+
+
+def _cut_texts(segments: tuple[Segment, ...], total: int) -> Iterator[Segment]:
+    """The segments without the middle of their texts, which have `total` characters: too many."""
     tail = total - TAIL
     at = 0
     for segment in segments:
         text = _text_of(segment)
         start, end = at, at + len(text)
         at = end
-        if total <= MAX_TEXT or not text:
+        if not text:
             yield segment
             continue
         mark = CUT.format(total=total) if start <= HEAD < end else ""
@@ -78,7 +89,7 @@ def _text_of(segment: Segment) -> str:
 
 def _lighten(segment: Segment) -> Segment:
     match segment:
-        case Text() | Markdown():
+        case Text() | Markdown() | Mention(name=""):
             return segment
         case Forward(id=id_, content=content) if content or len(id_) > MAX_DATA:
             return Forward(id_[:MAX_DATA])

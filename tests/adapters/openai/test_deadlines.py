@@ -165,6 +165,7 @@ async def test_each_phase_has_its_deadline() -> None:
         for piece, seconds in ((b": \n\n", 60), (ROLE, 60), (HM, 90), (STOP, 3), (b": \n\n", 3), (DONE, FAREWELL)):
             reader.feed(piece)
             deadline.hear(reader)
+            deadline.go_on(reader)
             assert left(deadline) == round(seconds, 1), piece
 
 
@@ -174,6 +175,7 @@ async def test_without_a_limit_for_the_first_token_only_the_last_one_counts() ->
     async with deadline.timer:
         reader.feed(ROLE)
         deadline.hear(reader)
+        deadline.go_on(reader)
         assert left(deadline) == 600
     assert left(Deadline(Timeouts(total=5))) == 5
 
