@@ -10,17 +10,9 @@ from collections.abc import Callable, Collection
 from dataclasses import fields
 from typing import Final, TypeVar, assert_never, get_args
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    GCCollector,
-    Histogram,
-    PlatformCollector,
-    ProcessCollector,
-    disable_created_metrics,
-    generate_latest,
-)
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector, generate_latest
 
+from adapters.metrics.instruments import Count, CountsCollector, Family, Times, TimesCollector
 from adapters.metrics.vitals import Vitals, VitalsCollector
 from bot.domain.chat import Usage
 from bot.domain.events import Event, Identity
@@ -46,9 +38,6 @@ WIRE_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 
 
 Key = TypeVar("Key")
 
-without_created: Callable[[], None] = disable_created_metrics
-"""No second line for each counter that says since when it counts: nobody asks for it. (For the whole library.)"""
-
 TOKENS: Final = ("prompt", "completion", "cached")
 
 
@@ -59,7 +48,6 @@ class Metrics:
     """
 
     def __init__(self, *, tools: Collection[str], clock: Clock) -> None:
-        without_created()
         self._tools_known = frozenset(tools)
         self._clock = clock
         self._taken: dict[Identity, float] = {}
@@ -69,14 +57,18 @@ class Metrics:
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=registry)
 
-        def counter(name: str, what: str, *labels: str) -> Counter:
-            return Counter(f"frostagent_{name}", what, labels, registry=registry)
+        def counter(name: str, what: str, *labels: str) -> Family[Count]:
+            family = Family(Count)
+            registry.register(CountsCollector(f"frostagent_{name}", what, labels, family))
+            return family
 
-        def seconds(name: str, what: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
-            return Histogram(f"frostagent_{name}_seconds", what, labels, registry=registry, buckets=buckets)
+        def seconds(name: str, what: str, bounds: tuple[float, ...], *labels: str) -> Family[Times]:
+            family = Family(lambda: Times(bounds))
+            registry.register(TimesCollector(f"frostagent_{name}_seconds", what, labels, family))
+            return family
 
         self._runs = counter("runs", "Runs that ended, by how they ended.", "outcome")
-        self._steps = counter("steps", "Steps: model requests of runs that were answered.")
+        self._steps = counter("steps", "Steps: model requests of runs that were answered.").labels()
         self._tool_calls = counter("tool_calls", "Tool calls that have their result.", "tool", "outcome")
         self._tool_errors = counter("tool_error", "Tool calls that failed, by their stable code.", "tool", "code")
         self._requests = counter(
@@ -88,14 +80,14 @@ class Metrics:
         self._answers = counter("answers", "Answers of models, by whether it is known what they cost.", "cost")
         self._events = counter("events", "Events that OneBot servers sent.", "kind")
         self._sends = counter("sends", "States that sends came into.", "state")
-        self._stalls = counter("stalls", "Times the event loop stood still for more than a second.")
-        self._queue = seconds("queue", "From a question's arrival to the beginning of its turn.", WIRE_SECONDS)
+        self._stalls = counter("stalls", "Times the event loop stood still for more than a second.").labels()
+        self._queue = seconds("queue", "From a question's arrival to the beginning of its turn.", WIRE_SECONDS).labels()
         self._first_token = seconds(
             "first_token",
             "From a model request to the first piece of its answer; to all of it where unknown.",
             MODEL_SECONDS,
-        )
-        self._run = seconds("run", "From the beginning of a run to its end.", RUN_SECONDS)
+        ).labels()
+        self._run = seconds("run", "From the beginning of a run to its end.", RUN_SECONDS).labels()
         self._tool = seconds("tool", "How long the body of a tool call ran.", WIRE_SECONDS, "tool")
         self._tool_wait = seconds(
             "tool_wait",
@@ -103,7 +95,7 @@ class Metrics:
             RUN_SECONDS,
             "tool",
         )
-        self._send = seconds("send", "From a send's turn to what became of it.", WIRE_SECONDS)
+        self._send = seconds("send", "From a send's turn to what became of it.", WIRE_SECONDS).labels()
         # Children that exist from the start show as zero, not as missing; and those of the hot path are at hand.
         self._by_event = {kind: self._events.labels(kind) for kind in kinds_of(Event)}
         self._by_state = {state: self._sends.labels(state) for state in SendState}
@@ -193,7 +185,7 @@ class Metrics:
             since.clear()  # only what can never end stays: a missing time is better than a growing table
         since[key] = self._clock.monotonic()
 
-    def _stop(self, since: dict[Key, float], key: Key, into: Histogram) -> None:
+    def _stop(self, since: dict[Key, float], key: Key, into: Times) -> None:
         started = since.pop(key, None)
         if started is not None:
             into.observe(self._clock.monotonic() - started)
