@@ -33,6 +33,8 @@ class Endings:
 
     def learn(self, reader: AnswerReader) -> None:
         """Take note of how a stream ended, one that was asked for once more where it was in doubt."""
+        if self._explains:
+            return
         if reader.is_explained:
             self._explains = True
         elif self.doubts(reader):

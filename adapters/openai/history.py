@@ -71,10 +71,10 @@ def prepare_history(messages: Iterable[Message], *, origin: Origin, dialect: Dia
     said: list[Message] = []
     only_words = True
     for message in messages:
-        if isinstance(message, SystemMessage):
-            system.append(_scrub(message.text))
-        elif _is_mere_words(message):
+        if _is_mere_words(message):
             said.append(message)
+        elif isinstance(message, SystemMessage):
+            system.append(_scrub(message.text))
         else:
             only_words = False
             if clean := _clean(message, origin, dialect):
@@ -97,12 +97,12 @@ def prepare_tools(tools: tuple[ToolSpec, ...], dialect: Dialect) -> tuple[ToolSp
 # --- each message for itself ----------------------------------------------------------------------
 
 
-def _is_mere_words(message: UserMessage | AssistantMessage | ToolMessage) -> bool:
-    """Whether there is nothing to it but words, and nothing to be done about those: so are most messages."""
+def _is_mere_words(message: Message) -> bool:
+    """Whether somebody said it, there is nothing to it but words, and nothing is to be done about those: as of most."""
     if isinstance(message, UserMessage):
         if message.images:
             return False
-    elif isinstance(message, ToolMessage) or message.tool_calls or message.reasoning:
+    elif not isinstance(message, AssistantMessage) or message.tool_calls or message.reasoning:
         return False
     text = message.text
     return bool(text) and "\0" not in text and not text.isspace()

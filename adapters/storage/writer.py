@@ -1,5 +1,5 @@
 """When the journal is written: at once where somebody waits for it (`ahead.py` where it can be, else in a batch), else
-within 20 ms; in a busy time up to 40 ms later, in fewer and larger batches; and what if it cannot be.
+within 50 ms; in a busy time up to 40 ms later, in fewer and larger batches; and what if it cannot be.
 
 Invariants: entries are written in the order they were put. Nobody waits for a store in trouble: what is put then is
 kept in memory, up to a limit, and written as soon as that is possible; each outage is told once, and its end once.
@@ -20,7 +20,7 @@ from adapters.storage.claim import Taken
 from bot.domain.journal import CallFinished, CallStarted, Entry, MessageObserved, StepTaken
 from bot.domain.ports import Clock
 
-GATHER = 0.02  # seconds that entries nobody waits for may gather
+GATHER = 0.05  # seconds that entries nobody waits for may gather
 ENOUGH = 256  # entries that are written without waiting for more, except in a busy time
 # Fewer and larger batches cost less: each begins with a cold thread, and writes each page of an index once. So after a
 # batch of so many entries the next ones wait until the loop brings nothing more. Measured at 200 conversations: half as
@@ -101,10 +101,12 @@ class Writer:
     def put(self, *entries: Entry) -> None:
         """Take entries; they are written soon."""
         now = self._clock.now()
-        self._queue.extend([Put(entry, now) for entry in entries])
-        if len(self._queue) + len(self._writing) > self._full:
+        for entry in entries:
+            self._queue.append(Put(entry, now))
+        waiting = len(self._queue)
+        if waiting + len(self._writing) > self._full:
             self._make_room()
-        if len(self._queue) >= ENOUGH:
+        if waiting >= ENOUGH:
             self._due.set()
         elif self._alarm is None:
             self._alarm = asyncio.get_running_loop().call_later(GATHER, self._due.set)
