@@ -209,14 +209,16 @@ class Connection:
         """Whether this is an event of the connection's account, which the first one decides."""
         if not self._identity.is_settled:
             await self._claim(event.self_id, Source.EVENT)
-        if event.self_id != self.account and not self._is_turned_away and self._is_news("brings", event.self_id):
+        if event.self_id == self.account:
+            return True
+        if not self._is_turned_away and self._is_news("brings", event.self_id):
             logger.warning(
                 "the connection of account %d brings events of account %d, which are dropped: let each account have a"
                 " connection of its own",
                 self.account,
                 event.self_id,
             )
-        return event.self_id == self.account
+        return False
 
     async def _claim(self, account: int, source: Source) -> None:
         """Believe who says whose it is, unless the place is taken or not for this one: then it is turned away."""

@@ -53,6 +53,10 @@ class Conversation:
     session_id: int
     via_group: int = field(default=0, compare=False)
 
+    def __hash__(self) -> int:
+        # Forty times for one message: nearly all differ in this, and it takes a third of a tuple of all.
+        return self.session_id
+
     def __str__(self) -> str:
         return f"{self.platform_id}:{self.message_type}:{self.session_id}"
 
