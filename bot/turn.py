@@ -32,7 +32,7 @@ from bot.engine import Engine, Run, RunState
 from bot.history import History
 from bot.perception import Perception
 from bot.policy.authority import asker_of, least
-from bot.policy.budget import Budget, Limits
+from bot.policy.budget import NO_LIMITS, NOTHING_SPENT, Budget, Limits
 from bot.policy.refusals import is_too_long
 from bot.policy.repetition import already_said
 from bot.prompt import notes
@@ -49,7 +49,6 @@ SORRY = "抱歉，这次没能回答上来，请稍后再试。（编号 {trace}
 TOO_LONG = "抱歉，回答太长，QQ 没让我发出来。请让我说得短一些，再问一次。"
 NOT_PROMISED = "what was allowed cannot be written down at the moment, so it was not done; it may be asked for later"
 MAX_DISOWNED = 1000
-NO_LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +291,13 @@ class Turns:
         return voices(self._history.messages(where), summary=self._history.summary(where))
 
     def _prepare(
-        self, message: MessageReceived, user: UserMessage, asker: Asker, *, run_id: str = "", spent: Spent | None = None
+        self,
+        message: MessageReceived,
+        user: UserMessage,
+        asker: Asker,
+        *,
+        run_id: str = "",
+        spent: Spent = NOTHING_SPENT,
     ) -> tuple[Run, TurnSpeaker]:
         where = message.conversation
         run_id = run_id or self._ids.trace()
@@ -301,7 +306,7 @@ class Turns:
         read = transcript(system, self._history.messages(where), user, summary=self._history.summary(where))
         asked = plain(message.segments, self_id=message.self_id)
         frames = Frames(self._persona.names, number=where.platform_id, people=People.of(read), question=asked)
-        budget = Budget(self._limits, spent or Spent())
+        budget = Budget(self._limits, spent)
         speaker = TurnSpeaker(self._delivery, run_id, asker, where, frames, budget)
         run = Run(
             id=run_id,

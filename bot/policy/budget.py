@@ -30,28 +30,40 @@ class Room(Enum):
     NONE = auto()
 
 
-@dataclass(slots=True, eq=False)
-class Budget:
-    """The sums of one tree of runs. `spent` is what an earlier segment of it took."""
+NO_LIMITS = Limits()
+NOTHING_SPENT = Spent()
 
-    limits: Limits = field(default_factory=Limits)
-    spent: Spent = field(default_factory=Spent)
-    held: dict[Share, float] = field(default_factory=dict, init=False)
+
+class Budget:
+    """The sums of one tree of runs. `held` are the tokens of the requests that its shares hold."""
+
+    __slots__ = ("_requests", "_sends", "_tokens", "held", "limits")
+
+    def __init__(self, limits: Limits = NO_LIMITS, spent: Spent = NOTHING_SPENT) -> None:
+        """`spent` is what an earlier segment of it took."""
+        self.limits = limits
+        self.held: dict[Share, float] = {}
+        self._requests, self._tokens, self._sends = spent.requests, spent.tokens, spent.sends
+
+    @property
+    def spent(self) -> Spent:
+        """What it has come to so far."""
+        return Spent(self._requests, self._tokens, self._sends)
 
     @property
     def requests_left(self) -> float:
         """Requests that are neither made nor held."""
-        return (self.limits.requests or math.inf) - self.spent.requests - len(self.held)
+        return (self.limits.requests or math.inf) - self._requests - len(self.held)
 
     @property
     def tokens_left(self) -> float:
         """Tokens that are neither used nor held; those of a request under way are used, as many as estimated."""
-        return (self.limits.tokens or math.inf) - self.spent.tokens - sum(self.held.values())
+        return (self.limits.tokens or math.inf) - self._tokens - sum(self.held.values())
 
     @property
     def sends_left(self) -> float:
         """Messages to QQ that may still be sent before the final words."""
-        return max(0, (self.limits.sends or math.inf) - self.spent.sends)
+        return max(0, (self.limits.sends or math.inf) - self._sends)
 
     def share(self) -> Share:
         """That of the outermost run: its last words are its due, whatever was spent."""
@@ -69,8 +81,9 @@ class Budget:
 
     def take(self, *, requests: int = 0, tokens: float = 0.0, sends: int = 0) -> None:
         """Count this."""
-        spent = self.spent
-        self.spent = Spent(spent.requests + requests, spent.tokens + tokens, spent.sends + sends)
+        self._requests += requests
+        self._tokens += tokens
+        self._sends += sends
 
 
 @dataclass(slots=True, eq=False)
@@ -107,8 +120,7 @@ class Share:
 
     def settle(self, tokens: float) -> None:
         """The request took so many tokens."""
-        if tokens != self.estimate:
-            self.budget.take(tokens=tokens - self.estimate)
+        self.budget.take(tokens=tokens - self.estimate)
         self.estimate = 0.0
 
     @property

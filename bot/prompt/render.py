@@ -8,6 +8,7 @@ another's name.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import assert_never
 
 from bot.domain.events import MessageReceived, Sender
@@ -52,7 +53,13 @@ INNER_QUOTES = str.maketrans("「」", "『』")
 
 def speaker(sender: Sender) -> str:
     """`name(number)`: the number is what counts, the name is only what they call themselves."""
-    return SPEAKER.format(name=label(sender.name, MAX_NAME) or "?", number=sender.user_id)
+    return _speaker(sender.name[: 16 * MAX_NAME], sender.user_id)
+
+
+@lru_cache(maxsize=4096)
+def _speaker(name: str, number: int) -> str:
+    """The same few people speak again and again."""
+    return SPEAKER.format(name=label(name, MAX_NAME) or "?", number=number)
 
 
 def _author(message: MessageReceived, name: str) -> str:

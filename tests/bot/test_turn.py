@@ -34,10 +34,10 @@ from bot.history import History
 from bot.outbox import Outbox
 from bot.owner import Owner
 from bot.perception import Perception
-from bot.policy.budget import Limits
+from bot.policy.budget import NO_LIMITS, Limits
 from bot.recorder import Recorder
 from bot.toolset import Toolset
-from bot.turn import NO_LIMITS, Persona, Turns, WaitingTurn, spent_by
+from bot.turn import Persona, Turns, WaitingTurn, spent_by
 from tests.fakes import (
     BOT,
     GROUP,
