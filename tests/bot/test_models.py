@@ -116,6 +116,15 @@ async def test_nobody_is_refused_without_having_been_tried() -> None:
     assert bench.clock.slept == []
 
 
+@pytest.mark.parametrize("newer", [ModelTransport("cut"), words("hello")])
+async def test_any_answer_is_a_newer_word_than_a_wait_the_vendor_named(newer: Step) -> None:
+    bench = one(ModelOverloaded("busy", retry_after=3600), newer, attempts=1)
+    await bench.ask()
+    assert bench.upstreams[0].busy_until > 0
+    await bench.ask()
+    assert bench.upstreams[0].busy_until == 0
+
+
 async def test_patience_is_counted_over_all_waits_of_a_request() -> None:
     busy = ModelRateLimited("busy", retry_after=40)
     bench = one(busy, busy)
