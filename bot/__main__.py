@@ -3,7 +3,7 @@
 import os
 import sys
 
-from bot import collector, first
+from bot.runtime import collector, first
 
 if os.getpid() == 1:  # alone in its container
     first.attend()
@@ -11,7 +11,7 @@ if os.getpid() == 1:  # alone in its container
 collector.look_seldom()
 
 try:
-    from bot.cli import main
+    from bot.cli.cli import main
 except KeyboardInterrupt:  # Ctrl-C while the libraries are still loading
     sys.exit(130)
 

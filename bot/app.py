@@ -29,27 +29,27 @@ from adapters.onebot.reverse_ws import ReverseServer
 from adapters.onebot.transport import OneBotTransport
 from adapters.openai.client import make_session
 from adapters.storage.store import SqlStore, open_store
-from bot.assembly import build_models
-from bot.clock import RandomIds, SystemClock
-from bot.discovery import report
-from bot.dispatcher import Dispatcher
+from bot.conversation.dispatcher import Dispatcher
+from bot.conversation.gate import Gate
+from bot.conversation.turn import Turns
 from bot.domain.errors import ConfigError, Problem
 from bot.domain.masking import Mask, for_the_log
 from bot.domain.ports import Clock, EventSink, Ids, Witness
-from bot.gate import Gate
-from bot.history import History
-from bot.loop import BAD_CONFIGURATION, leave
-from bot.media import open_media
-from bot.outbox import Outbox
-from bot.owner import Owner
-from bot.reloading import Reload, Reread, reload_all
-from bot.rooms import Rooms, build_rooms, persona
-from bot.staffing import Staff
-from bot.summaries import Summaries
-from bot.tooling import build_ports, build_toolset, find_tools, following
-from bot.turn import Turns
-from bot.watchdog import Watchdog
-from bot.witnesses import ContentLog, WitnessedStore
+from bot.memory.history import History
+from bot.memory.summaries import Summaries
+from bot.memory.witnesses import ContentLog, WitnessedStore
+from bot.runtime.clock import RandomIds, SystemClock
+from bot.runtime.loop import BAD_CONFIGURATION, leave
+from bot.runtime.reloading import Reload, Reread, reload_all
+from bot.runtime.watchdog import Watchdog
+from bot.speaking.outbox import Outbox
+from bot.speaking.owner import Owner
+from bot.wiring.assembly import build_models
+from bot.wiring.discovery import report
+from bot.wiring.media import open_media
+from bot.wiring.rooms import Rooms, build_rooms, persona
+from bot.wiring.staffing import Staff
+from bot.wiring.tooling import build_ports, build_toolset, find_tools, following
 from config.secrets import secrets_of
 from config.settings import Settings
 from tools.get_game_version.games import Games

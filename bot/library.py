@@ -15,9 +15,11 @@ from functools import partial
 from adapters.openai.client import OpenAIModel, make_session
 from adapters.openai.deadlines import Timeouts
 from adapters.openai.versions import EitherUrl
-from bot.agent import Agent, Builder, ToolLike
-from bot.callbacks import ApprovalHandler, OnToolResult, SendHook, Subscriber
-from bot.clock import RandomIds, SystemClock
+from bot.agent.agent import Agent, Builder, ToolLike
+from bot.agent.memory import InMemory, Memory
+from bot.agent.programs import command_tool
+from bot.agent.reply import MustWait, Reply, RunFailed, StepLimitReached, Structured, UnfitAnswer, Waiting
+from bot.agent.scripted import ScriptedModel, call
 from bot.domain.chat import (
     AssistantMessage,
     Completion,
@@ -79,14 +81,12 @@ from bot.domain.schema import UnsuitableType
 from bot.domain.suspension import Allow, ApprovalRequest, BadSuspension, Decision, Deny, Pending, Suspend
 from bot.domain.tool import Tool, ToolContext, ToolStatus, tool
 from bot.domain.traits import Audience, Execution, Permission, Rate, SideEffects, ToolType
-from bot.engine import OnLimit
-from bot.memory import InMemory, Memory
-from bot.models import Failover
-from bot.programs import command_tool
-from bot.reply import MustWait, Reply, RunFailed, StepLimitReached, Structured, UnfitAnswer, Waiting
-from bot.scripted import ScriptedModel, call
-from bot.toolset import Toolset
-from bot.upstreams import Upstream
+from bot.engine.callbacks import ApprovalHandler, OnToolResult, SendHook, Subscriber
+from bot.engine.engine import OnLimit
+from bot.engine.toolset import Toolset
+from bot.models.models import Failover
+from bot.models.upstreams import Upstream
+from bot.runtime.clock import RandomIds, SystemClock
 
 __all__ = [
     "AfterCall",

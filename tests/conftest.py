@@ -9,7 +9,7 @@ from collections.abc import Generator
 import pytest
 from hypothesis import settings
 
-from bot.collector import relax_collector
+from bot.runtime.collector import relax_collector
 
 # Property tests have no deadline of their own (machines are busy), only pytest's.
 settings.register_profile("default", deadline=None)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import count
 from typing import TypeAlias
 
-from bot import scripted
+from bot.agent import scripted
 from bot.domain.actions import SendMessage
 from bot.domain.chat import AssistantMessage, Completion, FinishReason, ToolCall, Usage
 from bot.domain.errors import ActionRefused, BotError

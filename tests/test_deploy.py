@@ -95,7 +95,7 @@ def test_every_package_of_ours_is_in_the_image_and_nothing_private_reaches_the_b
     for private in (".env", ".git/config", "data/frostagent.db", "napcat/config/onebot11.json", "tests/fakes.py"):
         assert ignored(private, patterns), private
     assert ignored("bot/__pycache__/app.cpython-311.pyc", patterns)
-    assert not ignored("bot/setup/wizard.py", patterns)
+    assert not ignored("bot/cli/setup/wizard.py", patterns)
 
 
 def test_what_is_installed_is_held_to_its_hashes_everywhere() -> None:

@@ -21,8 +21,8 @@ from xml.etree import ElementTree as ET
 import pytest
 import typer
 
-from bot.cli import app
-from bot.setup.container import prepare
+from bot.cli.cli import app
+from bot.cli.setup.container import prepare
 from config.checks import PLACEHOLDER
 from config.loading import load_settings
 from config.settings import KNOWN

@@ -2,7 +2,7 @@
 
 BotError
  +-- ConfigError              the operator, at start: every problem at once, each with its mend
- +-- ModelError               nobody: the model port failed; `bot/models.py` has one action for each kind
+ +-- ModelError               nobody: the model port failed; `bot/models/models.py` has one action for each kind
  |    +-- ModelAuth           the key is wrong or not allowed: no retry, tell the owner
  |    +-- ModelBilling        no money or quota left: no retry, next endpoint
  |    +-- ModelRateLimited    too many requests: wait `retry_after`, then again
@@ -21,7 +21,7 @@ BotError
  |    +-- NotConnected        never reached the wire: nothing was done
  |    +-- ActionRefused       the server answered "failed": nothing was done
  |    +-- ActionUnanswered    written, but no answer: it may have been done; never repeat it blindly
- +-- RunFailed, MustWait, UnfitAnswer    whoever uses an agent as a library (`bot/reply.py`)
+ +-- RunFailed, MustWait, UnfitAnswer    whoever uses an agent as a library (`bot/agent/reply.py`)
  +-- MediaError               a path or url that may not, or cannot, be sent (says what to do instead)
  +-- ToolError                the model: its text is what the model reads (what was wrong, what to do)
       +-- ToolNotFound

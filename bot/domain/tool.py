@@ -9,7 +9,7 @@
         \"\"\"
 
 The decorated function becomes a `Tool`; calling it calls the function as before. Tools from outside, classes and
-programs become one too (`bot/domain/foreign.py`). Nothing here runs a call: that is `bot/calls.py`.
+programs become one too (`bot/domain/foreign.py`). Nothing here runs a call: that is `bot/engine/calls.py`.
 """
 
 from __future__ import annotations

@@ -15,13 +15,13 @@ from tempfile import TemporaryDirectory
 from adapters.openai.stream import AnswerReader
 from adapters.storage.migrate import migrate
 from adapters.storage.store import SqlStore, open_store
-from bot.batches import Batch, Batches
-from bot.clock import SystemClock
 from bot.domain.chat import ToolCall
 from bot.domain.journal import MessageObserved
 from bot.domain.tool import tool
-from bot.flow import Tally
-from bot.toolset import Toolset
+from bot.engine.batches import Batch, Batches
+from bot.engine.flow import Tally
+from bot.engine.toolset import Toolset
+from bot.runtime.clock import SystemClock
 from tests.bench.model import PIECE, stream
 from tests.fakes import said, tool_context
 from tools.get_game_version.lookup import Table

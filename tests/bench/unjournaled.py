@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from bot import app
-from bot.cli import main
+from bot.cli.cli import main
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Entry, Recovery, Remembered
 from bot.domain.ports import Store

@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from bot.approvals import Approvals
+from bot.conversation.approvals import Approvals
 from bot.domain.chat import AssistantMessage, ToolCall, Usage
 from bot.domain.events import Conversation
 from bot.domain.run import Asker, PendingCall, SuspendedRun
 from bot.domain.suspension import ApprovalRequest, Decision
-from bot.history import History
-from bot.outbox import Outbox
+from bot.memory.history import History
+from bot.speaking.outbox import Outbox
 from tests.fakes import (
     BOT,
     GROUP,

@@ -14,8 +14,8 @@ from bot.domain.chat import (
 from bot.domain.hooks import Hooks
 from bot.domain.run import Asker, Outcome, SuspendedRun
 from bot.domain.tool import Tool, tool
-from bot.engine import Engine, OnLimit, Run
-from bot.toolset import Toolset
+from bot.engine.engine import Engine, OnLimit, Run
+from bot.engine.toolset import Toolset
 from tests.fakes import GROUP, ManualClock, RecordingObserver, ScriptedModel
 
 # Runs that wait for somebody's word: tests/e2e/test_suspended_runs.py

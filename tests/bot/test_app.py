@@ -18,13 +18,13 @@ from adapters.offline.server import MEDIA_FOLDER, OfflineModel
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World, demo_world
 from adapters.storage.store import SqlStore
-from bot import recovery
 from bot.app import Service, open_service, version
+from bot.conversation import recovery
 from bot.domain.chat import UserMessage
 from bot.domain.errors import ConfigError
 from bot.domain.events import Conversation
 from bot.domain.journal import MessageObserved, TurnOpened
-from bot.models import Failover
+from bot.models.models import Failover
 from config.settings import Settings
 from tests.adapters.storage.conftest import opened
 from tests.fakes import BOT, said

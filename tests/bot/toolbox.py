@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Protocol
 
-from bot.batches import Batch
 from bot.domain.chat import ToolCall, ToolMessage
 from bot.domain.suspension import Suspend
 from bot.domain.tool import Tool, ToolContext, tool
-from bot.flow import Executed, Tally
-from bot.toolset import Toolset
+from bot.engine.batches import Batch
+from bot.engine.flow import Executed, Tally
+from bot.engine.toolset import Toolset
 from tests.fakes import ManualClock, tool_context
 
 

@@ -13,7 +13,6 @@ import pytest
 
 import tools
 from adapters.traces.runs import RunLog
-from bot.discovery import PackagedTools, ToolFolder, discover
 from bot.domain.chat import AssistantMessage, Completion, FinishReason, ToolCall
 from bot.domain.masking import Mask
 from bot.library import (
@@ -31,6 +30,7 @@ from bot.library import (
     call,
     tool,
 )
+from bot.wiring.discovery import PackagedTools, ToolFolder, discover
 from tests.conformance.weather import counted, echo, results
 
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,6 @@ import pytest
 from pydantic import BaseModel
 
 import tools
-from bot.discovery import PackagedTools, ToolFolder, discover
 from bot.domain.traits import Audience
 from bot.library import (
     Agent,
@@ -32,6 +31,7 @@ from bot.library import (
     foreign_tool,
     tool,
 )
+from bot.wiring.discovery import PackagedTools, ToolFolder, discover
 from tests.conformance.weather import Told, counted, crash, echo, result_of, results
 from tests.fakes import ManualClock
 

@@ -11,9 +11,9 @@ import tools
 from bot.domain.chat import ToolMessage
 from bot.domain.ports import Media, Speaker, Subagents, Web
 from bot.domain.run import Outcome
+from bot.engine.running import Run, RunState
+from bot.engine.subagents import STILL_AT_IT, NamedSubagents, Subagent
 from bot.library import Agent, ConfigError, ScriptedModel, Stop, SystemClock, ToolContext, Toolset, call, class_tool
-from bot.running import Run, RunState
-from bot.subagents import STILL_AT_IT, NamedSubagents, Subagent
 from tests.conformance.weather import echo, results
 from tests.fakes import ManualClock, until
 from tools.get_game_version.games import Games

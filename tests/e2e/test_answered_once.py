@@ -20,10 +20,10 @@ from adapters.simulator.call import Done, Params
 from adapters.simulator.faults import Fault
 from adapters.simulator.world import World
 from adapters.storage import database, writer
-from bot import doubts, recovery
 from bot.app import Service
+from bot.conversation import doubts, recovery
+from bot.conversation.seen import Past
 from bot.policy.apologies import LOST, SORRY
-from bot.seen import Past
 from tests.e2e.test_faults import shorten
 from tests.e2e.test_outages import ONE, TWO, House
 from tests.e2e.test_restart import life

@@ -27,8 +27,8 @@ from bot.domain.result import ToolResult
 from bot.domain.run import Asker, Outcome, SuspendedRun
 from bot.domain.suspension import Allow, ApprovalRequest, Decision, Deny, Pending
 from bot.domain.tool import ToolContext, tool
-from bot.engine import Engine, Run, RunState
-from bot.toolset import Toolset
+from bot.engine.engine import Engine, Run, RunState
+from bot.engine.toolset import Toolset
 from tests.bot.toolbox import ALL
 from tests.fakes import GROUP, ManualClock, RecordingObserver, ScriptedModel, words
 

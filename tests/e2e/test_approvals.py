@@ -10,7 +10,7 @@ import pytest
 
 from adapters.simulator.wire import text
 from adapters.simulator.world import Person
-from bot.dispatcher import EXPIRY_LOOK
+from bot.conversation.dispatcher import EXPIRY_LOOK
 from bot.domain.chat import ToolMessage
 from tests.e2e.town import (
     ANOTHER_WIPE,

@@ -8,7 +8,7 @@ from bot.domain.chat import AssistantMessage, Message, UserMessage
 from bot.domain.errors import ModelAuth, ModelOverloaded, ToolsUnsupported
 from bot.domain.events import Conversation
 from bot.domain.journal import Remembered, Round
-from bot.history import History
+from bot.memory.history import History
 from bot.policy.budget import Budget, Limits
 from tests.bot.several_models import REQUEST, TOOLS, Bench, one
 from tests.fakes import GROUP, RecordingStore, words

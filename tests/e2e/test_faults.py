@@ -23,12 +23,12 @@ from adapters.openai.client import OpenAIModel
 from adapters.simulator.faults import Fault
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import Person, Stored, World
-from bot import outbox
 from bot.app import Service, open_service
+from bot.conversation.turn import TOO_LONG
 from bot.domain.chat import Completion, ModelRequest
 from bot.domain.ports import ChatModel
-from bot.owner import UNKNOWN
-from bot.turn import TOO_LONG
+from bot.speaking import outbox
+from bot.speaking.owner import UNKNOWN
 from tests.e2e.test_watching import OWNER, TOKEN, settings
 from tests.e2e.town import noted
 from tests.fakes import until
@@ -209,7 +209,7 @@ async def test_an_answer_that_arrived_is_known_to_and_never_said_again(
         assert shown[-2] == {"role": "assistant", "content": ANSWER}
         assert it.times_asked("hello") == 1
         assert it.owner_heard == []
-    assert "bot.outbox" not in {record.name for record in caplog.records}
+    assert "bot.speaking.outbox" not in {record.name for record in caplog.records}
     ids = [str(message.message_id) for message in it.simulator.delivered]
     assert rows(tmp_path) == [(HERE, "confirmed", message_id) for message_id in ids]
 

@@ -17,7 +17,7 @@ import pytest
 from adapters.offline.server import OfflineModel
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
-from tests.bot.setup.screen import on_a_terminal
+from tests.bot.cli.setup.screen import on_a_terminal
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}

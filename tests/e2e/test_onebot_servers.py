@@ -19,8 +19,8 @@ from adapters.simulator import wire
 from adapters.simulator.faults import Fault
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import Person, World
-from bot import outbox
 from bot.app import Service, open_service
+from bot.speaking import outbox
 from config.settings import Settings
 from tests.fakes import ScriptedModel, Step, until, words
 

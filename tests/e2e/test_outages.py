@@ -28,9 +28,9 @@ from adapters.simulator.call import Done, Params
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import Person, World
 from adapters.storage import database, writer
-from bot import recovery
 from bot.app import Service
-from bot.outbox import Outbox
+from bot.conversation import recovery
+from bot.speaking.outbox import Outbox
 from tests.e2e.test_restart import life
 from tests.fakes import until
 from tests.torture.model import Asked, ScriptedModel
@@ -162,7 +162,7 @@ def histories(monkeypatch: pytest.MonkeyPatch) -> Counter[int]:
 async def test_an_answer_that_is_ready_while_nobody_is_connected_is_said_once_when_somebody_is(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("INFO", "bot.outbox")
+    caplog.set_level("INFO", "bot.speaking.outbox")
     async with opened(tmp_path) as house, house.life() as service:
         house.away_at = "q1"
         await house.say("@bot plain#q1")

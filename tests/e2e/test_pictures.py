@@ -26,7 +26,7 @@ from bot.domain.journal import OpenTurn, TurnClosed, TurnOpened
 from config.settings import Settings
 from tests.adapters.fetching.replay import Replay
 from tests.adapters.media import hostile
-from tests.bot.test_turn import living, speak
+from tests.bot.conversation.test_turn import living, speak
 from tests.fakes import calls, said, words
 
 GROUP = 4242

@@ -72,7 +72,7 @@ async def talk(folder: Path, *, moment: float, stops: Sequence[int] = ()) -> tup
 async def test_a_prompt_begins_with_the_bytes_of_the_one_before_until_the_window_moves(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("INFO", "bot.summaries")
+    caplog.set_level("INFO", "bot.memory.summaries")
     bodies = [Body.of(body) for body in (await talk(tmp_path, moment=time.time()))[0]]
     prompts = [body for body in bodies if not body.is_summary]
     moved = [after for before, after in pairwise(prompts) if not after.messages.startswith(before.messages)]

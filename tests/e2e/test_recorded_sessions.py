@@ -19,10 +19,10 @@ from bot.domain.events import Conversation
 from bot.domain.foreign import foreign_tool, our_name
 from bot.domain.run import Asker, Outcome, Stop
 from bot.domain.tool import Tool
-from bot.engine import Engine, Run, RunState
-from bot.models import Failover
-from bot.toolset import Toolset
-from bot.upstreams import Upstream
+from bot.engine.engine import Engine, Run, RunState
+from bot.engine.toolset import Toolset
+from bot.models.models import Failover
+from bot.models.upstreams import Upstream
 from tests.adapters.openai.checker import complaints
 from tests.adapters.openai.conftest import Vendor
 from tests.adapters.openai.sessions import DIALECT_OF, Turn

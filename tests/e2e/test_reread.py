@@ -15,10 +15,10 @@ from sqlalchemy import func, select, text
 
 from adapters.storage.erasure import forget_user
 from adapters.storage.tables import KEPT, messages, turns
+from bot.cli.journal_commands import journal
 from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from bot.domain.journal import TurnOpened
-from bot.history import MAX_OVERHEARD, History
-from bot.journal_commands import journal
+from bot.memory.history import MAX_OVERHEARD, History
 from bot.policy.compaction import LONG
 from config.settings import Settings
 from tests.adapters.storage.conftest import Opened, locked, opened

@@ -21,10 +21,10 @@ from adapters.simulator.wire import Json, text
 from adapters.simulator.world import Person, World, demo_world
 from adapters.storage.ahead import Ahead
 from bot.app import Service, open_service
-from bot.discovery import Discovered
 from bot.domain.journal import CallStarted
 from bot.domain.suspension import Allow, Suspend
 from bot.domain.tool import ToolContext, tool
+from bot.wiring.discovery import Discovered
 from config.settings import Settings
 from tests.torture.model import LONG, Asked, ScriptedModel
 

@@ -25,14 +25,14 @@ import tools
 from adapters.logs.lines import Style
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
-from bot.clock import RandomIds, SystemClock
-from bot.doctor.report import to_json, to_text
-from bot.doctor.run import diagnose
-from bot.setup.trial import try_endpoint
+from bot.cli.doctor.report import to_json, to_text
+from bot.cli.doctor.run import diagnose
+from bot.cli.setup.trial import try_endpoint
+from bot.runtime.clock import RandomIds, SystemClock
 from config.secrets import proxy_secrets
 from config.settings import Settings
 from config.values import ED25519
-from tests.bot.doctor.surroundings import answering, mirrors
+from tests.bot.cli.doctor.surroundings import answering, mirrors
 from tests.e2e.test_watching import OWNER, TOKEN, logs, service, settings
 
 SIGNING_KEY = base64.b64encode(ED25519 + bytes(32)).decode()

@@ -9,8 +9,8 @@ import pytest
 from bot.domain.actions import Confirmed, Refused, SendMessage, Unknown, Waiting
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, NotConnected
 from bot.domain.journal import SendState
-from bot.outbox import FULL, MAX_AGE, MAX_WAITING
-from tests.bot.test_outbox import Slow, hello, office, stored
+from bot.speaking.outbox import FULL, MAX_AGE, MAX_WAITING
+from tests.bot.speaking.test_outbox import Slow, hello, office, stored
 from tests.fakes import RecordingTransport
 
 

@@ -22,7 +22,7 @@ from adapters.simulator.call import SentMessage
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import Person, World
 from bot.app import LAST_ANSWERS
-from bot.process import GRACE
+from bot.cli.process import GRACE
 from tests.torture.model import Asked, ScriptedModel
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +30,7 @@ ONE, TWO = 4242, 4343
 TOKEN = "correct-horse"
 PATIENCE = 30.0  # seconds for whatever must happen; the machine may be busy
 SHORT = 0.5  # seconds of grace, for who cannot wait for all of GRACE
-IN_SHORT = f"from bot.process import *; it = configure(service=True); go(lambda: serve(it, grace={SHORT}))"
+IN_SHORT = f"from bot.cli.process import *; it = configure(service=True); go(lambda: serve(it, grace={SHORT}))"
 
 
 def make_world() -> World:

@@ -17,9 +17,9 @@ from adapters.openai.client import OpenAIModel
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import Person, World, demo_world
 from bot.app import open_service
-from bot.clock import SystemClock
 from bot.domain.chat import Completion, ModelRequest, SystemMessage
-from bot.subagents import PATIENCE
+from bot.engine.subagents import PATIENCE
+from bot.runtime.clock import SystemClock
 from config.settings import Settings
 from tests.e2e.town import GROUP, MEMBER, OWNER, Town, open_town
 from tests.fakes import ScriptedModel, calls, words
@@ -68,7 +68,7 @@ async def test_long_code_arrives_as_a_file_and_the_answer_says_the_rest(town: To
 
 
 async def test_what_it_takes_is_the_turns_and_its_run_names_that(town: Town, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "bot.observers")
+    caplog.set_level(logging.INFO, "bot.runtime.observers")
     async with town.live(ASK, words("好了"), words("给你")) as stage:
         await stage.say("@bot 写个贪吃蛇", user=MEMBER)
         outer = caplog.messages[0].split()[1]

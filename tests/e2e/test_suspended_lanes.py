@@ -8,7 +8,7 @@ from bot.domain.chat import Completion, ModelRequest
 from bot.domain.journal import TurnClosed
 from bot.domain.run import Stop
 from bot.domain.suspension import Allow
-from tests.bot.test_dispatcher import hall, recalled
+from tests.bot.conversation.test_dispatcher import hall, recalled
 from tests.e2e.test_suspended_turns import ask_first
 from tests.fakes import GROUP, calls, said, until, words
 

@@ -15,8 +15,8 @@ from bot.domain.codec import read, write
 from bot.domain.run import Asker, Outcome, RunPaused, SuspendedRun
 from bot.domain.suspension import Allow, BadSuspension, Decision, Deny, Suspend
 from bot.domain.tool import Tool, ToolContext, tool
-from bot.engine import Engine, Run, RunState
-from bot.toolset import Toolset
+from bot.engine.engine import Engine, Run, RunState
+from bot.engine.toolset import Toolset
 from tests.fakes import GROUP, ManualClock, RecordingObserver, ScriptedModel, calls, words
 
 QUESTION = (SystemMessage("be nice"), UserMessage("hi"))

@@ -14,9 +14,9 @@ from bot.domain.ports import Speaker
 from bot.domain.run import Stop, SuspendedRun
 from bot.domain.suspension import Allow, Decision, Deny, Suspend
 from bot.domain.tool import ToolContext, tool
-from bot.transcripts import close_interrupted
-from tests.bot.test_speaking import CAT
-from tests.bot.test_turn import House, living, speak
+from bot.engine.transcripts import close_interrupted
+from tests.bot.conversation.test_turn import House, living, speak
+from tests.bot.speaking.test_speech import CAT
 from tests.fakes import GROUP, RecordingStore, ScriptedModel, calls, said, until, words
 
 

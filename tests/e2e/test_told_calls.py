@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from bot.batches import Batch, Batches
 from bot.domain.chat import ToolCall, ToolMessage
 from bot.domain.errors import ToolDenied
 from bot.domain.hooks import BeforeCall, Hooks, Rewrite, StopRun
@@ -17,9 +16,10 @@ from bot.domain.run import PendingCall
 from bot.domain.suspension import Allow, ApprovalRequest, Deny, Suspend
 from bot.domain.tool import Tool, tool
 from bot.domain.traits import Execution
-from bot.flow import Tally
-from bot.toolset import Toolset
-from tests.bot.test_batches import counted, run
+from bot.engine.batches import Batch, Batches
+from bot.engine.flow import Tally
+from bot.engine.toolset import Toolset
+from tests.bot.engine.test_batches import counted, run
 from tests.bot.toolbox import add, ask_always, ask_first, calls_of, toolset
 from tests.fakes import ManualClock, tool_context
 

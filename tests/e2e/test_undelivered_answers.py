@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from bot.delivery import Said, note_on
 from bot.domain.actions import Confirmed, Receipt, Refused, SendMessage, Unknown, Waiting
 from bot.domain.chat import AssistantMessage, UserMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, ModelBilling
 from bot.domain.journal import TurnClosed
 from bot.domain.segments import Text
-from tests.bot.test_turn import living
+from bot.speaking.delivery import Said, note_on
+from tests.bot.conversation.test_turn import living
 from tests.fakes import GROUP, said, words
 
 TOO_MUCH = ActionRefused("send_group_msg", retcode=1200, wording="消息内容过长")

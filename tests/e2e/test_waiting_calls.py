@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from bot.batches import Batch, Batches
 from bot.domain import codec
 from bot.domain.chat import ToolCall, ToolMessage
 from bot.domain.errors import ToolDenied
@@ -13,7 +12,8 @@ from bot.domain.hooks import BeforeCall, Change, Hooks
 from bot.domain.run import PendingCall
 from bot.domain.suspension import ApprovalRequest, Pending, digest_call
 from bot.domain.tool import tool
-from bot.toolset import Toolset
+from bot.engine.batches import Batch, Batches
+from bot.engine.toolset import Toolset
 from tests.bot.toolbox import add, ask_always, calls_of, echo, results_of, toolset
 from tests.fakes import ManualClock, tool_context
 

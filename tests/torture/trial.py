@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from adapters.simulator.server import Simulator
-from bot.loop import BAD_CONFIGURATION
+from bot.runtime.loop import BAD_CONFIGURATION
 from tests.torture import bells
 from tests.torture.crossings import Death
 from tests.torture.journal import read_journal

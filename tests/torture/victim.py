@@ -19,13 +19,14 @@ from typing import Any
 from adapters.onebot import forward_ws
 from adapters.storage import claim, database, writer
 from adapters.storage.rows import ROUND, SEGMENTS, SEND_SEGMENTS
-from bot import doubts, outbox, recovery
 from bot.app import Service, open_service
+from bot.cli.process import go
+from bot.conversation import doubts, recovery
 from bot.domain import codec
 from bot.domain.chat import AssistantMessage, ToolMessage, UserMessage
 from bot.domain.events import MessageReceived
 from bot.domain.journal import Entry
-from bot.process import go
+from bot.speaking import outbox
 from config.settings import Settings
 from tests.torture.crossings import Crossings, Death
 from tests.torture.troubles import be_ordinary

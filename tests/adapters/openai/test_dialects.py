@@ -68,8 +68,8 @@ VENDORS = re.compile(
 DATA = {
     "adapters/openai/dialects.py": "the rows",
     "adapters/openai/errors.py": "words of refusals, as they are sent",
-    "bot/setup/vendors.py": "the list that setup offers",
-    "bot/cli.py": "what `--help` says",
+    "bot/cli/setup/vendors.py": "the list that setup offers",
+    "bot/cli/cli.py": "what `--help` says",
     "config/checks.py": "the example in a problem",
     "config/settings.py": "what LLM_DIALECT may be",
 }

@@ -20,7 +20,6 @@ from sqlalchemy import text
 
 from adapters.storage.migrate import migrate
 from adapters.storage.store import SqlStore, open_store
-from bot.clock import SystemClock
 from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
 from bot.domain.events import Conversation
 from bot.domain.journal import (
@@ -33,6 +32,7 @@ from bot.domain.journal import (
     StepTaken,
     TurnOpened,
 )
+from bot.runtime.clock import SystemClock
 from tests.adapters.storage.entries import closing, heard, sending
 from tests.fakes import BOT, said
 

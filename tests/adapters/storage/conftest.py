@@ -20,8 +20,8 @@ from adapters.storage.database import Database
 from adapters.storage.migrate import migrate
 from adapters.storage.store import SqlStore, open_store
 from adapters.storage.url import read_url
-from bot.clock import SystemClock
 from bot.domain.ports import Clock
+from bot.runtime.clock import SystemClock
 from tests.adapters.storage.entries import NOW
 from tests.fakes import until
 

@@ -13,9 +13,9 @@ from typing import Any
 from adapters.storage.ahead import Ahead, Put
 from adapters.storage.batches import Written
 from adapters.storage.writer import Writer
-from bot.clock import SystemClock
 from bot.domain.journal import Entry, RunResumed
 from bot.domain.ports import Clock
+from bot.runtime.clock import SystemClock
 from tests.fakes import until
 
 

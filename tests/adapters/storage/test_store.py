@@ -21,7 +21,7 @@ from adapters.storage.tables import messages, versions
 from bot.domain.errors import ConfigError
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import MessageErased, MessageOverheard, Recovery, Remembered, SendChanged, SendState
-from bot.history import MAX_OVERHEARD, History
+from bot.memory.history import MAX_OVERHEARD, History
 from tests.adapters.storage.conftest import Opened, ParkedClock, locked, opened
 from tests.adapters.storage.entries import NOW, asked, closing, heard, opening, sending
 from tests.fakes import BOT, GROUP, said, until
@@ -361,7 +361,7 @@ async def test_a_newer_schema_ends_the_start(url: str) -> None:
 START = """
 import asyncio, sys
 from adapters.storage.store import open_store
-from bot.clock import SystemClock
+from bot.runtime.clock import SystemClock
 
 def migrate(_):
     raise AssertionError("there is nothing to migrate")

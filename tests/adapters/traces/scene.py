@@ -9,8 +9,8 @@ from bot.domain.chat import SystemMessage, UserMessage
 from bot.domain.ports import Clock, Observer
 from bot.domain.run import Asker
 from bot.domain.tool import Tool, tool
-from bot.engine import Engine, Run, RunState
-from bot.toolset import Toolset
+from bot.engine.engine import Engine, Run, RunState
+from bot.engine.toolset import Toolset
 from tests.fakes import GROUP, ManualClock, ScriptedModel, Step, calls, words
 
 SECRET = "sk-very-secret-key"

@@ -25,7 +25,7 @@ from bot.domain.run import (
     ToolFinished,
     ToolStarted,
 )
-from bot.engine import RunState
+from bot.engine.engine import RunState
 from tests.adapters.traces.scene import a_run, engine, run_cancelled, run_scene
 from tests.fakes import GROUP, ManualClock, ScriptedModel
 

@@ -1,0 +1,116 @@
+"""An answer as a value: what the model is asked for, how its words are read, and the one chance to mend them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from jsonschema.protocols import Validator
+from pydantic import TypeAdapter, ValidationError
+
+from bot.agent.reply import Reply, Structured, UnfitAnswer
+from bot.domain.chat import Message
+from bot.domain.foreign import describe, fill_defaults, validator_of
+from bot.domain.readings import loads
+from bot.engine.steps import with_notice
+
+T = TypeVar("T")
+
+Write = Callable[[tuple[Message, ...]], Awaitable[Reply]]
+"""A run without tools over a whole transcript."""
+
+ASK = (
+    "Now give what you have found as one JSON value that fits this JSON schema. Answer with the JSON alone: no other "
+    "words, no code fence.\n{schema}"
+)
+MEND = "Your answer does not fit the schema: {problems}. Answer once more, with the whole corrected JSON value alone."
+
+FENCE = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
+SHOWN = 80  # characters of a wrong value that are told
+
+
+@dataclass(frozen=True, slots=True)
+class Form(Generic[T]):
+    """What is to be filled in. `check` gives the typed value, or raises _Misfit."""
+
+    schema: Mapping[str, Any]
+    check: Callable[[Any], T]
+
+    def read(self, text: str) -> T:
+        """The value in an answer. Raises UnfitAnswer."""
+        try:
+            return self.check(find_json(text))
+        except _Misfit as misfit:
+            raise UnfitAnswer(text, misfit.problems) from None
+
+
+class _Misfit(Exception):
+    def __init__(self, *problems: str) -> None:
+        self.problems = problems
+        super().__init__(*problems)
+
+
+def form_of(schema: type[T] | Mapping[str, Any]) -> Form[Any]:
+    """The form of a type that pydantic knows, or of a JSON schema. Raises UnsuitableType for a schema that is none."""
+    if isinstance(schema, Mapping):
+        whole = dict(schema)
+        validator = validator_of(whole, "the schema of the answer")
+        return Form(whole, lambda value: _check_by_schema(validator, whole, value))
+    adapter: TypeAdapter[T] = TypeAdapter(schema)
+    return Form(adapter.json_schema(), lambda value: _check_by_type(adapter, value))
+
+
+async def fill_in(form: Form[T], found: Reply, transcript: tuple[Message, ...], write: Write) -> Structured[T]:
+    """Ask for the value, once more where it does not fit. Raises UnfitAnswer, and what `write` raises."""
+    asked = with_notice(transcript, ASK.format(schema=json.dumps(form.schema, ensure_ascii=False)))
+    reply = await write(asked)
+    usage, steps = found.usage + reply.usage, found.steps + reply.steps
+    try:
+        value = form.read(reply.text)
+    except UnfitAnswer as misfit:
+        again = await write(with_notice((*asked, *reply.messages), MEND.format(problems=misfit)))
+        usage, steps = usage + again.usage, steps + again.steps
+        value, reply = form.read(again.text), again
+    return Structured(value=value, reply=replace(found, text=reply.text, usage=usage, steps=steps))
+
+
+def find_json(text: str) -> Any:
+    """The JSON value in the words of a model: all of them, what stands in a fence, or what begins with a bracket."""
+    for candidate in _candidates(text):
+        try:
+            return loads(candidate)
+        except ValueError:
+            continue
+    raise _Misfit("it is not JSON")
+
+
+def _candidates(text: str) -> Iterator[str]:
+    yield text.strip()
+    yield from FENCE.findall(text)
+    for first, last in ("{}", "[]"):
+        if first in text and last in text:
+            yield text[text.index(first) : text.rindex(last) + 1]
+
+
+def _check_by_schema(validator: Validator, schema: dict[str, Any], value: Any) -> Any:
+    filled = fill_defaults(value, schema, schema)
+    errors = list(validator.iter_errors(filled))
+    if errors:
+        raise _Misfit(*(line for error in errors for line in describe(error)))
+    return filled
+
+
+def _check_by_type(adapter: TypeAdapter[T], value: Any) -> T:
+    try:
+        return adapter.validate_json(json.dumps(value))
+    except ValidationError as error:
+        raise _Misfit(*(_line(dict(item)) for item in error.errors(include_url=False))) from None
+
+
+def _line(error: dict[str, Any]) -> str:
+    path = ".".join(map(str, error["loc"])) or "answer"
+    got = repr(error["input"])
+    return f"{path}: {error['msg']}, got {got if len(got) <= SHOWN else got[: SHOWN - 3] + '...'}"

@@ -1,0 +1,193 @@
+"""The commands a person types: `python -m bot [command]`, installed as `frostagent`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import sys
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Argument, Option
+
+from bot.cli import control_commands, journal_commands
+from bot.cli.journal_commands import AsJson
+from bot.cli.process import ENV_FILE, INTERRUPTED, LINGER, configure, end_with, go, serve, tell
+from bot.domain.errors import ConfigError
+from bot.runtime.loop import leave
+from config.loading import is_configured
+
+TOKEN_BYTES = 16
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=False)
+tools = typer.Typer()
+app.add_typer(tools, name="tools")
+app.add_typer(journal_commands.app)
+app.add_typer(control_commands.app)
+
+
+def main() -> None:
+    """The entry point of `frostagent`."""
+    app()
+
+
+@app.callback(invoke_without_command=True)
+def default(context: typer.Context) -> None:
+    """FrostAgent: a QQ group bot on OneBot v11 and any OpenAI-compatible model. Without a command: run."""
+    if context.invoked_subcommand is None:
+        run()
+
+
+@app.command()
+def run() -> None:
+    """The service; or the chat, where neither a model nor a OneBot server is configured."""
+    if not is_configured(os.environ, ENV_FILE):
+        chat()
+        return
+    settings = configure(service=True)
+    go(lambda: serve(settings))
+
+
+@app.command()
+def chat() -> None:
+    """A chat on standard input: the simulator instead of QQ, and a demo model where none is configured."""
+    settings = configure(service=False)
+    from bot.cli.console import converse, print_line
+
+    go(lambda: converse(settings, sys.stdin, print_line, tell))
+
+
+@app.command()
+def setup(
+    base_url: Annotated[str, Option(help="The model service: its base url, or a name as deepseek, ollama.")] = "",
+    api_key: Annotated[str, Option(help="Its key; safer in the environment, as LLM_API_KEY.")] = "",
+    model: Annotated[str, Option(help="The model, as the service spells it.")] = "",
+    owner: Annotated[str, Option(help="QQ numbers with an owner's rights, separated by commas.")] = "",
+    groups: Annotated[str, Option(help="The groups it listens to; without, all.")] = "",
+    account: Annotated[str, Option(help="The bot's own QQ number, for NapCat's quick login.")] = "",
+    napcat_url: Annotated[str, Option(help="Where NapCat finds the bot.")] = "ws://bot:6199/",
+    test: Annotated[bool, Option(help="Try the model before anything is written.")] = True,
+    force: Annotated[bool, Option("--force", help="Overwrite files without asking.")] = False,
+    non_interactive: Annotated[bool, Option("--non-interactive", help="Ask nothing, as without a terminal.")] = False,
+) -> None:
+    """Ask for what the service needs, and write .env and NapCat's settings; a second time, offers what is there."""
+    from bot.cli.setup.terminal import TyperTerminal
+    from bot.cli.setup.trial import try_endpoint
+    from bot.cli.setup.wizard import Wishes, Wizard
+    from bot.runtime.clock import SystemClock
+
+    typed = {"LLM_BASE_URL": base_url, "LLM_API_KEY": api_key, "LLM_MODEL": model}
+    typed |= {"BOT_OWNERS": owner, "BOT_GROUPS": groups, "NAPCAT_ACCOUNT": account}
+    wishes = Wishes(
+        typed=typed,
+        napcat_url=napcat_url,
+        force=force,
+        test=test,
+        interactive=sys.stdin.isatty() and not non_interactive,
+    )
+    wizard = Wizard(
+        folder=Path.cwd(),
+        environ=os.environ,
+        terminal=TyperTerminal(),
+        try_endpoint=lambda endpoint: asyncio.run(try_endpoint(endpoint, clock=SystemClock())),
+        make_token=lambda: secrets.token_hex(TOKEN_BYTES),
+    )
+    try:
+        written = wizard.run(wishes)
+    except ConfigError as error:
+        end_with(error)
+    except (typer.Abort, KeyboardInterrupt):
+        tell("\n没有写入任何文件 Nothing was written.")
+        raise SystemExit(INTERRUPTED) from None
+    raise SystemExit(not written)
+
+
+@app.command()
+def doctor(
+    as_json: Annotated[bool, Option("--json", help="Print a list of objects.")] = False,
+    send_image: Annotated[
+        bool, Option("--send-image", help="Send a small picture on QQ too: to an owner, else to the account itself.")
+    ] = False,
+) -> None:
+    """Look at everything the bot needs, and say what is wrong and how to mend it; exit code 1 with a problem."""
+    from bot.cli.doctor.report import exit_code, to_json, to_text
+    from bot.cli.doctor.run import diagnose
+    from bot.runtime.clock import RandomIds, SystemClock
+
+    async def examine() -> int:
+        checks = await diagnose(
+            environ=os.environ, env_file=ENV_FILE, clock=SystemClock(), ids=RandomIds(), send_image=send_image
+        )
+        print(to_json(checks) if as_json else to_text(checks), flush=True)
+        code = exit_code(checks)
+        impatience = threading.Timer(LINGER, leave, [code])  # a disk or a look-up may hang a thread for ever
+        impatience.daemon = True
+        impatience.start()
+        return code
+
+    logging.disable()  # the report says it all
+    raise SystemExit(asyncio.run(examine()))
+
+
+@app.command(hidden=True)
+def init(
+    server: Annotated[str, Option(help="napcat or llbot.")] = "napcat",
+    owner: Annotated[str, Option(help="Whose the data shall be, as 1000:1000.")] = "",
+) -> None:
+    """What docker compose runs once, before the OneBot server and the bot: tokens and the server's files."""
+    from bot.cli.setup.container import prepare, read_owner, read_server
+
+    try:
+        prepare(
+            folder=Path.cwd(),
+            environ=os.environ,
+            server=read_server(server),
+            make_token=lambda: secrets.token_hex(TOKEN_BYTES),
+            tell=tell,
+            owner=read_owner(owner),
+        )
+    except ConfigError as error:
+        end_with(error)
+
+
+@tools.callback(invoke_without_command=True)
+def tools_list(context: typer.Context, *, as_json: AsJson = False) -> None:
+    """Every tool: what it is, who may call it, whether it can be used now, and why not."""
+    if context.invoked_subcommand is None:
+        from bot.cli.inspection import list_tools, tools_to_text
+        from bot.cli.past_runs import to_json
+        from bot.wiring.discovery import report
+
+        rows, problems = list_tools(configure(service=False))
+        report(problems)
+        print(to_json(rows) if as_json else tools_to_text(rows))
+
+
+@tools.command("call")
+def tools_call(
+    name: str,
+    arguments: Annotated[str, Argument(help='As the model would write them: \'{"city": "北京"}\'.')] = "{}",
+    as_json: AsJson = False,
+) -> None:
+    """Run one tool as the engine would, on an owner's authority; exit code 1 where its result is an error."""
+    from bot.cli.inspection import call_tool, result_to_json, result_to_text
+
+    settings, ask = configure(service=False), input if sys.stdin.isatty() else None
+    try:
+        result = asyncio.run(call_tool(settings, name, arguments, ask=ask, tell=tell))
+    except KeyboardInterrupt:
+        leave(INTERRUPTED)  # a question that nobody answers holds its thread
+    print(result_to_json(result) if as_json else result_to_text(result))
+    raise SystemExit(result.is_error)
+
+
+@app.command()
+def version() -> None:
+    """The version."""
+    from bot.app import version as installed
+
+    print(installed())

@@ -1,0 +1,86 @@
+"""The OneBot server in forward mode: its name, whether it can be dialled and takes our token, and what it says."""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+from websockets.asyncio.client import ClientConnection
+from websockets.exceptions import InvalidStatus, WebSocketException
+from websockets.frames import CloseCode
+
+from adapters.onebot.calls import Calls
+from adapters.onebot.connection import Connection
+from adapters.onebot.forward_ws import dial
+from adapters.onebot.peers import Peers
+from bot.cli.doctor.checks import Check, well, wrong
+from bot.cli.doctor.interview import RESTART, SENT_WITHIN, Interview
+from bot.domain.events import Event
+from bot.domain.ports import Clock, Ids
+from config.settings import Settings
+
+# Seconds; with the goodbye they stay within one check's deadline.
+RESOLVED_WITHIN = 3.0
+DIALLED_WITHIN = 5.0
+
+SET_TOKEN = "Set ONEBOT_ACCESS_TOKEN to the token of the OneBot server's websocket server"  # noqa: S105  # no token
+START = "Start the OneBot server, switch its websocket server on, and see that ONEBOT_URL has its host and port"
+NAME = "In containers it is the name of the service, in the same network; on one machine, 127.0.0.1"
+
+
+async def check_forward(settings: Settings, *, clock: Clock, ids: Ids, send_image: bool = False) -> list[Check]:
+    """Resolve, dial, ask, and hang up; the first step that fails is the last one told."""
+    named = await check_name(settings.onebot_url)
+    if named.mend:
+        return [named]
+    place = urlsplit(settings.onebot_url).netloc.rpartition("@")[2]
+    try:
+        async with asyncio.timeout(DIALLED_WITHIN):
+            socket = await dial(settings.onebot_url, settings.access_tokens.only[1])
+    except InvalidStatus as error:
+        status = error.response.status_code
+        if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+            return [named, wrong("onebot", f"{place} does not take our token (HTTP {status})", SET_TOKEN)]
+        return [named, wrong("onebot", f"{place} is no websocket server (HTTP {status})", START)]
+    except (OSError, WebSocketException, ValueError) as error:
+        # Only the kind: the text of some holds the url, and with it the token.
+        reason = (error.strerror if isinstance(error, OSError) else "") or type(error).__name__
+        return [named, wrong("onebot", f"{place} cannot be reached ({reason})", START)]
+    told = await _converse(socket, settings, place=place, send_image=send_image, clock=clock, ids=ids)
+    return [named, *told]
+
+
+async def check_name(url: str) -> Check:
+    """Whether the host of a url is known here."""
+    host = urlsplit(url).hostname or ""
+    try:
+        async with asyncio.timeout(RESOLVED_WITHIN):
+            found = await asyncio.get_running_loop().getaddrinfo(host, None)
+    except OSError:
+        return wrong("onebot host", f"{host} is no name that is known here", NAME)
+    return well("onebot host", f"{host} is {found[0][4][0]}")
+
+
+class _Deaf:
+    """An `EventSink` that hears nothing: the doctor answers nobody."""
+
+    async def handle(self, event: Event) -> None:
+        """Drop it."""
+
+
+async def _converse(
+    socket: ClientConnection, settings: Settings, *, place: str, send_image: bool, clock: Clock, ids: Ids
+) -> list[Check]:
+    calls = Calls(boot=ids.trace(), deadline=SENT_WITHIN)
+    connection = Connection(socket, sink=_Deaf(), peers=Peers(), calls=calls, clock=clock)
+    interview = Interview(connection, calls, place=place)
+    async with asyncio.TaskGroup() as group:
+        reading = group.create_task(connection.run())
+        asking = group.create_task(interview.hold(send_image=send_image, owners=settings.bot_owners))
+        await asyncio.wait((reading, asking), return_when=asyncio.FIRST_COMPLETED)
+        asking.cancel()  # where the server hung up, no answer will come
+        await connection.close("goodbye")
+    if connection.bad_token or socket.close_code == CloseCode.POLICY_VIOLATION:
+        return [wrong("onebot", f"{place} does not take our token", SET_TOKEN)]
+    return interview.told or [wrong("onebot", f"{place} takes the connection but answers nothing", RESTART)]

@@ -1,0 +1,82 @@
+"""What a connected OneBot server is asked: what it is, whether QQ is logged in, and, on demand, to send a picture."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from adapters.onebot.calls import Calls
+from adapters.onebot.peers import Peer
+from adapters.onebot.protocol import Reply
+from bot.cli.doctor.checks import LOG_IN, Check, warn, well, wrong
+from bot.cli.doctor.picture import check_picture
+from bot.domain.errors import ActionUnanswered, TransportError
+
+ANSWERED_WITHIN = 3.0  # seconds
+SENT_WITHIN = 18.0  # seconds; NapCat waits 10 s for QQ before it answers a send (facts.md 6.15)
+QUESTIONS = ("get_version_info", "get_status", "get_login_info")
+RESTART = "Restart the OneBot server"
+
+
+class Interview:
+    """One conversation with one server. What it brings is in `told`, also where the server hangs up in the middle."""
+
+    def __init__(self, peer: Peer, calls: Calls, *, place: str) -> None:
+        """`place` is where the server is, for the words; the deadline of `calls` must be SENT_WITHIN or more."""
+        self._peer = peer
+        self._calls = calls
+        self._place = place
+        self.told: list[Check] = []
+
+    async def hold(self, *, send_image: bool = False, owners: Collection[int] = ()) -> None:
+        """Ask everything at once, so that all of it takes one deadline; then send the picture, where it can be."""
+        async with asyncio.TaskGroup() as group:
+            asked = [group.create_task(self._fields(question)) for question in QUESTIONS]
+        version, status, login = (task.result() for task in asked)
+        if version is status is login is None:
+            self.told.append(wrong("onebot", f"{self._place} takes the connection but answers nothing", RESTART))
+            return
+        self._judge(version or {}, status or {}, login or {})
+        if send_image:
+            await self._send_image((status or {}).get("online"), (login or {}).get("user_id"), owners)
+
+    def _judge(self, version: dict[str, Any], status: dict[str, Any], login: dict[str, Any]) -> None:
+        name = f"{version.get('app_name') or 'a OneBot server'} {version.get('app_version') or ''}".strip()
+        self.told.append(well("onebot", f"{name} at {self._place} takes our token"))
+        account = login.get("user_id")
+        who = f"account {account}" if account else "the account"
+        match status.get("online"):
+            case True if account:
+                self.told.append(well("account", f"{who} is online"))
+            case False:
+                self.told.append(wrong("account", f"{who} is offline", LOG_IN))
+            case _:
+                said = f"{self._place} does not say who is logged in, and whether it is online"
+                self.told.append(warn("account", said, LOG_IN))
+
+    async def _send_image(self, online: object, account: object, owners: Collection[int]) -> None:
+        if online is False:
+            self.told.append(warn("picture", "was not sent: the account is offline", LOG_IN))
+            return
+        number = int(account) if isinstance(account, int | str) and str(account).isdecimal() else 0
+        if not (number or owners):
+            self.told.append(warn("picture", "was not sent: nobody knows to whom", "Name an owner in BOT_OWNERS"))
+            return
+        self.told.append(await check_picture(self._ask, account=number, owners=owners))
+
+    async def _ask(self, action: str, params: Mapping[str, object]) -> Reply:
+        seconds = SENT_WITHIN if action.startswith("send_") else ANSWERED_WITHIN
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._calls.make(self._peer, action, params)
+        except TimeoutError:
+            raise ActionUnanswered(f"{action} was not answered in {seconds:.0f} s") from None
+
+    async def _fields(self, question: str) -> dict[str, Any] | None:
+        """The fields of an answer, none where it is a refusal; None where there is no answer."""
+        try:
+            reply = await self._ask(question, {})
+        except TransportError:
+            return None
+        return reply.data if reply.ok and isinstance(reply.data, dict) else {}

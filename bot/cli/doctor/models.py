@@ -1,0 +1,154 @@
+"""The models: the main one answers, streams, calls a tool; the Coder's, where it is another; whether pictures are seen;
+and the clock, by that of the main one's server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from email.utils import parsedate_to_datetime
+
+import aiohttp
+from yarl import URL
+
+from adapters.openai.client import make_session
+from adapters.openai.deadlines import Timeouts
+from adapters.openai.endpoint import find_proxy, join_url
+from bot.cli.doctor.checks import Check, warn, well, wrong
+from bot.cli.setup.trial import NO_EYES, QUESTION, Trial, try_endpoint
+from bot.domain.chat import ModelRequest, ToolSpec, UserMessage
+from bot.domain.ports import Clock
+from bot.policy.prices import read_known
+from config.endpoints import Endpoint
+from config.settings import Settings
+
+PATIENCE = Timeouts(connect=6.0, first_token=14.0, idle=14.0, total=14.0)
+"""Seconds of one request."""
+
+HEADERS_WITHIN = 8.0  # seconds
+SKEW = 60.0  # seconds; vendors and certificates take more, QQ and people do not
+
+TOOL_QUESTION = ModelRequest(
+    (UserMessage("What is the weather in Beijing? Call the tool."),),
+    (
+        ToolSpec(
+            "get_weather",
+            "The weather of a city",
+            {
+                "type": "object",
+                "properties": {"city": {"type": "string", "description": "The city"}},
+                "required": ["city"],
+            },
+        ),
+    ),
+)
+
+RED_SQUARE = (
+    "data:image/png;base64,"
+    "iVBORw0KGgoAAAANSUhEUgAAAEAAAABAAQMAAACQp+OdAAAABlBMVEXcFB7cFB61D1IXAAAAD0lEQVR42mNgGAWjgHwAAAJAAAHg"
+    "TR1EAAAAAElFTkSuQmCC"
+)
+"""64 x 64 dots, PNG: some services refuse smaller pictures."""
+
+PICTURE_QUESTION = ModelRequest(
+    (UserMessage("What colour is this picture? Answer with one word.", images=(RED_SQUARE,)),),
+)
+RED = ("red", "红", "紅", "crimson", "scarlet")
+
+Try = Callable[[ModelRequest], Coroutine[None, None, Trial]]
+
+
+async def check_main_model(settings: Settings, *, clock: Clock) -> list[Check]:
+    """Whether the main model answers in words; if so, whether it calls a tool."""
+    ask = _asking(settings.main_model, clock)
+    answered = _judge_answer("model", settings.main_model, await ask(QUESTION))
+    return [answered] if answered.mend else [answered, _judge_call(await ask(TOOL_QUESTION))]
+
+
+async def check_coder(settings: Settings, *, clock: Clock) -> list[Check]:
+    """Whether the Coder's model answers, where it is not the main one."""
+    endpoint = settings.coder_endpoint
+    if endpoint == settings.main_model:
+        return [well("coder", "is the main model")]
+    return [_judge_answer("coder", endpoint, await _asking(endpoint, clock)(QUESTION))]
+
+
+async def check_fallbacks(settings: Settings, *, clock: Clock) -> list[Check]:
+    """Whether those that stand in for the main model answer, by their first keys; asked side by side."""
+    async with asyncio.TaskGroup() as group:
+        asked = [(one, group.create_task(_asking(one, clock)(QUESTION))) for one in settings.main_models[1:]]
+    return [_judge_fallback(one, task.result()) for one, task in asked]
+
+
+async def check_vision(settings: Settings, *, clock: Clock) -> list[Check]:
+    """Whether the model that is shown pictures sees one; nothing to say where none is shown any."""
+    if not (settings.llm_vision_model or read_known(settings.llm_prices).sees(settings.llm_model)):
+        return []
+    endpoint = (*settings.vision_models, settings.main_model)[0]
+    return [_judge_sight(endpoint, await _asking(endpoint, clock)(PICTURE_QUESTION))]
+
+
+async def check_clock(settings: Settings, *, clock: Clock) -> list[Check]:
+    """How far this machine's clock is from the Date that the model's server sends with any answer, a refusal too."""
+    url = join_url(settings.main_model.base_url).with_user(None)
+    timeout = aiohttp.ClientTimeout(total=HEADERS_WITHIN)
+    try:
+        async with (
+            make_session() as session,
+            session.get(url, proxy=find_proxy(url), allow_redirects=False, timeout=timeout) as response,
+        ):
+            theirs = parsedate_to_datetime(response.headers.get("Date", "")).timestamp()
+    except (aiohttp.ClientError, OSError):
+        return [warn("clock", "could not be compared: the model's server does not answer", "See what `model` says")]
+    except ValueError:
+        return [well("clock", "the model's server does not say what time it is")]
+    skew = clock.now() - theirs
+    if abs(skew) <= SKEW:
+        return [well("clock", "agrees with the model's server")]
+    said = f"is {abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} the model's server"
+    return [warn("clock", said, "Let this machine set its clock by NTP, as with `timedatectl set-ntp true`")]
+
+
+def _asking(endpoint: Endpoint, clock: Clock) -> Try:
+    async def ask(request: ModelRequest) -> Trial:
+        return await try_endpoint(endpoint, clock=clock, request=request, timeouts=PATIENCE)
+
+    return ask
+
+
+def _judge_answer(check: str, endpoint: Endpoint, trial: Trial) -> Check:
+    if trial.answer is None:
+        return wrong(check, f"{endpoint.model} does not answer: {trial.why}", trial.mend.en)
+    first = trial.answer.first_token
+    streamed = "in one piece, not streamed" if first is None else f"streamed, first token after {first:.1f} s"
+    return well(check, f"{endpoint.model} answers in {trial.seconds:.1f} s, {streamed}{_by_way_of(endpoint)}")
+
+
+def _judge_fallback(endpoint: Endpoint, trial: Trial) -> Check:
+    """The bot can do without it, so it is no more than a warning."""
+    if trial.answer is None:
+        return warn("fallback", f"{endpoint.model} does not answer: {trial.why}", trial.mend.en)
+    return _judge_answer("fallback", endpoint, trial)
+
+
+def _judge_sight(endpoint: Endpoint, trial: Trial) -> Check:
+    """The bot can do without: it answers as if it had not been shown the picture."""
+    if trial.answer is None:
+        return warn("vision", f"{endpoint.model} cannot be shown pictures: {trial.why}", trial.mend.en)
+    said = trial.answer.message.text.strip()
+    if not any(word in said.lower() for word in RED):
+        return warn("vision", f"{endpoint.model} was shown a red picture and says: {said[:60]!r}", NO_EYES)
+    return well("vision", f"{endpoint.model} sees pictures, in {trial.seconds:.1f} s")
+
+
+def _by_way_of(endpoint: Endpoint) -> str:
+    proxy = find_proxy(join_url(endpoint.base_url))
+    return f", through the proxy {URL(proxy).with_user(None).origin()}" if proxy else ""
+
+
+def _judge_call(trial: Trial) -> Check:
+    if trial.answer is None:
+        return wrong("model tools", f"a request with a tool fails: {trial.why}", trial.mend.en)
+    if not trial.answer.message.tool_calls:
+        return warn("model tools", "the model answered in words instead of calling a tool", "Take one that calls tools")
+    return well("model tools", f"calls a tool in {trial.seconds:.1f} s")

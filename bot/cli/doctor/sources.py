@@ -1,0 +1,90 @@
+"""The sources of the tools: the hosts of weather and of game versions, each asked once, through the `Web` port."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+from bot.cli.doctor.checks import Check, warn, well
+from bot.domain.errors import ToolFailed
+from bot.domain.ports import Clock, Web
+from config.settings import Settings
+from tools.get_game_version.games import Games
+from tools.get_game_version.rows import known_games
+from tools.get_game_version.sources import host_of, urls_of
+from tools.get_weather.asking import Question, SourceFailed
+from tools.get_weather.keys import WeatherKeys
+from tools.get_weather.open_meteo import FORECAST, GEOCODER
+from tools.get_weather.places import Place
+from tools.get_weather.sources import SOURCES, Source
+
+WEATHER = (
+    f"{GEOCODER}?name=Beijing&count=1",
+    f"{FORECAST}?latitude=39.9&longitude=116.4&current=temperature_2m",
+)
+BEIJING = Place(id=0, name="北京市", latitude=39.9, longitude=116.41, zone="Asia/Shanghai", adcode="110000")
+NO_KEYS = WeatherKeys()
+OK = 200
+NAMED = 3  # troubles in one line
+MEND = "See that this machine reaches it; behind a firewall set HTTPS_PROXY, or a mirror in TOOLS_MIRRORS"
+MEND_KEY = "See docs/weather.md: its key or host in .env, or TOOLS_CONTACT; until then the next source is asked"
+
+
+async def check_weather(web: Web, *, keys: WeatherKeys = NO_KEYS, now: float = 0.0) -> list[Check]:
+    """The geocoder and the forecast; and each source that is asked because of a key or a contact, with it.
+
+    `now` in seconds since 1970 dates QWeather's token.
+    """
+    keyed = [row for row in SOURCES if row.serves(BEIJING, keys) and not row.serves(BEIJING, NO_KEYS)]
+    async with asyncio.TaskGroup() as group:
+        free = group.create_task(check_urls("weather", WEATHER, web))
+        asked = [
+            group.create_task(_check_keyed(row, Question(place=BEIJING, web=web, keys=keys, now=now))) for row in keyed
+        ]
+    return [free.result(), *(task.result() for task in asked)]
+
+
+async def _check_keyed(source: Source, question: Question) -> Check:
+    """A whole answer: a refused key may come in a 200."""
+    try:
+        await source.fetch(question)
+    except SourceFailed as error:
+        return warn("weather", str(error), MEND_KEY)
+    return well("weather", f"{source.name} answers")
+
+
+async def check_versions(web: Web) -> list[Check]:
+    """Every host in the table of games, each asked as for one of its games."""
+    asked = {host_of(source): source for game in known_games() for source in game.sources}
+    return [await check_urls("versions", [urls_of(source)[0] for source in asked.values()], web)]
+
+
+def check_games(settings: Settings, *, clock: Clock) -> list[Check]:
+    """The rows of GAMES_FILE; nothing where it is not set."""
+    problems = Games(clock=clock, file=settings.games_file).check()
+    if settings.games_file is None or problems:
+        return [warn("games", f"{problem.name}: {problem.what}", problem.mend) for problem in problems]
+    return [well("games", f"{settings.games_file.name} can be used")]
+
+
+async def check_urls(check: str, urls: Iterable[str], web: Web) -> Check:
+    """Ask each, side by side; whatever does not answer well is a warning: the bot talks without it."""
+    async with asyncio.TaskGroup() as group:
+        asked = [group.create_task(_ask(url, web)) for url in urls]
+    troubles = [trouble for task in asked if (trouble := task.result())]
+    if not troubles:
+        return well(check, "can be reached")
+    named = "; ".join(troubles[:NAMED])
+    if len(troubles) == len(asked) > 1:
+        return warn(check, f"none of its {len(asked)} hosts can be used, as {troubles[0]}", MEND)
+    more = f"; and {len(troubles) - NAMED} more" if len(troubles) > NAMED else ""
+    return warn(check, named + more, MEND)
+
+
+async def _ask(url: str, web: Web) -> str:
+    """What is wrong with a source; empty where nothing is."""
+    try:
+        response = await web.get(url)
+    except ToolFailed as error:
+        return str(error)
+    return "" if response.status == OK else f"{url.split('/')[2]} answered {response.status}"

@@ -1,0 +1,101 @@
+"""Where data is kept: the folders can be written and have room, the journal opens and its schema is ours."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from sqlalchemy import Connection, inspect, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from adapters.storage.database import Database
+from adapters.storage.failures import words
+from adapters.storage.tables import REVISIONS, versions
+from adapters.storage.url import file_of, read_url
+from bot.cli.doctor.checks import Check, warn, well, wrong, wrong_settings
+from bot.domain.errors import ConfigError
+from config.settings import Settings
+
+MIB = 2**20
+LITTLE = 500 * MIB  # bytes
+TOO_LITTLE = 50 * MIB
+
+
+def check_folders(settings: Settings) -> list[Check]:
+    """The folders of the journal and of the media, each once. Blocks."""
+    return [check_folder(folder) for folder in dict.fromkeys(folders_of(settings))]
+
+
+def check_folder(folder: Path, *, little: int = LITTLE, too_little: int = TOO_LITTLE) -> Check:
+    """Whether a file can be made there, or the folder itself where it is missing; and whether there is room (bytes)."""
+    there = folder.absolute()
+    while not os.path.lexists(there) and there != there.parent:
+        there = there.parent
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            free = shutil.disk_usage(there).free
+    except OSError as error:
+        mend = (
+            f"Let the account that runs the bot write there (chown, chmod, or a volume that is not read-only): {there}"
+        )
+        return wrong("data folder", f"{folder} cannot be written ({error.strerror})", mend)
+    said = f"{folder} can be {'written' if there == folder.absolute() else 'made'}, {free // MIB} MiB free"
+    if free < too_little:
+        return wrong("data folder", said, "Make room on the disk")
+    return warn("data folder", said, "Make room on the disk soon") if free < little else well("data folder", said)
+
+
+def check_store(settings: Settings) -> list[Check]:
+    """Whether the journal opens; nothing is made and nothing migrated. Blocks."""
+    database = None
+    try:
+        database = Database(settings.store_url.get_secret_value(), migrate=_leave)
+        if database.file is not None and not database.file.exists():
+            return [well("store", f"no journal yet at {database.place}: the bot makes it")]
+        with database.reading() as connection:
+            return [_judge(_revision(connection), database.place)]
+    except ConfigError as error:
+        return wrong_settings("store", error.problems)
+    except (OSError, SQLAlchemyError) as error:
+        mend = "See that the database runs and STORE_URL names it; a damaged file is put aside when the bot starts"
+        return [wrong("store", f"the journal does not open ({words(error)})", mend)]
+    finally:
+        if database is not None:
+            database.close()
+
+
+def folders_of(settings: Settings) -> Iterator[Path]:
+    """Where the bot keeps what it has: the folder of an SQLite journal, and that of the media."""
+    try:
+        file = file_of(read_url(settings.store_url.get_secret_value()))
+    except ConfigError:
+        file = None  # `check_store` tells
+    if file is not None:
+        yield file.parent
+    yield settings.media_dir
+
+
+def _leave(_connection: Connection) -> None:
+    """Looking at a journal does not migrate it."""
+
+
+def _revision(connection: Connection) -> str | None:
+    return connection.scalar(select(versions.c.version_num)) if inspect(connection).has_table(versions.name) else None
+
+
+def _judge(revision: str | None, place: str) -> Check:
+    match revision:
+        case None:
+            return well("store", f"{place} is empty: the bot makes its tables")
+        case current if current == REVISIONS[-1]:
+            return well("store", f"{place} opens, its schema is current ({current})")
+        case older if older in REVISIONS:
+            return warn(
+                "store", f"{place} has schema {older}, not yet {REVISIONS[-1]}", "Start the bot: it migrates it"
+            )
+        case newer:
+            mend = "Start that version, or name another database in STORE_URL"
+            return wrong("store", f"{place} is of a newer version of the bot (schema {newer})", mend)

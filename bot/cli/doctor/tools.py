@@ -1,0 +1,24 @@
+"""The tools: which cannot be used, and which files of the operator's folder are broken. Imports them."""
+
+from __future__ import annotations
+
+from bot.cli.doctor.checks import Check, warn, well
+from bot.runtime.clock import SystemClock
+from bot.wiring.tooling import PORTS, build_toolset, find_tools
+from config.settings import Settings
+
+
+def check_tools(settings: Settings) -> list[Check]:
+    """One line where all is well, else one for each thing to mend. Blocks."""
+    found = find_tools(settings)
+    checks = [warn("tools", f"{problem.name}: {problem.what}", problem.mend) for problem in found.problems]
+    toolset = build_toolset(settings, found.tools, clock=SystemClock())
+    checks += [
+        warn("tools", f"{name} is denied or to be approved, but there is no such tool", "Correct its name")
+        for name in toolset.strangers()
+    ]
+    for status in toolset.check_availability(PORTS):
+        if not status.available:
+            mend = "The model is not told of it meanwhile; see its own documentation"
+            checks.append(warn("tools", f"{status.name} cannot be used: it {status.reason}", mend))
+    return checks or [well("tools", f"all {len(found.tools)} can be used")]

@@ -1,0 +1,120 @@
+"""The commands on the journal: exporting, forgetting, looking at runs."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import signal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer import Option
+
+from bot.cli.process import configure, end_with, tell
+from bot.domain.errors import ConfigError
+from config.settings import Settings
+
+if TYPE_CHECKING:
+    from adapters.storage.database import Database
+
+AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
+
+app, runs = typer.Typer(), typer.Typer()
+app.add_typer(runs, name="runs")
+
+
+@app.command()
+def export(conversation: Annotated[str, Option(help="Which one, as 10001:group:4242.")]) -> None:
+    """Everything stored about a conversation, on standard output: one JSON object a line, with its type."""
+    from adapters.storage.export import export as lines_of
+    from bot.domain.events import Conversation, NotAConversation
+
+    try:
+        which = Conversation.parse(conversation)
+    except NotAConversation as error:
+        raise typer.BadParameter(str(error)) from None
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as `export ... | head` expects
+    with journal() as database, database.reading() as connection:
+        found = False
+        for line in lines_of(connection, which):
+            print(line)
+            found = True
+    if not found:
+        tell(f"Nothing is stored about {which}.")
+        raise SystemExit(1)
+
+
+@app.command()
+def forget(
+    user: Annotated[int, Option(help="A person: what they said, wherever it was.", min=0)] = 0,
+    group: Annotated[int, Option(help="A group: all that was said there.", min=0)] = 0,
+) -> None:
+    """Erase a person or a group from the journal, in every table; the bytes leave the file."""
+    from adapters.storage.erasure import forget_group, forget_user
+
+    if bool(user) == bool(group):
+        raise typer.BadParameter("name either --user or --group")
+    settings = configure(service=False)
+    with journal(settings) as database:
+        gone = forget_user(database, user) if user else forget_group(database, group)
+    tell("Forgotten: " + (", ".join(f"{rows} {table}" for table, rows in gone.items() if rows) or "nothing was there"))
+    for copy in database.copies():
+        tell(f"warning: {copy} was put aside earlier and still has it; delete the file if you do not need it")
+    from bot.cli.control_commands import reload_running
+
+    if told := reload_running(settings.store_url.get_secret_value()):
+        tell(told)
+
+
+@runs.callback(invoke_without_command=True)
+def runs_list(
+    context: typer.Context, limit: Annotated[int, Option(help="How many.", min=1)] = 20, *, as_json: AsJson = False
+) -> None:
+    """The latest runs, newest first, of the file LOG_RUNS; of the journal where that is not set."""
+    if context.invoked_subcommand is None:
+        from bot.cli.past_runs import latest_runs, runs_to_text, to_json
+
+        settings = configure(service=False)
+        found = latest_runs(settings, lambda: journal(settings), limit=limit)
+        print(to_json(found) if as_json else runs_to_text(found))
+
+
+@runs.command("show")
+def runs_show(run: str, *, as_json: AsJson = False) -> None:
+    """One run: each answer of the model, the calls it made, their results. Texts with LOG_CONTENT=1 only."""
+    from bot.cli.past_runs import chain_to_text, lines_of, to_json
+
+    settings = configure(service=False)
+    lines = lines_of(settings, lambda: journal(settings), run)
+    if not lines:
+        tell(f"There is no run {run}.")
+        raise SystemExit(1)
+    print(to_json(lines) if as_json else chain_to_text(lines))
+
+
+@contextlib.contextmanager
+def journal(settings: Settings | None = None) -> Iterator[Database]:
+    """The journal's database, for a command; what is wrong with it is told in one line and ends the process."""
+    from adapters.storage.ahead import ahead_of
+    from adapters.storage.batches import Batches
+    from adapters.storage.database import Database
+    from adapters.storage.failures import words
+    from adapters.storage.migrate import migrate
+
+    settings = settings or configure(service=False)
+    try:
+        database = Database(settings.store_url.get_secret_value(), migrate=migrate)
+        if database.file is not None and not database.file.exists():
+            tell(f"There is no journal at {database.place}.")
+            raise SystemExit(1)
+        with contextlib.closing(database):
+            Batches(database, stamp=str, ahead=ahead_of(database.file)).settle()
+            yield database
+    except ConfigError as error:
+        end_with(error)
+    except Exception as error:
+        logging.getLogger("bot").debug("the journal cannot be used", exc_info=True)
+        tell(f"The journal cannot be used: {words(error)}")
+        raise SystemExit(1) from None

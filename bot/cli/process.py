@@ -1,0 +1,173 @@
+"""A command as a process: how it is configured, how it runs and how it ends, and what it tells on standard error."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Coroutine
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+from bot.domain.errors import ConfigError
+from bot.domain.masking import Mask
+from bot.runtime.loop import BAD_CONFIGURATION, fast_loop, leave, leaves, on_signal
+from bot.runtime.secrecy import forget_secrets, hide_process
+from config.loading import load_settings, read_store_url
+from config.secrets import all_secrets, secret_names
+from config.settings import Settings
+
+ENV_FILE = Path(".env")
+OWNER_ONLY = 0o077  # what a file that is made here does not let others do
+INTERRUPTED = 130  # as a shell says of Ctrl-C
+GRACE = 10.0  # seconds that runs have to end when the service stops; stop_grace_period in docker-compose.yml is longer
+LINGER = 3.0  # seconds the end waits for threads; one that hangs, as in a look-up of a name, cannot be stopped
+LOUD = ("websockets", "httpx", "httpcore", "alembic")  # log every connection, urls with their queries, every step
+
+
+def configure(*, service: bool) -> Settings:
+    """The settings; every problem is told at once and ends the process. What is secret is nowhere else from then on."""
+    keep_private()
+    try:
+        settings, warnings = load_settings(environ=os.environ, env_file=ENV_FILE, service=service)
+    except ConfigError as error:
+        end_with(error)
+    for library in LOUD:
+        logging.getLogger(library).setLevel(logging.WARNING)
+    from adapters.logs.output import set_up_logs
+
+    set_up_logs(
+        level=settings.log_level,
+        style=settings.log_format,
+        mask=mask_of(settings),
+        stream=sys.stderr,
+        colors=sys.stderr.isatty() and not os.environ.get("NO_COLOR"),
+    )
+    for warning in warnings:
+        tell(f"warning: {warning}")
+    forget_secrets(os.environ, secret_names(settings))
+    return settings
+
+
+def locate() -> str:
+    """STORE_URL, by which a running bot is found, also where the other settings went bad after its start."""
+    keep_private()
+    try:
+        return read_store_url(environ=os.environ, env_file=ENV_FILE)
+    except ConfigError as error:
+        end_with(error)
+
+
+def keep_private() -> None:
+    """Nobody else looks into this process, or into the files that it makes."""
+    os.umask(OWNER_ONLY)
+    hide_process()
+
+
+def mask_of(settings: Settings) -> Mask:
+    """What keeps every secret we know of out of what the log and the owner are told."""
+    return Mask(all_secrets(settings, os.environ))
+
+
+async def serve(settings: Settings, *, grace: float = GRACE) -> None:
+    """The service, until it is asked to stop; SIGHUP lets it read its files and its journal once more."""
+    reload = asyncio.Event()
+    if hasattr(signal, "SIGHUP"):
+        on_signal(signal.SIGHUP, reload.set)
+    from adapters.control.server import ControlServer
+    from bot.app import open_service, version
+    from bot.cli.control import Desk, socket_of
+    from bot.runtime.clock import SystemClock
+    from bot.runtime.collector import relax_collector
+
+    logger, clock = logging.getLogger("bot"), SystemClock()
+    control, since = ControlServer(socket_of(settings.store_url.get_secret_value())), clock.now()
+    async with (
+        exporting_spans(),
+        control.open(),  # to its very end: whoever asked it to stop waits for that
+        open_service(settings, grace=grace, mask=mask_of(settings)) as service,
+    ):
+        desk = Desk(service=service, settings=settings, clock=clock, version=version(), since=since, stop=end_as_asked)
+        await control.listen(desk.commands)
+        where = (
+            f"listening on {settings.onebot_host}:{service.port}" if service.port else f"dialling {settings.onebot_url}"
+        )
+        relax_collector()
+        logger.info("ready: %s, model %s", where, settings.llm_model)
+        while await reload.wait():
+            reload.clear()
+            await service.reload()
+
+
+def end_as_asked() -> None:
+    """End as SIGTERM ends it."""
+    signal.raise_signal(signal.SIGTERM)
+
+
+def exporting_spans() -> contextlib.AbstractAsyncContextManager[None]:
+    """Send spans where OTEL_ variables are set, and the extra `otel` is installed."""
+    if not any(name.startswith("OTEL_") for name in os.environ):
+        return contextlib.nullcontext()
+    try:
+        from adapters.traces.exporting import exporting
+    except ImportError:
+        logging.getLogger("bot").warning('OTEL_ is set, but no spans are sent: pip install "frostagent[otel]"')
+        return contextlib.nullcontext()
+    return exporting(os.environ)
+
+
+def go(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run to the end, or until SIGINT or SIGTERM, which end it properly: the work is cancelled, once.
+
+    While it ends, SIGINT leaves at once, as a kill does, and SIGTERM changes nothing. Where the loop takes no signal
+    handlers, as on Windows, Ctrl-C still ends it properly, by way of the runner.
+    """
+
+    async def until_stopped() -> None:
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(work())
+
+            def stop(name: signal.Signals) -> None:
+                is_typed = name == signal.SIGINT and sys.stderr.isatty()
+                hint = ": Ctrl-C ends it at once" if is_typed else ""
+                logging.getLogger("bot").info("stopping%s", hint)
+                on_signal(signal.SIGINT, lambda: leave(INTERRUPTED))
+                on_signal(signal.SIGTERM, lambda: None)
+                task.cancel()
+
+            for name in (signal.SIGINT, signal.SIGTERM):
+                on_signal(name, partial(stop, name))
+
+    impatience = threading.Timer(LINGER, leave)
+    impatience.daemon = True
+    problems: list[ConfigError] = []
+    try:
+        with asyncio.Runner(loop_factory=fast_loop()) as runner:
+            with contextlib.suppress(KeyboardInterrupt):
+                runner.run(until_stopped())
+            impatience.start()  # closing the runner waits for its threads
+    except* ConfigError as group:
+        problems += (error for error in leaves(group) if isinstance(error, ConfigError))
+    finally:
+        impatience.cancel()
+    if problems:  # told out here: what is raised where a group is handled becomes part of one
+        end_with(*problems)
+
+
+def end_with(*errors: ConfigError) -> NoReturn:
+    """Tell the operator everything that is wrong, and end."""
+    tell("The configuration cannot be used:")
+    for error in errors:
+        for problem in error.problems:
+            tell(f"  - {problem}")
+    raise SystemExit(BAD_CONFIGURATION)
+
+
+def tell(text: str) -> None:
+    """A line about the bot itself: standard error."""
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,84 @@
+"""What `setup` has to know, by the names in `.env`: what is known already, and what is wrong with it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from bot.cli.setup.vendors import VENDORS, find_vendor, vendor_of
+from bot.domain.errors import ConfigError, Problem
+from config import sources, values
+from config.checks import PLACEHOLDER
+from config.loading import load_settings
+from config.settings import Settings
+
+ONEBOT = "ONEBOT_ACCESS_TOKEN"
+WEBUI = "NAPCAT_WEBUI_TOKEN"
+ACCOUNT = "NAPCAT_ACCOUNT"
+
+MODEL = ("LLM_BASE_URL", "LLM_API_KEY", "LLM_MODEL")
+WHO = ("BOT_NAME", "BOT_PERSONA", "SYSTEM_PROMPT")
+ASKED = (*MODEL, *WHO, "BOT_OWNERS", "BOT_GROUPS", ACCOUNT)
+TOKENS = (ONEBOT, WEBUI)
+WAY = ("ONEBOT_MODE", "ONEBOT_URL")
+"""Who dials whom: never asked, but kept where somebody set it."""
+
+OPTION_OF = {
+    "LLM_BASE_URL": "--base-url",
+    "LLM_API_KEY": "--api-key",
+    "LLM_MODEL": "--model",
+    "BOT_OWNERS": "--owner",
+    "BOT_GROUPS": "--groups",
+    ACCOUNT: "--account",
+}
+OR_A_NAME = f", or name one of {', '.join(vendor.name for vendor in VENDORS)}"
+
+
+def known(typed: Mapping[str, str], environ: Mapping[str, str], lines: Iterable[sources.Line]) -> dict[str, str]:
+    """The answers there are: options win over the environment, it over `.env`; an example's text is no answer.
+
+    What is not known and would be asked is empty. The base url may also be the name of a vendor.
+    """
+    given = sources.gather(environ, lines, (*ASKED, *TOKENS, *WAY))
+    found = {name: value.text for name, value in given.items() if not PLACEHOLDER.fullmatch(value.text)}
+    found = dict.fromkeys(ASKED, "") | found | {name: text.strip() for name, text in typed.items() if text.strip()}
+    vendor = find_vendor(found.get("LLM_BASE_URL", ""))
+    return found | ({"LLM_BASE_URL": vendor.base_url} if vendor else {})
+
+
+def with_tokens(answers: Mapping[str, str], make_token: Callable[[], str]) -> dict[str, str]:
+    """The answers and a token for each that is missing."""
+    return {**answers, **{name: make_token() for name in TOKENS if not answers.get(name)}}
+
+
+def check(answers: Mapping[str, str]) -> Settings:
+    """The settings these answers make, base url in its short form. Raises ConfigError with every problem at once."""
+    problems = list(_problems(answers))
+    try:
+        settings, _ = load_settings(environ=answers, env_file=None)
+    except ConfigError as error:
+        problems += [_with_option(problem) for problem in error.problems]
+    else:
+        if not problems:
+            return settings
+    raise ConfigError(*problems)
+
+
+def _problems(answers: Mapping[str, str]) -> Iterable[Problem]:
+    vendor = vendor_of(answers.get("LLM_BASE_URL", ""))
+    if vendor and vendor.needs_key and not answers.get("LLM_API_KEY"):
+        yield _with_option(
+            Problem("LLM_API_KEY", f"is not set, but {vendor.title} needs one", f"Make one: {vendor.page}")
+        )
+    account = answers.get(ACCOUNT, "")
+    try:
+        if len(values.qq_numbers(account)) > 1:
+            mend = "One NapCat is one account: docs/several-accounts.md"
+            yield _with_option(Problem(ACCOUNT, "has more than one number", mend))
+    except values.Wrong as wrong:
+        yield _with_option(Problem(ACCOUNT, wrong.what, wrong.mend))
+
+
+def _with_option(problem: Problem) -> Problem:
+    option = OPTION_OF.get(problem.name)
+    mend = problem.mend + (OR_A_NAME if problem.name == "LLM_BASE_URL" else "")
+    return Problem(f"{problem.name} ({option})", problem.what, mend) if option else problem

@@ -1,0 +1,213 @@
+"""`frostagent setup`: from what is known, asked and tried to `.env` and NapCat's settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from bot.cli.setup.answers import ACCOUNT, MODEL, ONEBOT, TOKENS, check, known, with_tokens
+from bot.cli.setup.env_file import fill
+from bot.cli.setup.files import NewFile, read_text, write_files
+from bot.cli.setup.questions import ask_character, ask_model, ask_part, ask_people, ask_which
+from bot.cli.setup.servers import BOT_URL, Link, account_in, link_of, tokens_for, write_onebot
+from bot.cli.setup.terminal import Terminal
+from bot.cli.setup.trial import Trial, with_version
+from bot.domain.errors import ConfigError, Problem
+from bot.domain.masking import Mask
+from config import sources, values
+from config.endpoints import Endpoint
+from config.secrets import proxy_secrets
+from config.settings import Settings
+
+ENV = Path(".env")
+EXAMPLE = Path(".env.example")
+NAPCAT = Path("napcat", "config")
+
+NEXT = """\
+下一步 Next:
+  用 Docker  With Docker:
+    docker compose up -d            启动机器人和 NapCat  start the bot and NapCat
+    docker compose logs -f napcat   用机器人账号扫码  scan the QR code with the bot's account
+  不用 Docker  Without:
+    make run"""
+
+NEAR = """\
+模型在本机：容器里的 127.0.0.1 是容器自己，用 Docker 时请先在 .env 里改成
+The model is on this computer. In a container 127.0.0.1 is the container itself: with Docker write into .env
+  LLM_BASE_URL={base_url}"""
+
+UNTRIED = """\
+没有写入任何文件。加 --no-test 可不经测试直接写入
+Nothing was written. --no-test writes it all the same."""
+
+DIFFERS = """\
+注意：{file} 里的令牌和 .env 不同，而这个账号用的是那个文件：请在 NapCat 网页界面（网络配置）里改令牌，或删掉它
+Note: {file} has another token than .env, and NapCat reads that file for this account. Set the token there
+(NapCat's WebUI, Network), or remove the file."""
+
+FROM_A_CONTAINER = "host.docker.internal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What was typed after `setup`: answers by their names in `.env`, and how to go about it."""
+
+    typed: Mapping[str, str] = field(default_factory=dict)
+    napcat_url: str = BOT_URL
+    force: bool = False
+    test: bool = True
+    interactive: bool = True
+
+
+class Wizard:
+    """One setup in one folder. Nothing is written before everything is known, tried and agreed to."""
+
+    def __init__(
+        self,
+        *,
+        folder: Path,
+        environ: Mapping[str, str],
+        terminal: Terminal,
+        try_endpoint: Callable[[Endpoint], Trial],
+        make_token: Callable[[], str],
+    ) -> None:
+        """`folder` is where everything is, and where everything is written."""
+        self._folder = folder
+        self._environ = environ
+        self._terminal = terminal
+        self._try_endpoint = try_endpoint
+        self._make_token = make_token
+        self._mask = Mask(proxy_secrets(environ))
+
+    def run(self, wishes: Wishes) -> bool:
+        """Whether everything is written. Raises ConfigError for what is wrong, typer.Abort where somebody leaves."""
+        _check_url(wishes.napcat_url)
+        lines = sources.read_env_file(self._folder / ENV)
+        made, hidden = sources.read_made_file(self._folder / ENV)
+        answers = known(wishes.typed, self._environ, (*made, *lines))
+        if not wishes.interactive:
+            answers |= self._of_another_service(answers, wishes, lines)
+        if wishes.interactive:
+            answers = self._ask(answers, test=wishes.test)
+        elif wishes.test:
+            answers, trial = self._try(answers)
+            if not trial.ok:
+                self._terminal.tell(UNTRIED)
+                return False
+        complete = with_tokens(answers, self._make_token)
+        settings = check(complete)
+        # What init made is not for this account to read: a new token would not be the one the OneBot server has.
+        answers = {**dict.fromkeys(TOKENS, ""), **answers} if hidden else complete
+        answers["LLM_BASE_URL"] = settings.llm_base_url
+        account = account_in(answers.get(ACCOUNT, ""))
+        link = link_of(settings, bot_url=wishes.napcat_url, account=account) if answers[ONEBOT] else None
+        files = [*self._env_file(answers), *self._onebot_file(link)]
+        if not self._may_replace(files, wishes):
+            return False
+        write_files(files)
+        self._report(files, link)
+        if near := _near(settings):
+            self._terminal.tell(NEAR.format(base_url=near))
+        self._terminal.tell(NEXT)
+        return True
+
+    def _of_another_service(
+        self, answers: Mapping[str, str], wishes: Wishes, lines: Iterable[sources.Line]
+    ) -> dict[str, str]:
+        """Empty in place of a key and a model of before, where the base url is another now: no key goes elsewhere."""
+        before = known({}, {}, lines)
+        if before["LLM_BASE_URL"] in {"", answers["LLM_BASE_URL"]}:
+            return {}
+        typed = {name for name in MODEL if wishes.typed.get(name, "").strip() or self._environ.get(name, "").strip()}
+        return dict.fromkeys({"LLM_API_KEY", "LLM_MODEL"} - typed, "")
+
+    # --- asking -----------------------------------------------------------------------------------
+
+    def _ask(self, answers: dict[str, str], *, test: bool) -> dict[str, str]:
+        answers = ask_model(self._terminal, answers)
+        while test:
+            answers, trial = self._try(answers)
+            if trial.ok or not (name := ask_which(self._terminal, trial.mend.setting)):
+                break
+            answers = ask_part(self._terminal, answers, name)
+        return ask_people(self._terminal, ask_character(self._terminal, answers))
+
+    def _try(self, answers: dict[str, str]) -> tuple[dict[str, str], Trial]:
+        """How the model answers, told; the answers with /v1 at the end of the base url where that was missing."""
+        endpoint = check(with_tokens(answers, self._make_token)).main_model
+        self._terminal.tell(f"正在测试模型 Trying {endpoint.model} ...")
+        trial = self._try_endpoint(endpoint)
+        longer = "" if _is_a_service(trial) else with_version(endpoint.base_url)
+        if longer and _is_a_service(second := self._try_endpoint(replace(endpoint, base_url=longer))):
+            self._terminal.tell(f"  地址补上了 /v1  /v1 was missing: {longer}")
+            answers, trial = {**answers, "LLM_BASE_URL": longer}, second
+        if trial.ok:
+            self._terminal.tell(f"  ok, {trial.seconds:.1f} s")
+        else:
+            self._terminal.tell(f"  没有回答 It does not answer: {self._mask(trial.why)}")
+            self._terminal.tell(f"  {trial.mend.zh}。\n  {trial.mend.en}.")
+        return answers, trial
+
+    # --- what is to be written --------------------------------------------------------------------
+
+    def _env_file(self, answers: Mapping[str, str]) -> Iterable[NewFile]:
+        path = self._folder / ENV
+        old = read_text(path)
+        begin = read_text(self._folder / EXAMPLE) if old is None else old
+        if begin is None:
+            raise ConfigError(Problem(str(EXAMPLE), "is not here", "Run setup in the folder of FrostAgent"))
+        text = fill(begin, answers)
+        if text != old:
+            yield NewFile(path, text)
+
+    def _onebot_file(self, link: Link | None) -> Iterable[NewFile]:
+        path = self._folder / NAPCAT / "onebot11.json"
+        if link is not None and link.accepted.isdisjoint(tokens_for(read_text(path) or "", link)):
+            yield NewFile(path, write_onebot(link))
+
+    def _may_replace(self, files: Iterable[NewFile], wishes: Wishes) -> bool:
+        there = [self._shown(file) for file in files if file.path.exists()]
+        if not there or wishes.force:
+            return True
+        if wishes.interactive:
+            agreed = self._terminal.confirm(f"覆盖 Overwrite {', '.join(there)}?", default=False)
+            if not agreed:
+                self._terminal.tell("没有写入任何文件 Nothing was written.")
+            return agreed
+        raise ConfigError(*(Problem(name, "is there already", "Add --force to overwrite it") for name in there))
+
+    def _report(self, files: Iterable[NewFile], link: Link | None) -> None:
+        names = [self._shown(file) for file in files]
+        self._terminal.tell(f"已写入 Wrote {', '.join(names)}" if names else "没有变化 Nothing has changed")
+        for path in sorted((self._folder / NAPCAT).glob("onebot11_*.json")):
+            if link is not None and tokens_for(read_text(path) or "", link) - link.accepted:
+                self._terminal.tell(DIFFERS.format(file=path.relative_to(self._folder)))
+
+    def _shown(self, file: NewFile) -> str:
+        return str(file.path.relative_to(self._folder))
+
+
+def _check_url(url: str) -> None:
+    what = "is empty"
+    try:
+        if values.socket_url(url):
+            return
+    except values.Wrong as wrong:
+        what = wrong.what
+    raise ConfigError(Problem("--napcat-url", what, f"Write it as {BOT_URL}"))
+
+
+def _is_a_service(trial: Trial) -> bool:
+    """Whether the base url is right: nobody else refuses a key."""
+    return trial.ok or trial.mend.setting == "LLM_API_KEY"
+
+
+def _near(settings: Settings) -> str:
+    """Where a container finds the model that is on this computer; empty where it is elsewhere."""
+    url = urlsplit(settings.llm_base_url)
+    if not values.is_loopback(url.hostname or ""):
+        return ""
+    port = f":{url.port}" if url.port else ""
+    return url._replace(netloc=f"{FROM_A_CONTAINER}{port}").geturl()

@@ -1,0 +1,99 @@
+"""What may have been said, and what becomes of it: looked for once more after a while, and told where it got lost.
+
+A history that reaches back past a send and does not have it says more than a missing answer: nobody has read it. Where
+that was the answer to a question, its asker is asked to ask again, once; the answer itself is never repeated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Collection, Sequence
+
+from bot.conversation.dispatcher import YOUNG
+from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.journal import Spoken
+from bot.domain.ports import Clock, Store, Transport
+from bot.policy.answered import is_unheard, lacks_answer
+from bot.policy.apologies import LOST, apology, is_apology
+from bot.speaking.outbox import Outbox
+from bot.speaking.sends import Send
+
+logger = logging.getLogger(__name__)
+
+MESSAGES = 50
+LAG = 5.0  # seconds after which a history has what was delivered
+
+
+class Doubts:
+    """Looks at the histories of places where the outbox does not know what became of a send."""
+
+    def __init__(self, *, transport: Transport, outbox: Outbox, store: Store, clock: Clock) -> None:
+        self._transport = transport
+        self._outbox = outbox
+        self._unconfirmed = outbox.unconfirmed
+        self._store = store
+        self._clock = clock
+        self._looking: set[Conversation] = set()
+
+    async def run(self) -> None:
+        """Look wherever there is a doubt, each place beside the others, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                where = await self._unconfirmed.next()
+                if where not in self._looking:
+                    self._looking.add(where)
+                    group.create_task(self._look_after_a_while(where))
+
+    async def _look_after_a_while(self, where: Conversation) -> None:
+        """Until nothing is left to be found out: a run that goes on may yet answer."""
+        try:
+            await self._clock.sleep(LAG)
+            while await self._look(where):
+                await self._clock.sleep(LAG)
+        except (NotConnected, ActionRefused, ActionUnanswered) as error:
+            logger.info("no history of %s: %s", where, error)  # after the next connection, again
+        except Exception:
+            logger.exception("looking for what was said in %s failed", where)
+        finally:
+            self._looking.remove(where)
+
+    async def _look(self, where: Conversation) -> bool:
+        """Settle what can be settled; whether there is something to wait for."""
+        ripe = [send for send in self._young(where) if send.doubted <= self._clock.now() - LAG]
+        if not ripe:
+            return bool(self._young(where))
+        history = await self._transport.get_history(where, count=MESSAGES)
+        self._outbox.compare(history)
+        own = [message for message in history if message.is_own]
+        sent = await self._store.heard(where, [message.message_id for message in own])
+        if sent is None:
+            return True
+        known = [one.message_id for one in own if one.message_id in sent or self._unconfirmed.is_known(one)]
+        turns = {send.turn_id: [one for one in ripe if one.turn_id == send.turn_id] for send in ripe}
+        goes_on = [await self._settle(turn_id, sends, history, known) for turn_id, sends in turns.items()]
+        return any(goes_on) or any(send not in ripe for send in self._young(where))
+
+    def _young(self, where: Conversation) -> list[Send]:
+        """What a turn said lately, or did not."""
+        begin = self._clock.now() - YOUNG
+        return [send for send in self._unconfirmed.at(where) if send.turn_id and send.at > begin]
+
+    async def _settle(
+        self, turn_id: str, sends: Sequence[Send], history: Sequence[MessageReceived], known: Collection[str]
+    ) -> bool:
+        """What became of one turn's words; whether the turn goes on, and they may yet matter."""
+        spoken = await self._store.spoken(turn_id)
+        if spoken is None or any(is_apology(send.action) for send in spoken.sends):
+            return False
+        doubted = [send for send in sends if self._unconfirmed.holds(send)]
+        lost = [send for send in doubted if lacks_answer(history, spoken.question, send.at, accounted=known)]
+        if lost and is_unheard(spoken, {send.send_id for send in lost}):
+            self._tell(spoken, lost)
+        return not spoken.is_over
+
+    def _tell(self, spoken: Spoken, lost: Sequence[Send]) -> None:
+        logger.warning("the answer of run %s was never delivered: its asker is asked to ask again", lost[0].turn_id)
+        action = apology(spoken.question, LOST)
+        self._outbox.post_with(*self._unconfirmed.lost(lost), action=action, turn_id=lost[0].turn_id)

@@ -1,0 +1,162 @@
+"""Resolves what a message refers to: the message it quotes, the messages inside what it forwards, their pictures.
+
+Looks in the memory first, then asks the OneBot server, for a short time only; what cannot be found is left out. Where
+no model sees, no picture is looked at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from itertools import islice
+
+from bot.domain.errors import ActionUnanswered, MediaError, TransportError
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.ports import Sight, Transport
+from bot.domain.segments import Forward, Image, Quote
+from bot.memory.history import History
+from bot.policy.lighten import lighten
+from bot.prompt.compose import MAX_FORWARDED, Picture, Place, Question
+
+logger = logging.getLogger(__name__)
+
+PATIENCE = 5.0  # seconds for all look-ups of one message together
+LOOKING = 6.0  # seconds for all its pictures together
+MAX_PICTURES = 4  # each costs about a thousand tokens
+
+IN_TEXT = (Place.FORWARDED, Place.QUOTED, Place.QUESTION)
+"""The places as they follow each other in what the model reads."""
+
+
+class Perception:
+    """Turns a message into a question with its context."""
+
+    def __init__(
+        self,
+        *,
+        transport: Transport,
+        history: History,
+        sight: Sight | None = None,
+        patience: float = PATIENCE,
+        looking: float = LOOKING,
+    ) -> None:
+        """`sight` gets the pictures, None where no model sees them; the times are in seconds."""
+        self._transport = transport
+        self._history = history
+        self._sight = sight
+        self._patience = patience
+        self._looking = looking
+
+    async def quotes_the_bot(self, message: MessageReceived, message_id: str) -> bool:
+        """Whether the quoted message is the bot's own; False when nobody knows.
+
+        Raises NotConnected: the next connection may tell.
+        """
+        try:
+            async with asyncio.timeout(self._patience):
+                try:
+                    quoted = await self._quoted(message, message_id)
+                except ActionUnanswered:  # the connection broke meanwhile; is there another one?
+                    quoted = await self._quoted(message, message_id)
+        except (ActionUnanswered, TimeoutError) as error:
+            logger.info("cannot look up the quoted message %s: %s", message_id, error)
+            return False
+        return quoted is not None and quoted.is_own and _is_from(quoted, message.conversation)
+
+    async def perceive(self, message: MessageReceived) -> Question:
+        """The message with what it quotes and forwards, as far as the server still knows it.
+
+        What it quotes from another conversation stays there: a server answers for any message of its account.
+        """
+        if not any(isinstance(segment, Quote | Forward) for segment in message.segments):
+            return Question(message)
+        quoted: MessageReceived | None = None
+        elsewhere = False
+        forwarded: tuple[MessageReceived, ...] = ()
+        try:
+            async with asyncio.timeout(self._patience):
+                quoted = await self._quoted_by(message)
+                if quoted is not None and not _is_from(quoted, message.conversation):
+                    quoted, elsewhere = None, True
+                forwarded = await self._forwarded(message, quoted)
+        except (TransportError, TimeoutError) as error:
+            # What was found before stays: a forward that cannot be opened does not cost the quote.
+            logger.info("cannot look up all that message %s refers to: %s", message.message_id, error)
+        return Question(message, quoted, forwarded, elsewhere)
+
+    async def _quoted_by(self, message: MessageReceived) -> MessageReceived | None:
+        for segment in message.segments:
+            if isinstance(segment, Quote):
+                return await self._quoted(message, segment.message_id)
+        return None
+
+    async def _forwarded(self, message: MessageReceived, quoted: MessageReceived | None) -> tuple[MessageReceived, ...]:
+        """What the message forwards, or the one it quotes: the first forward there is."""
+        for segment in (*message.segments, *(quoted.segments if quoted else ())):
+            if isinstance(segment, Forward):
+                found = await self._transport.get_forward(message.self_id, segment.id)
+                return tuple(map(lighten, found[:MAX_FORWARDED]))
+        return ()
+
+    async def _quoted(self, message: MessageReceived, message_id: str) -> MessageReceived | None:
+        if known := await self._history.find(message.conversation, message_id):
+            return known
+        found = await self._transport.get_message(message.self_id, message_id)
+        return None if found is None else lighten(found)
+
+    # --- pictures -------------------------------------------------------------------------------------
+
+    async def look(self, question: Question) -> tuple[Picture, ...]:
+        """The pictures of a question that can be had in time, in the order of its text, for this run alone.
+
+        Its own come before those it quotes, and these before those it forwards, where they are too many.
+        """
+        sight, message = self._sight, question.message
+        if sight is None:
+            return ()
+        found: dict[int, Picture] = {}
+
+        async def see(number: int, place: Place, image: Image) -> None:
+            try:
+                found[number] = Picture(place, await sight.see(message.self_id, image))
+            except MediaError as error:
+                logger.info("a picture of message %s is not shown: %s", message.message_id, error)
+
+        try:
+            async with asyncio.timeout(self._looking):
+                wanted = islice(_pictures_of(question, await self._as_kept(question.quoted)), MAX_PICTURES)
+                async with asyncio.TaskGroup() as group:
+                    for number, (place, image) in enumerate(wanted):
+                        group.create_task(see(number, place, image))
+        except TimeoutError:
+            logger.info("not all pictures of message %s came in %g s", message.message_id, self._looking)
+        seen = (found[number] for number in sorted(found))
+        return tuple(sorted(seen, key=lambda picture: IN_TEXT.index(picture.place)))
+
+    async def _as_kept(self, quoted: MessageReceived | None) -> MessageReceived | None:
+        """What the bot itself said, as the server keeps it: what we remember of it names our own files."""
+        if quoted is None or not quoted.is_own or not any(isinstance(segment, Image) for segment in quoted.segments):
+            return quoted
+        try:
+            async with asyncio.timeout(self._looking / 2):
+                kept = await self._transport.get_message(quoted.self_id, quoted.message_id)
+                return kept if kept is not None and _is_from(kept, quoted.conversation) else None
+        except (TransportError, TimeoutError) as error:
+            logger.info("cannot look up the pictures of message %s: %s", quoted.message_id, error)
+            return None
+
+
+def _is_from(found: MessageReceived, where: Conversation) -> bool:
+    """Whether a message was said there; of the bot's own private ones a server may not say to whom (0)."""
+    place = found.conversation
+    return place.message_type == where.message_type and place.session_id in {0, where.session_id}
+
+
+def _pictures_of(question: Question, quoted: MessageReceived | None) -> Iterator[tuple[Place, Image]]:
+    """The pictures, those that matter most first."""
+    quotes = (quoted,) if quoted else ()
+    places = (Place.QUESTION, (question.message,)), (Place.QUOTED, quotes), (Place.FORWARDED, question.forwarded)
+    for place, messages in places:
+        for message in messages[:MAX_FORWARDED]:
+            yield from ((place, segment) for segment in message.segments if isinstance(segment, Image))

@@ -1,0 +1,172 @@
+"""A call on its way through `bot/engine/calls.py`: what is known of it, and what it leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from bot.domain.arguments import Checked, parse_arguments
+from bot.domain.chat import ToolCall, ToolMessage
+from bot.domain.errors import InvalidArguments, ToolError, ToolFailed
+from bot.domain.hooks import Metadata, StopRun
+from bot.domain.result import ToolResult, name_of_picture, shorten
+from bot.domain.tool import Tool, ToolContext
+from bot.domain.visible import visible
+from bot.policy.repeats import Repeats
+
+MAX_RESULT = 8000  # characters of one result that reach the model
+MAX_RESULTS = 64_000  # characters of all results of a run
+LEAST_RESULT = 200  # characters that every result has, whatever was there before
+
+OK = "ok"  # the code of what did not fail
+
+
+class Doing(StrEnum):
+    """What is going on with a call, as people and models read it where it breaks."""
+
+    PREPARING = "the preparation of its arguments"
+    CHECKING = "its own check"
+    HOOK = "a hook"
+    ASKING = "the approver"
+    RUNNING = "the tool"
+    HOOK_AFTER = "the call was done, but a hook"
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """One finished call: its result, and its stable code ("ok" or a TOOL_... word).
+
+    `seconds` is how long its body ran, 0 where it never did; `waited` how long it waited before that, or until it was
+    refused. `details` are for people only; `terminate` is the tool's wish that the run ends here; `arguments` are those
+    it was run with, None where it never came to that, and `coerced` what was mended in them.
+    """
+
+    message: ToolMessage
+    code: str
+    seconds: float
+    waited: float = 0.0
+    details: Any = field(default_factory=dict, hash=False)
+    terminate: bool = False
+    arguments: Mapping[str, Any] | None = field(default=None, hash=False)
+    coerced: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Tally:
+    """What the calls of one run have come to so far. `left` is how many characters its results may still have.
+
+    `is_over` says that the run must come to its end: it goes round in circles. `stop` is a hook's wish that it ends.
+    """
+
+    repeats: Repeats = field(default_factory=Repeats)
+    left: int = MAX_RESULTS
+    is_over: bool = False
+    stop: StopRun | None = None
+
+
+@dataclass(slots=True)
+class Flow:
+    """A call on its way. `owes_after`: its before hooks were asked, so its after hooks will be.
+
+    `started` is on the clock's monotonic scale; `earlier` is how long it had waited in earlier segments of its run,
+    part of `waited`. `is_told`: whoever wants to know of results as they come knows of its own.
+    """
+
+    call: ToolCall
+    context: ToolContext
+    started: float
+    tool: Tool | None = None
+    checked: Checked | None = None
+    doing: Doing = Doing.RUNNING
+    needs_word: bool = False
+    owes_after: bool = False
+    ran: bool = False
+    is_told: bool = False
+    result: ToolResult | None = None
+    seconds: float = 0.0
+    waited: float = 0.0
+    earlier: float = 0.0
+
+    @property
+    def code(self) -> str:
+        """The stable word its result stands for; `ok` also while it has none."""
+        return OK if self.result is None else self.result.code or OK
+
+    def refuse(self, error: ToolError) -> None:
+        """This failure is its result."""
+        self.result = ToolResult(
+            f"error: {error} [{error.code}]", details=error.details, is_error=True, code=error.code
+        )
+
+    @property
+    def may_change_something(self) -> bool:
+        """Whether its body is still to come, and is not known to be harmless."""
+        return self.result is None and self.tool is not None and not self.tool.side_effects.is_harmless
+
+    @property
+    def input(self) -> Mapping[str, Any]:
+        """The arguments as far as they are known, as JSON has them."""
+        if self.checked is not None:
+            return self.checked.plain
+        try:
+            return parse_arguments(self.call.arguments)
+        except InvalidArguments:
+            return {}
+
+
+def metadata_of(context: ToolContext) -> Metadata:
+    """What leads a reader from a call to its step, its run and the model's answer that made it."""
+    return {
+        "run": context.run_id,
+        "step": context.step,
+        "call": context.call_id,
+        "response": context.response_id,
+        "conversation": str(context.conversation),
+        "asker": context.asker.user_id,
+    }
+
+
+def as_told(result: ToolResult, code: str = OK) -> ToolResult:
+    """A failure that a tool or a hook tells, in the words every failure has; anything else as it is.
+
+    `code` is that of the failure it stands for; where there was none, the tool has failed.
+    """
+    if not result.is_error:
+        return result
+    code = ToolFailed.code if code == OK else code
+    start = "" if result.content.startswith("error: ") else "error: "
+    return replace(result, content=f"{start}{result.content.removesuffix(ending(code))}{ending(code)}", code=code)
+
+
+def ending(code: str) -> str:
+    """How every failure ends."""
+    return f" [{code}]"
+
+
+def with_left_out(result: ToolResult, checked: Checked) -> ToolResult:
+    """The result with a line on what was left out of the arguments, so that the model knows it had no effect.
+
+    A failure still ends in its code.
+    """
+    end = ending(result.code) if result.is_error else ""
+    notice = f"(Left out, no such parameter: {', '.join(checked.unknown)}.)"
+    return replace(result, content=f"{result.content.removesuffix(end)}\n{notice}{end}")
+
+
+def told_with_images(result: ToolResult) -> str:
+    """The text of a result, with a line for each picture that it does not name: a model that sees gets them after it,
+    in this order.
+    """
+    names = map(name_of_picture, range(1, len(result.images) + 1))
+    return "\n".join([result.content, *(name for name in names if name not in result.content)])
+
+
+def readable(text: str, limit: int) -> str:
+    """Text that any vendor and store can take: not too long, without half surrogates (they have no UTF-8).
+
+    Nor with what nobody sees: escapes for terminals, marks that turn letters round, controls.
+    """
+    short = shorten(visible(text), limit)
+    return short if short.isascii() else short.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

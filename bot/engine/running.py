@@ -1,0 +1,111 @@
+"""A run from outside: what it is asked, what it has done so far, and what people say into it meanwhile."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from bot.domain.chat import AssistantMessage, Message, ModelRequest, ToolMessage, ToolSpec, Usage, UserMessage
+from bot.domain.events import Conversation
+from bot.domain.ports import Observer
+from bot.domain.run import Asker, Outcome, RunEvent, StepFinished, Stop, SuspendedRun
+from bot.engine.flow import MAX_RESULTS, Tally
+from bot.engine.steps import drain
+from bot.policy.budget import Budget, Room, Share
+from bot.policy.tokens import estimate
+
+
+def as_it_is(message: AssistantMessage) -> AssistantMessage:
+    """Whatever a model says is said."""
+    return message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What the engine is asked. `transcript` is everything the model gets to read before its first step.
+
+    `heard` says whether the asker has already been told something in this run: then an empty ending is fine.
+    `tidy` makes of what the model said what may be said and kept. `share` is what of its question's budget is its own.
+    """
+
+    id: str
+    conversation: Conversation
+    asker: Asker
+    transcript: tuple[Message, ...]
+    ports: Mapping[type, object] = field(default_factory=dict)
+    heard: Callable[[], bool] = lambda: False
+    tidy: Callable[[AssistantMessage], AssistantMessage] = as_it_is
+    share: Share = field(default_factory=lambda: Budget().share())
+
+
+@dataclass(slots=True)
+class RunState:
+    """What a run has done so far; owned by the caller, so that it is still there when the run is cancelled.
+
+    While it goes on, people may be let in: what they say is read after the next tool calls (`steer`), or once the
+    model is done (`follow_up`; what is steered too late is one, too). What comes after its end stays in the queues.
+    """
+
+    messages: list[Message] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    steps: int = 0
+    tally: Tally = field(default_factory=Tally, compare=False)
+    steering: deque[UserMessage] = field(default_factory=deque, compare=False)
+    follow_ups: deque[UserMessage] = field(default_factory=deque, compare=False)
+
+    def steer(self, message: UserMessage) -> None:
+        """Say something into the run: the model reads it with its next request, after the results of its calls."""
+        self.steering.append(message)
+
+    def follow_up(self, message: UserMessage) -> None:
+        """Ask something more, once what is asked now is answered."""
+        self.follow_ups.append(message)
+
+    def listen(self, *queues: deque[UserMessage]) -> bool:
+        """Take in what was said; whether there was anything. It changes what a call may give."""
+        said = [message for queue in queues if (message := drain(queue)) is not None]
+        if said:
+            self.messages.append(drain(deque(said)) or said[0])
+            self.tally.repeats.forget()
+        return bool(said)
+
+    def restore(self, suspended: SuspendedRun) -> None:
+        """Stand where the run stood when it began to wait, with as much room for results as was left.
+
+        Begun anew are the counting of repeats (something was done or said meanwhile) and the choice of a model: hooks
+        are asked before every request anyway.
+        """
+        self.messages[:] = suspended.messages
+        self.usage, self.steps = suspended.usage, suspended.steps
+        results = (one for one in (*suspended.messages, *suspended.answers) if isinstance(one, ToolMessage))
+        self.tally.left = max(0, MAX_RESULTS - sum(len(result.content) for result in results))
+
+    def outcome(self, stop: Stop, text: str = "", *, limit: bool = False, error: str = "") -> Outcome:
+        """How it ends, if it ends here."""
+        return Outcome(stop, text, tuple(self.messages), self.usage, self.steps, limit=limit, error=error)
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What runs inside a run tell: it is passed on under the outer one's name, and what they took is its own, too."""
+
+    run: Run
+    state: RunState
+    observer: Observer
+
+    def notice(self, event: RunEvent) -> None:
+        """What an inner run tells."""
+        if isinstance(event, StepFinished) and event.completion.usage is not None:
+            self.state.usage += event.completion.usage
+        self.observer.notice(replace(event, parent=event.parent or self.run.id))
+
+
+def may_ask(run: Run, state: RunState, tools: tuple[ToolSpec, ...]) -> bool:
+    """Whether the run's share has room for a request, which is counted; the last it has room for is for words alone."""
+    share, tokens = run.share, 0.0
+    if share.counts_tokens:
+        tokens = estimate(ModelRequest((*run.transcript, *state.messages), tools))
+    room = share.begin(tokens)
+    state.tally.is_over |= room is not Room.MORE
+    return room is not Room.NONE

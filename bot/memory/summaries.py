@@ -1,0 +1,97 @@
+"""Summaries of what leaves the prompts, made by the model after a turn has ended: nobody waits for one.
+
+One at a time for each conversation, few over all; the next turn there ends the work on one, since a small server would
+answer the person later. Whatever goes wrong leaves everything as it was: `bot/memory/history.py` does without.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from bot.domain.errors import ModelError
+from bot.domain.events import Conversation
+from bot.domain.journal import UsageAdded
+from bot.domain.ports import ChatModel, Clock, Store
+from bot.memory.history import Fold, History
+from bot.prompt.summary import read_summary, summary_request
+
+logger = logging.getLogger(__name__)
+
+DEADLINE = 90.0  # seconds
+AT_ONCE = 2  # over all conversations
+
+
+class Summaries:
+    """Fits `Folding`. What a summary costs is written down against the turn that made the conversation too long."""
+
+    def __init__(self, *, model: ChatModel, history: History, store: Store, clock: Clock) -> None:
+        self._model = model
+        self._history = history
+        self._store = store
+        self._clock = clock
+        self._group: asyncio.TaskGroup | None = None
+        self._tasks: dict[Conversation, asyncio.Task[None]] = {}
+        self._places = asyncio.Semaphore(AT_ONCE)
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Own the work while the block runs; what is not done at its end is left."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            try:
+                yield
+            finally:
+                self._group = None
+                for conversation in tuple(self._tasks):
+                    self.stop(conversation)
+
+    def begin(self, conversation: Conversation) -> None:
+        """Make a summary, unless one is being made."""
+        if self._group is not None and conversation not in self._tasks:
+            self._tasks[conversation] = task = self._group.create_task(self._guarded(conversation))
+            task.add_done_callback(lambda task: self._forget(conversation, task))
+
+    def stop(self, conversation: Conversation) -> None:
+        """Leave it."""
+        task = self._tasks.pop(conversation, None)
+        if task is not None:
+            task.cancel()
+
+    async def wait_idle(self) -> None:
+        """Return once no summary is being made."""
+        while self._tasks:
+            await asyncio.wait(self._tasks.values())
+
+    def _forget(self, conversation: Conversation, task: asyncio.Task[None]) -> None:
+        if self._tasks.get(conversation) is task:
+            del self._tasks[conversation]
+
+    async def _guarded(self, conversation: Conversation) -> None:
+        try:
+            async with self._places, asyncio.timeout(DEADLINE):
+                if fold := self._history.fold(conversation):
+                    await self._summarise(conversation, fold)
+        except ModelError as error:
+            logger.warning("no summary of %s: %s (%s)", conversation, error.kind, error)
+        except TimeoutError:
+            logger.warning("no summary of %s: it took longer than %g s", conversation, DEADLINE)
+        except Exception:
+            logger.exception("no summary of %s", conversation)
+
+    async def _summarise(self, conversation: Conversation, fold: Fold) -> None:
+        request = summary_request([round_.messages for round_ in fold.rounds], fold.before)
+        completion = await self._model.complete(request)
+        if usage := completion.usage:
+            model = completion.endpoint or completion.model
+            self._store.put(UsageAdded(turn_id=fold.turn_id, model=model, usage=usage, at=self._clock.now()))
+        summary = read_summary(completion)
+        if not summary:
+            logger.warning("no summary of %s: the model gave none", conversation)
+        elif self._history.folded(conversation, fold, summary):
+            cost = f", ${usage.cost:.6f}" if usage and usage.cost is not None else ""
+            tokens = (usage.prompt, usage.completion) if usage else (0, 0)
+            text = "%d rounds of %s are a summary now: %d + %d tokens%s"
+            logger.info(text, len(fold.rounds), conversation, *tokens, cost)

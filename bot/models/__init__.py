@@ -1,0 +1,1 @@
+"""A model over models: attempts, failover, what is known of each, and prices."""

@@ -1,0 +1,107 @@
+"""One request on its way through several models: what has become of it, what was tried, who is next."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from bot.domain.chat import Message, ModelRequest
+from bot.domain.errors import ModelError
+from bot.models.upstreams import Line, Upstream
+
+BRIEF = 1.5  # seconds; so long somebody is waited for although another could be asked
+LONG = 20.0  # seconds; so long somebody who is well is waited for, where all who could be asked are not
+
+Change = Callable[[ModelRequest], ModelRequest | None]
+"""Makes a request that may be taken where the other was not, None where it cannot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Whom to ask, by which key, and how long to wait before, in seconds; `trusted` if all is well there."""
+
+    upstream: Upstream
+    line: Line
+    wait: float
+    trusted: bool
+
+    def hear(self, upstream_said: float, line_said: float) -> None:
+        """They answered, who had said until when not to be asked."""
+        self.upstream.hear(upstream_said)
+        self.line.hear(line_said)
+
+
+@dataclass(slots=True)
+class Errand:
+    """One request on its way: what has become of it, and what was tried; `patience` is for all waits, in seconds.
+
+    `began` is when, by the monotonic clock; `stalls` counts those that were waited for in vain. `too_long` are those
+    who said that the request is: it is made shorter for them alone.
+    """
+
+    request: ModelRequest
+    upstreams: Sequence[Upstream]
+    patience: float = math.inf
+    began: float = 0.0
+    stalls: int = 0
+    error: ModelError | None = None
+    waited: float = 0.0
+    failures: defaultdict[Upstream, int] = field(default_factory=lambda: defaultdict(int))
+    closed: set[Upstream | Line] = field(default_factory=set)
+    not_before: dict[Upstream | Line, float] = field(default_factory=dict)
+    too_long: set[Upstream] = field(default_factory=set)
+    changes: defaultdict[Change, int] = field(default_factory=lambda: defaultdict(int))
+    spoilt: tuple[Message, ...] = ()
+
+    def change(self, change: Change, *, times: int = 1) -> bool:
+        """Go on with another request; whether there is one, and it was not made so often already."""
+        changed = change(self.request) if self.changes[change] < times else None
+        if changed is None or changed == self.request:
+            return False
+        self.changes[change] += 1
+        self.request = changed
+        return True
+
+    def shorten(self, upstream: Upstream) -> bool:
+        """Have the request made shorter for that upstream; whether it can be, and was not already."""
+        shorter = upstream.shrink(self.request)
+        if upstream in self.too_long or shorter is None or shorter == self.request:
+            return False
+        self.too_long.add(upstream)
+        return True
+
+    def request_for(self, upstream: Upstream, now: float) -> ModelRequest:
+        """The request as that upstream takes it, for all we know."""
+        shorter = upstream.shrink(self.request) if upstream in self.too_long else None
+        return upstream.fit(shorter or self.request, now)
+
+    def choose(self, now: float) -> Way | None:
+        """Whom to ask now: the first who can be asked at once, else whoever can be asked soonest.
+
+        Who is not well is asked only where nobody who is can be waited for.
+        """
+        ways = [way for upstream in self.upstreams if (way := self._way(upstream, now))]
+        if len(ways) < 2:
+            return ways[0] if ways else None
+        longest = min(LONG, self.patience - self.waited)
+        ways = [way for way in ways if way.trusted and way.wait <= longest] or ways
+        return next((way for way in ways if way.wait <= BRIEF), min(ways, key=lambda way: way.wait))
+
+    def _way(self, upstream: Upstream, now: float) -> Way | None:
+        lines = upstream.lines
+        if self.closed:
+            lines = () if upstream in self.closed else tuple(line for line in lines if line not in self.closed)
+        if not lines:
+            return None
+        line = lines[0]
+        if len(lines) > 1:
+            line = min(lines, key=lambda one: (not one.breaker.trusts(now), self._ready(upstream, one, now)))
+        trusted = line.breaker.trusts(now) and upstream.breaker.trusts(now)
+        return Way(upstream, line, self._ready(upstream, line, now) - now, trusted)
+
+    def _ready(self, upstream: Upstream, line: Line, now: float) -> float:
+        """When they may be asked, in monotonic seconds."""
+        ours = self.not_before
+        return max(now, upstream.busy_until, line.busy_until, ours.get(upstream, now), ours.get(line, now))

@@ -1,0 +1,51 @@
+"""The observer that tells the owner of runs that failed; how often, `bot/speaking/owner.py` decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from bot.domain.masking import Quoting
+from bot.domain.run import RunEvent, RunFinished, Stop
+from bot.speaking.owner import Owner
+
+LINE: Final = "运行 {run} 失败（{kind}）：{reason}"
+NO_REASON: Final = "原因不明，请查看日志"
+MAX_REASON: Final = 300  # characters of an error that somebody reads on a phone
+
+# What only the owner can mend, by the class of the error; the others say it themselves or pass by.
+ADVICE: Final = {
+    "auth": "请检查密钥（LLM_API_KEY）是否正确、是否有权限。",
+    "billing": "请检查模型服务的余额或额度。",
+    "bug": "这是程序的错误，详情在日志里。",
+    "context_overflow": "对话超出了模型的上下文长度，可换用上下文更长的模型。",
+    "model_not_found": "请检查模型名称（LLM_MODEL）与接口地址（LLM_BASE_URL）。",
+    "rate_limit": "模型服务限流，请稍后再试或提高限额。",
+    "stalled": "模型太久没有开始回答；本地模型处理得慢时可调大 LLM_FIRST_TOKEN。",
+    "tools_unsupported": "该模型不支持工具调用，请换一个模型。",
+    "transport": "连不上模型服务，请检查网络与接口地址（LLM_BASE_URL）。",
+}
+
+
+class Alarm:
+    """Fits `Observer`. `mask` takes secrets out of what a vendor said."""
+
+    def __init__(self, owner: Owner, *, mask: Callable[[str], str]) -> None:
+        self._owner = owner
+        self._mask = mask
+
+    def notice(self, event: RunEvent) -> None:
+        """Tell the owner of a failure, at most once in ten minutes for each class of errors."""
+        match event:
+            case RunFinished(outcome=outcome) if outcome.stop is Stop.FAILED and not event.parent:
+                kind, _, reason = outcome.error.partition(":")
+                self._owner.tell(f"run failed: {kind}", self._line(event.run_id, kind, reason.strip()))
+            case _:
+                pass
+
+    def _line(self, run: str, kind: str, reason: str) -> Quoting:
+        # Masked before it is cut: half a secret would not be found.
+        said = self._mask(reason)
+        short = said if len(said) <= MAX_REASON else said[:MAX_REASON] + "…"
+        line = LINE.format(run=run, kind=kind or "unknown", reason=short or NO_REASON)
+        return Quoting("\n".join(filter(None, [line, ADVICE.get(kind)])))

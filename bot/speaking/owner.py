@@ -1,0 +1,96 @@
+"""A private line to the owner: what only they can mend, at most once in ten minutes for each kind of trouble."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import TypeAlias
+
+from bot.domain.actions import Receipt, Refused, SendMessage
+from bot.domain.events import Conversation
+from bot.domain.journal import SendState
+from bot.domain.masking import Quoting
+from bot.domain.ports import Clock
+from bot.domain.segments import Text
+from bot.speaking.outbox import TOO_LATE, Outbox
+
+logger = logging.getLogger(__name__)
+
+QUIET = 600.0  # seconds between two lines of one kind
+UNKNOWN = "发到 {where} 的一条消息没有得到 QQ 的确认，可能已送达，不会重发。"
+LOST = "发到 {where} 的一条消息没有送出：{reason}"
+
+_Line: TypeAlias = tuple[int, str]  # owner and kind
+
+
+class Owner:
+    """Writes to every owner from the account that connected last; what does not reach QQ waits for the next connection.
+
+    Without owners the log has to do. `mask` takes secrets out of what is told.
+    """
+
+    def __init__(
+        self, *, owners: frozenset[int], outbox: Outbox, clock: Clock, mask: Callable[[str], str] = str
+    ) -> None:
+        self._owners = sorted(owners)
+        self._outbox = outbox
+        self._clock = clock
+        self._mask = mask
+        self._told: dict[str, float] = {}
+        self._untold: dict[_Line, str] = {}
+        self._on_its_way: set[_Line] = set()
+        self._account = 0
+        self._connections = 0  # so far
+
+    def connected(self, account: int) -> None:
+        """An account can speak (again)."""
+        self._account = account
+        self._connections += 1
+        self._say_untold()
+
+    def tell(self, kind: str, text: str) -> None:
+        """Say it, unless that was done lately; never waits, never raises."""
+        logger.log(logging.DEBUG if isinstance(text, Quoting) else logging.WARNING, "for the owner: %s", text)
+        if isinstance(text, Quoting):
+            logger.warning("for the owner: %s", kind)
+        now = self._clock.monotonic()
+        if now - self._told.get(kind, -QUIET) < QUIET:
+            return
+        self._told[kind] = now
+        self._untold |= {(owner, kind): self._mask(text) for owner in self._owners}
+        self._say_untold()
+
+    def tell_of_send(self, action: SendMessage, state: SendState, reason: str) -> None:
+        """Say that a message may be lost (UNKNOWN), or is."""
+        if state is SendState.UNKNOWN:
+            self.tell("unknown send", UNKNOWN.format(where=action.conversation))
+        else:
+            self.tell("lost send", LOST.format(where=action.conversation, reason=reason))
+
+    def _say_untold(self) -> None:
+        if not self._account:
+            return
+        for line, text in self._untold.items():
+            if line not in self._on_its_way:
+                self._say(line, text)
+
+    def _say(self, line: _Line, text: str) -> None:
+        where = Conversation(self._account, "private", line[0])
+        receipt = self._outbox.post(SendMessage(where, (Text(text),)))
+        if receipt is not None:
+            self._on_its_way.add(line)
+            receipt.add_done_callback(partial(self._learn, line, text, self._connections))
+
+    def _learn(self, line: _Line, text: str, connection: int, receipt: asyncio.Future[Receipt]) -> None:
+        """What became of a line. One that came too late waits for a connection, unless there was one meanwhile.
+
+        One that QQ itself refused is not tried again.
+        """
+        self._on_its_way.discard(line)
+        is_late = receipt.result() == Refused(TOO_LATE)
+        if not is_late and self._untold.get(line) == text:
+            del self._untold[line]
+        if not is_late or connection != self._connections:
+            self._say_untold()

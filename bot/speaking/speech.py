@@ -1,0 +1,151 @@
+"""The `Speaker` port of one turn: what its run says in the middle of its work, and what of that it has said already.
+
+Nothing is said twice, nor more than the question's budget allows, whoever of the run's tree says it; and the frame of
+the prompt is cut out of it, as out of the final words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+
+from bot.domain.actions import Attachment, Receipt, SendSegment
+from bot.domain.errors import AlreadySaid, InvalidArguments, ToolDenied
+from bot.domain.events import Conversation, NotAConversation
+from bot.domain.run import Asker
+from bot.domain.segments import Face, Mention, MentionAll, Quote, Text
+from bot.policy.budget import Budget
+from bot.policy.reach import permit
+from bot.policy.repetition import already_said
+from bot.prompt.frames import Frames
+from bot.speaking.delivery import Delivery
+
+REPEATED = "this was said already in this run, in the same words or nearly so"
+ONLY_FRAME = (
+    "messages: nothing of this is your own words: names with numbers in front, headings and quotations are put there "
+    "by the chat. Say it in your own words, or not at all"
+)
+NO_MORE = (
+    "nothing was sent: with its {number} messages this run has sent all it may before its final answer. "
+    "Put the rest into that"
+)
+TOO_MANY = (
+    "nothing was sent: this would be {number} messages in QQ, and {left} more may be sent before the final answer. "
+    "Make it shorter, or put it into that"
+)
+
+
+@dataclass(slots=True)
+class Heard:
+    """What one conversation has been told: texts, and the digests of media."""
+
+    texts: list[str] = field(default_factory=list)
+    media: set[str] = field(default_factory=set)
+
+    def knows(self, text: str, media: set[str]) -> bool:
+        """Whether neither the text nor any of the media is new."""
+        return media <= self.media and (not text.strip() or already_said(text, self.texts))
+
+
+@dataclass(slots=True)
+class TurnSpeaker:
+    """Checks the target, says it at once, and remembers that it was said. `said` are the words for its own chat.
+
+    `heard` is what was said where, media included; a run that waits takes it along, but not over a restart.
+    """
+
+    delivery: Delivery
+    turn_id: str
+    asker: Asker
+    conversation: Conversation
+    frames: Frames = field(default_factory=Frames)
+    budget: Budget = field(default_factory=Budget)
+    said: list[str] = field(default_factory=list)
+    heard: dict[Conversation, Heard] = field(default_factory=dict)
+
+    async def say(
+        self, segments: tuple[SendSegment, ...], *, session: str = "", allowed: bool = False
+    ) -> tuple[Receipt, ...]:
+        target = self._target(session)
+        segments = self._own_words(segments)
+        number = self.delivery.count(segments)
+        if not number:
+            return ()
+        text, media = words_of(segments), digests_of(segments)
+        heard = self.heard.setdefault(target, Heard())
+        if heard.knows(text, media) or (target == self.conversation and heard_before(text, media, self.said)):
+            raise AlreadySaid(REPEATED)
+        permit(self.asker, segments, active=self.conversation, target=target, allowed=allowed)
+        self._count(number)
+        # From now on: who says the same beside this one says it twice.
+        new = media - heard.media
+        heard.texts.append(text)
+        heard.media |= new
+        said = await self.delivery.say(target, segments, turn_id=self.turn_id)
+        if not any(message.may_be_read for message in said):
+            heard.texts.remove(text)
+            heard.media -= new
+        if target == self.conversation:
+            # What QQ never confirmed may still have been read: it is not said again either.
+            self.said += [message.words for message in said if message.may_be_read]
+        return tuple(message.receipt for message in said)
+
+    def _own_words(self, segments: tuple[SendSegment, ...]) -> tuple[SendSegment, ...]:
+        """The segments without what is the prompt's. Raises InvalidArguments where nothing is left."""
+        own = tuple(
+            replace(segment, text=self.frames.cut(segment.text)) if isinstance(segment, Text) else segment
+            for segment in segments
+        )
+        if own != segments and not self.delivery.count(own):
+            raise InvalidArguments(ONLY_FRAME, fields=(ONLY_FRAME,))
+        return own
+
+    def _count(self, number: int) -> None:
+        left = self.budget.sends_left
+        if number > left:
+            limit = self.budget.limits.sends
+            raise ToolDenied(TOO_MANY.format(number=number, left=left) if left else NO_MORE.format(number=limit))
+        self.budget.take(sends=number)
+
+    def _target(self, session: str) -> Conversation:
+        if not session.strip():
+            return self.conversation
+        try:
+            target = Conversation.parse(session)
+        except NotAConversation as error:
+            raise InvalidArguments(f"session: {error}; leave it out for this conversation") from error
+        # Equal ones differ in the group a temporary session came through.
+        return self.conversation if target == self.conversation else target
+
+
+def heard_before(text: str, media: set[str], said: list[str]) -> bool:
+    """Whether an earlier segment of the run said it; of media nobody knows."""
+    return not media and already_said(text, said)
+
+
+def words_of(segments: Iterable[SendSegment]) -> str:
+    """What is read of them; whom they mention is part of that."""
+    words: list[str] = []
+    for segment in segments:
+        match segment:
+            case Text(text=text):
+                words.append(text)
+            case Mention(user_id=user_id):
+                words.append(f" @{user_id} ")
+            case MentionAll():
+                words.append(" @all ")
+            case Face(id=id_):
+                words.append(f" [face {id_}] ")
+            case Quote() | Attachment():
+                continue
+    return "".join(words)
+
+
+def digests_of(segments: Iterable[SendSegment]) -> set[str]:
+    """What stands for the media: the same for the same picture."""
+    return {
+        sha256(f"{segment.kind} {segment.source}".encode("utf-8", "surrogatepass")).hexdigest()
+        for segment in segments
+        if isinstance(segment, Attachment)
+    }

@@ -1,0 +1,124 @@
+"""Put together from the settings: the models (who is asked for what, in which order, by which keys), and whom the bot
+listens to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+
+from aiohttp import ClientSession
+
+from adapters.metrics.metrics import Metrics
+from adapters.metrics.ports import CountedModel
+from adapters.openai.client import OpenAIModel
+from adapters.openai.deadlines import Timeouts
+from adapters.openai.endpoint import join_url
+from bot.domain.chat import ModelRequest
+from bot.domain.ports import ChatModel, Clock, Ids
+from bot.models.models import Failover
+from bot.models.pricing import PricedModel
+from bot.models.upstreams import Upstream
+from bot.policy.compaction import history_room
+from bot.policy.prices import Known, read_known
+from bot.policy.tokens import estimate
+from bot.policy.wake import Rules
+from config.endpoints import Endpoint
+from config.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """The one that answers and the Coder's; what one learns of an endpoint, the other knows.
+
+    `see`: one of them is known to take pictures. `at` makes a further one, of the endpoints to ask in order.
+    """
+
+    main: Failover
+    coder: Failover
+    at: Callable[[tuple[Endpoint, ...]], ChatModel]
+    see: bool = False
+
+
+def build_models(
+    settings: Settings,
+    *,
+    session: ClientSession,
+    wrap: Callable[[ChatModel], ChatModel],
+    metrics: Metrics,
+    clock: Clock,
+    ids: Ids,
+    tell: Callable[[str], None],
+    timeouts: Timeouts | None = None,
+) -> Models:
+    """The models of these settings. Raises ConfigError for a table of prices with a mistake."""
+    timeouts = timeouts or Timeouts(first_token=settings.llm_first_token)
+    known = read_known(settings.llm_prices)
+    make = partial(build_client, session=session, known=known, wrap=wrap, now=clock.now, timeouts=timeouts)
+
+    @cache
+    def upstream(endpoint: Endpoint) -> Upstream:
+        clients = (make(endpoint, key) for key in endpoint.keys)
+        counted = (CountedModel(client, metrics=metrics, clock=clock) for client in clients)
+        return Upstream(*counted, window=endpoint.context or known.window(endpoint.model))
+
+    def failover(endpoints: tuple[Endpoint, ...], vision: tuple[Endpoint, ...] = ()) -> Failover:
+        return Failover(
+            tuple(map(upstream, endpoints)), vision=tuple(map(upstream, vision)), clock=clock, ids=ids, tell=tell
+        )
+
+    return Models(
+        failover(settings.main_models, settings.vision_models),
+        failover(settings.coder_models),
+        at=failover,
+        see=bool(settings.llm_vision_model) or known.sees(settings.llm_model),
+    )
+
+
+def told_of_history(model: Failover, around: ModelRequest, *, most: int) -> Callable[[], float]:
+    """How much of a conversation its next prompt has room for, in estimated tokens, when that is asked.
+
+    `around` is what stands before every conversation, the system's words and the tools; `most` is the setting.
+    """
+    size = estimate(around)
+
+    def room() -> float:
+        upstream = model.first(around)
+        return history_room(most, window=upstream.window, scale=upstream.scale.factor, around=size)
+
+    return room
+
+
+def build_client(
+    endpoint: Endpoint,
+    key: str,
+    *,
+    session: ClientSession,
+    known: Known,
+    wrap: Callable[[ChatModel], ChatModel],
+    now: Callable[[], float],
+    timeouts: Timeouts | None,
+) -> ChatModel:
+    """What asks an endpoint by one key, and says what the answer cost."""
+    client: ChatModel = OpenAIModel(
+        session=session,
+        base_url=endpoint.base_url,
+        api_key=key,
+        model=endpoint.model,
+        dialect=endpoint.dialect,
+        timeouts=timeouts,
+        now=now,
+    )
+    return PricedModel(wrap(client), price=known.price(endpoint.model, join_url(endpoint.base_url).host or ""))
+
+
+def build_rules(settings: Settings) -> Rules:
+    """Whom the bot listens to."""
+    return Rules(
+        names=(settings.bot_name, *settings.bot_aliases),
+        owners=settings.bot_owners,
+        groups=settings.bot_groups,
+        users=settings.bot_users,
+        blocked=settings.bot_block,
+    )

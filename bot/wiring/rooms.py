@@ -1,0 +1,157 @@
+"""The rooms of `bot/`, built and connected with each other; `bot/app.py` opens them and puts the adapters around."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.conversation.approvals import Approvals
+from bot.conversation.catchup import Catchup
+from bot.conversation.dispatcher import Dispatcher
+from bot.conversation.doubts import Doubts
+from bot.conversation.perception import Perception
+from bot.conversation.recovery import Recoverer
+from bot.conversation.turn import Persona, Turns
+from bot.domain.chat import ModelRequest
+from bot.domain.events import Conversation
+from bot.domain.masking import Mask
+from bot.domain.ports import Clock, Ids, Observer, Sight, Store, Transport
+from bot.engine.engine import Engine
+from bot.engine.toolset import Toolset
+from bot.memory.history import History
+from bot.memory.recorder import Recorder
+from bot.memory.summaries import Summaries
+from bot.models.models import Failover
+from bot.policy.budget import Limits
+from bot.prompt.compose import system_prompt
+from bot.runtime.observers import LogObserver, Observers
+from bot.speaking.alarm import Alarm
+from bot.speaking.delivery import Delivery
+from bot.speaking.outbox import Outbox
+from bot.speaking.owner import Owner
+from bot.wiring.assembly import build_rules, told_of_history
+from config.settings import Settings, read_persona
+
+SOMEWHERE = Conversation(10**10, "group", 10**10)  # any conversation, for how long its prompt is
+
+
+@dataclass(frozen=True, slots=True)
+class Rooms:
+    """The rooms of `bot/`, connected with each other."""
+
+    dispatcher: Dispatcher
+    turns: Turns
+    history: History
+    outbox: Outbox
+    owner: Owner
+    recoverer: Recoverer
+    catchup: Catchup
+    doubts: Doubts
+    summaries: Summaries
+
+
+def build_rooms(
+    settings: Settings,
+    *,
+    model: Failover,
+    transport: Transport,
+    store: Store,
+    ports: dict[type, object],
+    toolset: Toolset,
+    observers: Sequence[Observer],
+    sight: Sight | None,
+    mask: Mask,
+    clock: Clock,
+    ids: Ids,
+) -> Rooms:
+    """The rooms, each given what it needs."""
+    who = persona(settings)
+    history = build_history(who, store=store, model=model, toolset=toolset, most=settings.bot_history_tokens)
+    summaries = build_summaries(history, store=store, model=model, clock=clock)
+    perception = Perception(transport=transport, history=history, sight=sight)
+    outbox = Outbox(transport=transport, store=store, clock=clock, ids=ids, rate=settings.bot_send_rate)
+    owner = build_owner(settings, outbox=outbox, clock=clock, mask=mask)
+    followers: list[Observer] = [LogObserver(), Alarm(owner, mask=mask), *observers]
+    approvals = toolset.approver = Approvals(owners=settings.bot_owners, outbox=outbox, history=history, clock=clock)
+    turns = Turns(
+        engine=build_engine(settings, model=model, toolset=toolset, store=store, observers=followers, clock=clock),
+        delivery=Delivery(outbox=outbox, history=history, clock=clock),
+        perception=perception,
+        history=history,
+        store=store,
+        clock=clock,
+        ids=ids,
+        persona=who,
+        owners=settings.bot_owners,
+        approvals=approvals,
+        ports=ports,
+        limits=limits_of(settings),
+    )
+    dispatcher = Dispatcher(
+        rules=build_rules(settings),
+        turns=turns,
+        perception=perception,
+        history=history,
+        store=store,
+        outbox=outbox,
+        owner=owner,
+        approvals=approvals,
+        clock=clock,
+    )
+    recoverer = Recoverer(store=store, dispatcher=dispatcher, turns=turns, outbox=outbox, toolset=toolset, clock=clock)
+    catchup, doubts = build_lookouts(dispatcher, transport=transport, outbox=outbox, store=store, clock=clock)
+    return Rooms(dispatcher, turns, history, outbox, owner, recoverer, catchup, doubts, summaries)
+
+
+def build_lookouts(
+    dispatcher: Dispatcher, *, transport: Transport, outbox: Outbox, store: Store, clock: Clock
+) -> tuple[Catchup, Doubts]:
+    """Who reads histories: for what was missed, and for what became of our own words."""
+    catchup = Catchup(transport=transport, dispatcher=dispatcher, outbox=outbox, store=store, clock=clock)
+    return catchup, Doubts(transport=transport, outbox=outbox, store=store, clock=clock)
+
+
+def build_engine(
+    settings: Settings, *, model: Failover, toolset: Toolset, store: Store, observers: Sequence[Observer], clock: Clock
+) -> Engine:
+    """What runs the runs. What they do is written down; a call that may change something waits for that."""
+    return Engine(
+        model=model,
+        toolset=toolset,
+        clock=clock,
+        observer=Observers([Recorder(store=store, clock=clock), *observers]),
+        max_steps=settings.bot_max_steps,
+        max_calls=settings.tools_max_calls,
+        recorded=store.commit,
+    )
+
+
+def build_history(who: Persona, *, store: Store, model: Failover, toolset: Toolset, most: int) -> History:
+    """The memory, with as much room as the model leaves beside the system prompt and the tools."""
+    system = system_prompt(who.prompt, name=who.name, conversation=SOMEWHERE)
+    around = ModelRequest((system,), toolset.all_definitions())
+    return History(store=store, room=told_of_history(model, around, most=most), told=who.frames.told_in)
+
+
+def build_summaries(history: History, *, store: Store, model: Failover, clock: Clock) -> Summaries:
+    """Who folds what no longer fits into the memory."""
+    summaries = Summaries(model=model, history=history, store=store, clock=clock)
+    history.fold_with(summaries)
+    return summaries
+
+
+def build_owner(settings: Settings, *, outbox: Outbox, clock: Clock, mask: Mask) -> Owner:
+    """Who tells the owners what only they can mend, and what became of a send nobody waits for."""
+    owner = Owner(owners=settings.bot_owners, outbox=outbox, clock=clock, mask=mask)
+    outbox.report_to(owner.tell_of_send)
+    return owner
+
+
+def limits_of(settings: Settings) -> Limits:
+    """What one question may take."""
+    return Limits(settings.bot_run_requests, settings.bot_run_tokens, settings.bot_run_sends)
+
+
+def persona(settings: Settings) -> Persona:
+    """Who the bot is. Raises ConfigError for a file that cannot be used."""
+    return Persona(read_persona(settings), settings.bot_name, settings.bot_aliases)

@@ -1,0 +1,115 @@
+"""The subagents, put together from the settings: the Coder, and those of SUBAGENTS_FILE, with models and tools."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from functools import partial
+
+from pydantic import SecretStr
+
+from bot.domain.errors import ConfigError, Problem
+from bot.domain.ports import Clock, Speaker, Subagents
+from bot.domain.traits import SideEffects
+from bot.engine.engine import Engine
+from bot.engine.subagents import CODER_DESCRIPTION, CODER_PROMPT, NamedSubagents, Subagent
+from bot.engine.toolset import Toolset
+from bot.wiring.assembly import Models
+from config import values
+from config.endpoints import Endpoint, in_order
+from config.settings import Settings
+from config.subagents import CODER, MEND, NESTED, SETTING, SubagentRow, read_subagents
+
+logger = logging.getLogger(__name__)
+
+
+class Staff:
+    """Who can be asked. `subagents` is the port of runs; the tool that asks them, in `toolset`, says who they are.
+
+    Raises ConfigError for a file that cannot be used. A tool of an allow-list that is not there (its own file may be
+    broken) is told to the log, and left out.
+    """
+
+    def __init__(self, settings: Settings, *, models: Models, toolset: Toolset, clock: Clock) -> None:
+        self.subagents = NamedSubagents(clock=clock)
+        self._settings = settings
+        self._models = models
+        self.toolset = toolset
+        self._clock = clock
+        self._tool = toolset.get(NESTED)
+        rows, problems = self._read()
+        if problems:
+            raise ConfigError(*problems)
+        for problem in strange_tools(rows, toolset):
+            logger.warning("%s", problem)
+        self._appoint(rows)
+
+    def reload(self) -> tuple[Problem, ...]:
+        """Read the file again; what is wrong with it. Where anything is, all stay who they were."""
+        rows, problems = self._read()
+        problems = (*problems, *strange_tools(rows, self.toolset))
+        if not problems:
+            self._appoint(rows)
+        return problems
+
+    def _read(self) -> tuple[tuple[SubagentRow, ...], tuple[Problem, ...]]:
+        return read_subagents(self._settings.subagents_file, self._settings.subagent_keys)
+
+    def _appoint(self, rows: tuple[SubagentRow, ...]) -> None:
+        has_coder = any(row.is_coder for row in rows)
+        everybody = rows if has_coder else (SubagentRow(name=CODER), *rows)
+        self.subagents.appoint([self._hire(row) for row in everybody])
+        if self._tool is not None and Subagents in self._tool.needs:
+            self.toolset.register(self.subagents.introduced(self._tool), replace=True)
+
+    def _hire(self, row: SubagentRow) -> Subagent:
+        tools = self.toolset.part(row.tools)
+        runner = partial(
+            Engine,
+            model=self._models.at(endpoints_of(row, self._settings)),
+            toolset=tools,
+            clock=self._clock,
+            max_steps=row.max_steps,
+            max_calls=self._settings.tools_max_calls,
+            deadline=row.deadline,
+        )
+        return Subagent(
+            name=row.name,
+            description=row.description.strip() or CODER_DESCRIPTION,
+            prompt=row.prompt.strip() or CODER_PROMPT,
+            runner=lambda observer: runner(observer=observer),
+            deadline=row.deadline,
+            max_tokens=row.max_tokens,
+            speaks=any(Speaker in tool.needs for tool in tools.list()),
+            side_effects=SideEffects.of_all(tool.side_effects for tool in tools.list()),
+        )
+
+
+def strange_tools(rows: Iterable[SubagentRow], toolset: Toolset) -> Iterator[Problem]:
+    """A problem for each name in an allow-list that no tool has."""
+    known = [tool.name for tool in toolset.list()]
+    for row in rows:
+        for name in row.tools:
+            if name not in known:
+                near = get_close_matches(name, known, n=1)
+                what = f"{row.name}: tools: there is no tool {name[:64]}"
+                yield Problem(SETTING, what, f"Did you mean {near[0]}?" if near else MEND)
+
+
+def endpoints_of(row: SubagentRow, settings: Settings) -> tuple[Endpoint, ...]:
+    """Whose model it is, in order: its own, else the Coder's or the main one; then those that stand in for that.
+
+    A key is never sent to another base url than the one it was set for.
+    """
+    base = settings.coder_endpoint if row.is_coder else settings.main_model
+    if not (row.base_url or row.model or row.api_key):
+        return in_order(base, *settings.main_models)
+    elsewhere = row.base_url not in {"", base.base_url}
+    model = row.model or base.model
+    key = SecretStr("") if elsewhere else base.api_key
+    if row.api_key:
+        key = values.keys(settings.subagent_keys[row.api_key])
+    context = base.context if not elsewhere and model == base.model else 0
+    own = Endpoint(row.base_url or base.base_url, key, model, "" if elsewhere else base.dialect, context)
+    return in_order(own, *settings.main_models)

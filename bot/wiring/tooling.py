@@ -1,0 +1,76 @@
+"""The tools, put together from the settings: which there are, what they can use, and who follows their runs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+import tools
+from adapters.traces.runs import RunLog
+from adapters.traces.spans import SpanObserver
+from bot.domain.masking import Mask
+from bot.domain.ports import Clock, Media, Observer, Speaker, Subagents, Web
+from bot.domain.tool import Tool
+from bot.engine.toolset import Toolset
+from bot.wiring.discovery import Discovered, PackagedTools, ToolFolder, discover
+from config.secrets import secrets_of
+from config.settings import KNOWN, Settings
+from tools.get_game_version.games import Games
+from tools.get_weather.keys import WeatherKeys
+from tools.get_weather.sources import WeatherSources
+
+logger = logging.getLogger(__name__)
+
+PORTS: frozenset[type] = frozenset({Games, Media, Speaker, Subagents, WeatherSources, Web})
+"""What a run of the service can use."""
+
+
+def find_tools(settings: Settings) -> Discovered:
+    """The bot's own tools, and the operator's in TOOLS_DIR. Imports them."""
+    folder = settings.tools_dir
+    return discover(PackagedTools(tools), *(() if folder is None else (ToolFolder(folder),)))
+
+
+def build_toolset(settings: Settings, found: Iterable[Tool], *, clock: Clock) -> Toolset:
+    """The tools under the operator's word on them; what that names and is not there is told to the log."""
+    toolset = Toolset(
+        found,
+        clock=clock,
+        mask=Mask(secrets_of(settings)),
+        deny=settings.tools_deny,
+        approve=settings.tools_approve,
+        configured=[name for name in KNOWN if getattr(settings, name.lower())],
+    )
+    for name in toolset.strangers():
+        logger.warning("TOOLS_DENY or TOOLS_APPROVE names %s, but there is no such tool", name)
+    return toolset
+
+
+def build_ports(
+    settings: Settings, *, subagents: Subagents | None, media: Media, web: Web, games: Games, clock: Clock
+) -> dict[type, object]:
+    """What tools can use in any run, whatever it is asked. A run has a `Speaker` besides.
+
+    No subagents where there is no model for them.
+    """
+    asked: dict[type, object] = {} if subagents is None else {Subagents: subagents}
+    return {
+        **asked,
+        Media: media,
+        Web: web,
+        Games: games,
+        WeatherSources: WeatherSources(web=web, clock=clock, keys=WeatherKeys.of(settings)),
+    }
+
+
+@contextmanager
+def following(settings: Settings, *, mask: Callable[[str], str], clock: Clock) -> Iterator[list[Observer]]:
+    """Who follows runs while the block runs: spans always (nothing without an SDK), and LOG_RUNS."""
+    spans = SpanObserver(clock=clock)
+    if settings.log_runs is None:
+        yield [spans]
+        return
+    log = RunLog(settings.log_runs, clock=clock, mask=mask, content=settings.log_content)
+    with log.writing():
+        yield [spans, log]

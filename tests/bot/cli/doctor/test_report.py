@@ -1,0 +1,39 @@
+"""How the report looks, and the exit code."""
+
+from __future__ import annotations
+
+import json
+
+from bot.cli.doctor.checks import warn, well, wrong
+from bot.cli.doctor.report import exit_code, masked, to_json, to_text
+
+CHECKS = [
+    well("clock", "agrees"),
+    warn("weather", "is far", "Wait"),
+    wrong("model", "says:\n  no", "Copy the key"),
+]
+
+
+def test_the_text_has_a_line_for_each_with_its_mend() -> None:
+    assert to_text(CHECKS).splitlines() == [
+        "ok       clock    agrees",
+        "warning  weather  is far. Wait",
+        "problem  model    says: no. Copy the key",
+    ]
+    assert to_text([]) == ""
+
+
+def test_the_json_is_a_list_of_objects() -> None:
+    first, *_ = found = json.loads(to_json(CHECKS))
+    assert len(found) == 3
+    assert first == {"check": "clock", "verdict": "ok", "said": "agrees", "mend": ""}
+
+
+def test_only_a_problem_is_an_exit_code() -> None:
+    assert exit_code(CHECKS) == 1
+    assert exit_code(CHECKS[:2]) == 0
+
+
+def test_what_servers_quote_is_masked() -> None:
+    check = masked(wrong("model", "no such key: sk-1", "Not sk-1"), lambda text: text.replace("sk-1", "***"))
+    assert (check.said, check.mend) == ("no such key: ***", "Not ***")

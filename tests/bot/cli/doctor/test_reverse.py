@@ -1,0 +1,125 @@
+"""The ports: free, used by a bot that runs, or by something else."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from adapters.control.server import ControlServer
+from adapters.web.readiness import NOBODY, Readiness, Seen
+from adapters.web.server import WebServer
+from bot.cli.control import socket_of
+from bot.cli.doctor.checks import Check, Verdict
+from bot.cli.doctor.reverse import check_ports, find_running, why_taken
+from config.settings import Settings
+from tests.bot.cli.doctor.surroundings import answering, free_port, told
+
+READY = Readiness(True, "", (Seen(10001, "online", "NapCat.Onebot 4.18.33"), Seen(10002, "missing")))
+UNKNOWN = Readiness(True, "", (Seen(10001, "unknown"),))
+OFFLINE = Readiness(False, "account 10001 is offline: log in again at the OneBot server", (Seen(10001, "offline"),))
+ALONE = Readiness(False, NOBODY, ())
+
+
+def settings(*, onebot: int, web_port: int, **more: str) -> Settings:
+    given = {"onebot_host": "127.0.0.1", "onebot_port": str(onebot), "web_port": str(web_port), **more}
+    return Settings.model_validate(given)
+
+
+@asynccontextmanager
+async def running(readiness: Readiness) -> AsyncIterator[Settings]:
+    """What a running bot looks like from outside: its web server, and something at its OneBot port."""
+    async with (
+        WebServer(host="127.0.0.1", port=0, ready=lambda: readiness, metrics=lambda: b"") as server,
+        answering(lambda _: web.Response(status=426)) as onebot,
+    ):
+        yield settings(onebot=int(onebot.rpartition(":")[2]), web_port=server.port)
+
+
+def verdicts(checks: list[Check]) -> dict[str, Verdict]:
+    return {check.check: check.verdict for check in checks}
+
+
+async def test_free_ports_are_well() -> None:
+    checks = await check_ports(settings(onebot=free_port(), web_port=free_port()))
+    assert verdicts(checks) == {"web port": Verdict.OK, "onebot port": Verdict.OK}
+
+
+async def test_a_running_bot_is_asked_how_it_is() -> None:
+    async with running(READY) as given:
+        checks = await check_ports(given)
+    assert set(verdicts(checks).values()) == {Verdict.OK}
+    assert [check.said for check in checks[-2:]] == [
+        "NapCat.Onebot 4.18.33 has account 10001",
+        "the bot is running, account 10001 online",
+    ]
+
+
+async def test_an_account_of_which_nobody_says_whether_it_is_online_is_a_warning() -> None:
+    async with running(UNKNOWN) as given:
+        checks = await check_ports(given)
+    assert checks[-1].verdict is Verdict.WARNING
+    assert "nobody says whether account 10001 is online" in checks[-1].said
+
+
+async def test_an_account_offline_is_one_problem() -> None:
+    async with running(OFFLINE) as given:
+        line = told(await check_ports(given))
+    assert "account 10001 is offline" in line
+    assert "Log the account in again" in line
+
+
+async def test_a_bot_that_nobody_is_connected_to_is_one_problem() -> None:
+    async with running(ALONE) as given:
+        line = told(await check_ports(given))
+    assert NOBODY in line
+    assert "websocket client" in line
+
+
+async def test_a_onebot_port_that_something_else_has_is_one_problem() -> None:
+    async with answering(lambda _: web.Response()) as other:
+        port = int(other.rpartition(":")[2])
+        line = told(await check_ports(settings(onebot=port, web_port=free_port())))
+    assert f"127.0.0.1:{port} cannot be listened on (in use)" in line
+    assert "ONEBOT_PORT" in line
+
+
+async def test_a_bot_without_a_web_port_is_asked_over_its_control_socket(tmp_path: Path) -> None:
+    async def status() -> Mapping[str, Any]:
+        return {"readiness": READY.to_json()}
+
+    url = f"sqlite:///{tmp_path}/frost.db"
+    control = ControlServer(socket_of(url))
+    async with answering(lambda _: web.Response()) as other, control.open():
+        given = settings(onebot=int(other.rpartition(":")[2]), web_port=0, store_url=url)
+        assert "cannot be listened on (in use)" in told(await check_ports(given))
+        await control.listen({"status": status})
+        checks = await check_ports(given)
+    assert [check.said for check in checks[1:]] == [
+        "NapCat.Onebot 4.18.33 has account 10001",
+        "the bot is running, account 10001 online",
+    ]
+
+
+@pytest.mark.parametrize("body", ["nothing", '{"status": "ok"}', '{"status": "other"}'])
+async def test_a_web_port_that_something_else_has_is_one_problem(body: str) -> None:
+    async with answering(lambda _: web.Response(text=body, content_type="application/json")) as other:
+        given = settings(onebot=free_port(), web_port=int(other.rpartition(":")[2]))
+        assert await find_running(given) is None
+        assert "WEB_PORT" in told(await check_ports(given))
+
+
+async def test_in_forward_mode_only_the_web_port_matters() -> None:
+    async with running(ALONE) as given:
+        checks = await check_ports(
+            settings(onebot=given.onebot_port, web_port=given.web_port, onebot_mode="forward", web_host="0.0.0.0")
+        )
+    assert verdicts(checks) == {"web port": Verdict.OK}
+
+
+async def test_an_address_of_another_machine_cannot_be_listened_on() -> None:
+    assert await why_taken("192.0.2.1", 0) not in {"", "in use"}

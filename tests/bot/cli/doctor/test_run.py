@@ -1,0 +1,222 @@
+"""The whole of it: all well, then one thing broken after the other; and as a process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import sys
+from collections.abc import AsyncIterator, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from adapters.simulator.server import Simulator
+from adapters.simulator.world import demo_world
+from bot.cli.doctor.checks import Check, Verdict, well
+from bot.cli.doctor.run import Probe, diagnose, examine
+from bot.runtime.clock import RandomIds, SystemClock
+from config.sources import read_env_file
+from tests.bot.cli.doctor.surroundings import TOKEN, Surroundings, answering, free_port, healthy, told
+
+ROOT = Path(__file__).parents[4]
+
+
+@pytest.fixture
+async def around(tmp_path: Path) -> AsyncIterator[Surroundings]:
+    async with healthy(tmp_path) as surroundings:
+        yield surroundings
+
+
+async def look(around: Surroundings, *, send_image: bool = False, **changed: str) -> list[Check]:
+    environ = around.environ | changed
+    return await diagnose(environ=environ, env_file=None, clock=SystemClock(), ids=RandomIds(), send_image=send_image)
+
+
+async def test_all_is_well(around: Surroundings) -> None:
+    checks = await look(around)
+    assert [check for check in checks if check.verdict is not Verdict.OK] == []
+    assert [check.check for check in checks] == [
+        *("settings", "token", "privacy", "data folder", "data folder", "store", "clock"),
+        *("model", "model tools", "coder"),
+        *("weather", "versions", "tools", "web port", "onebot host", "onebot", "account"),
+    ]
+
+
+async def test_reverse_mode_before_the_bot_has_started_is_well(around: Surroundings) -> None:
+    checks = await look(around, ONEBOT_MODE="reverse", ONEBOT_URL="", ONEBOT_PORT=str(free_port()))
+    assert {check.verdict for check in checks} == {Verdict.OK}
+    assert checks[-1].check == "onebot port"
+
+
+async def test_a_picture_is_sent_where_it_is_asked_for(around: Surroundings) -> None:
+    checks = await look(around, send_image=True)
+    assert {check.verdict for check in checks} == {Verdict.OK}
+    assert checks[-1].check == "picture"
+    assert len(around.simulator.sent) == 1
+
+
+async def test_in_reverse_mode_the_picture_waits_for_the_server_to_come(around: Surroundings) -> None:
+    port = free_port()
+    here = {"ONEBOT_MODE": "reverse", "ONEBOT_HOST": "127.0.0.1", "ONEBOT_PORT": str(port), "ONEBOT_URL": ""}
+    async with Simulator(demo_world(), reconnect=0.05) as simulator:
+        simulator.dial(f"ws://127.0.0.1:{port}/", token=TOKEN)
+        checks = await look(around, send_image=True, **here)
+    assert {check.verdict for check in checks} == {Verdict.OK}
+    assert [check.check for check in checks[-4:]] == ["onebot port", "onebot", "account", "picture"]
+
+
+async def test_a_wrong_token_is_one_problem(around: Surroundings) -> None:
+    line = told(await look(around, ONEBOT_ACCESS_TOKEN=TOKEN[::-1]))
+    assert "ONEBOT_ACCESS_TOKEN" in line
+    assert TOKEN[::-1] not in line
+
+
+async def test_a_wrong_key_is_one_problem_that_does_not_show_it(around: Surroundings) -> None:
+    refusal = {"error": {"message": f"no such key: {around.environ['LLM_API_KEY']}"}}
+    async with answering(lambda _: web.json_response(refusal, status=401)) as root:
+        checks = await look(around, LLM_BASE_URL=f"{root}/v1")
+    assert "Copy the key" in told(checks)
+    assert around.environ["LLM_API_KEY"] not in str(checks)
+
+
+async def test_no_model_is_one_problem(around: Surroundings) -> None:
+    assert "base url" in told(await look(around, LLM_BASE_URL="http://127.0.0.1:9/v1"))
+
+
+async def test_a_model_that_is_not_set_is_one_problem(around: Surroundings) -> None:
+    assert told(await look(around, LLM_MODEL="")).startswith("settings: LLM_MODEL is not set")
+
+
+async def test_a_port_that_is_taken_is_one_problem(around: Surroundings) -> None:
+    async with answering(lambda _: web.Response()) as other:
+        line = told(await look(around, ONEBOT_MODE="reverse", ONEBOT_URL="", ONEBOT_PORT=other.rpartition(":")[2]))
+    assert "choose another ONEBOT_PORT" in line
+
+
+async def test_a_data_folder_that_cannot_be_is_one_problem(around: Surroundings, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    line = told(await look(around, STORE_URL=f"sqlite:///{tmp_path}/file/frostagent.db"))
+    assert line.startswith("data folder: ")
+    assert "chown" in line
+
+
+async def test_a_onebot_server_that_is_away_is_one_problem(around: Surroundings) -> None:
+    await around.simulator.drop()
+    assert "Start the OneBot server" in told(await look(around))
+
+
+async def test_a_onebot_server_that_is_not_there_is_one_problem(around: Surroundings) -> None:
+    assert "Start the OneBot server" in told(await look(around, ONEBOT_URL="ws://127.0.0.1:9"))
+
+
+async def test_an_account_offline_is_one_problem(around: Surroundings) -> None:
+    around.simulator.world.online = False
+    assert "Log the account in again" in told(await look(around))
+
+
+async def test_sources_out_of_reach_are_warnings(around: Surroundings) -> None:
+    environ = json.dumps(dict.fromkeys(json.loads(around.environ["TOOLS_MIRRORS"]), "http://127.0.0.1:9"))
+    checks = await look(around, TOOLS_MIRRORS=environ)
+    assert [check.check for check in checks if check.verdict is Verdict.WARNING] == ["weather", "versions"]
+    assert not any(check.verdict is Verdict.PROBLEM for check in checks)
+
+
+# --- what breaks or hangs ---------------------------------------------------------------------------
+
+
+async def test_a_check_that_breaks_or_hangs_is_a_problem_of_its_own() -> None:
+    async def fine() -> Iterable[Check]:
+        return [well("fine", "is")]
+
+    async def breaks() -> Iterable[Check]:
+        raise RuntimeError("no luck")
+
+    async def hangs() -> Iterable[Check]:
+        await asyncio.Event().wait()
+        return []
+
+    async with asyncio.timeout(5):
+        checks = await examine([Probe("a", breaks), Probe("b", hangs), Probe("c", fine)], deadline=0.05)
+    broken, hung, good = checks
+    assert (broken.check, broken.verdict) == ("a", Verdict.PROBLEM)
+    assert "RuntimeError: no luck" in broken.said
+    assert (hung.check, hung.verdict) == ("b", Verdict.PROBLEM)
+    assert good == well("fine", "is")
+
+
+# --- as a process -----------------------------------------------------------------------------------
+
+
+BOT_COMMAND = (sys.executable, "-m", "bot")
+
+
+async def run(*words: str, folder: Path, environ: Mapping[str, str]) -> tuple[int | None, str, str]:
+    """A command to its end: exit code, standard output, standard error."""
+    kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
+    process = await asyncio.create_subprocess_exec(
+        *words,
+        env={**kept, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", **environ},
+        cwd=folder,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    async with asyncio.timeout(40):
+        out, err = await process.communicate()
+    return process.returncode, out.decode(), err.decode()
+
+
+async def typed(around: Surroundings, folder: Path, *words: str) -> tuple[int | None, str, str]:
+    return await run(*BOT_COMMAND, "doctor", *words, folder=folder, environ=around.environ)
+
+
+async def test_a_healthy_bot_is_exit_code_0(around: Surroundings, tmp_path: Path) -> None:
+    code, out, err = await typed(around, tmp_path)
+    assert (code, err) == (0, ""), out
+    assert all(line.startswith("ok ") for line in out.splitlines())
+
+
+async def test_a_problem_is_exit_code_1_and_json_can_be_read(around: Surroundings, tmp_path: Path) -> None:
+    around.simulator.world.online = False
+    code, out, err = await typed(around, tmp_path, "--json")
+    assert (code, err) == (1, ""), out
+    found: list[dict[str, Any]] = json.loads(out)
+    assert all(set(check) == {"check", "verdict", "said", "mend"} for check in found)
+    assert [check["check"] for check in found if check["verdict"] == "problem"] == ["account"]
+
+
+async def test_a_read_only_data_folder_is_told_with_its_mend(around: Surroundings, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir(mode=0o500)
+    words: tuple[str, ...] = (*BOT_COMMAND, "doctor", "--json")
+    if os.geteuid() == 0:
+        if shutil.which("setpriv") is None:
+            pytest.skip("the superuser writes everywhere, and there is no setpriv to make it an ordinary account")
+        words = ("setpriv", "--bounding-set=-dac_override", "--inh-caps=-dac_override", *words)
+    defaults = {name: text for name, text in around.environ.items() if name not in {"MEDIA_DIR", "STORE_URL"}}
+    code, out, err = await run(*words, folder=tmp_path, environ=defaults)
+    assert (code, err) == (1, ""), out
+    troubles = [check for check in json.loads(out) if check["verdict"] == "problem"]
+    assert {check["check"] for check in troubles} == {"data folder"}
+    for problem in troubles:
+        assert "Permission denied" in problem["said"]
+        assert "chown" in problem["mend"]
+
+
+async def test_after_setup_without_a_terminal_all_is_well(around: Surroundings, tmp_path: Path) -> None:
+    shutil.copy(ROOT / ".env.example", tmp_path)
+    options = ("--base-url", around.model.base_url, "--model", around.model.name, "--owner", "20001")
+    code, _, told = await run(*BOT_COMMAND, "setup", "--non-interactive", *options, folder=tmp_path, environ={})
+    assert code == 0, told
+    token = next(line.value for line in read_env_file(tmp_path / ".env") if line.name == "ONEBOT_ACCESS_TOKEN")
+    async with Simulator(demo_world(), token=token) as simulator:
+        here = {name: around.environ[name] for name in ("WEB_PORT", "TOOLS_MIRRORS")}
+        here |= {"ONEBOT_MODE": "forward", "ONEBOT_URL": await simulator.serve()}
+        code, out, err = await run(*BOT_COMMAND, "doctor", "--send-image", folder=tmp_path, environ=here)
+        (sent,) = simulator.sent
+    assert (code, err) == (0, ""), out
+    assert all(line.startswith("ok ") for line in out.splitlines())
+    assert sent.user_id == 20001

@@ -1,0 +1,121 @@
+"""The tools' sources, at a server of ours in their place."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from aiohttp import web
+
+from adapters.fetching.client import HttpxWeb
+from bot.cli.doctor.checks import Verdict
+from bot.cli.doctor.sources import check_games, check_versions, check_weather
+from bot.runtime.clock import SystemClock
+from config.settings import Settings
+from tests.bot.cli.doctor.surroundings import HOSTS, answering
+from tests.tools.get_weather.bodies import AMAP_BAD_KEY, QWEATHER_HOST, amap_casts, amap_live, met
+from tools.get_weather.keys import WeatherKeys
+
+
+@asynccontextmanager
+async def at(root: str) -> AsyncIterator[HttpxWeb]:
+    hosts = HOSTS | {QWEATHER_HOST, "restapi.amap.com", "api.met.no"}
+    port = HttpxWeb(clock=SystemClock(), user_agent="test", base_urls=dict.fromkeys(hosts, root))
+    try:
+        yield port
+    finally:
+        await port.aclose()
+
+
+async def test_each_host_is_asked_once() -> None:
+    asked: list[str] = []
+
+    def answer(request: web.BaseRequest) -> web.Response:
+        asked.append(request.path)
+        return web.json_response({})
+
+    async with answering(answer) as root, at(root) as port:
+        checks = [*await check_weather(port), *await check_versions(port)]
+    assert [(check.check, check.verdict) for check in checks] == [("weather", Verdict.OK), ("versions", Verdict.OK)]
+    assert len(asked) == len(HOSTS)
+
+
+async def test_a_source_that_cannot_be_reached_is_a_warning_that_names_it() -> None:
+    async with at("http://127.0.0.1:9") as port:
+        (check,) = await check_weather(port)
+    assert check.verdict is Verdict.WARNING
+    assert "api.open-meteo.com could not be reached" in check.said
+    assert "TOOLS_MIRRORS" in check.mend
+
+
+async def test_a_source_with_a_key_is_asked_with_it_and_what_it_refuses_is_told() -> None:
+    keys = WeatherKeys(qweather_host=QWEATHER_HOST, qweather_key="sesame-q", amap_key="sesame-a", contact=True)
+
+    def answer(request: web.BaseRequest) -> web.Response:
+        match request.query.get("extensions"):
+            case "base":
+                return web.json_response(amap_live())
+            case "all":
+                return web.json_response(amap_casts())
+            case _ if "locationforecast" in request.path:
+                return web.json_response(met())
+            case _:
+                return web.json_response({"code": "401"})
+
+    async with answering(answer) as root, at(root) as port:
+        free, qweather, amap, norway = await check_weather(port, keys=keys, now=1e6)
+    assert [check.verdict for check in (free, amap, norway)] == [Verdict.OK] * 3
+    assert amap.said == "高德 AMap answers"
+    assert qweather.verdict is Verdict.WARNING
+    assert "code 401" in qweather.said
+    assert "docs/weather.md" in qweather.mend
+    async with answering(lambda _: web.json_response(AMAP_BAD_KEY)) as root, at(root) as port:
+        (_, refused) = await check_weather(port, keys=WeatherKeys(amap_key="sesame-a"))
+    assert "INVALID_USER_KEY" in refused.said
+    assert "sesame" not in refused.said
+
+
+def test_a_bad_row_of_the_operators_games_is_a_warning_and_a_good_file_is_well(tmp_path: Path) -> None:
+    file = tmp_path / "games.toml"
+    row = '[[game]]\nkey = "a"\nzh = "甲"\nen = "A"\nsources = [{ kind = "steam", app = %s }]\n'
+    file.write_text(row % "1" + (row % '"x"').replace('"a"', '"b"'), "utf-8")
+    (check,) = check_games(Settings(games_file=file), clock=SystemClock())
+    assert check.verdict is Verdict.WARNING
+    assert "row 2 (b)" in check.said
+    assert "docs/games.md" in check.mend
+    file.write_text(row % "1", "utf-8")
+    (check,) = check_games(Settings(games_file=file), clock=SystemClock())
+    assert check.verdict is Verdict.OK
+    assert check_games(Settings(), clock=SystemClock()) == []
+
+
+async def test_a_source_that_refuses_is_a_warning() -> None:
+    async with answering(lambda _: web.Response(status=503)) as root, at(root) as port:
+        (check,) = await check_versions(port)
+    assert check.verdict is Verdict.WARNING
+    assert "answered 503" in check.said
+
+
+async def test_offline_one_line_names_how_many_hosts_and_one_of_them() -> None:
+    async with at("http://127.0.0.1:9") as port:
+        (check,) = await check_versions(port)
+    assert "none of its " in check.said
+    assert check.said.count("could not be reached") == 1
+    assert len(check.said) < 200
+
+
+async def test_of_many_sources_that_fail_three_are_named() -> None:
+    """One in three answers."""
+    asked: list[str] = []
+
+    def answer(request: web.BaseRequest) -> web.Response:
+        asked.append(request.path)
+        return web.json_response({}, status=200 if len(asked) % 3 == 0 else 503)
+
+    async with answering(answer) as root, at(root) as port:
+        (check,) = await check_versions(port)
+    failed = len(asked) - len(asked) // 3
+    assert failed > 3
+    assert check.said.count("answered 503") == 3
+    assert check.said.endswith(f"; and {failed - 3} more")

@@ -1,0 +1,95 @@
+"""Folders and the journal, on a real disk."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from adapters.storage.database import Database
+from adapters.storage.migrate import migrate
+from adapters.storage.tables import REVISIONS
+from bot.cli.doctor import storage
+from bot.cli.doctor.checks import Check, Verdict
+from bot.cli.doctor.storage import check_folder, check_folders, check_store
+from config.loading import load_settings
+from config.settings import Settings
+
+
+def settings(folder: Path, **more: str) -> Settings:
+    environ = {"STORE_URL": f"sqlite:///{folder}/frostagent.db", "MEDIA_DIR": str(folder / "media"), **more}
+    return load_settings(environ=environ, env_file=None, service=False)[0]
+
+
+def store(folder: Path, **more: str) -> Check:
+    (check,) = check_store(settings(folder, **more))
+    return check
+
+
+def make_journal(folder: Path) -> Path:
+    file = folder / "frostagent.db"
+    database = Database(f"sqlite:///{file}", migrate=migrate)
+    database.connect().close()
+    database.close()
+    return file
+
+
+def test_folders_that_can_be_written_or_made_are_well_and_nothing_is_left_there(tmp_path: Path) -> None:
+    checks = check_folders(settings(tmp_path))
+    assert [check.verdict for check in checks] == [Verdict.OK] * 2
+    assert "can be written" in checks[0].said
+    assert "can be made" in checks[1].said
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_made_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    check = check_folder(tmp_path / "file" / "data")
+    assert check.verdict is Verdict.PROBLEM
+    assert "chown" in check.mend
+
+
+def test_a_disk_that_is_full_or_nearly_is_told(tmp_path: Path) -> None:
+    assert check_folder(tmp_path, little=0, too_little=0).verdict is Verdict.OK
+    assert check_folder(tmp_path, little=2**70, too_little=0).verdict is Verdict.WARNING
+    assert check_folder(tmp_path, little=2**70, too_little=2**70).verdict is Verdict.PROBLEM
+
+
+def test_a_journal_that_is_not_there_yet_is_well_and_is_not_made(tmp_path: Path) -> None:
+    assert store(tmp_path).verdict is Verdict.OK
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_current_journal_is_well(tmp_path: Path) -> None:
+    make_journal(tmp_path)
+    assert store(tmp_path).verdict is Verdict.OK
+    assert REVISIONS[-1] in store(tmp_path).said
+
+
+def test_an_empty_file_is_well(tmp_path: Path) -> None:
+    (tmp_path / "frostagent.db").touch()
+    assert "makes its tables" in store(tmp_path).said
+
+
+def test_a_journal_of_a_newer_version_is_a_problem(tmp_path: Path) -> None:
+    connection = sqlite3.connect(make_journal(tmp_path))
+    with connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    connection.close()
+    assert store(tmp_path).verdict is Verdict.PROBLEM
+    assert "newer" in store(tmp_path).said
+
+
+def test_an_older_journal_is_a_warning_and_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_journal(tmp_path)
+    monkeypatch.setattr(storage, "REVISIONS", (*REVISIONS, "9999"))
+    assert store(tmp_path).verdict is Verdict.WARNING
+    assert [file.name for file in tmp_path.glob("*.bak*")] == []
+
+
+def test_a_damaged_file_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "frostagent.db").write_bytes(b"no database at all" * 100)
+    check = store(tmp_path)
+    assert check.verdict is Verdict.PROBLEM
+    assert "not a database" in check.said

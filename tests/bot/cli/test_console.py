@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import io
+
+from bot.cli.console import converse, read_lines
+from config.settings import Settings
+
+
+async def chat(text: str) -> list[str]:
+    said: list[str] = []
+    await converse(Settings(), io.StringIO(text), said.append, lambda _: None)
+    return said
+
+
+async def test_each_line_is_a_message_and_only_what_is_addressed_is_answered() -> None:
+    said = await chat("@bot hello\nuser3: nothing for you\n\nuser2: @bot thanks\n")
+    assert len(said) == 2
+    assert all(line.startswith("bot: ") for line in said)
+
+
+async def test_the_answers_to_one_line_stand_before_those_to_the_next() -> None:
+    said = await chat("@bot send me a message with a picture\n@bot hello")
+    assert "[image" in said[0]
+    assert "demo model" in said[-1]
+    assert len(said) == 3
+
+
+async def test_an_empty_input_ends_the_chat() -> None:
+    assert await chat("") == []
+
+
+async def test_a_line_with_an_exclamation_mark_is_for_the_simulator() -> None:
+    said: list[str] = []
+    told: list[str] = []
+    lines = "!help\n!timeout next\n!nonsense\n@bot hello\n!faults\n! faults are what I make\n"
+    await converse(Settings(), io.StringIO(lines), said.append, told.append)
+    assert len(said) == 1
+    _, listing, armed, unknown, nothing, other = told
+    assert "timeout" in listing
+    assert armed == "timeout next"
+    assert unknown.startswith("!nonsense: there is no fault")
+    assert nothing == "nothing is armed"
+    assert other.endswith("Try !help")
+
+
+async def test_a_line_after_a_reconnect_waits_for_the_bot() -> None:
+    said = await chat("!reconnect\n@bot hello\n")
+    assert len(said) == 1
+
+
+async def test_nobody_hears_what_is_said_to_an_account_that_is_offline() -> None:
+    told: list[str] = []
+    said: list[str] = []
+    await converse(Settings(), io.StringIO("!offline\n@bot hello\n!online\n@bot again\n"), said.append, told.append)
+    assert len(said) == 1
+    assert [line for line in told if line.startswith("Nobody heard that")]
+
+
+async def test_lines_come_without_their_ends() -> None:
+    assert [line async for line in read_lines(io.StringIO("一\r\n\ntwo"))] == ["一", "", "two"]
+
+
+async def test_input_that_is_not_text_ends_the_chat_instead_of_breaking_it() -> None:
+    broken = io.TextIOWrapper(io.BytesIO("好\n".encode() + b"\xff\xfe\n"), encoding="utf-8")
+    assert [line async for line in read_lines(broken)] in ([], ["好"])
+
+
+async def test_a_call_that_must_be_allowed_is_asked_about_on_the_terminal_and_the_next_line_answers() -> None:
+    said: list[str] = []
+    told: list[str] = []
+    lines = "@bot send me a message with a picture\n同意 A1\n@bot send me a message with a picture\ndeny a2 no\n"
+    settings = Settings(tools_approve=("send_message",))
+    await converse(settings, io.StringIO(lines), said.append, told.append)
+    asked = [line for line in told if line.startswith("#A")]
+    assert len(asked) == 2
+    assert asked[0].startswith("#A1 send_message {")
+    assert asked[0].endswith("  同意 A1 / 拒绝 A1")
+    assert [line for line in told if line.startswith("A")] == ["A1 已同意。", "A2 已拒绝。"]
+    assert sum("[image" in line for line in said) == 1
+
+
+async def test_a_call_that_nobody_answers_about_does_not_hold_up_the_end_of_the_chat() -> None:
+    told: list[str] = []
+    settings = Settings(tools_approve=("send_message",))
+    line = "@bot send me a message with a picture"
+    await converse(settings, io.StringIO(line), told.append, told.append)
+    assert not any("[image" in line for line in told)

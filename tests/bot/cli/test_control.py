@@ -1,0 +1,79 @@
+"""What the bot says of itself when an operator asks."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from adapters.offline.server import OfflineModel
+from adapters.simulator.server import Simulator
+from adapters.simulator.world import demo_world
+from adapters.web.readiness import STOPPING
+from bot.app import open_service
+from bot.cli.control import Desk, socket_of, status_to_text
+from bot.runtime.clock import SystemClock
+from tests.bot.test_app import TOKEN, settings
+
+
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [
+        ("sqlite:///data/frost.db", "data/frost.db-control"),
+        ("sqlite:////srv/frost.db", "/srv/frost.db-control"),
+        ("postgresql://db/frost", "data/frostagent-control"),
+    ],
+)
+def test_the_socket_lies_beside_the_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, place: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert socket_of(url) == tmp_path / place
+
+
+async def test_a_status_fits_on_a_screen_and_says_what_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    stopped: list[bool] = []
+    async with OfflineModel() as model:
+        given = settings(model.base_url, llm_fallbacks='[{"base_url": "http://127.0.0.1:9", "model": "second"}]')
+        async with open_service(given) as service, Simulator(demo_world(), reconnect=0.05) as simulator:
+            since = time.time() - 3 * 3600 - 61
+            desk = Desk(
+                service=service,
+                settings=given,
+                clock=SystemClock(),
+                version="1.2.3",
+                since=since,
+                stop=lambda: stopped.append(True),
+            )
+            before = status_to_text(await desk.status())
+            assert "none is connected" in before
+            assert "demo, then second" in before
+            assert "data/frostagent.db: written" in before
+            assert "(3 h 1 min)" in before
+            simulator.dial(f"ws://127.0.0.1:{service.port}/", token=TOKEN)
+            await simulator.wait_connected()
+            await simulator.say("@bot hello")
+            await simulator.wait_sent(1)
+            await service.wait_idle()
+            status = await desk.status()
+            assert [row["account"] for row in status["accounts"]] == [10001]
+            assert status["lanes"] == {"active": 0, "waiting": 0}
+            assert not status["journal"]["in_trouble"]
+            assert status["readiness"]["ready"]
+            assert (await desk.reload())["ok"]
+            assert set(desk.commands) == {"reload", "stop", "status"}
+            await desk.end()
+            assert stopped == [True]
+            await service.dispatcher.finish(within=0)
+            assert (await desk.status())["readiness"]["reason"] == STOPPING
+            trouble = {"place": "x", "in_trouble": True, "waiting": 7}
+            wrong = {**await desk.status(), "journal": trouble, "seconds": 90_000}
+            wrong["accounts"] = [{"account": 1, "online": False, "server": ""}]
+            told = status_to_text(wrong)
+            for words in ("stopping", "CANNOT BE WRITTEN, 7 entries", "1 OFFLINE", "1 d 1 h"):
+                assert words in told
+            assert len(told.splitlines()) <= 24

@@ -1,0 +1,121 @@
+"""reload, stop and status, as a person types them: real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+
+from bot.cli.control_commands import warning_of_docker
+from tests.bot.commands import run, serving
+
+
+def test_a_running_bot_says_how_it_is_reads_again_and_stops(tmp_path: Path) -> None:
+    (tmp_path / "persona.md").write_text("You are a fox.")
+    settings = tmp_path / ".env"
+    settings.write_text("STORE_URL=sqlite:///data/fox.db\n")
+    with serving(tmp_path, BOT_PERSONA="persona.md") as (process, port):
+        with settings.open("a") as file:  # went bad: they need nothing of it
+            file.write("LLM_MODLE=m\nONEBOT_PORT=many\nLLM_API_KEY='half\n")
+        told = run(tmp_path, "status")
+        assert told.returncode == 0, told.stderr
+        assert f"listening on 127.0.0.1:{port}" in told.stdout
+        status = json.loads(run(tmp_path, "status", "--json").stdout)
+        assert (status["pid"], status["model"], status["stopping"]) == (process.pid, "m", False)
+        again = run(tmp_path, "reload")
+        assert again.returncode == 0
+        assert again.stdout == ""
+        assert again.stderr == "the persona was read again\nthe journal is read again as it is needed\n"
+        stopped = run(tmp_path, "stop")
+        assert stopped.returncode == 0, stopped.stderr
+        assert stopped.stderr.endswith("It has stopped.\n")
+        assert process.wait(timeout=10) == 0
+    assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["fox.db"]
+
+
+def test_a_reload_that_could_not_use_a_file_has_an_exit_code(tmp_path: Path) -> None:
+    persona = tmp_path / "persona.md"
+    persona.write_text("You are a fox.")
+    with serving(tmp_path, BOT_PERSONA="persona.md"):
+        persona.write_text("")
+        told = run(tmp_path, "reload")
+    assert told.returncode == 1
+    assert "the persona is kept as it was: BOT_PERSONA: persona.md is empty" in told.stderr
+
+
+def test_a_stop_in_a_container_says_how_it_lasts(tmp_path: Path) -> None:
+    assert "docker compose stop bot" in warning_of_docker(tmp_path)
+    assert warning_of_docker(tmp_path / "not-there") == ""
+
+
+@pytest.mark.parametrize("command", ["status", "reload", "stop"])
+def test_where_no_bot_runs_each_says_so(tmp_path: Path, command: str) -> None:
+    told = run(tmp_path, command)
+    assert (told.returncode, told.stdout) == (1, "")
+    assert told.stderr == f"No bot runs here (nobody listens at {tmp_path}/data/frostagent.db-control).\n"
+
+
+def test_a_bot_that_was_killed_does_not_run_and_the_next_one_is_asked_at_the_same_place(tmp_path: Path) -> None:
+    with serving(tmp_path):
+        pass
+    assert run(tmp_path, "status").returncode == 1
+    with serving(tmp_path) as (process, _):
+        assert json.loads(run(tmp_path, "status", "--json").stdout)["pid"] == process.pid
+
+
+def test_a_bot_that_cannot_be_asked_is_told_by_its_pid(tmp_path: Path) -> None:
+    with serving(tmp_path) as (process, _):
+        (tmp_path / "data/frostagent.db-control").unlink()
+        told = run(tmp_path, "status")
+    assert told.returncode == 1
+    assert f"a process (pid {process.pid}) has the journal" in told.stderr
+
+
+def test_a_second_bot_on_one_journal_is_refused_and_harms_the_first_in_nothing(tmp_path: Path) -> None:
+    with serving(tmp_path) as (process, _):
+        told = run(tmp_path, "run", LLM_BASE_URL="http://127.0.0.1:9/v1", LLM_MODEL="m", ONEBOT_HOST="127.0.0.1")
+        assert told.returncode == 2
+        assert f"in use ({tmp_path}/data/frostagent.db) by another process (pid {process.pid})" in told.stderr
+        assert "Traceback" not in told.stderr
+        assert "listening" not in told.stderr
+        assert json.loads(run(tmp_path, "status", "--json").stdout)["pid"] == process.pid
+
+
+def test_who_finds_another_process_with_the_journal_leaves_at_once(tmp_path: Path) -> None:
+    with serving(tmp_path) as (process, _):
+        process.send_signal(signal.SIGSTOP)  # else it might have the lock again before the other one comes
+        (tmp_path / "data/frostagent.db-lock").unlink()
+        with serving(tmp_path) as (other, _):
+            process.send_signal(signal.SIGCONT)
+            assert process.wait(timeout=20) == 2
+            assert process.stderr is not None
+            assert "this process ends at once: STORE_URL: the journal is in use" in process.stderr.read()
+            assert other.poll() is None
+
+
+def test_forgetting_beside_a_running_bot_lets_it_forget_too(tmp_path: Path) -> None:
+    with serving(tmp_path) as (process, _):
+        told = run(tmp_path, "forget", "--user", "5")
+        assert told.stderr.endswith("The running bot has let go of what it remembered of it.\n")
+        (tmp_path / "data/frostagent.db-control").unlink()
+        told = run(tmp_path, "forget", "--user", "5")
+        assert f"(pid {process.pid})" in told.stderr
+        assert "`.venv/bin/frostagent reload` (docker compose exec bot python -m bot reload)" in told.stderr
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=10)
+    assert run(tmp_path, "forget", "--user", "5").stderr == "Forgotten: nothing was there\n"
+
+
+def test_something_else_at_its_place_is_no_answer(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    with socket.socket(socket.AF_UNIX) as deaf:
+        deaf.bind(os.path.relpath(tmp_path / "data/frostagent.db-control"))
+        deaf.listen(0)
+        deaf.shutdown(socket.SHUT_RDWR)
+        told = run(tmp_path, "status")
+    assert told.returncode == 1
+    assert "Traceback" not in told.stderr

@@ -1,0 +1,326 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.domain.chat import (
+    AssistantMessage,
+    Completion,
+    FinishReason,
+    ModelRequest,
+    ToolMessage,
+    UserMessage,
+)
+from bot.domain.errors import ModelAuth, ModelError, ToolFailed, ToolUnavailable
+from bot.domain.hooks import Hooks, RequestEvent, Reshape, StopRun
+from bot.domain.result import ToolResult
+from bot.domain.run import RunFinished, Spent, StepFinished, Stop, SuspendedRun, ToolFinished, code_of
+from bot.domain.suspension import Suspend
+from bot.domain.tool import tool
+from bot.engine.engine import EMPTY_ANSWER, LAST_STEP, NO_CONCLUSION, RunState
+from bot.policy.budget import Budget, Limits
+
+# Runs that wait for somebody's word: tests/e2e/test_suspended_runs.py
+from tests.bot.runs import QUESTION, assert_valid, echo, engine, run, to_the_end
+from tests.fakes import ManualClock, RecordingObserver, ScriptedModel, Step, calls, words
+
+
+async def test_words_end_the_run() -> None:
+    with ScriptedModel(words("你好")) as model:
+        outcome = await to_the_end(engine(model).run(run(), RunState()))
+    assert (outcome.stop, outcome.text, outcome.steps) == (Stop.ANSWERED, "你好", 1)
+    assert outcome.messages == (AssistantMessage("你好"),)
+    assert model.requests[0].messages == QUESTION
+    assert [spec.name for spec in model.requests[0].tools] == ["echo", "fail"]
+
+
+async def test_tool_results_are_in_the_next_request_in_call_order() -> None:
+    asked = calls(("echo", '{"text": "a"}'), ("fail", ""), ("echo", '{"text": "b"}'))
+    with ScriptedModel(asked, words("done")) as model:
+        outcome = await to_the_end(engine(model).run(run(), RunState()))
+    results = [message for message in model.requests[1].messages if isinstance(message, ToolMessage)]
+    assert [result.call_id for result in results] == ["c0", "c1", "c2"]
+    assert [result.content for result in results if not result.is_error] == ["<a>", "<b>"]
+    assert outcome.text == "done"
+    assert outcome.usage.prompt == 20
+    assert_valid(outcome.messages)
+
+
+async def test_at_the_step_limit_one_request_without_tools_asks_for_words() -> None:
+    again = calls(("echo", '{"text": "x"}'))
+    with ScriptedModel(again, again, words("enough")) as model:
+        outcome = await to_the_end(engine(model, max_steps=2).run(run(), RunState()))
+    assert model.requests[-1].tools == ()
+    assert model.requests[-1].messages[-1] == UserMessage(LAST_STEP)
+    assert (outcome.stop, outcome.text, outcome.limit) == (Stop.ANSWERED, "enough", True)
+    assert UserMessage(LAST_STEP) not in outcome.messages
+
+
+async def test_a_model_that_never_stops_calling_tools_is_cut_off_with_fixed_words() -> None:
+    again = calls(("echo", '{"text": "x"}'))
+    with ScriptedModel(again, again, again) as model:
+        outcome = await to_the_end(engine(model, max_steps=2).run(run(), RunState()))
+    assert (outcome.stop, outcome.text, outcome.limit) == (Stop.ANSWERED, NO_CONCLUSION, True)
+    assert_valid(outcome.messages)
+
+
+async def test_calls_of_a_cut_off_answer_are_not_executed() -> None:
+    cut = calls(("echo", '{"text": "tr'), finish=FinishReason.LENGTH)
+    with ScriptedModel(cut, words("short then")) as model:
+        outcome = await to_the_end(engine(model).run(run(), RunState()))
+    result = outcome.messages[1]
+    assert isinstance(result, ToolMessage)
+    assert 'the arguments for "echo" were cut off' in result.content
+    assert_valid(outcome.messages)
+
+
+async def test_words_cut_off_by_the_output_limit_say_so() -> None:
+    with ScriptedModel(words("once upon a", finish=FinishReason.LENGTH)) as model:
+        assert (await to_the_end(engine(model).run(run(), RunState()))).text == "once upon a…"
+
+
+async def test_a_filtered_answer_fails_and_executes_nothing() -> None:
+    with ScriptedModel(calls(("echo", "{}"), finish=FinishReason.CONTENT_FILTER)) as model:
+        outcome = await to_the_end(engine(model).run(run(), RunState()))
+    assert outcome.stop is Stop.FAILED
+    assert outcome.error.startswith("content_filter: ")
+    assert outcome.messages == ()
+
+
+async def test_a_refusal_is_shown_as_words() -> None:
+    with ScriptedModel(words("", refusal="I cannot help with that.")) as model:
+        assert (await to_the_end(engine(model).run(run(), RunState()))).text == "I cannot help with that."
+
+
+async def test_an_empty_answer_is_asked_for_again_then_without_tools_then_fails() -> None:
+    with ScriptedModel(words(""), words(" \n"), words("")) as model:
+        outcome = await to_the_end(engine(model).run(run(), RunState()))
+    assert model.requests[1].messages == (QUESTION[0], UserMessage(f"hi\n\n{EMPTY_ANSWER}"))
+    assert model.requests[1].tools != ()
+    assert model.requests[2].tools == ()
+    assert outcome.stop is Stop.FAILED
+    assert outcome.error.startswith("empty: ")
+
+
+async def test_an_empty_ending_is_silence_when_the_asker_has_been_answered_already() -> None:
+    with ScriptedModel(words("")) as model:
+        outcome = await to_the_end(engine(model).run(run(heard=lambda: True), RunState()))
+    assert (outcome.stop, outcome.text) == (Stop.SILENT, "")
+
+
+async def test_a_model_error_ends_the_run_as_failed_and_keeps_what_was_done() -> None:
+    with ScriptedModel(calls(("echo", '{"text": "a"}')), ModelAuth("bad key")) as model:
+        outcome = await to_the_end(engine(model).run(run(), RunState()))
+    assert (outcome.stop, outcome.error) == (Stop.FAILED, "auth: bad key")
+    assert len(outcome.messages) == 2
+
+
+async def test_a_run_that_takes_too_long_is_ended_with_a_valid_transcript() -> None:
+    @tool
+    async def wait() -> str:
+        """For ever."""
+        await asyncio.Event().wait()
+        return "never"
+
+    with ScriptedModel(calls(("wait", ""))) as model:
+        outcome = await to_the_end(engine(model, wait, deadline=0.05).run(run(), RunState()))
+    assert outcome.stop is Stop.FAILED
+    assert outcome.error.startswith("deadline: ")
+    assert len(outcome.messages) == 2
+    assert_valid(outcome.messages)
+
+
+async def test_a_cancelled_run_leaves_a_valid_transcript_and_says_that_it_was_stopped() -> None:
+    started = asyncio.Event()
+
+    @tool
+    async def wait() -> str:
+        """For ever."""
+        started.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    state, observer = RunState(), RecordingObserver()
+    with ScriptedModel(calls(("echo", '{"text": "a"}'), ("wait", ""))) as model:
+        async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+            task = group.create_task(engine(model, echo, wait, observer=observer).run(run(), state))
+            await started.wait()
+            task.cancel()
+    assert task.cancelled()
+    assert_valid(state.messages)
+    assert [m.content for m in state.messages if isinstance(m, ToolMessage) and not m.is_error] == ["<a>"]
+    (finished,) = observer.of("run_finished")
+    assert isinstance(finished, RunFinished)
+    assert finished.outcome.stop is Stop.STOPPED
+    assert finished.outcome.messages == tuple(state.messages)
+
+
+async def test_events_tell_the_run_in_order() -> None:
+    observer = RecordingObserver()
+    with ScriptedModel(calls(("echo", '{"text": "a"}')), words("ok")) as model:
+        await engine(model, observer=observer).run(run(), RunState())
+    assert [event.type for event in observer.events] == [
+        "run_started", "step_finished", "tool_started", "tool_finished", "step_finished", "run_finished",
+    ]  # fmt: skip
+
+
+ANY_STEP: st.SearchStrategy[Step] = st.one_of(
+    st.builds(words, st.sampled_from(["", "fine"]), finish=st.sampled_from(FinishReason)),
+    st.builds(
+        lambda asked, finish: calls(*asked, finish=finish),
+        st.lists(
+            st.tuples(st.sampled_from(["echo", "fail", "nobody"]), st.sampled_from(["", '{"text": "x"}', "{"])),
+            min_size=1,
+            max_size=3,
+        ),
+        st.sampled_from(FinishReason),
+    ),
+    st.just(ModelError("broken")),
+)
+
+
+@given(st.lists(ANY_STEP, min_size=8, max_size=8))
+def test_whatever_the_model_does_the_run_ends_with_a_valid_transcript(script: list[Step]) -> None:
+    outcome = asyncio.run(to_the_end(engine(ScriptedModel(*script)).run(run(), RunState())))
+    assert outcome.stop in (Stop.ANSWERED, Stop.FAILED)
+    assert (outcome.stop is Stop.ANSWERED) == bool(outcome.text)
+    assert_valid(outcome.messages)
+
+
+async def test_a_bug_outside_the_error_tree_is_not_swallowed() -> None:
+    async def broken(request: ModelRequest) -> Completion:
+        raise LookupError("a bug")
+
+    step: Callable[[ModelRequest], Awaitable[Completion]] = broken
+    with ScriptedModel(step) as model, pytest.raises(LookupError):
+        await engine(model).run(run(), RunState())
+
+
+# --- hooks ----------------------------------------------------------------------------------------
+
+ECHO = calls(("echo", '{"text": "a"}'))
+
+
+async def test_a_hook_reshapes_one_request_and_switches_the_model_from_there_on() -> None:
+    def before(event: RequestEvent) -> Reshape | None:
+        return Reshape(messages=event.messages[-1:], model=other) if event.metadata["step"] == 2 else None
+
+    with ScriptedModel(ECHO) as model, ScriptedModel(ECHO, words("done")) as other:
+        running = engine(model, hooks=[Hooks(before_request=before)])
+        outcome = await to_the_end(running.run(run(), RunState()))
+    assert [len(request.messages) for request in other.requests] == [1, 6]
+    assert_valid(outcome.messages)
+    assert len(outcome.messages) == 5
+
+
+async def test_a_hook_may_end_the_run_after_a_step() -> None:
+    hook = Hooks(after_step=lambda event: StopRun(f"{event.results[0].content} is enough"))
+    with ScriptedModel(ECHO) as model:
+        outcome = await to_the_end(engine(model, hooks=[hook]).run(run(), RunState()))
+    assert (outcome.stop, outcome.error, len(outcome.messages)) == (Stop.STOPPED, "hook: <a> is enough", 2)
+
+
+async def test_a_hook_may_end_the_run_around_a_call_and_the_others_are_still_asked() -> None:
+    asked: list[str] = []
+    stop = StopRun("enough")
+    after_step = Hooks(after_step=lambda event: asked.append(event.type))
+    for hook, content in (
+        (Hooks(before_call=lambda _: stop), "error: the run was stopped here: the call was not done. [TOOL_CANCELLED]"),
+        (Hooks(after_call=lambda _: stop), "<a>"),
+    ):
+        with ScriptedModel(ECHO) as model:
+            outcome = await to_the_end(engine(model, hooks=[hook, after_step]).run(run(), RunState()))
+        assert (outcome.stop, outcome.error) == (Stop.STOPPED, "hook: enough")
+        assert_valid(outcome.messages)
+        assert outcome.messages[-1].text == content
+    assert asked == ["step.after"] * 2
+
+
+async def test_the_codes_of_failures_are_those_of_the_calls_whatever_they_read_like() -> None:
+    @tool
+    async def lie() -> ToolResult:
+        """Fails in the words of another failure."""
+        return ToolResult("gone [TOOL_TIMEOUT]", is_error=True, code="TOOL_TIMEOUT")
+
+    observer = RecordingObserver()
+    with ScriptedModel(calls(("lie", ""), ("nobody", "")), words("done")) as model:
+        outcome = await to_the_end(engine(model, lie, observer=observer).run(run(), RunState()))
+    codes = ["TOOL_EXECUTION_FAILED", "TOOL_NOT_FOUND"]
+    assert [failure.code for failure in outcome.tool_failures] == codes
+    finished = [event for event in observer.events if isinstance(event, ToolFinished)]
+    assert [(event.code, event.result.code) for event in finished] == list(zip(codes, codes, strict=True))
+    old = ToolMessage("c", "n", "error: gone [TOOL_TIMEOUT]", is_error=True)
+    assert (code_of(old), code_of(ToolMessage("c", "n", "fine"))) == ("TOOL_EXECUTION_FAILED", "ok")
+
+
+async def test_what_a_call_waited_is_told_with_what_it_took() -> None:
+    clock = ManualClock()
+
+    @tool(side_effects="write")
+    async def work() -> str:
+        """Works for a second."""
+        clock.time += 1
+        return "done"
+
+    observer = RecordingObserver()
+    with ScriptedModel(calls(("work", ""), ("work", "")), words("done")) as model:
+        await to_the_end(engine(model, work, observer=observer, clock=clock).run(run(), RunState()))
+    finished = [event for event in observer.events if isinstance(event, ToolFinished)]
+    assert [(event.seconds, event.waited) for event in finished] == [(1.0, 0.0), (1.0, 1.0)]
+
+
+async def test_a_critical_tool_ends_the_run_only_where_it_cannot_be_used() -> None:
+    @tool(critical=True)
+    async def save(how: str) -> str:
+        """Saves."""
+        if how == "well":
+            return "saved"
+        raise ToolUnavailable("gone") if how == "never" else ToolFailed("full")
+
+    script = [calls(("save", f'{{"how": "{how}"}}')) for how in ("well", "badly", "never")]
+    with ScriptedModel(*script) as model:
+        outcome = await to_the_end(engine(model, save).run(run(), RunState()))
+    assert (outcome.stop, outcome.steps) == (Stop.FAILED, 3)
+    assert outcome.error == "tool: save is critical: error: gone [TOOL_UNAVAILABLE]"
+
+
+# --- its budget -------------------------------------------------------------------------------------
+
+
+async def test_with_its_last_request_a_run_ends_and_what_is_asked_more_waits() -> None:
+    with ScriptedModel(words("a")) as model:
+        state = RunState()
+        state.follow_up(UserMessage("and?"))
+        share = Budget(Limits(requests=1)).share()
+        outcome = await to_the_end(engine(model).run(replace(run(), share=share), state))
+    assert (outcome.text, outcome.stop, outcome.steps) == ("a", Stop.ANSWERED, 1)
+    assert list(state.follow_ups) == [UserMessage("and?")]
+
+
+async def test_a_run_that_waits_says_what_its_tree_has_spent() -> None:
+    @tool
+    async def ask_first() -> str:
+        """Asks."""
+        raise Suspend("may I?", seconds=60)
+
+    budget = Budget(Limits(requests=20), Spent(requests=10, sends=2))
+    with ScriptedModel(calls(("ask_first", "{}"))) as model:
+        ended = await engine(model, ask_first).run(replace(run(), share=budget.share()), RunState())
+    assert isinstance(ended, SuspendedRun)
+    assert ended.spent == Spent(requests=11, tokens=15, sends=2)
+
+
+async def test_what_was_said_is_tidied_before_anybody_is_told() -> None:
+    observer = RecordingObserver()
+    with ScriptedModel(words("F: a")) as model:
+        tidy = replace(run(), tidy=lambda message: replace(message, text=message.text.removeprefix("F: ")))
+        outcome = await to_the_end(engine(model, observer=observer).run(tidy, RunState()))
+    assert outcome.text == "a"
+    assert outcome.messages == (AssistantMessage("a"),)
+    (step,) = [event for event in observer.events if isinstance(event, StepFinished)]
+    assert step.completion.message.text == "a"

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bot.domain.chat import AssistantMessage, Completion, FinishReason, ModelRequest, SystemMessage, Usage, UserMessage
+from bot.domain.hooks import Hooks, RequestEvent, Reshape, StepEvent, StopRun
+from bot.engine.steps import ask_after_step, ask_before_request, consult, drain, tokens_of, with_notice, words_of
+from bot.policy.tokens import estimate, estimate_message
+from tests.fakes import ScriptedModel, words
+
+QUESTION = (SystemMessage("be nice"), UserMessage("hi", ("data:image/png;base64,x",)))
+
+
+def test_a_notice_joins_the_user_message_that_stands_last_or_becomes_one() -> None:
+    assert with_notice(QUESTION, "") == QUESTION
+    assert with_notice(QUESTION, "Hurry.")[1] == UserMessage("hi\n\nHurry.", QUESTION[1].images)
+    answered = (*QUESTION, AssistantMessage("well"))
+    assert with_notice(answered, "Hurry.") == (*answered, UserMessage("Hurry."))
+
+
+@pytest.mark.parametrize(
+    ("completion", "text"),
+    [
+        (words(" hi "), "hi"),
+        (words("", refusal="No."), "No."),
+        (words("once", finish=FinishReason.LENGTH), "once…"),
+        (words("", finish=FinishReason.LENGTH), ""),
+    ],
+)
+def test_what_is_said_is_the_text_or_the_refusal_marked_where_it_was_cut(completion: Any, text: str) -> None:
+    assert words_of(completion) == text
+
+
+def test_what_waits_is_taken_as_one_message() -> None:
+    queue = deque([UserMessage("a", ("x",)), UserMessage("b", ("y",))])
+    assert drain(queue) == UserMessage("a\nb", ("x", "y"))
+    assert drain(queue) is None
+    assert drain(deque([QUESTION[1]])) is QUESTION[1]
+
+
+async def test_each_hook_sees_the_request_as_those_before_it_made_it() -> None:
+    one, other = ScriptedModel(), ScriptedModel()
+    seen: list[RequestEvent] = []
+
+    async def switch(event: RequestEvent) -> Reshape:
+        return Reshape(messages=event.messages[1:], model=other)
+
+    def look(event: RequestEvent) -> None:
+        seen.append(event)
+
+    hooks = [Hooks(before_request=switch), Hooks(), Hooks(before_request=look)]
+    request, model = await ask_before_request(hooks, ModelRequest(QUESTION), one, {"run": "t1"})
+    assert (request, model) == (ModelRequest(QUESTION[1:]), other)
+    assert (seen[0].messages, seen[0].model, seen[0].metadata) == (QUESTION[1:], other, {"run": "t1"})
+
+
+async def test_every_hook_hears_of_a_step_and_the_first_that_wants_the_end_is_heard() -> None:
+    heard: list[str] = []
+
+    def stop(reason: str | None) -> Hooks:
+        def hook(event: StepEvent) -> StopRun | None:
+            heard.append(event.message.text)
+            return StopRun(reason) if reason else None
+
+        return Hooks(after_step=hook)
+
+    event = StepEvent(message=AssistantMessage("well"), results=(), metadata={})
+    assert await ask_after_step([stop(None), stop("enough"), stop("too much")], event) == StopRun("enough")
+    assert heard == ["well"] * 3
+    assert await ask_after_step([], event) is None
+
+
+@pytest.mark.parametrize("error", [LookupError(), SystemExit(1), BaseException(), asyncio.CancelledError()])
+async def test_a_hook_that_breaks_says_nothing(error: BaseException) -> None:
+    def broken(event: str) -> str | None:
+        raise error
+
+    assert await consult(broken, "event") is None
+
+
+async def test_a_cancellation_from_outside_gets_through_a_hook() -> None:
+    started = asyncio.Event()
+
+    async def wait(event: str) -> None:
+        started.set()
+        await asyncio.Event().wait()
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        task = group.create_task(consult(wait, "event"))
+        await started.wait()
+        task.cancel()
+    assert task.cancelled()
+
+
+def test_what_a_request_took_is_what_the_vendor_says_or_an_estimate_of_both() -> None:
+    request = ModelRequest((UserMessage("how long is this?"),))
+    answer = Completion(AssistantMessage("so long"), FinishReason.STOP, usage=Usage(30, 12))
+    assert tokens_of(request, answer) == 42
+    unknown = tokens_of(request, replace(answer, usage=None))
+    assert unknown == estimate(request) + estimate_message(answer.message) > 0

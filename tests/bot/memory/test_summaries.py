@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+
+from bot.domain.chat import AssistantMessage, Completion, ModelRequest, Usage, UserMessage
+from bot.domain.errors import ModelBilling
+from bot.domain.events import Conversation
+from bot.domain.journal import UsageAdded, WindowMoved
+from bot.memory.history import History
+from bot.memory.summaries import AT_ONCE, Summaries
+from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, ScriptedModel, Step, until, words
+
+GIVEN = replace(words("小明(777) 问了三次"), usage=Usage(900, 30, cost=0.001), endpoint="demo@here")
+
+
+class Talk:
+    """A history with room for three rounds, and what summarises it."""
+
+    def __init__(self, *steps: Step) -> None:
+        self.clock = ManualClock()
+        self.store = RecordingStore()
+        self.model = ScriptedModel(*steps)
+        self.history = History(store=self.store, room=lambda: 1000.0)
+        self.summaries = Summaries(model=self.model, history=self.history, store=self.store, clock=self.clock)
+        self.history.fold_with(self.summaries)
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        with self.model:
+            async with asyncio.timeout(5), self.summaries.open():
+                yield
+
+    async def turns(self, number: int, where: Conversation = GROUP) -> None:
+        """So many turns, one after the other, without a pause."""
+        for _ in range(number):
+            await self.history.load(where)
+            turn = f"t{len(self.history.messages(where)) // 2 + 1}"
+            self.history.add_round(where, turn, UserMessage("小明(777): 说说"), [AssistantMessage("好" * 300)])
+
+
+def waiting(event: asyncio.Event) -> Step:
+    """An answer that comes when the test says so."""
+
+    async def answer(_request: ModelRequest) -> Completion:
+        await event.wait()
+        return GIVEN
+
+    return answer
+
+
+async def test_a_conversation_that_is_too_long_is_summarised_after_its_turn() -> None:
+    talk = Talk(GIVEN)
+    async with talk.open():
+        await talk.turns(4)
+        assert talk.history.summary(GROUP) == ""  # nobody has waited for it
+        await talk.summaries.wait_idle()
+    assert talk.history.summary(GROUP) == "小明(777) 问了三次"
+    assert len(talk.history.messages(GROUP)) == 2
+    used = UsageAdded(turn_id="t4", model="demo@here", usage=Usage(900, 30, cost=0.001), at=talk.clock.now())
+    assert talk.store.entries == [used, WindowMoved(GROUP, "t4", "t2", "小明(777) 问了三次")]
+
+
+async def test_what_it_cost_is_told_to_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    talk = Talk(GIVEN)
+    caplog.set_level("INFO")
+    async with talk.open():
+        await talk.turns(4)
+        await talk.summaries.wait_idle()
+    assert "3 rounds of 10001:group:4242 are a summary now: 900 + 30 tokens, $0.001000" in caplog.text
+
+
+async def test_a_summary_that_is_not_there_when_the_next_turn_begins_is_given_up_and_made_later() -> None:
+    never = asyncio.Event()
+    talk = Talk(waiting(never), GIVEN)
+    async with talk.open():
+        await talk.turns(4)
+        await until(lambda: talk.model.requests)
+        await talk.turns(1)  # with room yet: what the model reads begins as before
+        assert len(talk.history.messages(GROUP)) == 10
+        assert talk.store.entries == []
+        await talk.summaries.wait_idle()
+    assert talk.history.summary(GROUP) == "小明(777) 问了三次"
+    assert len(talk.model.requests) == 2
+
+
+@pytest.mark.parametrize(
+    "step", [ModelBilling("no money"), words(""), words("no", refusal="I cannot"), replace(words(""), usage=None)]
+)
+async def test_where_there_is_no_summary_everything_stays_and_whole_rounds_leave_when_it_is_time(step: Step) -> None:
+    talk = Talk(step, step)
+    async with talk.open():
+        await talk.turns(4)
+        await talk.summaries.wait_idle()
+        assert len(talk.history.messages(GROUP)) == 8
+        await talk.turns(1)
+        await talk.summaries.wait_idle()
+        await talk.history.load(GROUP)
+    assert talk.history.summary(GROUP) == ""
+    assert len(talk.history.messages(GROUP)) == 4
+
+
+async def test_what_breaks_is_told_to_the_log_and_breaks_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
+    async def broken(_request: ModelRequest) -> Completion:
+        raise ZeroDivisionError
+
+    talk = Talk(broken, GIVEN)
+    async with talk.open():
+        await talk.turns(4)
+        await talk.summaries.wait_idle()
+        await talk.turns(1)
+        await talk.summaries.wait_idle()
+    assert "no summary of 10001:group:4242" in caplog.text
+    assert talk.history.summary(GROUP) == "小明(777) 问了三次"
+
+
+async def test_a_model_that_never_answers_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.memory.summaries.DEADLINE", 0.01)
+    talk = Talk(waiting(asyncio.Event()))
+    async with talk.open():
+        await talk.turns(4)
+        await talk.summaries.wait_idle()
+    assert talk.history.summary(GROUP) == ""
+
+
+async def test_few_are_made_at_once_and_one_for_each_conversation() -> None:
+    go_on = asyncio.Event()
+    talk = Talk(*[waiting(go_on)] * (AT_ONCE + 1))
+    async with talk.open():
+        for number in range(AT_ONCE + 1):
+            await talk.turns(4, Conversation(BOT, "group", number + 1))
+            talk.summaries.begin(Conversation(BOT, "group", number + 1))
+        await until(lambda: len(talk.model.requests) == AT_ONCE)
+        go_on.set()
+        await talk.summaries.wait_idle()
+    assert len(talk.model.requests) == AT_ONCE + 1
+
+
+async def test_at_the_end_what_is_not_done_is_left() -> None:
+    talk = Talk(waiting(asyncio.Event()))
+    async with talk.open():
+        await talk.turns(4)
+        await until(lambda: talk.model.requests)
+    await talk.turns(1)
+    assert talk.store.entries == []
+
+
+async def test_nothing_is_asked_for_what_has_room_again() -> None:
+    talk = Talk()
+    async with talk.open():
+        talk.summaries.begin(GROUP)
+        talk.summaries.stop(GROUP)
+        talk.summaries.stop(GROUP)
+        await talk.turns(2)
+        talk.summaries.begin(GROUP)
+        await talk.summaries.wait_idle()

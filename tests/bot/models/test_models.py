@@ -1,0 +1,400 @@
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.domain.chat import (
+    AssistantMessage,
+    Completion,
+    FinishReason,
+    ModelRequest,
+    Reasoning,
+    Usage,
+    UserMessage,
+)
+from bot.domain.errors import (
+    BadHistory,
+    ContentFiltered,
+    ContextOverflow,
+    ImagesUnsupported,
+    ModelAuth,
+    ModelBilling,
+    ModelError,
+    ModelNotFound,
+    ModelOverloaded,
+    ModelRateLimited,
+    ModelRejected,
+    ModelStalled,
+    ModelTransport,
+    ToolsUnsupported,
+    ToolUseFailed,
+)
+from bot.models.models import ATTEMPTS, CALLED_AGAIN, Failover
+from bot.models.upstreams import BLIND, KEY_REST, Upstream
+from bot.policy.repairs import CALL_AGAIN, PICTURE_LEFT_OUT
+from bot.policy.tokens import estimate
+from tests.bot.several_models import EARLIER, PICTURE, QUESTION, REQUEST, SYSTEM, TOOLS, Bench, one
+from tests.fakes import CountingIds, ManualClock, ScriptedModel, Step, words
+
+BUSY = (ModelRateLimited, ModelOverloaded, ModelTransport)
+KINDS: tuple[type[ModelError], ...] = (
+    *BUSY,
+    ModelStalled,
+    ModelAuth,
+    ModelBilling,
+    ModelNotFound,
+    ModelRejected,
+    ContextOverflow,
+    ContentFiltered,
+    ToolsUnsupported,
+    ToolUseFailed,
+    ImagesUnsupported,
+    BadHistory,
+)
+
+
+# --- patience ---------------------------------------------------------------------------------------
+
+
+async def test_an_answer_at_once_is_handed_on_with_the_name_of_who_gave_it() -> None:
+    bench = one(words("hello"))
+    assert await bench.model.complete(REQUEST) == replace(words("hello"), endpoint="a1")
+    assert bench.clock.slept == []
+
+
+@pytest.mark.parametrize("kind", BUSY)
+async def test_a_busy_vendor_is_asked_again_after_longer_and_longer_waits(kind: type[ModelError]) -> None:
+    bench = one(*[kind("busy")] * 3, words("hello"))
+    assert await bench.ask() == "hello"
+    assert bench.clock.slept == [1.0, 2.0, 4.0]
+    assert bench.requests() == [REQUEST] * 4
+
+
+async def test_after_the_last_attempt_the_last_error_gets_out() -> None:
+    bench = one(*[ModelTransport("cut")] * 3, ModelOverloaded("still busy"))
+    assert await bench.ask() == "overloaded: still busy"
+    assert bench.clock.slept == [1.0, 2.0, 4.0]
+
+
+@pytest.mark.parametrize("kind", [ModelAuth, ModelBilling, ModelNotFound, ModelRejected, ContentFiltered])
+async def test_what_nothing_mends_gets_out_at_once(kind: type[ModelError]) -> None:
+    bench = one(kind("no"))
+    assert await bench.ask() == f"{kind.kind}: no"
+    assert bench.clock.slept == []
+
+
+@pytest.mark.parametrize("kind", [ModelRateLimited, ModelOverloaded])
+async def test_a_wait_the_vendor_names_is_honoured(kind: type[ModelRateLimited | ModelOverloaded]) -> None:
+    bench = one(kind("busy", retry_after=7.5), words("hello"))
+    assert await bench.ask() == "hello"
+    assert bench.clock.slept == [7.5]
+
+
+async def test_a_wait_the_vendor_names_holds_for_the_next_request_too() -> None:
+    bench = one(ModelRateLimited("busy", retry_after=70), words("hello"), words("again"))
+    assert await bench.ask() == "rate_limit: busy"
+    bench.clock.time += 60
+    assert await bench.ask() == "hello"
+    assert bench.clock.slept == [10.0]
+    assert await bench.ask() == "again"
+
+
+async def test_a_vendor_that_asks_for_too_much_patience_is_not_waited_for() -> None:
+    bench = one(ModelRateLimited("busy", retry_after=61))
+    assert await bench.ask() == "rate_limit: busy"
+    assert bench.clock.slept == []
+
+
+async def test_nobody_is_refused_without_having_been_tried() -> None:
+    bench = one(ModelRateLimited("busy", retry_after=3600), words("hello"))
+    assert await bench.ask() == "rate_limit: busy"
+    assert await bench.ask() == "hello"
+    assert bench.clock.slept == []
+
+
+@pytest.mark.parametrize("newer", [ModelTransport("cut"), words("hello")])
+async def test_any_answer_is_a_newer_word_than_a_wait_the_vendor_named(newer: Step) -> None:
+    bench = one(ModelOverloaded("busy", retry_after=3600), newer, attempts=1)
+    await bench.ask()
+    assert bench.upstreams[0].busy_until > 0
+    await bench.ask()
+    assert bench.upstreams[0].busy_until == 0
+
+
+async def test_patience_is_counted_over_all_waits_of_a_request() -> None:
+    busy = ModelRateLimited("busy", retry_after=40)
+    bench = one(busy, busy)
+    assert await bench.ask() == "rate_limit: busy"
+    assert bench.clock.slept == [40.0]
+    assert await one(*[ModelTransport("cut")] * 2, patience=2).ask() == "transport: cut"
+
+
+@pytest.mark.parametrize("attempts", [0, 1])
+async def test_one_attempt_is_one_attempt(attempts: int) -> None:
+    assert await one(ModelTransport("cut"), attempts=attempts).ask() == "transport: cut"
+
+
+async def test_jitter_spreads_the_waits_by_a_quarter_each_way() -> None:
+    waits = []
+    for jitter in (0.0, 0.999):
+        clock = ManualClock()
+        with ScriptedModel(ModelTransport("cut"), ModelTransport("cut"), words("hello")) as scripted:
+            await Failover([Upstream(scripted)], clock=clock, ids=CountingIds(jitter)).complete(REQUEST)
+        waits.append([round(wait, 2) for wait in clock.slept])
+    assert waits == [[0.75, 1.5], [1.25, 2.5]]
+
+
+async def test_a_bug_or_a_cancellation_is_not_asked_again() -> None:
+    async def broken(request: ModelRequest) -> Completion:
+        raise LookupError
+
+    async def cancelled(request: ModelRequest) -> Completion:
+        raise asyncio.CancelledError
+
+    for step, error in ((broken, LookupError), (cancelled, asyncio.CancelledError)):
+        bench = one(step)
+        with pytest.raises(error):
+            await bench.model.complete(REQUEST)
+        assert bench.clock.slept == []
+
+
+# --- keys -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [ModelAuth, ModelBilling])
+async def test_a_refused_key_makes_room_for_the_next_and_the_owner_is_told(kind: type[ModelError]) -> None:
+    bench = Bench(([kind("your key sk-*** is no good"), words("from a1")], [words("from a2")] * 2))
+    assert [await bench.ask(), await bench.ask()] == ["from a2", "from a2"]
+    assert bench.asked == ["a1", "a2", "a2"]
+    [told] = bench.told
+    assert "a1 的第 1 个密钥" in told
+    assert f"({kind.kind}: your key sk-*** is no good)" in told
+    bench.clock.time += KEY_REST
+    assert await bench.ask() == "from a1"
+
+
+async def test_a_key_that_is_busy_makes_room_for_the_next() -> None:
+    bench = Bench(([ModelRateLimited("busy", retry_after=30)], [words("from a2")] * 2))
+    assert [await bench.ask(), await bench.ask()] == ["from a2", "from a2"]
+    assert bench.clock.slept == []
+    assert bench.told == []
+
+
+async def test_where_every_key_is_refused_the_next_model_answers_and_they_are_left_alone() -> None:
+    refused = ModelAuth("no")
+    bench = Bench(([refused], [refused]), ([words("from b")] * 2,))
+    assert [await bench.ask(), await bench.ask()] == ["from b", "from b"]
+    assert bench.asked == ["a1", "a2", "b1", "b1"]
+    assert len(bench.told) == 2
+
+
+async def test_the_owner_is_not_told_twice_of_an_error_that_gets_out() -> None:
+    bench = one(ModelAuth("no"), words("hello"))
+    assert await bench.ask() == "auth: no"
+    assert bench.told == []
+    assert await bench.ask() == "hello"
+
+
+async def test_a_model_that_is_not_there_is_told_where_another_answered() -> None:
+    bench = Bench(([ModelNotFound("no such model")],), ([words("from b")],))
+    await bench.ask()
+    [told] = bench.told
+    assert "不存在" in told
+    assert "no such model" in told
+
+
+# --- what a model does not take ---------------------------------------------------------------------
+
+
+async def test_tools_are_dropped_once_and_for_good_where_they_are_refused() -> None:
+    request = replace(REQUEST, tools=TOOLS)
+    bench = one(ToolsUnsupported("no tools"), words("hello"), words("again"))
+    assert [await bench.ask(request), await bench.ask(request)] == ["hello", "again"]
+    assert [bool(asked.tools) for asked in bench.requests()] == [True, False, False]
+
+
+async def test_pictures_are_left_out_where_they_are_refused_and_tried_again_much_later() -> None:
+    request = ModelRequest((UserMessage("look", images=(PICTURE,)),))
+    bench = one(ImagesUnsupported("text only"), words("hello"), words("again"), words("later"))
+    assert [await bench.ask(request), await bench.ask(request)] == ["hello", "again"]
+    bench.clock.time += BLIND
+    assert await bench.ask(request) == "later"
+    blind = ModelRequest((UserMessage(f"look\n{PICTURE_LEFT_OUT}"),))
+    assert bench.requests() == [request, blind, blind, request]
+
+
+async def test_one_bad_picture_does_not_cost_the_next() -> None:
+    request = ModelRequest((UserMessage("look", images=(PICTURE,)),))
+    bench = one(ImagesUnsupported("bad", code="invalid_image_format"), words("hello"), words("again"))
+    assert [await bench.ask(request), await bench.ask(request)] == ["hello", "again"]
+    assert [asked == request for asked in bench.requests()] == [True, False, True]
+
+
+@pytest.mark.parametrize("kind", [ToolsUnsupported, ImagesUnsupported])
+async def test_a_refusal_of_what_was_not_even_there_does_not_loop(kind: type[ModelError]) -> None:
+    assert await one(kind("no")).ask() == f"{kind.kind}: no"
+
+
+async def test_pictures_go_to_the_model_that_sees_and_words_do_not() -> None:
+    seeing = ModelRequest((UserMessage("look", images=(PICTURE,)),))
+    bench = Bench(([words("from a")] * 2,), vision=[words("from v"), ModelBilling("empty")])
+    assert [await bench.ask(seeing), await bench.ask(), await bench.ask(seeing)] == ["from v", "from a", "from a"]
+    assert bench.asked == ["v", "a1", "v", "a1"]
+
+
+# --- what may be taken if it is put otherwise -------------------------------------------------------
+
+
+async def test_a_prompt_that_is_too_long_is_compacted_once() -> None:
+    request = ModelRequest((SYSTEM, *EARLIER * 8, QUESTION))
+    short = ModelRequest((SYSTEM, *EARLIER * 3, QUESTION))
+    bench = one(ContextOverflow("too long", limit=8192), words("hello"))
+    assert await bench.ask(request) == "hello"
+    assert bench.requests() == [request, short]
+    assert bench.model.first(REQUEST) is bench.upstreams[0]
+    assert bench.upstreams[0].window == 8192
+    bench = one(*[ContextOverflow("too long")] * 2)
+    assert await bench.ask(request) == "context_overflow: too long"
+    bench = Bench(([ContextOverflow("too long")] * 2,), ([ContextOverflow("too long"), words("hello")],))
+    assert await bench.ask(request) == "hello"
+    assert bench.requests() == [request, short]
+    assert bench.requests(1) == [request, short]  # what was too long for one is not for another
+
+
+async def test_a_prompt_that_cannot_be_made_shorter_is_sent_once() -> None:
+    assert await one(ContextOverflow("too long")).ask() == "context_overflow: too long"
+
+
+async def test_a_history_that_is_refused_is_sent_without_what_is_one_vendors_then_without_the_earlier_rounds() -> None:
+    answer = AssistantMessage("two", reasoning=Reasoning("hm", "a.test", "m"))
+    request = ModelRequest((SYSTEM, UserMessage("one"), answer, QUESTION))
+    bench = one(BadHistory("no"), BadHistory("still no"), words("hello"))
+    assert await bench.ask(request) == "hello"
+    assert [asked.messages for asked in bench.requests()] == [
+        request.messages,
+        (SYSTEM, *EARLIER, QUESTION),
+        (SYSTEM, QUESTION),
+    ]
+    assert await one(*[BadHistory("no")] * 3).ask(request) == "bad_history: no"
+
+
+async def test_a_call_that_could_not_be_read_may_be_made_again() -> None:
+    bench = one(*[ToolUseFailed("no")] * CALLED_AGAIN, words("hello"))
+    assert await bench.ask() == "hello"
+    assert [asked.messages[1:] for asked in bench.requests()] == [
+        (),
+        (UserMessage(CALL_AGAIN),),
+        (UserMessage(CALL_AGAIN),) * 2,
+    ]
+    assert await one(*[ToolUseFailed("no")] * (CALLED_AGAIN + 1)).ask() == "tool_use_failed: no"
+
+
+async def test_after_a_content_filter_the_earlier_rounds_are_left_out_for_good() -> None:
+    request = ModelRequest((SYSTEM, *EARLIER, QUESTION))
+    bench = one(ContentFiltered("no"), words("hello"), words("again"), words("elsewhere"))
+    assert await bench.ask(request) == "hello"
+    later = (AssistantMessage("hello"), UserMessage("four"))
+    assert await bench.ask(ModelRequest((*request.messages, *later))) == "again"
+    other = ModelRequest((SYSTEM, UserMessage("another"), AssistantMessage("two"), QUESTION))
+    assert await bench.ask(other) == "elsewhere"
+    assert [asked.messages for asked in bench.requests()] == [
+        request.messages,
+        (SYSTEM, QUESTION),
+        (SYSTEM, QUESTION, *later),
+        other.messages,
+    ]
+
+
+async def test_a_question_that_is_filtered_itself_is_no_ones_to_answer() -> None:
+    bench = Bench(([ContentFiltered("no")] * 2,), ([],))
+    assert await bench.ask(ModelRequest((*EARLIER, QUESTION))) == "content_filter: no"
+    assert bench.asked == ["a1", "a1"]
+
+
+async def test_pictures_are_left_out_first_where_content_is_filtered() -> None:
+    bench = one(ContentFiltered("no"), words("hello"))
+    assert await bench.ask(ModelRequest((*EARLIER, UserMessage("look", images=(PICTURE,))))) == "hello"
+    assert bench.requests()[1].messages == (*EARLIER, UserMessage(f"look\n{PICTURE_LEFT_OUT}"))
+
+
+async def test_an_answer_that_is_filtered_counts_as_a_refusal_and_gets_out_as_it_is() -> None:
+    filtered = words("", finish=FinishReason.CONTENT_FILTER)
+    bench = one(filtered, words("hello"))
+    assert await bench.ask(ModelRequest((*EARLIER, QUESTION))) == "hello"
+    bench = one(filtered)
+    assert (await bench.model.complete(REQUEST)).finish is FinishReason.CONTENT_FILTER
+
+
+# --- how long it is ---------------------------------------------------------------------------------
+
+
+async def test_what_a_model_counts_corrects_the_measure() -> None:
+    bench = one(replace(words("a"), usage=Usage(prompt=2 * round(estimate(REQUEST)))))
+    await bench.ask()
+    assert bench.model.first(REQUEST).measure(REQUEST) == pytest.approx(2 * estimate(REQUEST), abs=1)
+
+
+def test_it_goes_by_the_name_of_whom_it_asks_first() -> None:
+    assert Bench(([],), ([],)).model.name == "a1"
+
+
+async def test_without_anybody_to_ask_it_says_so() -> None:
+    with pytest.raises(RuntimeError, match="nobody"):
+        await Failover([], clock=ManualClock(), ids=CountingIds()).complete(REQUEST)
+
+
+# --- all of it --------------------------------------------------------------------------------------
+
+
+def errors() -> st.SearchStrategy[ModelError]:
+    return st.one_of(
+        st.sampled_from(KINDS).map(lambda kind: kind("no")),
+        st.sampled_from([0.0, 3.0, 30.0, 300.0]).map(lambda after: ModelRateLimited("busy", retry_after=after)),
+        st.just(ImagesUnsupported("bad", code="invalid_image_url")),
+    )
+
+
+def scripts() -> st.SearchStrategy[list[Step]]:
+    """What a key answers, one after the other; the last one again and again."""
+    filtered = words("", finish=FinishReason.CONTENT_FILTER)
+    return st.lists(st.one_of(errors(), errors(), errors(), st.sampled_from([words("hello"), filtered])), min_size=1)
+
+
+@given(
+    upstreams=st.lists(st.lists(scripts(), min_size=1, max_size=3), min_size=1, max_size=3),
+    asked=st.integers(1, 3),
+    tools=st.booleans(),
+    pictures=st.booleans(),
+)
+def test_no_sequence_of_errors_loops(
+    upstreams: list[list[list[Step]]], asked: int, tools: bool, pictures: bool
+) -> None:
+    """Every request ends in one answer or one ModelError, after a bounded number of attempts and of seconds."""
+    asking = ModelRequest(
+        (SYSTEM, *EARLIER, UserMessage("look", images=(PICTURE,) if pictures else ())), TOOLS if tools else ()
+    )
+    bound = sum(ATTEMPTS + 2 * len(keys) + 2 for keys in upstreams) + CALLED_AGAIN + 5
+
+    async def run() -> None:
+        bench = Bench(
+            *(tuple(script[:-1] + [script[-1]] * 200 for script in keys) for keys in upstreams),
+        )
+        for _ in range(asked):
+            before, waited = len(bench.asked), sum(bench.clock.slept)
+            await bench.ask(asking)
+            assert len(bench.asked) - before <= bound
+            assert sum(bench.clock.slept) - waited <= 60.0
+
+    asyncio.run(run())
+
+
+def test_every_kind_of_error_is_among_them() -> None:
+    def kinds(kind: type[ModelError]) -> set[type[ModelError]]:
+        below = {leaf for child in kind.__subclasses__() for leaf in kinds(child)}
+        return below | ({kind} if "kind" in vars(kind) else set())
+
+    assert set(KINDS) == kinds(ModelError) - {ModelError}

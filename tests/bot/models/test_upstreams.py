@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bot.domain.chat import AssistantMessage, ModelRequest, ToolSpec, Usage, UserMessage
+from bot.models.upstreams import BLIND, NARROW, TOOLLESS, Upstream
+from bot.policy.compaction import room_in, shrink
+from bot.policy.repairs import without_pictures
+from bot.policy.tokens import estimate
+from tests.fakes import ScriptedModel, words
+
+TOOL = ToolSpec("f", "Does it.", {"type": "object", "properties": {}})
+REQUEST = ModelRequest((UserMessage("look", images=("data:image/png;base64,AAAA",)),), (TOOL,))
+
+
+def test_a_request_is_left_as_it_is_until_something_was_refused() -> None:
+    assert Upstream(ScriptedModel()).fit(REQUEST, now=0) is REQUEST
+
+
+def test_refused_tools_are_not_sent_for_a_while() -> None:
+    upstream = Upstream(ScriptedModel())
+    upstream.refuse_tools(now=10)
+    assert upstream.fit(REQUEST, now=10) == replace(REQUEST, tools=())
+    assert upstream.fit(REQUEST, now=10 + TOOLLESS) is REQUEST
+
+
+def test_refused_pictures_are_not_sent_for_a_while() -> None:
+    upstream = Upstream(ScriptedModel())
+    upstream.refuse_pictures(now=10)
+    assert upstream.fit(REQUEST, now=10) == without_pictures(REQUEST)
+    assert upstream.fit(REQUEST, now=10 + BLIND) is REQUEST
+
+
+def test_there_is_a_line_for_each_key_and_the_name_is_the_models() -> None:
+    upstream = Upstream(ScriptedModel(), ScriptedModel(), window=1000)
+    assert len(upstream.lines) == 2
+    assert (upstream.name, upstream.window) == ("scripted", 1000)
+
+
+def test_what_it_counts_corrects_how_long_requests_are() -> None:
+    upstream = Upstream(ScriptedModel())
+    assert upstream.measure(REQUEST) == round(estimate(REQUEST))
+    upstream.learn(REQUEST, replace(words("a"), usage=Usage(prompt=round(2 * estimate(REQUEST)))))
+    assert upstream.measure(REQUEST) == round(2 * estimate(REQUEST))
+    upstream.learn(REQUEST, replace(words("a"), usage=None))
+    assert upstream.measure(REQUEST) == round(2 * estimate(REQUEST))
+
+
+ROUND = (UserMessage("q" * 500), AssistantMessage("a" * 500))
+LONG = ModelRequest((*ROUND * 20, UserMessage("now?")))
+
+
+def test_a_request_is_no_longer_than_the_window_without_the_answer() -> None:
+    assert Upstream(ScriptedModel()).fit(LONG, now=0) is LONG
+    assert Upstream(ScriptedModel(), window=10_000).fit(LONG, now=0) is LONG
+    upstream = Upstream(ScriptedModel(), window=2000)
+    assert upstream.fit(LONG, now=0) == shrink(LONG, to=room_in(2000))
+    upstream.learn(LONG, replace(words("a"), usage=Usage(prompt=round(2 * estimate(LONG)))))
+    assert upstream.fit(LONG, now=0) == shrink(LONG, to=room_in(2000) / upstream.scale.factor)
+
+
+def test_a_request_that_was_too_long_is_made_half_as_long_or_as_short_as_its_window() -> None:
+    half = estimate(LONG) / 2
+    assert Upstream(ScriptedModel()).shrink(LONG) == shrink(LONG, to=half)
+    assert Upstream(ScriptedModel(), window=100_000).shrink(LONG) == shrink(LONG, to=half)
+    assert Upstream(ScriptedModel(), window=1000).shrink(LONG) == shrink(LONG, to=room_in(1000))
+    assert Upstream(ScriptedModel()).shrink(ModelRequest((UserMessage("q" * 500),))) is None
+
+
+def test_a_window_that_a_refusal_named_counts_for_a_while() -> None:
+    for known in (None, 10_000):
+        upstream = Upstream(ScriptedModel(), window=known)
+        upstream.learn_window(2000, now=10)
+        upstream.learn_window(4000, now=10)
+        assert upstream.window == 2000
+        assert upstream.fit(LONG, now=9 + NARROW) == shrink(LONG, to=room_in(2000))
+        assert upstream.fit(LONG, now=10 + NARROW) is LONG
+        assert upstream.window == known

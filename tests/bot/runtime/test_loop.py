@@ -1,0 +1,34 @@
+"""What can be asked of these without ending the process; the rest is in test_cli.py and tests/e2e/test_signals.py."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+
+from bot.runtime.loop import fast_loop, leaves, on_signal
+
+
+def test_the_exceptions_of_a_group_are_told_one_by_one_however_deep() -> None:
+    one, two, three = ValueError("1"), KeyError("2"), OSError("3")
+    group = ExceptionGroup("all", [one, ExceptionGroup("inner", [two, ExceptionGroup("innermost", [three])])])
+    assert list(leaves(group)) == [one, two, three]
+
+
+async def test_something_is_done_whenever_a_signal_comes() -> None:
+    came = asyncio.Event()
+    on_signal(signal.SIGUSR1, came.set)
+    try:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        async with asyncio.timeout(5):
+            await came.wait()
+    finally:
+        asyncio.get_running_loop().remove_signal_handler(signal.SIGUSR1)
+
+
+def test_the_loop_is_one_that_runs() -> None:
+    async def work() -> int:
+        return 42
+
+    with asyncio.Runner(loop_factory=fast_loop()) as runner:
+        assert runner.run(work()) == 42

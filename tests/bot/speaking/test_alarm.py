@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from bot.domain.chat import Usage
+from bot.domain.masking import MASK, Mask
+from bot.domain.run import Asker, Outcome, RunFinished, RunStarted, Stop
+from bot.speaking.alarm import MAX_REASON, Alarm
+from bot.speaking.outbox import Outbox
+from bot.speaking.owner import QUIET, Owner
+from tests.fakes import BOT, GROUP, CountingIds, ManualClock, RecordingStore, RecordingTransport, until
+
+SECRET = "sk-1234567890"
+
+
+class Desk:
+    def __init__(self) -> None:
+        self.transport, self.clock = RecordingTransport(), ManualClock()
+        self.outbox = Outbox(transport=self.transport, store=RecordingStore(), clock=self.clock, ids=CountingIds())
+        self.owner = Owner(owners=frozenset({8}), outbox=self.outbox, clock=self.clock)
+        self.alarm = Alarm(self.owner, mask=Mask([SECRET]))
+
+    def fail(self, error: str, *, run: str = "t1", stop: Stop = Stop.FAILED) -> None:
+        outcome = Outcome(stop, "", (), Usage(), steps=1, error=error)
+        self.alarm.notice(RunFinished(run_id=run, outcome=outcome, seconds=1.0))
+
+    async def received(self, number: int) -> list[str]:
+        await until(lambda: len(self.transport.sent) >= number)
+        return self.transport.texts
+
+
+@asynccontextmanager
+async def desk() -> AsyncIterator[Desk]:
+    there = Desk()
+    async with asyncio.timeout(5), there.outbox.open():
+        there.owner.connected(BOT)
+        yield there
+
+
+async def test_a_failed_run_is_told_with_its_id_its_reason_and_what_to_do() -> None:
+    async with desk() as there:
+        there.fail("auth: 401 invalid key", run="abcd2345")
+        (line,) = await there.received(1)
+    assert line == "运行 abcd2345 失败（auth）：401 invalid key\n请检查密钥（LLM_API_KEY）是否正确、是否有权限。"
+
+
+async def test_a_class_of_errors_is_told_once_in_ten_minutes() -> None:
+    async with desk() as there:
+        there.fail("auth: one", run="t1")
+        there.fail("auth: two", run="t2")
+        there.fail("content_filter: three", run="t3")
+        assert [line.split()[1] for line in await there.received(2)] == ["t1", "t3"]
+        there.clock.time += QUIET
+        there.fail("auth: four", run="t4")
+        assert [line.split()[1] for line in await there.received(3)] == ["t1", "t3", "t4"]
+
+
+async def test_a_secret_in_the_vendor_s_words_is_masked_even_where_they_are_cut() -> None:
+    async with desk() as there:
+        there.fail(f"transport: {'x' * (MAX_REASON - 5)}{SECRET} and more")
+        (line,) = await there.received(1)
+    assert f"x{MASK} a…" in line
+    assert "sk-" not in line
+
+
+@pytest.mark.parametrize(("error", "kind"), [("", "unknown"), ("deadline", "deadline")])
+async def test_an_error_without_a_reason_sends_the_owner_to_the_log(error: str, kind: str) -> None:
+    async with desk() as there:
+        there.fail(error)
+        assert await there.received(1) == [f"运行 t1 失败（{kind}）：原因不明，请查看日志"]
+
+
+async def test_a_run_that_did_not_fail_is_nobody_s_trouble() -> None:
+    async with desk() as there:
+        there.alarm.notice(RunStarted(run_id="t1", conversation=GROUP, asker=Asker(777)))
+        for stop in set(Stop) - {Stop.FAILED}:
+            there.fail("", stop=stop)
+        await there.outbox.wait_idle()
+    assert there.transport.sent == []
+
+
+async def test_a_run_inside_another_one_that_fails_is_its_business() -> None:
+    async with desk() as there:
+        outcome = Outcome(Stop.FAILED, "", (), Usage(), steps=1, error="deadline: too slow")
+        there.alarm.notice(RunFinished(run_id="t1/1/c0", parent="t1", outcome=outcome, seconds=1.0))
+        there.fail("auth: 401", run="t2")
+        (line,) = await there.received(1)
+    assert "t2" in line

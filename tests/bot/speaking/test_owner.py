@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from bot.domain.actions import SendMessage
+from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, NotConnected
+from bot.domain.events import Conversation
+from bot.domain.journal import SendState
+from bot.domain.masking import Mask, Quoting
+from bot.domain.segments import Text
+from bot.speaking.outbox import MAX_AGE, Outbox
+from bot.speaking.owner import QUIET, Owner
+from tests.fakes import BOT, GROUP, CountingIds, ManualClock, RecordingStore, RecordingTransport, until
+
+
+class Desk:
+    def __init__(self, *owners: int, mask: Mask | None = None) -> None:
+        self.transport, self.clock = RecordingTransport(), ManualClock()
+        self.outbox = Outbox(transport=self.transport, store=RecordingStore(), clock=self.clock, ids=CountingIds())
+        self.owner = Owner(owners=frozenset(owners), outbox=self.outbox, clock=self.clock, mask=mask or Mask())
+
+    async def lose(self) -> None:
+        """Let what waits for QQ wait for too long."""
+        await until(lambda: not self.transport.failures)
+        self.clock.time += MAX_AGE + 1
+        self.outbox.connected()
+        await self.outbox.wait_idle()
+        await asyncio.sleep(0)
+
+    async def received(self, number: int) -> list[tuple[Conversation, str]]:
+        await until(lambda: len(self.transport.sent) >= number)
+        pairs = zip(self.transport.sent, self.transport.texts, strict=True)
+        return [(action.conversation, text) for action, text in pairs]
+
+
+@asynccontextmanager
+async def desk(*owners: int, mask: Mask | None = None) -> AsyncIterator[Desk]:
+    there = Desk(*owners, mask=mask)
+    async with asyncio.timeout(5), there.outbox.open():
+        yield there
+
+
+async def test_every_owner_gets_a_private_line() -> None:
+    async with desk(8, 9) as there:
+        there.owner.connected(BOT)
+        there.owner.tell("store", "the disk is full")
+        assert await there.received(2) == [
+            (Conversation(BOT, "private", 8), "the disk is full"),
+            (Conversation(BOT, "private", 9), "the disk is full"),
+        ]
+
+
+async def test_one_kind_of_trouble_is_told_once_in_ten_minutes() -> None:
+    async with desk(8) as there:
+        there.owner.connected(BOT)
+        there.owner.tell("store", "one")
+        there.owner.tell("store", "two")
+        there.owner.tell("model", "three")
+        assert [text for _, text in await there.received(2)] == ["one", "three"]
+        there.clock.time += QUIET + 1
+        there.owner.tell("store", "four")
+        assert [text for _, text in await there.received(3)] == ["one", "three", "four"]
+
+
+async def test_what_happened_before_the_connection_is_told_on_it() -> None:
+    async with desk(8) as there:
+        there.owner.tell("store", "early")
+        there.owner.connected(BOT)
+        assert [text for _, text in await there.received(1)] == ["early"]
+        there.owner.connected(BOT)
+        assert len(there.transport.sent) == 1
+
+
+async def test_without_owners_nobody_is_written_to() -> None:
+    async with desk() as there:
+        there.owner.connected(BOT)
+        there.owner.tell("store", "nobody hears")
+        assert there.transport.sent == []
+
+
+async def test_a_line_that_was_lost_while_nobody_was_connected_is_told_on_the_next_connection_once() -> None:
+    async with desk(8) as there:
+        there.owner.connected(BOT)
+        there.transport.failures = [NotConnected("away")]
+        there.owner.tell("store", "the disk is full")
+        await there.lose()
+        assert there.transport.sent == []
+        there.owner.connected(BOT)
+        assert [text for _, text in await there.received(1)] == ["the disk is full"]
+        await there.outbox.wait_idle()
+        await asyncio.sleep(0)
+        there.owner.connected(BOT)
+        await there.outbox.wait_idle()
+        assert there.transport.texts == ["the disk is full"]
+
+
+async def test_a_line_that_still_waits_is_not_told_twice_on_the_connection() -> None:
+    async with desk(8) as there:
+        there.owner.connected(BOT)
+        there.transport.failures = [NotConnected("away")]
+        there.owner.tell("store", "the disk is full")
+        await until(lambda: not there.transport.failures)
+        there.owner.connected(BOT)
+        there.outbox.connected()
+        await there.outbox.wait_idle()
+        assert there.transport.texts == ["the disk is full"]
+
+
+async def test_a_line_that_is_lost_just_when_the_connection_comes_is_told_all_the_same() -> None:
+    async with desk(8) as there:
+        there.owner.connected(BOT)
+        there.transport.failures = [NotConnected("away")]
+        there.owner.tell("store", "the disk is full")
+        await until(lambda: not there.transport.failures)
+        there.owner.connected(BOT)
+        await there.lose()
+        assert [text for _, text in await there.received(1)] == ["the disk is full"]
+
+
+async def test_a_line_lost_with_one_account_is_told_by_the_one_that_connected_since() -> None:
+    async with desk(8) as there:
+        there.owner.connected(BOT)
+        there.transport.failures = [NotConnected("away")]
+        there.owner.tell("store", "the disk is full")
+        await until(lambda: not there.transport.failures)
+        there.owner.connected(20002)
+        await there.lose()
+        assert await there.received(1) == [(Conversation(20002, "private", 8), "the disk is full")]
+
+
+@pytest.mark.parametrize(
+    "failure", [ActionRefused("send", retcode=1200, wording="不是好友"), ActionUnanswered("no answer")]
+)
+async def test_a_line_that_qq_refused_or_may_have_taken_is_not_told_again(failure: BotError) -> None:
+    async with desk(8) as there:
+        there.owner.connected(BOT)
+        there.transport.failures = [failure]
+        there.owner.tell("store", "the disk is full")
+        await there.outbox.wait_idle()
+        await asyncio.sleep(0)
+        there.owner.connected(BOT)
+        await there.outbox.wait_idle()
+        assert there.transport.sent == []
+
+
+async def test_what_may_be_lost_and_what_is_are_two_kinds_of_lines() -> None:
+    action = SendMessage(GROUP, (Text("hello"),))
+    async with desk(8) as there:
+        there.owner.connected(BOT)
+        there.owner.tell_of_send(action, SendState.UNKNOWN, "no answer")
+        there.owner.tell_of_send(action, SendState.DROPPED, "QQ was not connected in time")
+        there.owner.tell_of_send(action, SendState.REFUSED, "muted")
+        assert [text for _, text in await there.received(2)] == [
+            f"发到 {GROUP} 的一条消息没有得到 QQ 的确认，可能已送达，不会重发。",
+            f"发到 {GROUP} 的一条消息没有送出：QQ was not connected in time",
+        ]
+
+
+async def test_of_a_message_that_was_lost_after_its_caller_left_the_owner_hears() -> None:
+    async with desk(8) as there:
+        there.outbox.report_to(there.owner.tell_of_send)
+        there.transport.failures = [NotConnected("away")]
+        await there.outbox.send(SendMessage(GROUP, (Text("hello"),)), turn_id="t1", patience=0)
+        await there.lose()
+        there.owner.connected(BOT)
+        ((_, text),) = await there.received(1)
+        assert text == f"发到 {GROUP} 的一条消息没有送出：QQ was not connected in time"
+
+
+async def test_what_a_vendor_said_is_for_the_owner_and_not_for_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with desk(8) as there:
+        there.owner.connected(BOT)
+        there.owner.tell("run failed: auth", Quoting("run t1 failed (zebra)"))
+        assert [text for _, text in await there.received(1)] == ["run t1 failed (zebra)"]
+        there.owner.tell("store", "the disk is full")
+    told = [(record.levelno, record.getMessage()) for record in caplog.records if record.name == "bot.speaking.owner"]
+    assert [line for line in told if line[0] > logging.DEBUG] == [
+        (logging.WARNING, "for the owner: run failed: auth"),
+        (logging.WARNING, "for the owner: the disk is full"),
+    ]
+
+
+async def test_no_secret_is_told_to_an_owner() -> None:
+    async with desk(8, mask=Mask(["open-sesame"])) as there:
+        there.owner.connected(BOT)
+        there.owner.tell("model", "the key open-sesame is no good")
+        assert [text for _, text in await there.received(1)] == ["the key *** is no good"]

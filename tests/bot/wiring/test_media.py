@@ -1,0 +1,85 @@
+"""What others' urls and pictures go through, as the settings want it."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import psutil
+import pytest
+
+from bot.domain.errors import ActionRefused, MediaError
+from bot.domain.ports import KeptFile
+from bot.domain.segments import Image
+from bot.runtime.clock import SystemClock
+from bot.wiring.media import open_media
+from config.settings import Settings
+from tests.adapters.fetching.replay import Replay
+from tests.adapters.media import hostile
+
+HOST = "pictures.example"
+PNG = hostile.encoded("PNG")
+
+
+@pytest.fixture(autouse=True)
+def no_proxy_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+def settings(folder: Path, server: Replay, **more: str) -> Settings:
+    server.tell(f"/{HOST}/cat.png", PNG)
+    return Settings.model_validate({"media_dir": folder, "tools_mirrors": server.standing_in_for(HOST), **more})
+
+
+async def nothing_kept(account: int, file: str) -> KeptFile:
+    raise ActionRefused("get_image", retcode=1200, wording="not here")
+
+
+async def test_urls_are_fetched_unless_the_operator_wants_them_passed_on(tmp_path: Path) -> None:
+    url = f"https://{HOST}/cat.png"
+    inline = "base64://" + base64.b64encode(PNG).decode()
+    async with Replay() as server:
+        for mode, source, times in (("fetch", inline, 1), ("pass", url, 1)):
+            chosen = settings(tmp_path, server, media_urls=mode)
+            async with open_media(chosen, clock=SystemClock(), user_agent="test") as foreign:
+                assert (await foreign.media.attach("image", url=url)).source == source
+            assert server.count(f"/{HOST}/cat.png") == times
+
+
+async def test_urls_that_others_name_lead_to_the_ports_of_the_web_only(tmp_path: Path) -> None:
+    async with Replay() as server, Replay() as other:
+        server.tell(f"/{HOST}/moved", b"", status=302, headers={"Location": "http://other.example:8080/"})
+        server.tell(f"/{HOST}/inside", b"", status=302, headers={"Location": other.url("/cat.png")})
+        chosen = settings(tmp_path, server)
+        async with open_media(chosen, clock=SystemClock(), user_agent="test") as foreign:
+            sight = foreign.sight(nothing_kept)
+            for name, why in (("moved", "it names port 8080"), ("inside", "is not a public address")):
+                with pytest.raises(MediaError, match=why):
+                    await foreign.media.attach("image", url=f"https://{HOST}/{name}")
+                with pytest.raises(MediaError, match=why):
+                    await sight.see(1, Image(file="A.png", url=f"https://{HOST}/{name}"))
+        assert other.asked == []
+
+
+async def test_what_is_sent_may_be_larger_than_what_is_looked_at(tmp_path: Path) -> None:
+    async with Replay() as server:
+        server.tell(f"/{HOST}/large", PNG + bytes(9 * 2**20))
+        chosen = settings(tmp_path, server)
+        async with open_media(chosen, clock=SystemClock(), user_agent="test") as foreign:
+            assert len((await foreign.media.attach("image", url=f"https://{HOST}/large")).source) > 12 * 2**20
+            with pytest.raises(MediaError, match="sent more than 8,388,608 bytes"):
+                await foreign.sight(nothing_kept).see(1, Image(url=f"https://{HOST}/large"))
+
+
+async def test_what_unpacks_pictures_ends_with_the_service(tmp_path: Path) -> None:
+    async with Replay() as server:
+        chosen = settings(tmp_path, server)
+        async with open_media(chosen, clock=SystemClock(), user_agent="test") as foreign:
+            assert foreign.decoder.pid is None
+            shown = await foreign.sight(nothing_kept).see(1, Image(url=f"https://{HOST}/cat.png"))
+            assert shown.startswith("data:image/jpeg;base64,/9j/")
+            pid = foreign.decoder.pid
+            assert pid is not None
+        assert not psutil.pid_exists(pid)

@@ -1,0 +1,100 @@
+"""The rooms: who the bot is comes from its settings, and its memory has what the model leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bot.agent.scripted import ScriptedModel, call
+from bot.conversation.turn import Persona
+from bot.domain.chat import AssistantMessage, UserMessage
+from bot.domain.journal import Remembered, Round
+from bot.domain.run import Asker, Outcome
+from bot.domain.tool import tool
+from bot.engine.engine import Run, RunState
+from bot.engine.toolset import Toolset
+from bot.models.models import Failover
+from bot.models.upstreams import Upstream
+from bot.policy.budget import Limits
+from bot.prompt.notes import UNANSWERED, note
+from bot.runtime.clock import RandomIds, SystemClock
+from bot.wiring.rooms import build_engine, build_history, limits_of, persona
+from config.settings import Settings
+from tests.fakes import GROUP, RecordingStore
+
+WHO = Persona("你是霜。", "霜")
+
+
+def room(window: int | None, *, most: int = 5000) -> float:
+    """How many tokens of a conversation are told, with one tool, by a model of this window."""
+
+    @tool
+    def look() -> str:
+        """Look."""
+        return ""
+
+    with ScriptedModel() as model:
+        failover = Failover([Upstream(model, window=window)], clock=SystemClock(), ids=RandomIds())
+        toolset = Toolset([look], clock=SystemClock())
+        return build_history(WHO, store=RecordingStore(), model=failover, toolset=toolset, most=most)._room()
+
+
+def test_the_persona_is_the_operators(tmp_path: Path) -> None:
+    (tmp_path / "fox.md").write_text("你是狐狸。", "utf-8")
+    settings = Settings(bot_persona=tmp_path / "fox.md", bot_name="小狐", bot_aliases=("狐狸",))
+    assert persona(settings) == Persona("你是狐狸。", "小狐", ("狐狸",))
+    assert persona(settings).frames.cut("狐狸：在") == "在"
+
+
+async def test_what_an_older_version_noted_in_its_answers_is_told_otherwise() -> None:
+    store = RecordingStore()
+    store.remembered[GROUP] = Remembered((Round("t0", (UserMessage("hi"), AssistantMessage("(没有回答)"))),), ())
+    with ScriptedModel() as model:
+        failover = Failover([Upstream(model)], clock=SystemClock(), ids=RandomIds())
+        toolset = Toolset(clock=SystemClock())
+        history = build_history(WHO, store=store, model=failover, toolset=toolset, most=5000)
+        await history.load(GROUP)
+    assert "没有回答)" not in str(history.messages(GROUP))
+    assert history.messages(GROUP)[-1] == note(UNANSWERED)
+
+
+def test_a_question_may_take_what_the_settings_say() -> None:
+    settings = Settings(bot_run_requests=7, bot_run_tokens=8, bot_run_sends=9)
+    assert limits_of(settings) == Limits(requests=7, tokens=8, sends=9)
+    assert limits_of(Settings()) == Limits(requests=24, tokens=0, sends=5)
+
+
+@pytest.mark.parametrize("window", [None, 1_000_000])
+def test_a_large_window_leaves_all_the_operator_allows(window: int | None) -> None:
+    assert room(window) == pytest.approx(5000, rel=0.01)
+
+
+def test_a_small_window_leaves_less_and_a_larger_one_more() -> None:
+    assert 0 < room(4000) < room(6000) < 5000
+
+
+async def test_of_the_calls_of_one_answer_as_many_are_run_as_the_operator_says() -> None:
+    ran: list[str] = []
+
+    @tool
+    async def look(where: str) -> str:
+        """Looks."""
+        ran.append(where)
+        return "seen"
+
+    clock = SystemClock()
+    with ScriptedModel([call("look", where=where) for where in "abc"], "done") as model:
+        engine = build_engine(
+            Settings(tools_max_calls=2),
+            model=Failover([Upstream(model)], clock=clock, ids=RandomIds()),
+            toolset=Toolset([look]),
+            store=RecordingStore(),
+            observers=[],
+            clock=clock,
+        )
+        question = (UserMessage("go"),)
+        outcome = await engine.run(Run(id="t1", conversation=GROUP, asker=Asker(1), transcript=question), RunState())
+    assert isinstance(outcome, Outcome)
+    assert ran == ["a", "b"]
+    assert [failure.code for failure in outcome.tool_failures] == ["TOOL_DENIED"]

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+from adapters.fetching.client import HttpxWeb
+from adapters.media.folder import MediaFolder
+from adapters.traces.runs import RunLog
+from adapters.traces.spans import SpanObserver
+from bot.domain.ports import Speaker, Subagents
+from bot.domain.run import Asker, RunStarted
+from bot.domain.tool import tool
+from bot.domain.traits import Permission
+from bot.engine.subagents import NamedSubagents
+from bot.runtime.clock import SystemClock
+from bot.wiring.tooling import PORTS, build_ports, build_toolset, find_tools, following
+from config.settings import Settings
+from tests.fakes import GROUP, ManualClock
+from tools.get_game_version.games import Games
+
+OURS = ("get_game_version", "get_weather", "send_message", "use_subagent")
+
+
+@tool(requires=("AMAP_KEY",))
+def map_it() -> str:
+    """Draws a map."""
+    return "map"
+
+
+def test_without_a_folder_there_are_the_packaged_tools() -> None:
+    assert find_tools(Settings()).names == OURS
+
+
+def test_the_operators_folder_adds_tools(tmp_path: Path) -> None:
+    (tmp_path / "dice.py").write_text(
+        'from bot.domain.tool import tool\n\n\n@tool\ndef roll() -> int:\n    """Rolls."""\n    return 6\n'
+    )
+    assert set(find_tools(Settings(tools_dir=tmp_path)).names) == {*OURS, "roll"}
+
+
+def test_the_operators_word_counts_and_a_name_of_no_tool_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    settings = Settings(tools_deny=("get_weather",), tools_approve=("use_subagent", "nothing"))
+    with caplog.at_level(logging.WARNING):
+        toolset = build_toolset(settings, find_tools(settings).tools, clock=ManualClock())
+    assert [toolset.permission_of(each) for each in toolset.list()] == [
+        Permission.ALLOW,
+        Permission.DENY,
+        Permission.ALLOW,
+        Permission.REQUIRE_APPROVAL,
+    ]
+    assert caplog.messages == ["TOOLS_DENY or TOOLS_APPROVE names nothing, but there is no such tool"]
+
+
+def test_what_a_tool_requires_is_looked_for_among_the_settings() -> None:
+    for settings, reason in (
+        (Settings(), "requires AMAP_KEY (not configured)"),
+        (Settings.model_validate({"amap_key": "k" * 9}), ""),
+    ):
+        (status,) = build_toolset(settings, [map_it], clock=ManualClock()).check_availability(PORTS)
+        assert status.reason == reason
+
+
+async def test_a_run_has_the_ports_that_are_promised() -> None:
+    clock = SystemClock()
+    web = HttpxWeb(clock=clock, user_agent="test", base_urls={})
+    try:
+        games = Games(clock=clock, file=None)
+        subagents = NamedSubagents(clock=clock)
+        media = MediaFolder(Path(), web=web)
+        ports = build_ports(Settings(), subagents=subagents, media=media, web=web, games=games, clock=clock)
+        assert {*ports, Speaker} == PORTS
+        without = build_ports(Settings(), subagents=None, media=media, web=web, games=games, clock=clock)
+        assert {*without, Speaker, Subagents} == PORTS
+    finally:
+        await web.aclose()
+
+
+def test_spans_are_made_of_every_run_and_lines_where_a_file_is_named(tmp_path: Path) -> None:
+    with following(Settings(), mask=str, clock=ManualClock()) as followers:
+        assert [type(follower) for follower in followers] == [SpanObserver]
+    file = tmp_path / "runs.jsonl"
+    with following(Settings(log_runs=file), mask=str, clock=ManualClock()) as followers:
+        assert [type(follower) for follower in followers] == [SpanObserver, RunLog]
+        followers[1].notice(RunStarted(run_id="t1", conversation=GROUP, asker=Asker(1)))
+    assert [json.loads(line)["run"] for line in file.read_text().splitlines()] == ["", "t1"]

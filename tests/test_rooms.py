@@ -1,0 +1,165 @@
+"""The gate over who imports whom turns red where it should: what leaks is planted into a copy of the tree.
+
+The contracts in pyproject.toml hold our own rooms; the lists here which libraries each room may take.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+OURS = {"bot", "adapters", "tools", "config"}
+
+LIBRARIES = {
+    "bot/domain": {"jsonschema", "pydantic", "pydantic_core", "referencing"},
+    "bot/policy": {"pydantic", "rapidfuzz"},
+    "bot/prompt": {"rapidfuzz"},
+    "bot/runtime": {"uvloop"},
+    "bot/engine": set(),
+    "bot/models": {"cachetools"},
+    "bot/memory": {"cachetools"},
+    "bot/speaking": {"cachetools"},
+    "bot/conversation": {"cachetools"},
+    "bot/agent": {"cachetools", "jsonschema", "pydantic"},
+    "bot/wiring": {"aiohttp", "pydantic"},
+    "bot/cli": {"aiohttp", "dotenv", "pydantic", "pydantic_core", "sqlalchemy", "typer", "websockets", "yarl"},
+    "bot/app.py": {"sqlalchemy"},
+    "bot/library.py": set(),
+    "bot/programs.py": set(),
+    "bot/__main__.py": set(),
+    "bot/__init__.py": set(),
+    "config": {"dotenv", "pydantic", "pydantic_settings"},
+    "tools": {"PIL", "cachetools", "pydantic", "pylopdf_fonts_zh_cn", "rapidfuzz"},
+    "adapters/control": set(),
+    "adapters/fetching": {"cachetools", "httpcore", "httpx"},
+    "adapters/logs": {"structlog"},
+    "adapters/media": {"PIL"},
+    "adapters/metrics": {"prometheus_client"},
+    "adapters/offline": {"aiohttp"},
+    "adapters/onebot": {"cachetools", "orjson", "websockets"},
+    "adapters/openai": {"aiohttp", "orjson", "yarl"},
+    "adapters/simulator": {"websockets"},
+    "adapters/storage": {"alembic", "pydantic", "sqlalchemy"},
+    "adapters/traces": {"opentelemetry"},
+    "adapters/web": {"aiohttp"},
+    "adapters/__init__.py": set(),
+}
+"""Libraries that a room may import, the standard one aside. A room that is not here may import none."""
+
+EDGE = {"http", "multiprocessing", "select", "selectors", "smtplib", "socket", "sqlite3", "ssl", "subprocess"}
+"""Modules of the standard library that reach outside: for adapters, and for commands."""
+OUTSIDE = ("adapters", "bot/cli", "bot/app.py", "config", "tools")
+
+
+def room_of(path: str) -> str:
+    """The key of LIBRARIES for a module: a package, its sub-package, or the module itself."""
+    top, _, rest = path.partition("/")
+    return top if top in {"config", "tools"} else f"{top}/{rest.partition('/')[0]}"
+
+
+def strangers(sources: Mapping[str, str]) -> Iterator[str]:
+    """Every import of a library that its room may not have."""
+    for path, text in sources.items():
+        room = room_of(path)
+        for node in ast.walk(ast.parse(text, path)):
+            match node:
+                case ast.Import():
+                    names = [alias.name for alias in node.names]
+                case ast.ImportFrom(module=str(module), level=0):
+                    names = [module]
+                case _:
+                    continue
+            for name in (name.partition(".")[0] for name in names):
+                is_outer = name in EDGE and not path.startswith(OUTSIDE)
+                is_foreign = name not in OURS | sys.stdlib_module_names | LIBRARIES.get(room, set())
+                if is_outer or is_foreign:
+                    yield f"{path}: {name}"
+
+
+def tree() -> dict[str, str]:
+    files = (file for top in sorted(OURS) for file in sorted((ROOT / top).rglob("*.py")))
+    return {file.relative_to(ROOT).as_posix(): file.read_text("utf-8") for file in files}
+
+
+def test_no_room_takes_a_library_that_is_not_its_own() -> None:
+    found = list(strangers(tree()))
+    if found:
+        pytest.fail("\n".join(found), pytrace=False)
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("bot/domain/ports.py", "import sqlalchemy"),
+        ("bot/conversation/turn.py", "from sqlalchemy import text"),
+        ("bot/prompt/transcript.py", "import aiohttp"),
+        ("bot/engine/engine.py", "import socket"),
+        ("bot/speaking/outbox.py", "import websockets.asyncio.client"),
+        ("bot/attic/new.py", "import orjson"),
+        ("adapters/web/pages.py", "import sqlalchemy"),
+        ("adapters/new/client.py", "import requests"),
+        ("config/settings.py", "import httpx"),
+        ("tools/roll.py", "import httpx"),
+    ],
+)
+def test_a_library_in_the_wrong_room_is_found(path: str, line: str) -> None:
+    assert [said.partition(":")[0] for said in strangers({path: line})] == [path]
+
+
+LEAKS = [
+    ("adapters/onebot/fields.py", "import bot.engine.newcomer", "adapters.onebot.fields -> bot.engine.newcomer"),
+    ("bot/runtime/loop.py", "import adapters.web.server", "bot.runtime.loop -> adapters.web.server"),
+    ("bot/domain/chat.py", "import bot.policy.wake", "bot.domain.chat -> bot.policy.wake"),
+    ("bot/policy/wake.py", "import bot.prompt.frame", "bot.policy.wake -> bot.prompt.frame"),
+    ("bot/engine/steps.py", "import bot.models.pricing", "bot.engine.steps -> bot.models.pricing"),
+    ("bot/models/pricing.py", "import bot.memory.history", "bot.models.pricing -> bot.memory.history"),
+    ("bot/speaking/pacing.py", "import bot.conversation.ages", "bot.speaking.pacing -> bot.conversation.ages"),
+    ("bot/conversation/gate.py", "import bot.agent.sessions", "bot.conversation.gate -> bot.agent.sessions"),
+    ("bot/agent/sessions.py", "import bot.memory.recorder", "bot.agent.sessions -> bot.memory.recorder"),
+    ("bot/library.py", "import bot.conversation.lanes", "bot.library -> bot.conversation.lanes"),
+    ("bot/wiring/media.py", "import bot.cli.process", "bot.wiring.media -> bot.cli.process"),
+    ("bot/conversation/seen.py", "import config.settings", "bot.conversation.seen -> config.settings"),
+    ("adapters/web/server.py", "import adapters.logs.lines", "adapters.web.server -> adapters.logs.lines"),
+    ("tools/send_message.py", "import adapters.logs.output", "tools.send_message -> adapters.logs.output"),
+    ("tools/get_weather/__init__.py", "import tools.send_message", "tools.get_weather -> tools.send_message"),
+    ("config/settings.py", "import bot.domain.chat", "config.settings -> bot.domain.chat"),
+]
+
+
+def planted(folder: Path) -> str:
+    """What the gate says of a copy of the tree in which every leak was planted."""
+    for top in OURS:
+        shutil.copytree(ROOT / top, folder / top, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    (folder / "bot/engine/newcomer.py").write_text('"""A module that no contract names."""\n')
+    (folder / "bot/attic.py").write_text('"""A module without a room."""\n')
+    for path, line, _ in LEAKS:
+        with (folder / path).open("a", encoding="utf-8") as file:
+            file.write(f"\n{line}\n")
+    lint = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    done = subprocess.run(
+        [sys.executable, "-c", lint, "--no-cache"],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(folder), "COLUMNS": "400"},
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+    assert done.returncode != 0
+    return done.stdout + done.stderr
+
+
+def test_every_leak_that_is_planted_turns_the_gate_red(tmp_path: Path) -> None:
+    said = planted(tmp_path)
+    missed = [arrow for _, _, arrow in LEAKS if arrow not in said]
+    assert not missed, said
+    assert "attic" in said
