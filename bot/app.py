@@ -44,12 +44,12 @@ from bot.runtime.reloading import Reload, Reread, reload_all
 from bot.runtime.watchdog import Watchdog
 from bot.speaking.outbox import Outbox
 from bot.speaking.owner import Owner
-from bot.wiring.assembly import build_models
 from bot.wiring.discovery import report
 from bot.wiring.media import open_media
-from bot.wiring.rooms import Rooms, build_rooms, persona
-from bot.wiring.staffing import Staff
-from bot.wiring.tooling import build_ports, build_toolset, find_tools, following
+from bot.wiring.models import build_models
+from bot.wiring.service import Rooms, build_rooms, persona
+from bot.wiring.subagents import Staff
+from bot.wiring.tools import build_ports, build_toolset, find_tools, following
 from config.secrets import secrets_of
 from config.settings import Settings
 from tools.get_game_version.games import Games

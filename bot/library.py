@@ -84,7 +84,7 @@ from bot.domain.traits import Audience, Execution, Permission, Rate, SideEffects
 from bot.engine.callbacks import ApprovalHandler, OnToolResult, SendHook, Subscriber
 from bot.engine.engine import OnLimit
 from bot.engine.toolset import Toolset
-from bot.models.models import Failover
+from bot.models.failover import Failover
 from bot.models.upstreams import Upstream
 from bot.runtime.clock import RandomIds, SystemClock
 

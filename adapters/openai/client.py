@@ -1,6 +1,6 @@
 """The one place where we talk HTTP to a model server, and where aiohttp's errors become ours.
 
-One attempt, then a class that says what to do: waiting and trying again is decided in `bot/models/models.py`.
+One attempt, then a class that says what to do: waiting and trying again is decided in `bot/models/failover.py`.
 """
 
 from __future__ import annotations

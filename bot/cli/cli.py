@@ -56,7 +56,7 @@ def run() -> None:
 def chat() -> None:
     """A chat on standard input: the simulator instead of QQ, and a demo model where none is configured."""
     settings = configure(service=False)
-    from bot.cli.console import converse, print_line
+    from bot.cli.chat import converse, print_line
 
     go(lambda: converse(settings, sys.stdin, print_line, tell))
 

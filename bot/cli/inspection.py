@@ -24,11 +24,11 @@ from bot.domain.suspension import Allow, ApprovalRequest, Deny
 from bot.domain.tool import Progress, Tool, ToolContext
 from bot.engine.toolset import NOWHERE
 from bot.runtime.clock import RandomIds, SystemClock
-from bot.wiring.assembly import build_models
 from bot.wiring.discovery import report
 from bot.wiring.media import open_media
-from bot.wiring.staffing import Staff
-from bot.wiring.tooling import PORTS, build_ports, build_toolset, find_tools
+from bot.wiring.models import build_models
+from bot.wiring.subagents import Staff
+from bot.wiring.tools import PORTS, build_ports, build_toolset, find_tools
 from config.settings import Settings
 from tools.get_game_version.games import Games
 

@@ -31,10 +31,10 @@ from bot.domain.traits import Audience
 from bot.engine.engine import Engine, Run, RunState
 from bot.engine.transcripts import close_suspended
 from bot.memory.history import History
+from bot.policy.already_said import already_said
 from bot.policy.authority import asker_of, least
 from bot.policy.budget import NO_LIMITS, NOTHING_SPENT, Budget, Limits
 from bot.policy.refusals import is_too_long
-from bot.policy.repetition import already_said
 from bot.prompt import notes
 from bot.prompt.compose import Question, showing, system_prompt, transcript, user_message
 from bot.prompt.frames import Frames, People

@@ -2,7 +2,7 @@
 
 BotError
  +-- ConfigError              the operator, at start: every problem at once, each with its mend
- +-- ModelError               nobody: the model port failed; `bot/models/models.py` has one action for each kind
+ +-- ModelError               nobody: the model port failed; `bot/models/failover.py` has one action for each kind
  |    +-- ModelAuth           the key is wrong or not allowed: no retry, tell the owner
  |    +-- ModelBilling        no money or quota left: no retry, next endpoint
  |    +-- ModelRateLimited    too many requests: wait `retry_after`, then again

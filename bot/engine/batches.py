@@ -18,8 +18,8 @@ from bot.domain.suspension import Suspend
 from bot.domain.tool import ToolContext
 from bot.domain.traits import Execution
 from bot.engine.calls import CANCELLED, LAST_HOOKS, Calls
-from bot.engine.flow import Executed, Flow, Tally
 from bot.engine.interception import STOPPED
+from bot.engine.ongoing import Executed, Flow, Tally
 
 logger = logging.getLogger(__name__)
 

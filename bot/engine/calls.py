@@ -42,7 +42,8 @@ from bot.domain.suspension import Allow, ApprovalRequest, Deny, Pending, Suspend
 from bot.domain.tool import Tool, ToolContext
 from bot.domain.traits import Permission
 from bot.engine.failures import Mask, take
-from bot.engine.flow import (
+from bot.engine.interception import Interception
+from bot.engine.ongoing import (
     LEAST_RESULT,
     MAX_RESULT,
     Doing,
@@ -54,10 +55,9 @@ from bot.engine.flow import (
     told_with_images,
     with_left_out,
 )
-from bot.engine.interception import Interception
 from bot.policy.permission import Overrides, may_call, must_be_confirmed
 from bot.policy.quota import Quotas
-from bot.policy.repeats import Known, TooOften, key_of
+from bot.policy.repeated_calls import Known, TooOften, key_of
 
 LAST_HOOKS = 2.0  # seconds that the after hooks of what was cancelled have together
 RETRY_AFTER = 0.5  # seconds until a transient failure is tried once more

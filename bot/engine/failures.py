@@ -9,7 +9,7 @@ from collections.abc import Callable
 from bot.domain.errors import InvalidArguments, ToolDenied, ToolError, ToolFailed, ToolUnavailable
 from bot.domain.faults import isolate
 from bot.domain.masking import one_line
-from bot.engine.flow import Doing, Flow
+from bot.engine.ongoing import Doing, Flow
 
 logger = logging.getLogger(__name__)
 

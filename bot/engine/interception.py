@@ -13,7 +13,7 @@ from bot.domain.hooks import AfterCall, BeforeCall, Block, Change, Hooks, Rewrit
 from bot.domain.result import ToolResult
 from bot.domain.tool import Tool
 from bot.engine.failures import Mask, own_words, take
-from bot.engine.flow import Doing, Flow, Tally, as_told, metadata_of
+from bot.engine.ongoing import Doing, Flow, Tally, as_told, metadata_of
 
 STOPPED = "the run was stopped here: the call was not done."
 

@@ -10,7 +10,7 @@ from bot.domain.chat import AssistantMessage, Message, ModelRequest, ToolMessage
 from bot.domain.events import Conversation
 from bot.domain.ports import Observer
 from bot.domain.run import Asker, Outcome, RunEvent, StepFinished, Stop, SuspendedRun
-from bot.engine.flow import MAX_RESULTS, Tally
+from bot.engine.ongoing import MAX_RESULTS, Tally
 from bot.engine.steps import drain
 from bot.policy.budget import Budget, Room, Share
 from bot.policy.tokens import estimate

@@ -23,7 +23,7 @@ from bot.domain.traits import Permission
 from bot.engine.callbacks import ApprovalHandler, FunctionApprover, as_approver
 from bot.engine.calls import CANCELLED, LAST_HOOKS, Calls
 from bot.engine.failures import Mask
-from bot.engine.flow import MAX_RESULT, Flow, Tally
+from bot.engine.ongoing import MAX_RESULT, Flow, Tally
 from bot.policy.permission import Overrides
 from bot.policy.quota import Quotas
 from bot.runtime.clock import SystemClock

@@ -6,7 +6,7 @@ import re
 
 from rapidfuzz import fuzz
 
-from bot.policy.repetition import already_said, bare
+from bot.policy.already_said import already_said, bare
 
 ECHO = 90.0  # percent
 ALIKE = 60.0  # percent: below, marks and blanks alone cannot keep two texts from being the same

@@ -15,9 +15,9 @@ from bot.domain.errors import AlreadySaid, InvalidArguments, ToolDenied
 from bot.domain.events import Conversation, NotAConversation
 from bot.domain.run import Asker
 from bot.domain.segments import Face, Mention, MentionAll, Quote, Text
+from bot.policy.already_said import already_said
 from bot.policy.budget import Budget
 from bot.policy.reach import permit
-from bot.policy.repetition import already_said
 from bot.prompt.frames import Frames
 from bot.speaking.delivery import Delivery
 

@@ -12,7 +12,7 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import SendChanged, SendState
 from bot.domain.ports import Clock
 from bot.policy.answered import SKEW
-from bot.policy.sameness import is_same_message
+from bot.policy.sent_match import is_same_message
 from bot.speaking.sends import Rows, Send
 
 MAX_SENDS = 200

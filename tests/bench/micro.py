@@ -19,7 +19,7 @@ from bot.domain.chat import ToolCall
 from bot.domain.journal import MessageObserved
 from bot.domain.tool import tool
 from bot.engine.batches import Batch, Batches
-from bot.engine.flow import Tally
+from bot.engine.ongoing import Tally
 from bot.engine.toolset import Toolset
 from bot.runtime.clock import SystemClock
 from tests.bench.model import PIECE, stream

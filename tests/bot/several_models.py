@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bot.domain.chat import AssistantMessage, Completion, Message, ModelRequest, SystemMessage, ToolSpec, UserMessage
 from bot.domain.errors import ModelError
-from bot.models.models import ATTEMPTS, Failover
+from bot.models.failover import ATTEMPTS, Failover
 from bot.models.upstreams import Upstream
 from tests.fakes import CountingIds, ManualClock, ScriptedModel, Step
 

@@ -9,7 +9,7 @@ from bot.domain.chat import ToolCall, ToolMessage
 from bot.domain.suspension import Suspend
 from bot.domain.tool import Tool, ToolContext, tool
 from bot.engine.batches import Batch
-from bot.engine.flow import Executed, Tally
+from bot.engine.ongoing import Executed, Tally
 from bot.engine.toolset import Toolset
 from tests.fakes import ManualClock, tool_context
 

@@ -12,7 +12,7 @@ from bot.domain.hooks import AfterCall, BeforeCall, Hooks, Rewrite
 from bot.domain.result import Image, ToolResult
 from bot.domain.suspension import Allow, ApprovalRequest
 from bot.domain.tool import Tool, tool
-from bot.engine.flow import Tally
+from bot.engine.ongoing import Tally
 from bot.engine.toolset import Toolset
 from tests.bot.toolbox import echo, once
 from tests.fakes import ManualClock, tool_context

@@ -21,7 +21,7 @@ from bot.domain.run import Asker, Outcome, Stop
 from bot.domain.tool import Tool
 from bot.engine.engine import Engine, Run, RunState
 from bot.engine.toolset import Toolset
-from bot.models.models import Failover
+from bot.models.failover import Failover
 from bot.models.upstreams import Upstream
 from tests.adapters.openai.checker import complaints
 from tests.adapters.openai.conftest import Vendor

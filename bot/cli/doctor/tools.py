@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.cli.doctor.checks import Check, warn, well
 from bot.runtime.clock import SystemClock
-from bot.wiring.tooling import PORTS, build_toolset, find_tools
+from bot.wiring.tools import PORTS, build_toolset, find_tools
 from config.settings import Settings
 
 

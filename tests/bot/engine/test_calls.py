@@ -12,7 +12,7 @@ from bot.domain.result import Image, ToolResult
 from bot.domain.run import Asker
 from bot.domain.suspension import Allow, ApprovalRequest, Decision, Deny, Pending, Suspend
 from bot.domain.tool import Progress, ToolContext, tool
-from bot.engine.flow import Executed
+from bot.engine.ongoing import Executed
 from bot.engine.toolset import Toolset
 from tests.bot.toolbox import Telescope, broken, echo, once, toolset
 from tests.fakes import ManualClock, tool_context

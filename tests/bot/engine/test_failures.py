@@ -10,7 +10,7 @@ from bot.domain.errors import ToolDenied, ToolFailed
 from bot.domain.masking import Mask
 from bot.domain.tool import tool
 from bot.engine.failures import LONGEST, own_words, take
-from bot.engine.flow import Doing, Flow
+from bot.engine.ongoing import Doing, Flow
 from tests.bot.toolbox import echo, once
 from tests.fakes import tool_context
 

@@ -4,10 +4,10 @@ from bot.domain.chat import AssistantMessage, ModelRequest, ToolCall, ToolMessag
 from bot.domain.events import Conversation
 from bot.domain.result import ToolResult
 from bot.domain.run import Asker, PendingCall, Stop, SuspendedRun
-from bot.engine.flow import MAX_RESULTS
+from bot.engine.ongoing import MAX_RESULTS
 from bot.engine.running import Run, RunState, may_ask
 from bot.policy.budget import Budget, Limits
-from bot.policy.repeats import key_of
+from bot.policy.repeated_calls import key_of
 from bot.policy.tokens import estimate
 from tests.fakes import GROUP
 

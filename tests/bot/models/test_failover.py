@@ -33,7 +33,7 @@ from bot.domain.errors import (
     ToolsUnsupported,
     ToolUseFailed,
 )
-from bot.models.models import ATTEMPTS, CALLED_AGAIN, Failover
+from bot.models.failover import ATTEMPTS, CALLED_AGAIN, Failover
 from bot.models.upstreams import BLIND, KEY_REST, Upstream
 from bot.policy.repairs import CALL_AGAIN, PICTURE_LEFT_OUT
 from bot.policy.tokens import estimate

@@ -5,7 +5,7 @@ import pytest
 from bot.domain.arguments import Checked
 from bot.domain.chat import ToolCall
 from bot.domain.result import Image, ToolResult
-from bot.engine.flow import Flow, as_told, readable, told_with_images, with_left_out
+from bot.engine.ongoing import Flow, as_told, readable, told_with_images, with_left_out
 from tests.fakes import tool_context
 
 

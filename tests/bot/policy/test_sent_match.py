@@ -4,7 +4,7 @@ import pytest
 
 from bot.domain.actions import Attachment, SendMessage, SendSegment
 from bot.domain.segments import Image, Mention, Quote, Segment, Text, Video
-from bot.policy.sameness import is_same_message
+from bot.policy.sent_match import is_same_message
 from tests.fakes import BOT, GROUP, PRIVATE, said
 
 

@@ -21,8 +21,8 @@ from adapters.simulator.world import demo_world
 from bot.app import open_service
 from bot.domain.chat import ModelRequest, SystemMessage, ToolSpec, UserMessage
 from bot.domain.errors import ConfigError, ModelError
-from bot.models.models import ATTEMPTS, Failover
-from bot.wiring.assembly import Models, build_models, told_of_history
+from bot.models.failover import ATTEMPTS, Failover
+from bot.wiring.models import Models, build_models, told_of_history
 from config.settings import Settings
 from tests.adapters.openai.conftest import Vendor
 from tests.fakes import CountingIds, ManualClock

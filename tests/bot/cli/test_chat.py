@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import io
 
-from bot.cli.console import converse, read_lines
+from bot.cli.chat import converse, read_lines
 from config.settings import Settings
 
 

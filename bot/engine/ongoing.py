@@ -14,7 +14,7 @@ from bot.domain.hooks import Metadata, StopRun
 from bot.domain.result import ToolResult, name_of_picture, shorten
 from bot.domain.tool import Tool, ToolContext
 from bot.domain.visible import visible
-from bot.policy.repeats import Repeats
+from bot.policy.repeated_calls import Repeats
 
 MAX_RESULT = 8000  # characters of one result that reach the model
 MAX_RESULTS = 64_000  # characters of all results of a run

@@ -19,8 +19,8 @@ from bot.domain.tool import Tool, tool
 from bot.domain.traits import SideEffects
 from bot.engine.toolset import Toolset
 from bot.runtime.clock import RandomIds
-from bot.wiring.assembly import build_models
-from bot.wiring.staffing import Staff, endpoints_of
+from bot.wiring.models import build_models
+from bot.wiring.subagents import Staff, endpoints_of
 from config.loading import load_settings
 from config.settings import Settings
 from config.subagents import SubagentRow

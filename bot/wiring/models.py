@@ -17,7 +17,7 @@ from adapters.openai.deadlines import Timeouts
 from adapters.openai.endpoint import join_url
 from bot.domain.chat import ModelRequest
 from bot.domain.ports import ChatModel, Clock, Ids
-from bot.models.models import Failover
+from bot.models.failover import Failover
 from bot.models.pricing import PricedModel
 from bot.models.upstreams import Upstream
 from bot.policy.compaction import history_room

@@ -21,7 +21,7 @@ from bot.engine.toolset import Toolset
 from bot.memory.history import History
 from bot.memory.recorder import Recorder
 from bot.memory.summaries import Summaries
-from bot.models.models import Failover
+from bot.models.failover import Failover
 from bot.policy.budget import Limits
 from bot.prompt.compose import system_prompt
 from bot.runtime.observers import LogObserver, Observers
@@ -29,7 +29,7 @@ from bot.speaking.alarm import Alarm
 from bot.speaking.delivery import Delivery
 from bot.speaking.outbox import Outbox
 from bot.speaking.owner import Owner
-from bot.wiring.assembly import build_rules, told_of_history
+from bot.wiring.models import build_rules, told_of_history
 from config.settings import Settings, read_persona
 
 SOMEWHERE = Conversation(10**10, "group", 10**10)  # any conversation, for how long its prompt is

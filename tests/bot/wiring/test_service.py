@@ -14,12 +14,12 @@ from bot.domain.run import Asker, Outcome
 from bot.domain.tool import tool
 from bot.engine.engine import Run, RunState
 from bot.engine.toolset import Toolset
-from bot.models.models import Failover
+from bot.models.failover import Failover
 from bot.models.upstreams import Upstream
 from bot.policy.budget import Limits
 from bot.prompt.notes import UNANSWERED, note
 from bot.runtime.clock import RandomIds, SystemClock
-from bot.wiring.rooms import build_engine, build_history, limits_of, persona
+from bot.wiring.service import build_engine, build_history, limits_of, persona
 from config.settings import Settings
 from tests.fakes import GROUP, RecordingStore
 

@@ -15,7 +15,7 @@ from bot.domain.traits import SideEffects
 from bot.engine.engine import Engine
 from bot.engine.subagents import CODER_DESCRIPTION, CODER_PROMPT, NamedSubagents, Subagent
 from bot.engine.toolset import Toolset
-from bot.wiring.assembly import Models
+from bot.wiring.models import Models
 from config import values
 from config.endpoints import Endpoint, in_order
 from config.settings import Settings

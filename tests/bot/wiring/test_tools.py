@@ -16,7 +16,7 @@ from bot.domain.tool import tool
 from bot.domain.traits import Permission
 from bot.engine.subagents import NamedSubagents
 from bot.runtime.clock import SystemClock
-from bot.wiring.tooling import PORTS, build_ports, build_toolset, find_tools, following
+from bot.wiring.tools import PORTS, build_ports, build_toolset, find_tools, following
 from config.settings import Settings
 from tests.fakes import GROUP, ManualClock
 from tools.get_game_version.games import Games

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.policy.repetition import COMPARABLE, already_said, bare
+from bot.policy.already_said import COMPARABLE, already_said, bare
 from tests.data.speech import pairs
 
 
