@@ -113,18 +113,23 @@ class Service:
         if await self.history.reread():
             return told.and_then(logging.INFO, "the journal is read again as it is needed")
         return told.and_then(
-            logging.ERROR, "what was said stays in memory: the journal cannot be written at the moment"
+            logging.ERROR,
+            "what was said stays in memory: the journal cannot be written at the moment",
         )
 
     async def wait_idle(self) -> None:
-        """Return once nothing is being answered, nothing is left to be sent, and nothing is being summarised."""
+        """Return once nothing is being answered, nothing is left to be sent, and nothing is being
+        summarised.
+        """
         await self.dispatcher.lanes.wait_idle()
         await self.outbox.wait_idle()
         await self.summaries.wait_idle()
 
 
 def leave_to_another(error: ConfigError) -> None:
-    """Another process has the journal now and settles what is open here: whatever this one still did would be twice."""
+    """Another process has the journal now and settles what is open here: whatever this one still
+    did would be twice.
+    """
     logger.critical("this process ends at once: %s", "; ".join(map(str, error.problems)))
     leave(BAD_CONFIGURATION)
 
@@ -140,40 +145,61 @@ async def open_service(
 ) -> AsyncIterator[Service]:
     """Run the service while the block runs; at its end, close everything in reverse order.
 
-    Runs that go on at the end have `grace` seconds before they are cut off; nothing new is begun then.
-    `wrap` may put something around each port (the model, the transport, the store): tests count and break there.
-    `mask` keeps secrets from the owner's lines; without one, those of the settings.
-    `ousted` is called where another process has the journal now. Raises ConfigError, inside a group, for what only
-    shows when it is tried: a port that is taken, a journal that another process has.
+    Runs that go on at the end have `grace` seconds before they are cut off; nothing new is begun
+    then. `wrap` may put something around each port (the model, the transport, the store): tests
+    count and break there. `mask` keeps secrets from the owner's lines; without one, those of the
+    settings. `ousted` is called where another process has the journal now. Raises ConfigError,
+    inside a group, for what only shows when it is tried: a port that is taken, a journal that
+    another process has.
     """
     clock, ids = SystemClock(), RandomIds()
     troubles: asyncio.Queue[str] = asyncio.Queue()
     async with AsyncExitStack() as stack:
         stack.callback(log_troubles, troubles)
         tell = troubles.put_nowait
-        journal = await stack.enter_async_context(open_journal(settings, clock=clock, trouble=tell, ousted=ousted))
+        journal = await stack.enter_async_context(
+            open_journal(settings, clock=clock, trouble=tell, ousted=ousted)
+        )
         session = await stack.enter_async_context(make_session())
         found = find_tools(settings)
         report(found.problems)
         metrics = Metrics(tools=found.names, clock=clock)
-        models = build_models(settings, session=session, wrap=wrap, metrics=metrics, clock=clock, ids=ids, tell=tell)
-        web = HttpxWeb(clock=clock, user_agent=user_agent(settings), base_urls=settings.tools_mirrors)
+        models = build_models(
+            settings, session=session, wrap=wrap, metrics=metrics, clock=clock, ids=ids, tell=tell
+        )
+        web = HttpxWeb(
+            clock=clock, user_agent=user_agent(settings), base_urls=settings.tools_mirrors
+        )
         stack.push_async_callback(web.aclose)
-        media = await stack.enter_async_context(open_media(settings, clock=clock, user_agent=user_agent(settings)))
+        media = await stack.enter_async_context(
+            open_media(settings, clock=clock, user_agent=user_agent(settings))
+        )
         games = Games(clock=clock, file=settings.games_file)
         games.check()
-        staff = Staff(settings, models=models, toolset=build_toolset(settings, found.tools, clock=clock), clock=clock)
+        staff = Staff(
+            settings,
+            models=models,
+            toolset=build_toolset(settings, found.tools, clock=clock),
+            clock=clock,
+        )
         mask = mask or Mask(secrets_of(settings))
         followers = stack.enter_context(following(settings, mask=mask, clock=clock))
         calls, peers = Calls(boot=ids.trace()), Peers()
-        transport = OneBotTransport(peers=peers, calls=calls, pass_urls=settings.media_urls == "pass")
+        transport = OneBotTransport(
+            peers=peers, calls=calls, pass_urls=settings.media_urls == "pass"
+        )
         rooms = build_rooms(
             settings,
             model=models.main,
             transport=wrap(transport),
             store=WitnessedStore(wrap(journal), witnesses(settings, metrics)),
             ports=build_ports(
-                settings, subagents=staff.subagents, media=media.media, web=web, games=games, clock=clock
+                settings,
+                subagents=staff.subagents,
+                media=media.media,
+                web=web,
+                games=games,
+                clock=clock,
             ),
             toolset=staff.toolset,
             observers=[metrics, *followers],
@@ -182,7 +208,9 @@ async def open_service(
             clock=clock,
             ids=ids,
         )
-        work = at_work(settings, rooms, metrics=metrics, peers=peers, calls=calls, clock=clock, ids=ids)
+        work = at_work(
+            settings, rooms, metrics=metrics, peers=peers, calls=calls, clock=clock, ids=ids
+        )
         port = await stack.enter_async_context(work)
         await stack.enter_async_context(background(tell_troubles(troubles, rooms.owner)))
         await stack.enter_async_context(finishing(rooms, grace=grace))
@@ -192,12 +220,19 @@ async def open_service(
 
 @asynccontextmanager
 async def at_work(
-    settings: Settings, rooms: Rooms, *, metrics: Metrics, peers: Peers, calls: Calls, clock: Clock, ids: Ids
+    settings: Settings,
+    rooms: Rooms,
+    *,
+    metrics: Metrics,
+    peers: Peers,
+    calls: Calls,
+    clock: Clock,
+    ids: Ids,
 ) -> AsyncIterator[int]:
     """Everything at work while the block runs; the port listened on, 0 in forward mode.
 
-    What an earlier process left is settled when every port is ours: where one is not, that process may be alive. Events
-    that come before that wait.
+    What an earlier process left is settled when every port is ours: where one is not, that process
+    may be alive. Events that come before that wait.
     """
     gate = Gate(rooms.dispatcher)
     sink = CountedSink(gate, metrics=metrics)
@@ -210,7 +245,12 @@ async def at_work(
         open_onebot(settings, sink=sink, peers=peers, calls=calls, clock=clock, ids=ids) as port,
     ):
         await rooms.recoverer.start()
-        loops = rooms.recoverer.run(), rooms.catchup.run(), rooms.doubts.run(), rooms.dispatcher.deny_expired()
+        loops = (
+            rooms.recoverer.run(),
+            rooms.catchup.run(),
+            rooms.doubts.run(),
+            rooms.dispatcher.deny_expired(),
+        )
         async with background(*loops):
             gate.open()
             yield port
@@ -218,7 +258,9 @@ async def at_work(
 
 @asynccontextmanager
 async def finishing(rooms: Rooms, *, grace: float) -> AsyncIterator[None]:
-    """At the end of the block, while everything is still open, come to an end: no new run, no new send."""
+    """At the end of the block, while everything is still open, come to an end: no new run, no new
+    send.
+    """
     try:
         yield
     finally:
@@ -227,7 +269,11 @@ async def finishing(rooms: Rooms, *, grace: float) -> AsyncIterator[None]:
 
 
 def open_journal(
-    settings: Settings, *, clock: Clock, trouble: Callable[[str], None], ousted: Callable[[ConfigError], None]
+    settings: Settings,
+    *,
+    clock: Clock,
+    trouble: Callable[[str], None],
+    ousted: Callable[[ConfigError], None],
 ) -> AbstractAsyncContextManager[SqlStore]:
     """The journal that the settings name."""
     return open_store(
@@ -260,7 +306,9 @@ def reloads(settings: Settings, turns: Turns, games: Games, staff: Staff) -> dic
 
 
 def migrate(connection: Connection) -> None:
-    """Bring the database's schema up to date; Alembic is large, and an up-to-date database never needs it."""
+    """Bring the database's schema up to date; Alembic is large, and an up-to-date database never
+    needs it.
+    """
     from adapters.storage.migrate import migrate as up
 
     up(connection)
@@ -273,7 +321,9 @@ def witnesses(settings: Settings, metrics: Metrics) -> list[Witness]:
 
 def user_agent(settings: Settings) -> str:
     """Who asks, and how to reach whoever runs it."""
-    return f"FrostAgent/{version()}" + (f" (+{settings.tools_contact})" if settings.tools_contact else "")
+    return f"FrostAgent/{version()}" + (
+        f" (+{settings.tools_contact})" if settings.tools_contact else ""
+    )
 
 
 @asynccontextmanager
@@ -289,7 +339,9 @@ async def background(*loops: Coroutine[None, None, None]) -> AsyncIterator[None]
 
 
 async def tell_troubles(troubles: asyncio.Queue[str], owner: Owner) -> None:
-    """Pass what the store and the models say on to the owner; lines are of one kind up to their bracket."""
+    """Pass what the store and the models say on to the owner; lines are of one kind up to their
+    bracket.
+    """
     while True:
         text = await troubles.get()
         owner.tell(text.partition(" (")[0], text)
@@ -363,11 +415,18 @@ async def open_web(
             from adapters.web.readiness import Attendance
             from adapters.web.server import WebServer
 
-            # A default that is taken is no reason to be silent in QQ; what somebody asked for must be had.
+            # A default that is taken is no reason to be silent in QQ; what somebody asked for must
+            # be had.
             asked_for = "web_port" in settings.model_fields_set
-            ready = Attendance(peers.accounts, stopping=lambda: dispatcher.stopping, refused=lambda: peers.refused)
+            ready = Attendance(
+                peers.accounts, stopping=lambda: dispatcher.stopping, refused=lambda: peers.refused
+            )
             async with WebServer(
-                host=settings.web_host, port=port, ready=ready, metrics=metrics.render, required=asked_for
+                host=settings.web_host,
+                port=port,
+                ready=ready,
+                metrics=metrics.render,
+                required=asked_for,
             ):
                 yield
 

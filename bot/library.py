@@ -1,4 +1,5 @@
-"""FrostAgent as a library: one place to import from, and `connect`, which makes a model of a url, a name and a key.
+"""FrostAgent as a library: one place to import from, and `connect`, which makes a model of a url, a
+name and a key.
 
 from bot.library import Agent, connect, tool
 
@@ -18,7 +19,15 @@ from adapters.openai.versions import EitherUrl
 from bot.agent.agent import Agent, Builder, ToolLike
 from bot.agent.memory import InMemory, Memory
 from bot.agent.programs import command_tool
-from bot.agent.reply import MustWait, Reply, RunFailed, StepLimitReached, Structured, UnfitAnswer, Waiting
+from bot.agent.reply import (
+    MustWait,
+    Reply,
+    RunFailed,
+    StepLimitReached,
+    Structured,
+    UnfitAnswer,
+    Waiting,
+)
 from bot.agent.scripted import ScriptedModel, call
 from bot.domain.chat import (
     AssistantMessage,
@@ -78,7 +87,15 @@ from bot.domain.run import (
     ToolStarted,
 )
 from bot.domain.schema import UnsuitableType
-from bot.domain.suspension import Allow, ApprovalRequest, BadSuspension, Decision, Deny, Pending, Suspend
+from bot.domain.suspension import (
+    Allow,
+    ApprovalRequest,
+    BadSuspension,
+    Decision,
+    Deny,
+    Pending,
+    Suspend,
+)
 from bot.domain.tool import Tool, ToolContext, ToolStatus, tool
 from bot.domain.traits import Audience, Execution, Permission, Rate, SideEffects, ToolType
 from bot.engine.callbacks import ApprovalHandler, OnToolResult, SendHook, Subscriber
@@ -191,18 +208,32 @@ __all__ = [
 
 @asynccontextmanager
 async def connect(
-    base_url: str, model: str, api_key: str = "", *, dialect: str = "", timeouts: Timeouts | None = None
+    base_url: str,
+    model: str,
+    api_key: str = "",
+    *,
+    dialect: str = "",
+    timeouts: Timeouts | None = None,
 ) -> AsyncIterator[ChatModel]:
     """A model behind any OpenAI-compatible API, while the block runs; busy servers are asked again.
 
-    `base_url` as the vendor gives it, with or without /v1: where nothing is there, the other is tried. `api_key` may
-    be empty for a local server; `dialect` is found by itself if empty (docs/models.md). Raises ConfigError where the
-    url is none.
+    `base_url` as the vendor gives it, with or without /v1: where nothing is there, the other is
+    tried. `api_key` may be empty for a local server; `dialect` is found by itself if empty
+    (docs/models.md). Raises ConfigError where the url is none.
     """
     async with make_session() as session:
-        make = partial(OpenAIModel, session=session, api_key=api_key, model=model, dialect=dialect, timeouts=timeouts)
+        make = partial(
+            OpenAIModel,
+            session=session,
+            api_key=api_key,
+            model=model,
+            dialect=dialect,
+            timeouts=timeouts,
+        )
         try:
             client = EitherUrl(lambda url: make(base_url=url), base_url)
         except ValueError as error:
-            raise ConfigError(Problem("connect", str(error), "Give the base url as the vendor writes it.")) from None
+            raise ConfigError(
+                Problem("connect", str(error), "Give the base url as the vendor writes it.")
+            ) from None
         yield Failover([Upstream(client)], clock=SystemClock(), ids=RandomIds())

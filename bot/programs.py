@@ -1,4 +1,6 @@
-"""Tools that are programs, under the name that operators' files have used: see `bot/agent/programs.py`."""
+"""Tools that are programs, under the name that operators' files have used: see
+`bot/agent/programs.py`.
+"""
 
 from bot.agent.programs import command_tool
 

@@ -1,1 +1,3 @@
-"""What a person may set, and the data tables that ship with the bot; knows nothing of ours but the errors."""
+"""What a person may set, and the data tables that ship with the bot; knows nothing of ours but the
+errors.
+"""

@@ -47,7 +47,9 @@ def cross_check(
     yield from _check_folder("TOOLS_DIR", settings.tools_dir, "docs/tools.md")
     yield from _check_tools(settings.tools_dir)
     if settings.log_runs is not None and settings.log_runs.is_dir():
-        yield Problem("LOG_RUNS", f"{settings.log_runs} is a folder", "Name a file in it, as data/runs.jsonl")
+        yield Problem(
+            "LOG_RUNS", f"{settings.log_runs} is a folder", "Name a file in it, as data/runs.jsonl"
+        )
     yield from _check_file("GAMES_FILE", settings.games_file, "docs/games.md")
     yield from _check_subagents(settings)
     yield from _check_file("LLM_PRICES", settings.llm_prices, "docs/models.md")
@@ -55,15 +57,27 @@ def cross_check(
 
 
 def _check_placeholders(given: Mapping[str, sources.Given]) -> Iterator[Problem]:
-    for field in ("LLM_API_KEY", "LLM_MODEL", "ONEBOT_ACCESS_TOKEN", "CODER_API_KEY", "CODER_MODEL"):
+    for field in (
+        "LLM_API_KEY",
+        "LLM_MODEL",
+        "ONEBOT_ACCESS_TOKEN",
+        "CODER_API_KEY",
+        "CODER_MODEL",
+    ):
         written = given[field].text if field in given else ""
-        texts = [token for _, token in parts_of(written)] if field == "ONEBOT_ACCESS_TOKEN" else [written]
+        texts = (
+            [token for _, token in parts_of(written)]
+            if field == "ONEBOT_ACCESS_TOKEN"
+            else [written]
+        )
         if any(PLACEHOLDER.fullmatch(text) for text in texts):
             yield Problem(field, "still has the text of an example", "Put your own in its place")
     for field in ("LLM_BASE_URL", "CODER_BASE_URL"):
         if field in given and EXAMPLE_HOST.search(given[field].text):
             yield Problem(
-                field, "still has the host of an example", "Put the base url of your model service in its place"
+                field,
+                "still has the host of an example",
+                "Put the base url of your model service in its place",
             )
 
 
@@ -71,10 +85,14 @@ def _check_model(settings: Settings, *, service: bool) -> Iterator[Problem]:
     begun = service or settings.llm_model or settings.llm_api_key.get_secret_value()
     if begun and not settings.llm_base_url:
         yield Problem(
-            "LLM_BASE_URL", "is not set", "Set the base url of an OpenAI-compatible API, as https://api.deepseek.com/v1"
+            "LLM_BASE_URL",
+            "is not set",
+            "Set the base url of an OpenAI-compatible API, as https://api.deepseek.com/v1",
         )
     if (begun or settings.llm_base_url) and not settings.llm_model:
-        yield Problem("LLM_MODEL", "is not set", "Set the name of the model as its service spells it")
+        yield Problem(
+            "LLM_MODEL", "is not set", "Set the name of the model as its service spells it"
+        )
 
 
 def _check_onebot(settings: Settings) -> Iterator[Problem]:
@@ -87,7 +105,9 @@ def _check_onebot(settings: Settings) -> Iterator[Problem]:
                 _ = settings.access_tokens.only
             except values.Wrong as wrong:
                 yield Problem(
-                    "ONEBOT_ACCESS_TOKEN", f"{wrong.what}, but ONEBOT_MODE=forward dials one server", wrong.mend
+                    "ONEBOT_ACCESS_TOKEN",
+                    f"{wrong.what}, but ONEBOT_MODE=forward dials one server",
+                    wrong.mend,
                 )
         case "reverse":
             open_to_all = not values.is_loopback(settings.onebot_host)
@@ -100,7 +120,9 @@ def _check_onebot(settings: Settings) -> Iterator[Problem]:
 
 def _check_persona(settings: Settings) -> Iterator[Problem]:
     if settings.system_prompt and settings.bot_persona:
-        yield Problem("SYSTEM_PROMPT", "and BOT_PERSONA both say who the bot is", "Keep one of them")
+        yield Problem(
+            "SYSTEM_PROMPT", "and BOT_PERSONA both say who the bot is", "Keep one of them"
+        )
         return
     try:
         read_persona(settings)
@@ -109,7 +131,9 @@ def _check_persona(settings: Settings) -> Iterator[Problem]:
 
 
 def _check_media(settings: Settings) -> Iterator[Problem]:
-    """Only what it is: whether the folders can be written, the doctor tells of all of them alike."""
+    """Only what it is: whether the folders can be written, the doctor tells of all of them
+    alike.
+    """
     folder = settings.media_dir.absolute()
     while not os.access(folder, os.F_OK) and folder != folder.parent:
         folder = folder.parent
@@ -141,19 +165,31 @@ def _check_folder(name: str, folder: Path | None, description: str) -> Iterator[
 def _check_tools(folder: Path | None) -> Iterator[Problem]:
     """Whoever can write a tool is the bot: none but its own account and root may.
 
-    On a read-only mount, as docker-compose.yml has it, nobody here can; whose it is outside is the operator's choice.
+    On a read-only mount, as docker-compose.yml has it, nobody here can; whose it is outside is the
+    operator's choice.
     """
-    if folder is None or os.name != "posix" or not folder.is_dir() or os.statvfs(folder).f_flag & os.ST_RDONLY:
+    if (
+        folder is None
+        or os.name != "posix"
+        or not folder.is_dir()
+        or os.statvfs(folder).f_flag & os.ST_RDONLY
+    ):
         return
-    writable = next((path for path in (folder, *sorted(folder.rglob("*"))) if writers_of(path)), None)
+    writable = next(
+        (path for path in (folder, *sorted(folder.rglob("*"))) if writers_of(path)), None
+    )
     if writable is not None:
         shown = values.shown_path(writable)
         what = f"{shown} can be written by {writers_of(writable)}, and whoever can write there is the bot"
-        yield Problem("TOOLS_DIR", what, f"See that it is the bot's own: chown it, and chmod -R go-w {folder}")
+        yield Problem(
+            "TOOLS_DIR", what, f"See that it is the bot's own: chown it, and chmod -R go-w {folder}"
+        )
 
 
 def writers_of(path: Path) -> str:
-    """Who else than we and root can write there, for people; empty where nobody can, and where it is not there."""
+    """Who else than we and root can write there, for people; empty where nobody can, and where it
+    is not there.
+    """
     try:
         status = path.stat()
     except OSError:
@@ -182,7 +218,11 @@ def _check_qweather(settings: Settings) -> Iterator[Problem]:
     }
     if any(parts.values()):
         for name in (name for name, value in parts.items() if not value):
-            yield Problem(name, "is not set, but the others of a token are", "Set all three as docs/weather.md says")
+            yield Problem(
+                name,
+                "is not set, but the others of a token are",
+                "Set all three as docs/weather.md says",
+            )
     credential = settings.qweather_key.get_secret_value() or all(parts.values())
     if credential and not settings.qweather_host:
         mend = "Set your account's API host, as abc1234xyz.def.qweatherapi.com (console, settings)"
@@ -197,7 +237,9 @@ def _check_fallbacks(settings: Settings) -> Iterator[Problem]:
         texts = (endpoint.model, *endpoint.keys)
         if any(map(PLACEHOLDER.fullmatch, texts)) or EXAMPLE_HOST.search(endpoint.base_url):
             yield Problem(
-                "LLM_FALLBACKS", f"entry {number} still has the text of an example", "Put your own in its place"
+                "LLM_FALLBACKS",
+                f"entry {number} still has the text of an example",
+                "Put your own in its place",
             )
 
 
@@ -205,15 +247,35 @@ def doubts(settings: Settings, *, service: bool) -> Iterator[Problem]:
     """What works, but is probably not meant."""
     shortest = min(map(len, settings.access_tokens.all), default=0)
     reverse = settings.onebot_mode == "reverse"
-    onebot = settings.onebot_host if reverse else urlsplit(settings.onebot_url).hostname or "localhost"
+    onebot = (
+        settings.onebot_host if reverse else urlsplit(settings.onebot_url).hostname or "localhost"
+    )
     if service and not values.is_loopback(onebot) and shortest < WEAK_TOKEN:
-        yield Problem("ONEBOT_ACCESS_TOKEN", f"is shorter than {WEAK_TOKEN} characters: easy to guess", HOW_TO_MAKE_ONE)
-    if service and settings.web_port and not values.is_loopback(settings.web_host) and not is_contained():
+        yield Problem(
+            "ONEBOT_ACCESS_TOKEN",
+            f"is shorter than {WEAK_TOKEN} characters: easy to guess",
+            HOW_TO_MAKE_ONE,
+        )
+    if (
+        service
+        and settings.web_port
+        and not values.is_loopback(settings.web_host)
+        and not is_contained()
+    ):
         what = f"is {settings.web_host}: others than this machine can read /metrics, which has no password"
         yield Problem("WEB_HOST", what, "Set 127.0.0.1, or see that a firewall keeps others out")
     if settings.qweather_host and not (
-        settings.qweather_key.get_secret_value() or settings.qweather_jwt_private_key.get_secret_value()
+        settings.qweather_key.get_secret_value()
+        or settings.qweather_jwt_private_key.get_secret_value()
     ):
-        yield Problem("QWEATHER_HOST", "is set but not used", "Set QWEATHER_KEY, or the three of QWEATHER_JWT_")
+        yield Problem(
+            "QWEATHER_HOST",
+            "is set but not used",
+            "Set QWEATHER_KEY, or the three of QWEATHER_JWT_",
+        )
     if reverse and settings.onebot_url:
-        yield Problem("ONEBOT_URL", "is set but not used", "Set ONEBOT_MODE=forward to connect to it, or remove it")
+        yield Problem(
+            "ONEBOT_URL",
+            "is set but not used",
+            "Set ONEBOT_MODE=forward to connect to it, or remove it",
+        )

@@ -11,8 +11,9 @@ from pydantic import SecretStr
 class Endpoint:
     """Where a model is: base url without a slash at its end, key (may be empty) and model name.
 
-    `api_key` may be several, separated by commas. `dialect` is how it wants to be spoken to; empty where the base url
-    and the model's name tell. `context` is its window in tokens, 0 where the table of models is to tell.
+    `api_key` may be several, separated by commas. `dialect` is how it wants to be spoken to; empty
+    where the base url and the model's name tell. `context` is its window in tokens, 0 where the
+    table of models is to tell.
     """
 
     base_url: str

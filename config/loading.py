@@ -1,4 +1,6 @@
-"""Reads the settings once, at start: every problem is reported at once, each under the name that was typed."""
+"""Reads the settings once, at start: every problem is reported at once, each under the name that
+was typed.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,13 @@ SERVICE_FAMILIES = ("LLM_", "ONEBOT_", "UPSTREAM_")
 def load_settings(
     *, environ: Mapping[str, str], env_file: Path | None, service: bool = True
 ) -> tuple[Settings, tuple[Problem, ...]]:
-    """The settings of this environment and `.env` file, with what to warn of. Reads no other source.
+    """The settings of this environment and `.env` file, with what to warn of. Reads no other
+    source.
 
-    The environment wins over the file, and that over what `init` made. `service=False` (chat) asks neither for a model
-    nor for a token. Raises ConfigError with every problem at once, each under the name that was typed; only a `.env`
-    that cannot be read is told alone, since nothing is known without it.
+    The environment wins over the file, and that over what `init` made. `service=False` (chat) asks
+    neither for a model nor for a token. Raises ConfigError with every problem at once, each under
+    the name that was typed; only a `.env` that cannot be read is told alone, since nothing is known
+    without it.
     """
     lines = sources.read_env_file(env_file)
     made, hidden = sources.read_made_file(env_file)
@@ -36,7 +40,9 @@ def load_settings(
     for problem in cross_check(settings, given, wrong=frozenset(problems), service=service):
         problems.setdefault(problem.name, problem)
     typed = {name: value.name for name, value in given.items()}
-    found = [replace(problems[name], name=typed.get(name, name)) for name in KNOWN if name in problems]
+    found = [
+        replace(problems[name], name=typed.get(name, name)) for name in KNOWN if name in problems
+    ]
     found += sources.strange_in_file(lines, (*KNOWN, *keys))
     told = {problem.name for problem in found}
     strangers = tuple(
@@ -46,13 +52,22 @@ def load_settings(
     )
     if found:
         # A stranger that looks like a name we miss is most likely the reason.
-        raise ConfigError(*found, *hidden, *(hint for hint in strangers if any(name in hint.mend for name in problems)))
-    doubtful = (*sources.repeated(lines, KNOWN), *sources.socks(environ), *doubts(settings, service=service))
+        raise ConfigError(
+            *found,
+            *hidden,
+            *(hint for hint in strangers if any(name in hint.mend for name in problems)),
+        )
+    doubtful = (
+        *sources.repeated(lines, KNOWN),
+        *sources.socks(environ),
+        *doubts(settings, service=service),
+    )
     return settings, (*strangers, *doubtful)
 
 
 def read_store_url(*, environ: Mapping[str, str], env_file: Path | None) -> str:
-    """STORE_URL as it would be used, or its default, whatever else is wrong: a password may be in it.
+    """STORE_URL as it would be used, or its default, whatever else is wrong: a password may be in
+    it.
 
     Raises ConfigError for a `.env` that cannot be read at all.
     """
@@ -64,7 +79,8 @@ def read_store_url(*, environ: Mapping[str, str], env_file: Path | None) -> str:
 def is_configured(environ: Mapping[str, str], env_file: Path | None) -> bool:
     """Whether anything of a model or a OneBot server is set: then `run` is the service, else chat.
 
-    A `.env` that cannot be read counts as configured, so that starting the service tells what is wrong with it.
+    A `.env` that cannot be read counts as configured, so that starting the service tells what is
+    wrong with it.
     """
     try:
         lines = sources.read_env_file(env_file)
@@ -75,7 +91,9 @@ def is_configured(environ: Mapping[str, str], env_file: Path | None) -> bool:
 
 
 def _validate(given: Mapping[str, sources.Given]) -> tuple[Settings, dict[str, Problem]]:
-    """Each value on its own, problems by variable; where one is wrong, the settings have the default in its place."""
+    """Each value on its own, problems by variable; where one is wrong, the settings have the
+    default in its place.
+    """
     texts = {name.lower(): value.text for name, value in given.items()}
     problems = {}
     try:
@@ -84,7 +102,11 @@ def _validate(given: Mapping[str, sources.Given]) -> tuple[Settings, dict[str, P
         for detail in error.errors(include_url=False, include_input=False):
             field = str(detail["loc"][0])
             wrong = detail.get("ctx", {}).get("error")
-            what, mend = (wrong.what, wrong.mend) if isinstance(wrong, values.Wrong) else (detail["msg"], "Correct it")
+            what, mend = (
+                (wrong.what, wrong.mend)
+                if isinstance(wrong, values.Wrong)
+                else (detail["msg"], "Correct it")
+            )
             problems[field.upper()] = Problem(field.upper(), what, mend)
             texts.pop(field, None)
         settings = Settings.model_validate(texts)

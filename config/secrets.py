@@ -1,4 +1,6 @@
-"""What a log must never show: every secret among the settings and in the environment, as the bare texts to mask."""
+"""What a log must never show: every secret among the settings and in the environment, as the bare
+texts to mask.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from config.sources import ALIASES
 
 PASSWORD = re.compile(r"://[^:/@]*:(?P<up_to_the_first>[^@]*)@(?:(?P<rest>.*)@)?")
 OWNED = re.compile(r"([1-9][0-9]{0,17}):(.+)")
-NEIGHBOURS = frozenset({"NAPCAT_WEBUI_TOKEN", "LLBOT_WEBUI_TOKEN", "LLBOT_AUTH_TOKEN", "GRAFANA_PASSWORD"})
+NEIGHBOURS = frozenset(
+    {"NAPCAT_WEBUI_TOKEN", "LLBOT_WEBUI_TOKEN", "LLBOT_AUTH_TOKEN", "GRAFANA_PASSWORD"}
+)
 """Secrets of the containers beside ours, which stand in the same .env."""
 
 SECRET_WORDS = ("pass", "secret", "token", "key")
@@ -26,9 +30,11 @@ def all_secrets(settings: BaseModel, environ: Mapping[str, str]) -> frozenset[st
 
 
 def proxy_secrets(environ: Mapping[str, str]) -> frozenset[str]:
-    """What lets us in at each `*_proxy` of the environment: libraries quote its whole url in what they say.
+    """What lets us in at each `*_proxy` of the environment: libraries quote its whole url in what
+    they say.
 
-    As it stands in the url, as it is meant, and as it goes over the wire; also of a url that nobody could use.
+    As it stands in the url, as it is meant, and as it goes over the wire; also of a url that nobody
+    could use.
     """
     urls = (url for name, url in environ.items() if name.lower().endswith("_proxy"))
     return frozenset(filter(None, (secret for url in urls for secret in _let_in_by(url))))
@@ -43,17 +49,33 @@ def _let_in_by(url: str) -> Iterator[str]:
 
 
 def secrets_of(settings: BaseModel) -> frozenset[str]:
-    """The texts of all secrets, also of those in lists and objects; of a secret url, the password in it as well."""
-    return frozenset(secret for name in type(settings).model_fields for secret in _inside(getattr(settings, name)))
+    """The texts of all secrets, also of those in lists and objects; of a secret url, the password
+    in it as well.
+    """
+    return frozenset(
+        secret
+        for name in type(settings).model_fields
+        for secret in _inside(getattr(settings, name))
+    )
 
 
 def secret_names(settings: BaseModel) -> frozenset[str]:
-    """The variables that hold secrets, under every name they may have in an environment; keys of subagents too."""
-    ours = {name for name in type(settings).model_fields if any(True for _ in _inside(getattr(settings, name)))}
+    """The variables that hold secrets, under every name they may have in an environment; keys of
+    subagents too.
+    """
+    ours = {
+        name
+        for name in type(settings).model_fields
+        if any(True for _ in _inside(getattr(settings, name)))
+    }
     values = [value for value in vars(settings).values() if isinstance(value, Mapping)]
-    keys = {name for value in values for name, secret in value.items() if isinstance(secret, SecretStr)}
+    keys = {
+        name for value in values for name, secret in value.items() if isinstance(secret, SecretStr)
+    }
     names = {name.upper() for name in ours} | keys
-    return frozenset(names | {alias for alias, name in ALIASES.items() if name in names} | NEIGHBOURS)
+    return frozenset(
+        names | {alias for alias, name in ALIASES.items() if name in names} | NEIGHBOURS
+    )
 
 
 def _inside(value: object) -> Iterator[str]:
@@ -86,7 +108,8 @@ def _spelt_out(text: str) -> Iterator[str]:
             if owned := OWNED.fullmatch(part):  # account:token
                 yield owned[2]
     if found := PASSWORD.search(text):
-        # Whoever forgot to write an @ as %40 has a password that ends at the last one, or at the first.
+        # Whoever forgot to write an @ as %40 has a password that ends at the last one, or at the
+        # first.
         first, rest = found["up_to_the_first"], found["rest"]
         for password in (first, first if rest is None else f"{first}@{rest}"):
             yield from (password, unquote(password))

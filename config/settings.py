@@ -1,7 +1,8 @@
 """What a person may set (design: "What users type"), frozen once it is read.
 
-A field is called like its variable in small letters: `LLM_BASE_URL` is `settings.llm_base_url`. `Settings(...)`
-reads nothing by itself; `config/loading.py` does, and `config/checks.py` looks at what is wrong only together.
+A field is called like its variable in small letters: `LLM_BASE_URL` is `settings.llm_base_url`.
+`Settings(...)` reads nothing by itself; `config/loading.py` does, and `config/checks.py` looks at
+what is wrong only together.
 """
 
 from __future__ import annotations
@@ -73,7 +74,9 @@ class Settings(BaseSettings):
     bot_run_requests: Annotated[int, BeforeValidator(values.whole(0, 1000))] = 24
     bot_run_tokens: Annotated[int, BeforeValidator(values.whole(0, 10**9))] = 0
     bot_run_sends: Annotated[int, BeforeValidator(values.whole(0, 100))] = 5
-    bot_history_tokens: Annotated[int, BeforeValidator(values.whole(500, values.MAX_CONTEXT))] = 12_000
+    bot_history_tokens: Annotated[int, BeforeValidator(values.whole(500, values.MAX_CONTEXT))] = (
+        12_000
+    )
     bot_send_rate: Annotated[float, BeforeValidator(values.number(0, 1000))] = 1.0
 
     coder_base_url: BaseUrl = ""
@@ -91,7 +94,9 @@ class Settings(BaseSettings):
     tools_approve: Names = ()
     tools_max_calls: Annotated[int, BeforeValidator(values.whole(1, 1000))] = 16
     tools_dir: FilePath | None = None
-    tools_mirrors: Annotated[dict[str, str], BeforeValidator(values.mirrors)] = Field(default_factory=dict)
+    tools_mirrors: Annotated[dict[str, str], BeforeValidator(values.mirrors)] = Field(
+        default_factory=dict
+    )
 
     games_file: FilePath | None = None
     subagents_file: FilePath | None = None
@@ -102,7 +107,9 @@ class Settings(BaseSettings):
     qweather_key: Secret = SecretStr("")
     qweather_jwt_project: str = ""
     qweather_jwt_key_id: str = ""
-    qweather_jwt_private_key: Annotated[SecretStr, AfterValidator(values.ed25519_key)] = SecretStr("")
+    qweather_jwt_private_key: Annotated[SecretStr, AfterValidator(values.ed25519_key)] = SecretStr(
+        ""
+    )
     amap_key: Secret = SecretStr("")
 
     media_dir: FilePath = Path("data/media")
@@ -110,15 +117,20 @@ class Settings(BaseSettings):
     media_urls: Annotated[MediaUrls, BeforeValidator(values.one_of("fetch", "pass"))] = "fetch"
 
     log_level: Annotated[
-        LogLevel, BeforeValidator(values.one_of("DEBUG", "INFO", "WARNING", "ERROR", warn="WARNING"))
+        LogLevel,
+        BeforeValidator(values.one_of("DEBUG", "INFO", "WARNING", "ERROR", warn="WARNING")),
     ] = "INFO"
     log_format: Annotated[LogFormat, BeforeValidator(values.one_of("console", "json"))] = "console"
     log_content: Annotated[bool, BeforeValidator(values.switch)] = False
     log_runs: FilePath | None = None
 
     @classmethod
-    def settings_customise_sources(cls, *_: Any, **by_name: Any) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Only what is passed in; `load_settings` does the reading, since it names each stranger and each problem."""
+    def settings_customise_sources(
+        cls, *_: Any, **by_name: Any
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Only what is passed in; `load_settings` does the reading, since it names each stranger
+        and each problem.
+        """
         return (by_name["init_settings"],)
 
     @property
@@ -129,7 +141,9 @@ class Settings(BaseSettings):
     @property
     def main_model(self) -> Endpoint:
         """The model that answers; its base url is empty where none is configured."""
-        return Endpoint(self.llm_base_url, self.llm_api_key, self.llm_model, self.llm_dialect, self.llm_context)
+        return Endpoint(
+            self.llm_base_url, self.llm_api_key, self.llm_model, self.llm_dialect, self.llm_context
+        )
 
     @property
     def main_models(self) -> tuple[Endpoint, ...]:
@@ -138,7 +152,9 @@ class Settings(BaseSettings):
 
     @property
     def vision_models(self) -> tuple[Endpoint, ...]:
-        """Who is asked where there are pictures to be seen; empty where that is nobody else than otherwise."""
+        """Who is asked where there are pictures to be seen; empty where that is nobody else than
+        otherwise.
+        """
         if self.llm_vision_model in {"", self.llm_model}:
             return ()
         seeing = replace(self.main_model, model=self.llm_vision_model, context=0)
@@ -151,9 +167,15 @@ class Settings(BaseSettings):
 
     @property
     def coder_endpoint(self) -> Endpoint:
-        """The Coder's model: the main one where nothing else is set. Key and dialect stay with the main base url."""
+        """The Coder's model: the main one where nothing else is set. Key and dialect stay with the
+        main base url.
+        """
         elsewhere = self.coder_base_url not in {"", self.llm_base_url}
-        key = self.coder_api_key if elsewhere or self.coder_api_key.get_secret_value() else self.llm_api_key
+        key = (
+            self.coder_api_key
+            if elsewhere or self.coder_api_key.get_secret_value()
+            else self.llm_api_key
+        )
         dialect = "" if elsewhere else self.llm_dialect
         model = self.coder_model or self.llm_model
         context = self.llm_context if not elsewhere and model == self.llm_model else 0
@@ -161,11 +183,15 @@ class Settings(BaseSettings):
 
 
 KNOWN = tuple(name.upper() for name, field in Settings.model_fields.items() if not field.exclude)
-"""Every variable, in the order of the fields. `subagent_keys` is none: it holds those that SUBAGENTS_FILE names."""
+"""Every variable, in the order of the fields. `subagent_keys` is none: it holds those that
+SUBAGENTS_FILE names.
+"""
 
 
 def read_persona(settings: Settings) -> str:
-    """Who the bot is: SYSTEM_PROMPT, else the file BOT_PERSONA, else the default. Raises ConfigError for the file."""
+    """Who the bot is: SYSTEM_PROMPT, else the file BOT_PERSONA, else the default. Raises
+    ConfigError for the file.
+    """
     if settings.system_prompt:
         return settings.system_prompt
     file = settings.bot_persona or DEFAULT_PERSONA
@@ -174,9 +200,13 @@ def read_persona(settings: Settings) -> str:
     try:
         text = file.read_text("utf-8-sig").strip()
     except OSError as error:
-        raise ConfigError(Problem("BOT_PERSONA", f"{shown} cannot be read ({error.strerror})", mend)) from None
+        raise ConfigError(
+            Problem("BOT_PERSONA", f"{shown} cannot be read ({error.strerror})", mend)
+        ) from None
     except UnicodeDecodeError:
-        raise ConfigError(Problem("BOT_PERSONA", f"{shown} is not UTF-8 text", "Save it once more as UTF-8")) from None
+        raise ConfigError(
+            Problem("BOT_PERSONA", f"{shown} is not UTF-8 text", "Save it once more as UTF-8")
+        ) from None
     if not text:
         raise ConfigError(Problem("BOT_PERSONA", f"{shown} is empty", mend))
     return text

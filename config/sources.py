@@ -1,4 +1,6 @@
-"""Where settings come from: the environment and the lines of a `.env` file, read into one table of texts."""
+"""Where settings come from: the environment and the lines of a `.env` file, read into one table of
+texts.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,31 @@ from dotenv.parser import parse_stream
 
 from bot.domain.errors import ConfigError, Problem
 
-FAMILIES = ("BOT_", "LLM_", "ONEBOT_", "TOOLS_", "STORE_", "WEB_", "CODER_", "MEDIA_", "LOG_", "QWEATHER_", "AMAP_")
+FAMILIES = (
+    "BOT_",
+    "LLM_",
+    "ONEBOT_",
+    "TOOLS_",
+    "STORE_",
+    "WEB_",
+    "CODER_",
+    "MEDIA_",
+    "LOG_",
+    "QWEATHER_",
+    "AMAP_",
+)
 
-ALIASES = {"UPSTREAM_ENDPOINT": "LLM_BASE_URL", "UPSTREAM_API_KEY": "LLM_API_KEY", "MODEL_NAME": "LLM_MODEL"}
+ALIASES = {
+    "UPSTREAM_ENDPOINT": "LLM_BASE_URL",
+    "UPSTREAM_API_KEY": "LLM_API_KEY",
+    "MODEL_NAME": "LLM_MODEL",
+}
 """The names of the Go FrostAgent that are still understood; ours wins where both are given."""
 
 MADE = Path("data", "tokens.env")
-"""Beside `.env`: the tokens that it leaves out, made by `init`. In a container it is there without a `.env`."""
+"""Beside `.env`: the tokens that it leaves out, made by `init`. In a container it is there without
+a `.env`.
+"""
 
 GONE = {"ONEBOT_WS_PATH": "any path is accepted now"}
 ALIKE = 0.86  # of 1: how much a name must look like one of ours to be meant for it
@@ -46,7 +66,8 @@ class Given:
 def read_env_file(path: Path | None) -> tuple[Line, ...]:
     """The lines of a `.env` file, none if there is no file; `$` stands for itself.
 
-    Raises ConfigError for a file that cannot be read, with one problem for each line that is not NAME=value.
+    Raises ConfigError for a file that cannot be read, with one problem for each line that is not
+    NAME=value.
     """
     lines, problems = read_legible_lines(path)
     if problems:
@@ -63,19 +84,24 @@ def read_legible_lines(path: Path | None) -> tuple[tuple[Line, ...], tuple[Probl
         return (), ()
     if path.is_dir():
         # Docker makes an empty folder where a file to mount is missing.
-        raise ConfigError(Problem(path.name, "is a folder", "Remove it and copy .env.example to .env"))
+        raise ConfigError(
+            Problem(path.name, "is a folder", "Remove it and copy .env.example to .env")
+        )
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         mend = "Let the account that runs the bot read it, or remove it"
         raise ConfigError(Problem(path.name, f"cannot be read ({error.strerror})", mend)) from None
     except UnicodeDecodeError:
-        raise ConfigError(Problem(path.name, "is not UTF-8 text", "Save it once more as UTF-8")) from None
+        raise ConfigError(
+            Problem(path.name, "is not UTF-8 text", "Save it once more as UTF-8")
+        ) from None
     return _lines(text, path.name)
 
 
 def read_made_file(env_file: Path | None) -> tuple[tuple[Line, ...], tuple[Problem, ...]]:
-    """What `init` made because `.env` leaves it out; none where this account may not read it, and what is wrong.
+    """What `init` made because `.env` leaves it out; none where this account may not read it, and
+    what is wrong.
 
     That is no trouble as long as `.env` says everything itself.
     """
@@ -91,14 +117,21 @@ def _lines(text: str, file: str) -> tuple[tuple[Line, ...], tuple[Problem, ...]]
         if binding.error:
             # The text of the line stays out of the message: it may hold half a secret.
             what = "is not NAME=value, or a quote is not closed"
-            problems.append(Problem(f"{file} line {binding.original.line}", what, "Correct it, or put # in front"))
+            problems.append(
+                Problem(
+                    f"{file} line {binding.original.line}", what, "Correct it, or put # in front"
+                )
+            )
         elif binding.key is not None:
             lines.append(Line(binding.key, binding.value or "", binding.original.line))
     return tuple(lines), tuple(problems)
 
 
-def gather(environ: Mapping[str, str], lines: Iterable[Line], known: Collection[str]) -> dict[str, Given]:
-    """The known names that are set, each with its text: the environment wins over the file, our name over an alias.
+def gather(
+    environ: Mapping[str, str], lines: Iterable[Line], known: Collection[str]
+) -> dict[str, Given]:
+    """The known names that are set, each with its text: the environment wins over the file, our
+    name over an alias.
 
     An empty text is as good as none.
     """
@@ -117,7 +150,9 @@ def _unquoted(text: str) -> str:
 
 
 def strange_in_file(lines: Iterable[Line], known: Collection[str]) -> Iterator[Problem]:
-    """One problem for each name of ours in the file that is no variable: somebody meant something by it."""
+    """One problem for each name of ours in the file that is no variable: somebody meant something
+    by it.
+    """
     for line in lines:
         if _is_strange(line.name, known) or _looks_like_one(line.name, known):
             what = f"line {line.number} of .env sets it, but there is no such variable"
@@ -128,7 +163,9 @@ def strange_in_environment(environ: Iterable[str], known: Collection[str]) -> It
     """The same of the environment, where others (Kubernetes, a shell) may have put it."""
     for name in sorted(environ):
         if _is_strange(name, known):
-            yield Problem(name, "is set, but there is no such variable: ignored", _mend(name, known))
+            yield Problem(
+                name, "is set, but there is no such variable: ignored", _mend(name, known)
+            )
 
 
 def repeated(lines: Iterable[Line], known: Collection[str]) -> Iterator[Problem]:
@@ -142,12 +179,18 @@ def repeated(lines: Iterable[Line], known: Collection[str]) -> Iterator[Problem]
 
 
 def socks(environ: Mapping[str, str]) -> Iterator[Problem]:
-    """One problem for each variable that names the proxy of http or https requests and means a SOCKS proxy.
+    """One problem for each variable that names the proxy of http or https requests and means a
+    SOCKS proxy.
 
-    Told under the name that counts, as urllib.request.getproxies reads it: small letters win, `all_proxy` comes last.
+    Told under the name that counts, as urllib.request.getproxies reads it: small letters win,
+    `all_proxy` comes last.
     """
-    found = {name.lower(): name for name in sorted(environ) if environ[name].strip()}  # capitals sort first
-    counting = (found.get(f"{scheme}_proxy") or found.get("all_proxy") for scheme in ("https", "http"))
+    found = {
+        name.lower(): name for name in sorted(environ) if environ[name].strip()
+    }  # capitals sort first
+    counting = (
+        found.get(f"{scheme}_proxy") or found.get("all_proxy") for scheme in ("https", "http")
+    )
     for name in dict.fromkeys(filter(None, counting)):
         if environ[name].strip().lower().startswith("socks"):
             what = "names a SOCKS proxy, which is not spoken here: the model is asked directly, tools reach nothing"
@@ -172,5 +215,7 @@ def _mend(name: str, known: Collection[str]) -> str:
         return f"Remove it: {GONE[name]}"
     words = set(name.upper().split("_"))
     # LLM_KEY means LLM_API_KEY, though LLM_MODEL has more letters in common.
-    near = [other for other in known if words <= set(other.split("_"))] or get_close_matches(name.upper(), known, n=1)
+    near = [other for other in known if words <= set(other.split("_"))] or get_close_matches(
+        name.upper(), known, n=1
+    )
     return f"Did you mean {near[0]}?" if near else "Remove it; .env.example lists them all"

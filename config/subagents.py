@@ -1,4 +1,6 @@
-"""The file of subagents (SUBAGENTS_FILE): what a row may say, and reading it (`docs/subagents.md` has each field)."""
+"""The file of subagents (SUBAGENTS_FILE): what a row may say, and reading it (`docs/subagents.md`
+has each field).
+"""
 
 from __future__ import annotations
 
@@ -26,16 +28,19 @@ def _check_tool(name: str) -> str:
 
 
 def _check_key(name: str) -> str:
-    if name and not (name.isascii() and name.isidentifier()):  # what stands there may be a key, so it is not repeated
+    if name and not (
+        name.isascii() and name.isidentifier()
+    ):  # what stands there may be a key, so it is not repeated
         raise ValueError("must be the NAME of an environment variable, never the key itself")
     return name
 
 
 class SubagentRow(BaseModel):
-    """One subagent, as the file says it. Empty model, base url and key are those of the Coder, or the main model's.
+    """One subagent, as the file says it. Empty model, base url and key are those of the Coder, or
+    the main model's.
 
-    `max_tokens` counts what all its requests and answers take, 0 for no limit; `deadline` is in seconds, less than a
-    run has.
+    `max_tokens` counts what all its requests and answers take, 0 for no limit; `deadline` is in
+    seconds, less than a run has.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, strict=True)
@@ -60,7 +65,9 @@ class SubagentRow(BaseModel):
 def read_subagents(
     file: Path | None, keys: Mapping[str, SecretStr]
 ) -> tuple[tuple[SubagentRow, ...], tuple[Problem, ...]]:
-    """The good rows, and a problem for all else that is wrong; `keys` are the variables that may be named."""
+    """The good rows, and a problem for all else that is wrong; `keys` are the variables that may be
+    named.
+    """
     if file is None:
         return (), ()
     try:
@@ -84,25 +91,40 @@ def key_names(file: Path | None) -> tuple[str, ...]:
         rows = tomllib.loads(file.read_text("utf-8-sig")).get(TABLE, [])
     except (OSError, ValueError):
         return ()
-    named = [row.get("api_key") for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-    return tuple(dict.fromkeys(name for name in named if isinstance(name, str) and name.isidentifier()))
+    named = (
+        [row.get("api_key") for row in rows if isinstance(row, dict)]
+        if isinstance(rows, list)
+        else []
+    )
+    return tuple(
+        dict.fromkeys(name for name in named if isinstance(name, str) and name.isidentifier())
+    )
 
 
 def _read_rows(
     data: dict[str, Any], file: str, keys: Mapping[str, SecretStr]
 ) -> tuple[tuple[SubagentRow, ...], tuple[Problem, ...]]:
     rows = data.pop(TABLE, [])
-    problems = [Problem(SETTING, f"{file} has {name}, which is no [[{TABLE}]]", MEND) for name in data]
+    problems = [
+        Problem(SETTING, f"{file} has {name}, which is no [[{TABLE}]]", MEND) for name in data
+    ]
     if not isinstance(rows, list):
-        return (), (*problems, Problem(SETTING, f"{file} has a [{TABLE}]: each stands under [[{TABLE}]]", MEND))
+        return (), (
+            *problems,
+            Problem(SETTING, f"{file} has a [{TABLE}]: each stands under [[{TABLE}]]", MEND),
+        )
     good: dict[str, SubagentRow] = {}
     for number, row in enumerate(rows, 1):
         name = row.get("name") if isinstance(row, dict) else None
-        place = f"{file} row {number}" + (f" ({name[:32]})" if isinstance(name, str) and name else "")
+        place = f"{file} row {number}" + (
+            f" ({name[:32]})" if isinstance(name, str) and name else ""
+        )
         try:
             read = SubagentRow.model_validate(row)
         except ValidationError as error:
-            problems += [Problem(SETTING, f"{place}: {complaint}", MEND) for complaint in _complaints(error)]
+            problems += [
+                Problem(SETTING, f"{place}: {complaint}", MEND) for complaint in _complaints(error)
+            ]
             continue
         wrong = list(_wrong_with(read, keys))
         if read.name.casefold() in good:
@@ -114,7 +136,11 @@ def _read_rows(
 
 def _wrong_with(row: SubagentRow, keys: Mapping[str, SecretStr]) -> Iterator[str]:
     if not row.is_coder:
-        yield from (f"{field}: is missing" for field in ("description", "prompt") if not getattr(row, field).strip())
+        yield from (
+            f"{field}: is missing"
+            for field in ("description", "prompt")
+            if not getattr(row, field).strip()
+        )
     if row.api_key and row.api_key not in keys:
         yield f"api_key: the variable {row.api_key} was not set when the bot started"
     elif row.api_key:

@@ -1,7 +1,8 @@
 """The tokens of OneBot servers: one for all of them, or one for each account, or both.
 
-`abc` is everybody's; `10001:abc,10002:def` are each of one account; `10001:abc,ghi` is one of 10001, and one of all
-others. A text without any `account:` is one token, commas and colons included.
+`abc` is everybody's; `10001:abc,10002:def` are each of one account; `10001:abc,ghi` is one of
+10001, and one of all others. A text without any `account:` is one token, commas and colons
+included.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ MEND = "Write it as 10001:token,10002:token, each token once"
 
 @dataclass(frozen=True, slots=True)
 class AccessTokens:
-    """`common` is everybody's who has none in `accounts`; empty where everybody must have one, or nobody needs one."""
+    """`common` is everybody's who has none in `accounts`; empty where everybody must have one, or
+    nobody needs one.
+    """
 
     common: str = field(default="", repr=False)
     accounts: Mapping[int, str] = field(default_factory=dict, repr=False)
@@ -35,13 +38,17 @@ class AccessTokens:
 
     @property
     def only(self) -> tuple[int, str]:
-        """The one token of a single server, and the account that it is bound to (0: none). Raises Wrong for several."""
+        """The one token of a single server, and the account that it is bound to (0: none). Raises
+        Wrong for several.
+        """
         if len(self.all) > 1:
             raise Wrong("has several tokens", "Keep the one of the server that the bot dials")
         return next(iter(self.accounts.items()), (0, self.common))
 
     def of(self, account: int) -> str:
-        """The token with which this account comes in; for account 0, nobody knows which, the one most may use."""
+        """The token with which this account comes in; for account 0, nobody knows which, the one
+        most may use.
+        """
         return self.accounts.get(account) or self.common or next(iter(self.accounts.values()), "")
 
 
@@ -59,7 +66,9 @@ def read_tokens(text: str) -> AccessTokens:
         values.secret(SecretStr(token))
     accounts = {account: token for account, token in parts if account}
     common = [token for account, token in parts if not account]
-    if twice := next((account for account in accounts if [one for one, _ in parts].count(account) > 1), 0):
+    if twice := next(
+        (account for account in accounts if [one for one, _ in parts].count(account) > 1), 0
+    ):
         raise Wrong(f"has two tokens for account {twice}", MEND)
     if bare := next((account for account, token in accounts.items() if not token), 0):
         raise Wrong(f"has no token for account {bare}", MEND)
@@ -76,4 +85,7 @@ def parts_of(text: str) -> list[tuple[int, str]]:
     owned = [OWNED.fullmatch(item) for item in items]
     if not any(owned):
         return [(0, text)] if text else []
-    return [(int(found[1]), found[2]) if found else (0, item) for item, found in zip(items, owned, strict=True)]
+    return [
+        (int(found[1]), found[2]) if found else (0, item)
+        for item, found in zip(items, owned, strict=True)
+    ]

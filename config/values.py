@@ -1,6 +1,7 @@
 """What people type -> values: each function takes a text (or a value that is one already) and says what is wrong.
 
-All raise `Wrong`. None repeats a url or a secret in its words: people paste keys into the wrong line.
+All raise `Wrong`. None repeats a url or a secret in its words: people paste keys into the wrong
+line.
 """
 
 from __future__ import annotations
@@ -18,11 +19,14 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import SecretStr
 
 SEPARATORS = re.compile(r"[\s,，、;；]+")
-# A name as it can be looked up: labels of at most 63 characters, 253 in all (RFC 1035 2.3.4). Docker has underscores.
+# A name as it can be looked up: labels of at most 63 characters, 253 in all (RFC 1035 2.3.4).
+# Docker has underscores.
 HOST = re.compile(r"(?!-|.{254})[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*(?<!-)")
 QQ_NUMBER = re.compile(r"[0-9]{1,18}")  # 64 bits hold any of them
 DATABASE = re.compile(r"(sqlite|postgres|postgresql)(\+[a-z0-9_]+)?://.+")
-ED25519 = bytes.fromhex("302e020100300506032b657004220420")  # what 32 bytes of key follow (RFC 8410 section 7)
+ED25519 = bytes.fromhex(
+    "302e020100300506032b657004220420"
+)  # what 32 bytes of key follow (RFC 8410 section 7)
 CHAT_PATH = "/chat/completions"
 FALLBACK = ("base_url", "api_key", "model", "dialect", "context")
 MAX_CONTEXT = 100_000_000  # tokens
@@ -39,7 +43,9 @@ class Wrong(ValueError):
 
 
 def shown(value: object) -> str:
-    """A value as a message quotes it: at most 40 characters, and without what may be a key in the wrong line."""
+    """A value as a message quotes it: at most 40 characters, and without what may be a key in the
+    wrong line.
+    """
     text = LIKE_A_KEY.sub("***", str(value))
     return f"“{text if len(text) <= 40 else text[:39] + '…'}”"
 
@@ -54,7 +60,9 @@ def shown_path(path: Path) -> str:
 
 
 def names(value: object) -> tuple[str, ...]:
-    """A comma- or space-separated list (Chinese commas too) or a JSON list -> its items, in order, each once."""
+    """A comma- or space-separated list (Chinese commas too) or a JSON list -> its items, in order,
+    each once.
+    """
     return tuple(dict.fromkeys(text for item in _items(value) if (text := str(item).strip())))
 
 
@@ -63,7 +71,9 @@ def qq_numbers(value: object) -> frozenset[int]:
     texts = names(value)
     for text in texts:
         if not (QQ_NUMBER.fullmatch(text) and int(text) > 0):
-            raise Wrong(f"{shown(text)} is not a QQ number", "Write the numbers only, as in 10001,10002")
+            raise Wrong(
+                f"{shown(text)} is not a QQ number", "Write the numbers only, as in 10001,10002"
+            )
     return frozenset(map(int, texts))
 
 
@@ -74,7 +84,9 @@ def _items(value: object) -> Iterable[object]:
         return SEPARATORS.split(value)
     items = _json(value, 'Write it as a, b or as ["a", "b"]')
     if not all(isinstance(item, str | int) and not isinstance(item, bool) for item in items):
-        raise Wrong("has an item that is neither a text nor a number", 'Write it as a, b or as ["a", "b"]')
+        raise Wrong(
+            "has an item that is neither a text nor a number", 'Write it as a, b or as ["a", "b"]'
+        )
     return list(items)
 
 
@@ -90,7 +102,9 @@ def _json(text: str, mend: str) -> list[object] | dict[str, object]:
 
 
 def base_url(value: str) -> str:
-    """The base of an OpenAI-compatible API, without a slash at its end; a full chat/completions url is cut back."""
+    """The base of an OpenAI-compatible API, without a slash at its end; a full chat/completions url
+    is cut back.
+    """
     mend = "Write it as https://api.example.com/v1"
     text = value.rstrip("/").removesuffix(CHAT_PATH).rstrip("/")
     if text:
@@ -106,12 +120,17 @@ def socket_url(value: str) -> str:
     if value:
         url = _url(value, schemes=("ws", "wss"), mend=mend)
         if "access_token=" in url.query:
-            raise Wrong("has an access token in it", "Put the token in ONEBOT_ACCESS_TOKEN, where it is kept secret")
+            raise Wrong(
+                "has an access token in it",
+                "Put the token in ONEBOT_ACCESS_TOKEN, where it is kept secret",
+            )
     return value
 
 
 def mirrors(value: object) -> dict[str, str]:
-    """A JSON object of host -> base url, as in {"api.example.com": "https://mirror.example.net/api"}."""
+    """A JSON object of host -> base url, as in {"api.example.com":
+    "https://mirror.example.net/api"}.
+    """
     mend = 'Write it as {"api.example.com": "https://mirror.example.net"}'
     found = _json(value, mend) if isinstance(value, str) else value
     if not isinstance(found, Mapping):
@@ -126,7 +145,9 @@ def mirrors(value: object) -> dict[str, str]:
 
 
 def host(value: str) -> str:
-    """A name or an address to listen on, without scheme and port; the brackets of an IPv6 address are taken off."""
+    """A name or an address to listen on, without scheme and port; the brackets of an IPv6 address
+    are taken off.
+    """
     text = value.removeprefix("[").removesuffix("]")
     if not (_is_address(text) or HOST.fullmatch(text)):
         mend = "Write an address only, as 0.0.0.0 or 127.0.0.1; the port has a variable of its own"
@@ -152,25 +173,39 @@ def is_loopback(host: str) -> bool:
 
 def _url(text: str, *, schemes: tuple[str, ...], mend: str) -> SplitResult:
     if not text.isascii() or not text.isprintable() or " " in text:
-        raise Wrong("has a space or a character that no url can have (a Chinese colon or full stop?)", mend)
+        raise Wrong(
+            "has a space or a character that no url can have (a Chinese colon or full stop?)", mend
+        )
     try:
         url = urlsplit(text)
-        _ = url.port  # reading it is the check: it raises for a port that is no number or out of range
+        _ = (
+            url.port
+        )  # reading it is the check: it raises for a port that is no number or out of range
     except ValueError:
         raise Wrong("has an address or port that cannot be", mend) from None
     if url.scheme not in schemes:
-        raise Wrong(f"does not begin with {' or '.join(f'{scheme}://' for scheme in schemes)}", mend)
+        raise Wrong(
+            f"does not begin with {' or '.join(f'{scheme}://' for scheme in schemes)}", mend
+        )
     if not url.hostname:
         raise Wrong("has no host", mend)
     if not (_is_address(url.hostname) or HOST.fullmatch(url.hostname.removesuffix("."))):
-        raise Wrong("has a name that no host can have (two dots in a row, over 63 characters between two?)", mend)
+        raise Wrong(
+            "has a name that no host can have (two dots in a row, over 63 characters between two?)",
+            mend,
+        )
     if url.username is not None:
-        raise Wrong("has a name or password before the host", "Put keys and tokens in the variables made for them")
+        raise Wrong(
+            "has a name or password before the host",
+            "Put keys and tokens in the variables made for them",
+        )
     return url
 
 
 def database(value: SecretStr) -> SecretStr:
-    """The url of a database: it may hold a password, so it is never shown. What it means, the storage knows."""
+    """The url of a database: it may hold a password, so it is never shown. What it means, the
+    storage knows.
+    """
     if not DATABASE.fullmatch(value.get_secret_value()):
         mend = "Write it as sqlite+aiosqlite:///data/frostagent.db or postgresql://user:password@host/database"
         raise Wrong("is not the url of an SQLite or PostgreSQL database", mend)
@@ -178,10 +213,15 @@ def database(value: SecretStr) -> SecretStr:
 
 
 def api_host(value: str) -> str:
-    """The host of an API, as it stands in a url: pasted with https:// and a slash it is cut to the name."""
+    """The host of an API, as it stands in a url: pasted with https:// and a slash it is cut to the
+    name.
+    """
     text = value.removeprefix("https://").removesuffix("/").lower()
     if text and not (HOST.fullmatch(text) and "." in text):
-        raise Wrong(f"{shown(value)} is not the name of a host", "Write it as abc1234xyz.def.qweatherapi.com")
+        raise Wrong(
+            f"{shown(value)} is not the name of a host",
+            "Write it as abc1234xyz.def.qweatherapi.com",
+        )
     return text
 
 
@@ -189,7 +229,9 @@ def contact(value: str) -> str:
     """How whoever runs the bot can be reached: it goes into an HTTP header, inside brackets."""
     if not (value.isascii() and value.isprintable()) or set(value) & set("()") or len(value) > 100:
         mend = "Write a mail address or the address of a page, as bot@example.com"
-        raise Wrong("has a bracket or a character that is not ASCII, or is longer than 100 characters", mend)
+        raise Wrong(
+            "has a bracket or a character that is not ASCII, or is longer than 100 characters", mend
+        )
     return value
 
 
@@ -200,12 +242,17 @@ def secret(value: SecretStr) -> SecretStr:
     """A key or token; it goes into an HTTP header, so it is one word of ASCII."""
     text = value.get_secret_value()
     if not (text.isascii() and text.isprintable()) or " " in text:
-        raise Wrong("has a space, a line break or a character that is not ASCII", "Copy it once more, without “Bearer”")
+        raise Wrong(
+            "has a space, a line break or a character that is not ASCII",
+            "Copy it once more, without “Bearer”",
+        )
     return value
 
 
 def ed25519_key(value: SecretStr) -> SecretStr:
-    """An Ed25519 private key (PKCS #8), as a PEM file has it, with or without its first and last line -> its base64."""
+    """An Ed25519 private key (PKCS #8), as a PEM file has it, with or without its first and last
+    line -> its base64.
+    """
     lines = re.sub(r"-----[A-Z ]+-----", "", value.get_secret_value().replace("\\n", "\n"))
     text = "".join(lines.split())
     try:
@@ -219,7 +266,9 @@ def ed25519_key(value: SecretStr) -> SecretStr:
 
 
 def keys(value: SecretStr) -> SecretStr:
-    """One key, or several separated by commas, or a JSON list of them; told without blanks around them."""
+    """One key, or several separated by commas, or a JSON list of them; told without blanks around
+    them.
+    """
     text = value.get_secret_value()
     if not text.lstrip().startswith("["):
         items: Iterable[object] = re.split("[,，]", text)
@@ -233,7 +282,9 @@ def keys(value: SecretStr) -> SecretStr:
 
 
 def fallbacks(value: object) -> list[dict[str, object]]:
-    """A JSON list of models to ask where the first does not answer, each with base_url, api_key and model."""
+    """A JSON list of models to ask where the first does not answer, each with base_url, api_key and
+    model.
+    """
     mend = 'Write it as [{"base_url": "https://api.example.com/v1", "api_key": "sk-...", "model": "name"}]'
     if isinstance(value, str):
         try:
@@ -252,7 +303,8 @@ def _fallback(entry: object, place: str, mend: str) -> dict[str, object]:
         if name not in FALLBACK:
             near = get_close_matches(str(name), FALLBACK, n=1)
             raise Wrong(
-                f"{place} has {shown(name)}, which is no such name", f"Did you mean {near[0]}?" if near else mend
+                f"{place} has {shown(name)}, which is no such name",
+                f"Did you mean {near[0]}?" if near else mend,
             )
     texts = {name: entry.get(name, "") for name in ("base_url", "api_key", "model", "dialect")}
     for name, text in texts.items():
@@ -265,7 +317,13 @@ def _fallback(entry: object, place: str, mend: str) -> dict[str, object]:
         context = whole(0, MAX_CONTEXT)(entry.get("context", 0))
     except Wrong as error:
         raise Wrong(f"{place} {error.what}", error.mend) from None
-    return {**texts, "base_url": url, "api_key": key, "dialect": texts["dialect"].lower(), "context": context}
+    return {
+        **texts,
+        "base_url": url,
+        "api_key": key,
+        "dialect": texts["dialect"].lower(),
+        "context": context,
+    }
 
 
 def whole(low: int, high: int) -> Callable[[object], int]:
@@ -275,7 +333,10 @@ def whole(low: int, high: int) -> Callable[[object], int]:
         text = str(value)
         mend = f"Write a number from {low} to {high}"
         if "://" in text:  # Kubernetes sets NAME_PORT=tcp://... for a service called NAME
-            raise Wrong("is a url, not a number", f"{mend}; in Kubernetes set enableServiceLinks: false for the pod")
+            raise Wrong(
+                "is a url, not a number",
+                f"{mend}; in Kubernetes set enableServiceLinks: false for the pod",
+            )
         if not re.fullmatch(r"-?[0-9]{1,18}", text):
             raise Wrong(f"{shown(text)} is not a whole number", mend)
         if not low <= int(text) <= high:
@@ -291,7 +352,9 @@ def number(low: float, high: float) -> Callable[[object], float]:
     def read(value: object) -> float:
         text = str(value)
         if not re.fullmatch(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", text):
-            raise Wrong(f"{shown(text)} is not a number", f"Write a number from {low:g} to {high:g}, as 0.5")
+            raise Wrong(
+                f"{shown(text)} is not a number", f"Write a number from {low:g} to {high:g}, as 0.5"
+            )
         if not low <= float(text) <= high:
             raise Wrong(f"{text} is out of range", f"Write a number from {low:g} to {high:g}")
         return float(text)
@@ -300,14 +363,19 @@ def number(low: float, high: float) -> Callable[[object], float]:
 
 
 def one_of(*choices: str, **spellings: str) -> Callable[[object], str]:
-    """One of these words, in any case ("" where it may be left out); `spellings` are other ways to say one of them."""
+    """One of these words, in any case ("" where it may be left out); `spellings` are other ways to
+    say one of them.
+    """
 
     def read(value: object) -> str:
         folded = str(value).casefold()
         for choice in choices:
             if choice.casefold() in {folded, spellings.get(folded, folded).casefold()}:
                 return choice
-        raise Wrong(f"{shown(value)} is none of its choices", f"Write one of: {', '.join(filter(None, choices))}")
+        raise Wrong(
+            f"{shown(value)} is none of its choices",
+            f"Write one of: {', '.join(filter(None, choices))}",
+        )
 
     return read
 

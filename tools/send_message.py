@@ -1,7 +1,8 @@
 """`send_message`: says something now, in the middle of a run.
 
-Small models write its arguments nearly as the schema says. What can mean one thing only is taken: null is a field left
-out, one part is a list of it, and a text that is JSON of either is what it says. Anything else is an error.
+Small models write its arguments nearly as the schema says. What can mean one thing only is taken:
+null is a field left out, one part is a list of it, and a text that is JSON of either is what it
+says. Anything else is an error.
 """
 
 from __future__ import annotations
@@ -11,7 +12,16 @@ from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from bot.domain.actions import SENT, Attachment, Confirmed, Receipt, Refused, SendSegment, Unknown, Waiting
+from bot.domain.actions import (
+    SENT,
+    Attachment,
+    Confirmed,
+    Receipt,
+    Refused,
+    SendSegment,
+    Unknown,
+    Waiting,
+)
 from bot.domain.errors import AlreadySaid, InvalidArguments, MediaError, ToolFailed
 from bot.domain.events import read_id
 from bot.domain.ports import Media, Speaker
@@ -21,11 +31,13 @@ from bot.domain.tool import ToolContext, tool
 
 MAX_MEDIA = 9  # a person would not send more at once either
 
-# Characters of all sources of one call: a frame of 50 MiB (onebot/facts.md 1.2) less room for the rest of the message.
-# Base64 makes four of three, so that is 37 MiB of files.
+# Characters of all sources of one call: a frame of 50 MiB (onebot/facts.md 1.2) less room for the
+# rest of the message. Base64 makes four of three, so that is 37 MiB of files.
 MAX_SOURCES = 50 * 2**20 - 2**19
 
-FETCHING = 120  # seconds for the media of one call, so that enough of the call's time is left to send them
+FETCHING = (
+    120  # seconds for the media of one call, so that enough of the call's time is left to send them
+)
 
 NOT_AGAIN = "not sent, since {why}: people have it. Go on, and end with what is new, or with an empty answer."
 
@@ -52,7 +64,9 @@ class MessagePart(BaseModel):
     text: str = Field("", description="For plain: the text, as people shall read it.")
     path: str = Field("", description="For media: a file in the media folder. Wins over url.")
     url: str = Field("", description="For media: a public http(s) address.")
-    mention_user_id: str = Field("", description="For mention_user: the QQ number; all only if an admin asks for it.")
+    mention_user_id: str = Field(
+        "", description="For mention_user: the QQ number; all only if an admin asks for it."
+    )
     message_id: str = Field("", description="For quote: the id of the message.")
 
     @model_validator(mode="before")
@@ -69,7 +83,11 @@ class MessagePart(BaseModel):
         needed = REQUIRED[self.type]
         if not any(getattr(self, name).strip() for name in needed):
             raise ValueError(f"type {self.type} needs {' or '.join(needed)}")
-        if self.type == "mention_user" and not self.mentions_all and read_id(self.mention_user_id) is None:
+        if (
+            self.type == "mention_user"
+            and not self.mentions_all
+            and read_id(self.mention_user_id) is None
+        ):
             raise ValueError("mention_user_id must be a QQ number, digits only and not 0")
         return self
 
@@ -80,7 +98,9 @@ class MessagePart(BaseModel):
 
 
 def read_messages(value: object) -> object:
-    """The parts as a list, where they came as one part, as JSON in a text, or as null. Raises ValueError."""
+    """The parts as a list, where they came as one part, as JSON in a text, or as null. Raises
+    ValueError.
+    """
     if isinstance(value, str):
         try:
             value = loads(value)
@@ -106,11 +126,12 @@ async def send_message(
     messages: Annotated[list[MessagePart], BeforeValidator(read_messages)],
     session: Annotated[str, BeforeValidator(read_session)] = "",
 ) -> str:
-    """Say something in the chat right now, before your final answer: text, pictures, voice, video, files, mentions.
+    """Say something in the chat right now, before your final answer: text, pictures, voice, video,
+    files, mentions.
 
-    One call is one QQ message with its parts in the given order and a quote first, except that QQ shows record,
-    video and file only as messages of their own. What you say this way is delivered; do not repeat it in your final
-    answer.
+    One call is one QQ message with its parts in the given order and a quote first, except that QQ
+    shows record, video and file only as messages of their own. What you say this way is delivered;
+    do not repeat it in your final answer.
 
     Args:
         messages: The parts, in order. At least one.
@@ -120,26 +141,30 @@ async def send_message(
     if not messages:
         raise InvalidArguments("messages: at least one part is needed", fields=("messages: empty",))
     if sum(part.type in ("image", "record", "video", "file") for part in messages) > MAX_MEDIA:
-        raise InvalidArguments(f"messages: at most {MAX_MEDIA} media in one call; send the rest in another")
+        raise InvalidArguments(
+            f"messages: at most {MAX_MEDIA} media in one call; send the rest in another"
+        )
     try:
         async with asyncio.timeout(FETCHING):
             segments = await read_parts(messages, context.port(Media))
     except TimeoutError:
-        problem = (
-            f"messages: its media could not be fetched in {FETCHING} s, nothing was sent; send fewer or smaller ones"
-        )
+        problem = f"messages: its media could not be fetched in {FETCHING} s, nothing was sent; send fewer or smaller ones"
         raise InvalidArguments(problem, fields=(problem,)) from None
     if all(isinstance(segment, Quote) for segment in segments):
         raise InvalidArguments("messages: a quote alone says nothing; add a plain part")
     try:
-        receipts = await context.port(Speaker).say(segments, session=session, allowed=context.allowed)
+        receipts = await context.port(Speaker).say(
+            segments, session=session, allowed=context.allowed
+        )
     except AlreadySaid as repeated:
         return NOT_AGAIN.format(why=repeated)
     return tell(receipts)
 
 
 async def read_parts(messages: list[MessagePart], media: Media) -> tuple[SendSegment, ...]:
-    """The parts as the segments to send, in order. Raises InvalidArguments, also for media too large together."""
+    """The parts as the segments to send, in order. Raises InvalidArguments, also for media too
+    large together.
+    """
     segments: list[SendSegment] = []
     size = 0
     for index, part in enumerate(messages):
@@ -153,7 +178,9 @@ async def read_parts(messages: list[MessagePart], media: Media) -> tuple[SendSeg
 
 
 async def read_part(part: MessagePart, index: int, media: Media) -> SendSegment:
-    """A part as the segment to send. Raises InvalidArguments for a path or url that may not be sent."""
+    """A part as the segment to send. Raises InvalidArguments for a path or url that may not be
+    sent.
+    """
     match part.type:
         case "plain":
             return Text(part.text)
@@ -180,7 +207,9 @@ def tell(receipts: tuple[Receipt, ...]) -> str:
                 ids.append(message_id)
             case Refused(reason=reason):
                 before = f" (the {number - 1} before it arrived)" if number > 1 else ""
-                raise ToolFailed(f"message {number} and what follows it was not delivered{before}: {reason!r}.")
+                raise ToolFailed(
+                    f"message {number} and what follows it was not delivered{before}: {reason!r}."
+                )
             case Unknown():
                 return (
                     f"message {number} may have been delivered: QQ did not answer. Do not repeat it, "

@@ -1,8 +1,10 @@
-"""`use_subagent`: asks a named subagent, such as Coder. Much code in its answer goes to the chat at once, as files.
+"""`use_subagent`: asks a named subagent, such as Coder. Much code in its answer goes to the chat at
+once, as files.
 
-A file segment is what every OneBot server takes, in groups and in private (`onebot/facts.md` 4.4), and what QQ shows
-with its name; in base64, whatever MEDIA_SEND says: nobody else needs this file. Where QQ refuses it the model says it
-in words, as it says short code. Whatever was sent, the model reads the whole answer: the next question may be about it.
+A file segment is what every OneBot server takes, in groups and in private (`onebot/facts.md` 4.4),
+and what QQ shows with its name; in base64, whatever MEDIA_SEND says: nobody else needs this file.
+Where QQ refuses it the model says it in words, as it says short code. Whatever was sent, the model
+reads the whole answer: the next question may be about it.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ EXTENSIONS = {
     "swift": "swift", "toml": "toml", "ts": "ts", "tsx": "tsx", "typescript": "ts", "vue": "vue", "xml": "xml",
     "yaml": "yaml", "yml": "yaml",
 }  # fmt: skip
-ENDINGS = frozenset({*EXTENSIONS.values(), "bat", "cc", "csv", "h", "hpp", "ipynb", "mjs", "svg", "txt", "yml"})
+ENDINGS = frozenset(
+    {*EXTENSIONS.values(), "bat", "cc", "csv", "h", "hpp", "ipynb", "mjs", "svg", "txt", "yml"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +66,10 @@ class File:
 async def use_subagent(context: ToolContext, subagent_name: str, content: str) -> str:
     """Hand a task to a named subagent and get its answer. "Coder" writes and explains code.
 
-    It may take a while; who asked is told so by itself, so do not announce it. The subagent sees nothing of this
-    conversation, so put all it needs into content. Long code in its answer is sent to the chat as a file by itself, and
-    the result says so; pass the essence of the rest on, short code unchanged.
+    It may take a while; who asked is told so by itself, so do not announce it. The subagent sees
+    nothing of this conversation, so put all it needs into content. Long code in its answer is sent
+    to the chat as a file by itself, and the result says so; pass the essence of the rest on, short
+    code unchanged.
 
     Args:
         subagent_name: The name of the subagent, as "Coder".
@@ -100,7 +105,9 @@ async def send(speaker: Speaker, files: Sequence[File]) -> str:
     missing = ", ".join(file.said for file in files[len(sent) :])
     if not sent:
         return f"(QQ did not take {missing} as a file. Give it in words.)"
-    certain = len(receipts) == len(sent) and all(isinstance(receipt, Confirmed) for receipt in receipts)
+    certain = len(receipts) == len(sent) and all(
+        isinstance(receipt, Confirmed) for receipt in receipts
+    )
     told = f"Sent to the chat as a file: {', '.join(sent)}{'' if certain else ' (it may arrive later)'}."
     rest = f" Not delivered: {missing}; give that in words." if missing else ""
     return f"({told} Do not repeat it in your answer, nor send it again; say what it is and how it is used.{rest})"
@@ -115,7 +122,8 @@ def source_of(file: File) -> str:
 
 
 def files_in(answer: str, name: str) -> tuple[File, ...]:
-    """What is too much to be read in a chat: long code, several pieces of it, or an answer longer than the model reads.
+    """What is too much to be read in a chat: long code, several pieces of it, or an answer longer
+    than the model reads.
 
     `name` is whose answer it is.
     """
@@ -130,7 +138,9 @@ def files_in(answer: str, name: str) -> tuple[File, ...]:
 
 
 def blocks_of(text: str) -> Iterator[Block]:
-    """The fenced blocks of a Markdown text, as CommonMark reads them; one that is not closed goes to the end."""
+    """The fenced blocks of a Markdown text, as CommonMark reads them; one that is not closed goes
+    to the end.
+    """
     fence, info, before, last = "", "", "", ""
     code: list[str] = []
     for line in text.splitlines():
@@ -163,10 +173,16 @@ def named(blocks: Sequence[Block]) -> Iterator[File]:
 
 
 def name_of(block: Block) -> str:
-    """What the answer calls it: behind the fence, in its first line if that is a remark, or right before it."""
+    """What the answer calls it: behind the fence, in its first line if that is a remark, or right
+    before it.
+    """
     language, _, rest = block.info.partition(" ")
     first = block.code.partition("\n")[0].strip()
-    remark = first if first.startswith(("#", "//", "--", "/*", "<!--", ";", "%")) and len(first) < 100 else ""
+    remark = (
+        first
+        if first.startswith(("#", "//", "--", "/*", "<!--", ";", "%")) and len(first) < 100
+        else ""
+    )
     for place in (rest, language.partition(":")[2], remark, block.before):
         for found in NAME.finditer(place):
             if found[2].lower() in ENDINGS:  # else it is no file: numpy.array, example.com

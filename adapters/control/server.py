@@ -25,7 +25,8 @@ Command: TypeAlias = Callable[[], Awaitable[Answer]]
 
 
 class ControlServer:
-    """Listens at `path` once `listen` was called, until the block of `open` ends; nowhere without a path.
+    """Listens at `path` once `listen` was called, until the block of `open` ends; nowhere without a
+    path.
 
     Where the socket cannot be had, that is a line of the log, and the bot goes on without.
     """
@@ -52,13 +53,17 @@ class ControlServer:
                     task.cancel()
 
     async def listen(self, commands: Mapping[str, Command]) -> None:
-        """Answer each of these commands with what it gives; an unknown one gets a line that names them."""
+        """Answer each of these commands with what it gives; an unknown one gets a line that names
+        them.
+        """
         self._commands = commands
         if self._path is None or self._group is None:
             return
         try:
             bound = _bind(self._path)
-            self._server = await asyncio.start_unix_server(self._accept, sock=bound, limit=LONGEST_LINE)
+            self._server = await asyncio.start_unix_server(
+                self._accept, sock=bound, limit=LONGEST_LINE
+            )
         except OSError as error:
             text = "the commands reload, stop and status do not reach this bot: %s cannot be listened at (%s)"
             logger.warning(text, self._path, error.strerror or error)
@@ -105,7 +110,9 @@ class ControlServer:
 
 
 def _bind(path: Path) -> socket.socket:
-    """A socket at that path which only we may use; one of a bot that died is replaced. Raises OSError."""
+    """A socket at that path which only we may use; one of a bot that died is replaced. Raises
+    OSError.
+    """
     bound = new_socket()
     try:
         with address_of(path) as address:

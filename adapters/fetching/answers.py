@@ -1,7 +1,8 @@
-"""Answers kept for a while: an equal request is served from memory, and equal requests in flight are one.
+"""Answers kept for a while: an equal request is served from memory, and equal requests in flight
+are one.
 
-Invariant: whoever waits for somebody else's request gets its answer or its failure; only when that request was
-cancelled does the next in line ask again.
+Invariant: whoever waits for somebody else's request gets its answer or its failure; only when that
+request was cancelled does the next in line ask again.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ class Answers:
     def __init__(self, *, clock: Clock, max_bytes: int = MAX_BYTES) -> None:
         self._clock = clock
         self._kept: TTLCache[Hashable, _Kept] = TTLCache(
-            max_bytes, MAX_SECONDS, timer=clock.monotonic, getsizeof=lambda kept: ENTRY_BYTES + len(kept.response.body)
+            max_bytes,
+            MAX_SECONDS,
+            timer=clock.monotonic,
+            getsizeof=lambda kept: ENTRY_BYTES + len(kept.response.body),
         )
         self._flights: dict[Hashable, asyncio.Future[WebResponse | ToolFailed]] = {}
 
@@ -44,7 +48,9 @@ class Answers:
         fresh: float,
         keep: Callable[[WebResponse], bool] | None,
     ) -> WebResponse:
-        """The kept answer if it is younger than `fresh` seconds, else what `fetch` brings. Raises what it raises."""
+        """The kept answer if it is younger than `fresh` seconds, else what `fetch` brings. Raises
+        what it raises.
+        """
         while True:
             kept = self._kept.get(key)
             if kept is not None and self._clock.monotonic() - kept.at < fresh:
@@ -52,7 +58,9 @@ class Answers:
             flight = self._flights.get(key)
             if flight is None:
                 return await self._fly(key, fetch, keep)
-            await asyncio.wait({flight})  # unlike `await flight`, being cancelled here leaves the flight alone
+            await asyncio.wait(
+                {flight}
+            )  # unlike `await flight`, being cancelled here leaves the flight alone
             if not flight.cancelled():
                 return _landed(flight.result())
 
@@ -70,7 +78,9 @@ class Answers:
                 self._keep(key, response)
             flight.set_result(response)
         except ToolFailed as error:
-            flight.set_result(error)  # a result, not an exception: nobody may be there to collect it
+            flight.set_result(
+                error
+            )  # a result, not an exception: nobody may be there to collect it
             raise
         finally:
             del self._flights[key]

@@ -1,7 +1,8 @@
-"""`HttpxWeb`: the `Web` port. One shared client, made when first needed; bounded in time, size and redirects.
+"""`HttpxWeb`: the `Web` port. One shared client, made when first needed; bounded in time, size and
+redirects.
 
-Each hop of a redirect is re-based and checked like the first. Whatever goes wrong comes out as `ToolFailed`, in words
-that name the host and never the query, which may hold a key.
+Each hop of a redirect is re-based and checked like the first. Whatever goes wrong comes out as
+`ToolFailed`, in words that name the host and never the query, which may hold a key.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchLimits:
-    """How much one `get` may cost: seconds for each request and for all of its hops, bytes of decoded body.
+    """How much one `get` may cost: seconds for each request and for all of its hops, bytes of
+    decoded body.
 
     `silent_seconds` are those in which a server need not send anything; no more than a request has.
     """
@@ -40,11 +42,12 @@ class FetchLimits:
 class HttpxWeb:
     """Fits `bot.domain.ports.Web`.
 
-    `user_agent` must say who runs this and how to reach them (MET Norway and PaperMC block anything else).
-    `base_urls` maps a public host to the url that stands in for its root, as in
-    {"api.open-meteo.com": "http://127.0.0.1:1234/api.open-meteo.com"}: a mirror, or a test's server. It is the
-    operator's word, so where it points may be private. With `foreign` the urls are others' words (a model's, a
-    member's): see `CheckedTransport`, and what stands in for a host is reached under that host's name only.
+    `user_agent` must say who runs this and how to reach them (MET Norway and PaperMC block anything
+    else). `base_urls` maps a public host to the url that stands in for its root, as in
+    {"api.open-meteo.com": "http://127.0.0.1:1234/api.open-meteo.com"}: a mirror, or a test's
+    server. It is the operator's word, so where it points may be private. With `foreign` the urls
+    are others' words (a model's, a member's): see `CheckedTransport`, and what stands in for a host
+    is reached under that host's name only.
     """
 
     def __init__(
@@ -58,7 +61,9 @@ class HttpxWeb:
         foreign: bool = False,
     ) -> None:
         self._user_agent = user_agent
-        self._base_urls = {host.lower(): httpx.URL(base) for host, base in (base_urls or {}).items()}
+        self._base_urls = {
+            host.lower(): httpx.URL(base) for host, base in (base_urls or {}).items()
+        }
         self._limits = limits or FetchLimits()
         self._trusted = frozenset(endpoint_of(base) for base in self._base_urls.values())
         self._silent = min(self._limits.silent_seconds, self._limits.request_seconds)
@@ -79,7 +84,9 @@ class HttpxWeb:
         """See `Web.get`. Raises ToolFailed."""
         try:
             target = httpx.URL(url)
-            if params:  # merged, because httpx's own `params=` drops the query that a url already has
+            if (
+                params
+            ):  # merged, because httpx's own `params=` drops the query that a url already has
                 target = target.copy_merge_params(params)
         except httpx.InvalidURL as error:
             raise ToolFailed(f"not a url that can be fetched: {error}") from error
@@ -87,7 +94,9 @@ class HttpxWeb:
         if fresh <= 0:
             return await self._fetch(target, sent)
         key = (str(target), frozenset(sent.items()))
-        return await self._answers.get(key, lambda: self._fetch(target, sent), fresh=fresh, keep=keep)
+        return await self._answers.get(
+            key, lambda: self._fetch(target, sent), fresh=fresh, keep=keep
+        )
 
     async def aclose(self) -> None:
         """Close the connections; the next `get` would open new ones."""
@@ -100,7 +109,9 @@ class HttpxWeb:
             async with asyncio.timeout(self._limits.total_seconds):
                 return await self._follow(url, headers)
         except TimeoutError as error:
-            raise ToolFailed(f"{url.host} took longer than {self._limits.total_seconds:g} s in all") from error
+            raise ToolFailed(
+                f"{url.host} took longer than {self._limits.total_seconds:g} s in all"
+            ) from error
         except httpx.InvalidURL as error:
             raise ToolFailed(f"{url.host} redirects to something that is no url") from error
 
@@ -117,7 +128,9 @@ class HttpxWeb:
                 headers = {}  # what was meant for one host (a key, say) is not shown to another
         raise ToolFailed(f"{origin[0]} redirects more than {self._limits.redirects} times")
 
-    async def _request(self, url: httpx.URL, target: httpx.URL, headers: dict[str, str]) -> WebResponse:
+    async def _request(
+        self, url: httpx.URL, target: httpx.URL, headers: dict[str, str]
+    ) -> WebResponse:
         """One hop; `url` is what was asked for, `target` where it is asked."""
         seconds = self._limits.request_seconds
         try:
@@ -126,7 +139,11 @@ class HttpxWeb:
                 self._shared_client().stream("GET", target, headers=headers) as response,
             ):
                 limit = self._limits.body_bytes
-                body = b"" if response.has_redirect_location else await read_body(response, host=url.host, limit=limit)
+                body = (
+                    b""
+                    if response.has_redirect_location
+                    else await read_body(response, host=url.host, limit=limit)
+                )
                 return WebResponse(response.status_code, body, str(url), dict(response.headers))
         except TimeoutError as error:
             raise ToolFailed(f"{url.host} did not answer within {seconds:g} s") from error
@@ -136,27 +153,39 @@ class HttpxWeb:
             raise ToolFailed(f"{url.host} could not be reached ({type(error).__name__})") from error
 
     def _entered(self, url: httpx.URL, *, coming_from: httpx.URL | None) -> httpx.URL:
-        """Where the url is asked: as it is, or at what stands in for its host. Raises ToolFailed."""
+        """Where the url is asked: as it is, or at what stands in for its host. Raises
+        ToolFailed.
+        """
         target = self._rebase(url)
         if self._foreign and target != url:  # what is asked where it is, the transport checks
             check_foreign(url.host, port=url.port, userinfo=url.userinfo)
-        inside = coming_from is not None and endpoint_of(coming_from) == endpoint_of(url)  # a redirect of its own
+        inside = coming_from is not None and endpoint_of(coming_from) == endpoint_of(
+            url
+        )  # a redirect of its own
         if self._foreign and target == url and endpoint_of(url) in self._trusted and not inside:
             raise ToolFailed(f"{url.host} is not a public address and is not fetched")
         return target
 
     def _rebase(self, url: httpx.URL) -> httpx.URL:
         base = self._base_urls.get(url.host) if url.scheme in ("http", "https") else None
-        return url if base is None else base.copy_with(raw_path=base.raw_path.rstrip(b"/") + url.raw_path)
+        return (
+            url
+            if base is None
+            else base.copy_with(raw_path=base.raw_path.rstrip(b"/") + url.raw_path)
+        )
 
     def _shared_client(self) -> httpx.AsyncClient:
         if self._client is None:
-            network = CheckedTransport(trusted=self._trusted, resolve=self._resolve, foreign=self._foreign)
+            network = CheckedTransport(
+                trusted=self._trusted, resolve=self._resolve, foreign=self._foreign
+            )
             self._client = httpx.AsyncClient(
                 transport=network,
                 headers={"User-Agent": self._user_agent, "Accept-Encoding": ENCODINGS},
                 timeout=self._silent,
                 follow_redirects=False,
-                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # tools do not log in anywhere
+                cookies=CookieJar(
+                    DefaultCookiePolicy(allowed_domains=[])
+                ),  # tools do not log in anywhere
             )
         return self._client

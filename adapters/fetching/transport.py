@@ -1,8 +1,10 @@
-"""How a request leaves: through the proxy of the environment, or straight to an address that was checked.
+"""How a request leaves: through the proxy of the environment, or straight to an address that was
+checked.
 
-Invariant: a straight connection is made to one of the very addresses that passed the check, so a name that
-resolves differently a moment later (DNS rebinding) gains nothing. A proxy resolves names itself; there the url is
-checked, of foreign urls also what their names mean here, and the proxy's own network is the operator's to guard.
+Invariant: a straight connection is made to one of the very addresses that passed the check, so a
+name that resolves differently a moment later (DNS rebinding) gains nothing. A proxy resolves names
+itself; there the url is checked, of foreign urls also what their names mean here, and the proxy's
+own network is the operator's to guard.
 """
 
 from __future__ import annotations
@@ -58,14 +60,18 @@ class CheckedNetwork(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[SocketOption] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """Connect to the first address that takes it. Raises ToolFailed, httpcore.ConnectError, ConnectTimeout."""
+        """Connect to the first address that takes it. Raises ToolFailed, httpcore.ConnectError,
+        ConnectTimeout.
+        """
         trusted = (host, port) in self._trusted
         addresses = [host] if trusted else (await self._checked(host, port))[:MAX_ATTEMPTS]
         share = timeout and timeout / max(1, len(addresses))
         problem: httpcore.ConnectError | httpcore.ConnectTimeout | None = None
         for address in addresses:
             try:
-                return await self._network.connect_tcp(address, port, share, local_address, socket_options)
+                return await self._network.connect_tcp(
+                    address, port, share, local_address, socket_options
+                )
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 problem = error
         raise problem or httpcore.ConnectError(f"{host} has no address")
@@ -87,8 +93,9 @@ class _DirectTransport(httpx.AsyncHTTPTransport):
 
     def __init__(self, network: httpcore.AsyncNetworkBackend, context: ssl.SSLContext) -> None:
         super().__init__(verify=context)
-        # httpx 0.28 offers no parameter for the network of its pool; tests/adapters/fetching/test_transport.py fails
-        # should a later release stop using this attribute.
+        # httpx 0.28 offers no parameter for the network of its pool;
+        # tests/adapters/fetching/test_transport.py fails should a later release stop using this
+        # attribute.
         self._pool = httpcore.AsyncConnectionPool(
             ssl_context=context,
             max_connections=20,
@@ -101,8 +108,8 @@ class _DirectTransport(httpx.AsyncHTTPTransport):
 class CheckedTransport(httpx.AsyncBaseTransport):
     """Checks each request's url and sends it the right way; redirects come through here again.
 
-    With `foreign` the urls are others' words: only the ports of the web, no passwords, and a name that is known here
-    as a private one does not go to the proxy either.
+    With `foreign` the urls are others' words: only the ports of the web, no passwords, and a name
+    that is known here as a private one does not go to the proxy either.
     """
 
     def __init__(
@@ -122,7 +129,9 @@ class CheckedTransport(httpx.AsyncBaseTransport):
         self._proxied: dict[str, httpx.AsyncHTTPTransport] = {}
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send it. Raises ToolFailed where it may not go, httpx.TransportError where it could not."""
+        """Send it. Raises ToolFailed where it may not go, httpx.TransportError where it could
+        not.
+        """
         host = request.url.raw_host.decode()
         try:
             check_host(request.url.scheme, host)
@@ -144,7 +153,9 @@ class CheckedTransport(httpx.AsyncBaseTransport):
             await transport.aclose()
 
     async def _check_here(self, host: str, port: int) -> None:
-        """What the name means here, where it means anything: behind a proxy many names cannot be resolved."""
+        """What the name means here, where it means anything: behind a proxy many names cannot be
+        resolved.
+        """
         try:
             async with asyncio.timeout(LOOK_UP):
                 addresses = await self._resolve(host, port)
@@ -158,7 +169,9 @@ class CheckedTransport(httpx.AsyncBaseTransport):
                 self._proxied[proxy] = httpx.AsyncHTTPTransport(verify=self._context, proxy=proxy)
             except (ImportError, ValueError, httpx.InvalidURL) as error:
                 # A SOCKS proxy needs the optional package socksio.
-                raise ToolFailed("the proxy set in the environment cannot be used; tell the owner") from error
+                raise ToolFailed(
+                    "the proxy set in the environment cannot be used; tell the owner"
+                ) from error
         return self._proxied[proxy]
 
 

@@ -1,4 +1,6 @@
-"""Bodies that come gzipped, unpacked with a limit: 64 KiB of gzip can hold 64 MiB, gzip inside gzip far more."""
+"""Bodies that come gzipped, unpacked with a limit: 64 KiB of gzip can hold 64 MiB, gzip inside gzip
+far more.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ GZIP = frozenset({"gzip", "x-gzip"})
 async def read_body(response: httpx.Response, *, host: str, limit: int) -> bytes:
     """The body, at most `limit` bytes of it, unpacked. Raises ToolFailed, httpx.HTTPError.
 
-    `host` is what its server is called in an error. Too large is told by what the server says of the size, else as soon
-    as the limit is passed.
+    `host` is what its server is called in an error. Too large is told by what the server says of
+    the size, else as soon as the limit is passed.
     """
     too_large = ToolFailed(f"{host} sent more than {limit:,} bytes")
     encoding = response.headers.get("content-encoding", "").strip().lower()

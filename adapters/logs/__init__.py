@@ -1,4 +1,6 @@
-"""What the bot says about itself on standard error, for people or for machines; structlog writes the lines.
+"""What the bot says about itself on standard error, for people or for machines; structlog writes
+the lines.
 
-Everybody logs through the standard library; only here is decided how that looks and what is left out of it.
+Everybody logs through the standard library; only here is decided how that looks and what is left
+out of it.
 """

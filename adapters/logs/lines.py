@@ -1,7 +1,8 @@
 """Log records -> lines of text: for people (console) or for machines (JSON), with the run they belong to.
 
-No line shows a secret, not even inside a traceback, and one record without an exception is one line: a nickname with
-a line break in it cannot fake a line of the log, nor one with an escape sequence recolour the terminal.
+No line shows a secret, not even inside a traceback, and one record without an exception is one
+line: a nickname with a line break in it cannot fake a line of the log, nor one with an escape
+sequence recolour the terminal.
 """
 
 from __future__ import annotations
@@ -24,14 +25,24 @@ from bot.domain.trace import current_run
 
 Style: TypeAlias = Literal["console", "json"]
 
-# What a terminal obeys: control characters, line separators, and what turns the direction of the text around.
-_UNSAFE = (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+# What a terminal obeys: control characters, line separators, and what turns the direction of the
+# text around.
+_UNSAFE = (
+    *range(0x20),
+    *range(0x7F, 0xA0),
+    0x2028,
+    0x2029,
+    *range(0x202A, 0x202F),
+    *range(0x2066, 0x206A),
+)
 UNSAFE = {code: repr(chr(code))[1:-1] for code in _UNSAFE}
 UNSAFE_IN_TRACEBACKS = {code: shown for code, shown in UNSAFE.items() if chr(code) not in "\n\t"}
 
 
 def make_formatter(style: Style, *, mask: Mask, colors: bool = False) -> logging.Formatter:
-    """What turns a record into a line; `colors` are for a terminal, and for the console style only."""
+    """What turns a record into a line; `colors` are for a terminal, and for the console style
+    only.
+    """
     match style:
         case "console":
             return _Formatter(mask, _describe, _escape, _console(colors=colors))
@@ -40,18 +51,25 @@ def make_formatter(style: Style, *, mask: Mask, colors: bool = False) -> logging
 
 
 class _Formatter(ProcessorFormatter):
-    """Masks what goes into the line, and the line: a secret inside quoted JSON is spelt in yet another way there."""
+    """Masks what goes into the line, and the line: a secret inside quoted JSON is spelt in yet
+    another way there.
+    """
 
     def __init__(self, mask: Mask, describe: Processor, *processors: Processor) -> None:
         meta = ProcessorFormatter.remove_processors_meta
-        super().__init__(processors=[describe, meta, format_exc_info, self._mask_texts, *processors])
+        super().__init__(
+            processors=[describe, meta, format_exc_info, self._mask_texts, *processors]
+        )
         self._mask = mask
 
     def format(self, record: logging.LogRecord) -> str:
         return self._mask(super().format(record))
 
     def _mask_texts(self, _logger: Any, _name: str, event: EventDict) -> EventDict:
-        return {key: self._mask(value) if isinstance(value, str) else value for key, value in event.items()}
+        return {
+            key: self._mask(value) if isinstance(value, str) else value
+            for key, value in event.items()
+        }
 
 
 # --- what a line holds ----------------------------------------------------------------------------
@@ -60,7 +78,9 @@ _add_extra = ExtraAdder()
 
 
 def _describe(_logger: Any, _name: str, event: EventDict) -> EventDict:
-    """The time here, the level, the logger and the run; then the message and what else it was logged with."""
+    """The time here, the level, the logger and the run; then the message and what else it was
+    logged with.
+    """
     record: logging.LogRecord = event["_record"]
     local = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(record.created))
     return _with(event, record, local)
@@ -96,21 +116,32 @@ def _escape(_logger: Any, _name: str, event: EventDict) -> EventDict:
 
 
 def _json() -> Processor:
-    return JSONRenderer(partial(json.dumps, ensure_ascii=False, separators=(",", ":"), skipkeys=True))
+    return JSONRenderer(
+        partial(json.dumps, ensure_ascii=False, separators=(",", ":"), skipkeys=True)
+    )
 
 
 def _console(*, colors: bool) -> Processor:
     """`2026-01-31 20:15:00 [info] bot.turn: what happened key=value`."""
     styles = ConsoleRenderer.get_default_column_styles(colors)
     levels: Mapping[str, str] = ConsoleRenderer.get_default_level_styles(colors)
-    plain = partial(KeyValueColumnFormatter, key_style=None, reset_style=styles.reset, value_repr=str)
+    plain = partial(
+        KeyValueColumnFormatter, key_style=None, reset_style=styles.reset, value_repr=str
+    )
     return ConsoleRenderer(
         columns=[
             Column("timestamp", plain(value_style=styles.timestamp)),
-            Column("level", LogLevelColumnFormatter(dict(levels), reset_style=styles.reset, width=0)),
+            Column(
+                "level", LogLevelColumnFormatter(dict(levels), reset_style=styles.reset, width=0)
+            ),
             Column("logger", plain(value_style=styles.logger_name, postfix=":")),
             Column("event", plain(value_style="")),
-            Column("", KeyValueColumnFormatter(styles.kv_key, styles.kv_value, styles.reset, value_repr=str)),
+            Column(
+                "",
+                KeyValueColumnFormatter(
+                    styles.kv_key, styles.kv_value, styles.reset, value_repr=str
+                ),
+            ),
         ],
         sort_keys=False,
     )

@@ -1,4 +1,6 @@
-"""Where log lines go: all to one stream, standard error, once the bot has said how they are to look."""
+"""Where log lines go: all to one stream, standard error, once the bot has said how they are to
+look.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ logger = logging.getLogger("bot")
 
 
 class LineHandler(logging.StreamHandler[TextIO]):
-    """Writes lines; one that cannot be written says so in a line of its own, without repeating what it was about.
+    """Writes lines; one that cannot be written says so in a line of its own, without repeating what
+    it was about.
 
     The standard handler would print the arguments of the broken line, and a secret with them.
     """
@@ -23,15 +26,20 @@ class LineHandler(logging.StreamHandler[TextIO]):
         """Called inside the handling of the exception that was raised."""
         kind = type(sys.exc_info()[1]).__name__
         try:
-            self.stream.write(f"a line of {record.name} ({record.pathname}:{record.lineno}) was lost: {kind}\n")
+            self.stream.write(
+                f"a line of {record.name} ({record.pathname}:{record.lineno}) was lost: {kind}\n"
+            )
         except (OSError, ValueError):
             return  # the stream is gone, and with it whoever read it
 
 
-def set_up_logs(*, level: str, style: Style, mask: Mask, stream: TextIO, colors: bool = False) -> LineHandler:
+def set_up_logs(
+    *, level: str, style: Style, mask: Mask, stream: TextIO, colors: bool = False
+) -> LineHandler:
     """Send all that is logged from `level` on to the stream, in place of what was set up before.
 
-    An exception that nobody catches is logged as well, so that it is masked and has the form of everything else.
+    An exception that nobody catches is logged as well, so that it is masked and has the form of
+    everything else.
     """
     handler = LineHandler(stream)
     handler.setFormatter(make_formatter(style, mask=mask, colors=colors))
@@ -44,9 +52,13 @@ def set_up_logs(*, level: str, style: Style, mask: Mask, stream: TextIO, colors:
     return handler
 
 
-def log_uncaught(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+def log_uncaught(
+    kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+) -> None:
     """Fits `sys.excepthook`."""
     if issubclass(kind, KeyboardInterrupt):
         sys.__excepthook__(kind, error, traceback)
     else:
-        logger.critical("the bot ends after a failure that nobody expected", exc_info=(kind, error, traceback))
+        logger.critical(
+            "the bot ends after a failure that nobody expected", exc_info=(kind, error, traceback)
+        )

@@ -1,11 +1,12 @@
 """The program that pictures of strangers are unpacked by: `python -m adapters.media.decoder`.
 
-A decoder is C that reads whatever anybody sends, so it runs where little can be lost: a process with no secrets, no
-files to write, bounded memory and time, killed by `adapters/media/decoding.py` where it takes too long, dead with the
-bot however that ends.
+A decoder is C that reads whatever anybody sends, so it runs where little can be lost: a process
+with no secrets, no files to write, bounded memory and time, killed by `adapters/media/decoding.py`
+where it takes too long, dead with the bot however that ends.
 
-On its input come pictures, each behind its length (four bytes, big-endian); on its output goes for each one an
-answer: a byte (0 a JPEG, 1 why not), the length, and that. It ends with its input, and when nothing came for a while.
+On its input come pictures, each behind its length (four bytes, big-endian); on its output goes for
+each one an answer: a byte (0 a JPEG, 1 why not), the length, and that. It ends with its input, and
+when nothing came for a while.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from bot.domain.errors import MediaError
 if sys.platform != "win32":
     import resource
 
-MEMORY = 448 * 2**20  # bytes of address space: 32 million dots take up to 380 MiB (of WebP only 24 million fit)
+MEMORY = (
+    448 * 2**20
+)  # bytes of address space: 32 million dots take up to 380 MiB (of WebP only 24 million fit)
 CPU = 4  # seconds for one picture; one of 32 million dots takes one or two
 FILES = 32
 
@@ -32,7 +35,9 @@ PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, SIGKILL = 1, 4, 38, 9
 
 
 def main() -> None:
-    """Answer until nothing more comes. Arguments: the seconds after which that is so, and who started it."""
+    """Answer until nothing more comes. Arguments: the seconds after which that is so, and who
+    started it.
+    """
     idle, parent = float(sys.argv[1]), int(sys.argv[2])
     confine()
     if os.getppid() != parent:  # it was gone before we could ask to go with it
@@ -80,7 +85,9 @@ def _confine_linux() -> None:
 
 
 def _allow_time() -> None:
-    """So many seconds of the processor from now on; then the kernel ends us, whoever else is busy."""
+    """So many seconds of the processor from now on; then the kernel ends us, whoever else is
+    busy.
+    """
     if sys.platform == "win32":
         return
     used = resource.getrusage(resource.RUSAGE_SELF)

@@ -1,7 +1,9 @@
-"""The process that unpacks pictures (`adapters/media/decoder.py`), seen from the bot: started when first needed, one
-picture at a time, killed where one takes too long, started again for the next. It ends by itself when it is idle.
+"""The process that unpacks pictures (`adapters/media/decoder.py`), seen from the bot: started when
+first needed, one picture at a time, killed where one takes too long, started again for the next. It
+ends by itself when it is idle.
 
-Invariant: nothing of a stranger's picture but its first bytes is looked at in the bot's own process.
+Invariant: nothing of a stranger's picture but its first bytes is looked at in the bot's own
+process.
 """
 
 from __future__ import annotations
@@ -50,17 +52,25 @@ class DecoderProcess:
     def pid(self) -> int | None:
         """The process that is there now, if one is."""
         running = self._running
-        return None if running is None or running.is_over or running.transport is None else running.transport.get_pid()
+        return (
+            None
+            if running is None or running.is_over or running.transport is None
+            else running.transport.get_pid()
+        )
 
     async def decode(self, data: bytes) -> bytes:
-        """The picture as a JPEG of moderate size. Raises MediaError: it is none, or cannot be unpacked in bounds."""
+        """The picture as a JPEG of moderate size. Raises MediaError: it is none, or cannot be
+        unpacked in bounds.
+        """
         if not picture_kind(data):
             raise MediaError(f"it is no picture but {describe(data)}")
         try:
             async with asyncio.timeout(self._patience), self._turn:
                 return await self._decode(data)
         except TimeoutError:
-            raise MediaError(f"{self._patience:g} s were not enough for it and those before it") from None
+            raise MediaError(
+                f"{self._patience:g} s were not enough for it and those before it"
+            ) from None
 
     async def aclose(self) -> None:
         """End the process; the next picture would start another."""
@@ -80,7 +90,9 @@ class DecoderProcess:
         return body
 
     async def _ask(self, data: bytes) -> tuple[int, bytes] | None:
-        """The process's answer; None where it ended of its own accord. Raises MediaError where it did not."""
+        """The process's answer; None where it ended of its own accord. Raises MediaError where it
+        did not.
+        """
         is_well = False
         try:
             async with asyncio.timeout(self._seconds):
@@ -88,12 +100,18 @@ class DecoderProcess:
                 answer = await running.ask(data)
             is_well = answer is not None
         except TimeoutError:
-            logger.warning("a picture was not unpacked in %g s: the process at it is ended", self._seconds)
+            logger.warning(
+                "a picture was not unpacked in %g s: the process at it is ended", self._seconds
+            )
             raise MediaError(f"it was not unpacked in {self._seconds:g} s") from None
         except OSError as error:
-            raise MediaError(f"the process that unpacks pictures cannot be started ({error.strerror})") from error
+            raise MediaError(
+                f"the process that unpacks pictures cannot be started ({error.strerror})"
+            ) from error
         finally:
-            if not is_well:  # cancelled, too: what it is at would come in the place of the next answer
+            if (
+                not is_well
+            ):  # cancelled, too: what it is at would come in the place of the next answer
                 await self.aclose()
         if answer is None and (code := running.code) != 0:
             logger.warning("the process that unpacks pictures ended over one (%s)", code)
@@ -118,7 +136,11 @@ class DecoderProcess:
 def _environment() -> dict[str, str]:
     """Where our modules are, and nothing else: no key, no token, no proxy."""
     places = (str(Path(place).absolute()) for place in sys.path)
-    return {"PYTHONPATH": os.pathsep.join(places), "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+    return {
+        "PYTHONPATH": os.pathsep.join(places),
+        "LANG": "C.UTF-8",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
 
 
 class _Running(asyncio.SubprocessProtocol):
@@ -139,7 +161,9 @@ class _Running(asyncio.SubprocessProtocol):
 
     async def ask(self, data: bytes) -> tuple[int, bytes] | None:
         """Its answer to a picture; None where it ended instead."""
-        pipe = cast("asyncio.WriteTransport", self.transport and self.transport.get_pipe_transport(0))
+        pipe = cast(
+            "asyncio.WriteTransport", self.transport and self.transport.get_pipe_transport(0)
+        )
         pipe.writelines((HEAD.pack(len(data)), data))
         while (answer := self._answer()) is None:
             if self.is_over:
@@ -152,7 +176,8 @@ class _Running(asyncio.SubprocessProtocol):
         """Kill it, and wait until it is gone, so that nothing is left of it."""
         if self.transport is None:
             return
-        # What ends by itself is let: asyncio's `kill` may reap it, and then nobody knows how it ended.
+        # What ends by itself is let: asyncio's `kill` may reap it, and then nobody knows how it
+        # ended.
         if not (self._is_leaving and await self._is_gone()):
             with suppress(ProcessLookupError):
                 self.transport.kill()
@@ -181,7 +206,9 @@ class _Running(asyncio.SubprocessProtocol):
     # --- asyncio.SubprocessProtocol ---------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast("asyncio.SubprocessTransport", transport)  # uvloop's own is no subclass
+        self.transport = cast(
+            "asyncio.SubprocessTransport", transport
+        )  # uvloop's own is no subclass
 
     def pipe_data_received(self, _fd: int, data: bytes) -> None:
         self._data += data

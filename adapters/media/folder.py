@@ -1,9 +1,10 @@
 """The `Media` port: files of one folder and what public urls lead to, made into what may be sent.
 
-Nothing outside the folder is ever read, links included. A OneBot server in another container cannot see our files, so
-a file travels inside the frame as base64:// unless both share the folder at the same path (`onebot/compose.md`
-section 4). A url is fetched by us, never by the OneBot server, which looks at no address: what it holds travels the
-same way. Only the operator can have urls passed on as they are (MEDIA_URLS=pass).
+Nothing outside the folder is ever read, links included. A OneBot server in another container cannot
+see our files, so a file travels inside the frame as base64:// unless both share the folder at the
+same path (`onebot/compose.md` section 4). A url is fetched by us, never by the OneBot server, which
+looks at no address: what it holds travels the same way. Only the operator can have urls passed on
+as they are (MEDIA_URLS=pass).
 """
 
 from __future__ import annotations
@@ -28,7 +29,12 @@ MAX_BASE64 = 37 * 1024 * 1024
 AT_ONCE = 4  # urls fetched side by side: what they hold is in memory up to three times (bytes, base64, text)
 
 INSTEAD = "give another url of a public host, or do without it"
-KINDS: dict[MediaKind, str] = {"image": "picture", "record": "voice or music", "video": "video", "file": "file"}
+KINDS: dict[MediaKind, str] = {
+    "image": "picture",
+    "record": "voice or music",
+    "video": "video",
+    "file": "file",
+}
 
 
 class MediaFolder:
@@ -51,8 +57,12 @@ class MediaFolder:
         self._max_bytes = max_bytes
         self._fetching = asyncio.Semaphore(AT_ONCE)
 
-    async def attach(self, kind: MediaKind, *, path: str = "", url: str = "", name: str = "") -> Attachment:
-        """The file or what the url leads to as an attachment; the path wins when both are given. Raises MediaError."""
+    async def attach(
+        self, kind: MediaKind, *, path: str = "", url: str = "", name: str = ""
+    ) -> Attachment:
+        """The file or what the url leads to as an attachment; the path wins when both are given.
+        Raises MediaError.
+        """
         if path.strip():
             return await asyncio.to_thread(self._attach_file, kind, path.strip(), name)
         checked = check_url(url.strip())
@@ -67,15 +77,23 @@ class MediaFolder:
         except ToolFailed as error:
             raise MediaError(f"{url[:100]!r} cannot be sent ({error}); {INSTEAD}") from error
         if response.status != 200:
-            raise MediaError(f"{url[:100]!r} cannot be sent (its server answered {response.status}); {INSTEAD}")
+            raise MediaError(
+                f"{url[:100]!r} cannot be sent (its server answered {response.status}); {INSTEAD}"
+            )
         data = response.body
         if not data:
             raise MediaError(f"{url[:100]!r} is empty; {INSTEAD}")
         if len(data) > self._max_bytes:
-            raise MediaError(f"{url[:100]!r} is larger than {_mib(self._max_bytes)}, too large to send; {INSTEAD}")
+            raise MediaError(
+                f"{url[:100]!r} is larger than {_mib(self._max_bytes)}, too large to send; {INSTEAD}"
+            )
         if not fits(kind, data):
             raise MediaError(f"{url[:100]!r} is no {KINDS[kind]} but {describe(data)}; {INSTEAD}")
-        told = name or name_in_header(response.headers.get("content-disposition", "")) or name_in_url(response.url)
+        told = (
+            name
+            or name_in_header(response.headers.get("content-disposition", ""))
+            or name_in_url(response.url)
+        )
         return Attachment(kind, await asyncio.to_thread(_inline, data), name_for(told, data))
 
     def _attach_file(self, kind: MediaKind, path: str, name: str) -> Attachment:
@@ -88,12 +106,16 @@ class MediaFolder:
             size = file.stat().st_size
             if size > self._max_bytes:
                 limit = _mib(self._max_bytes)
-                raise MediaError(f"{path} is larger than {limit}, too large to send; send a smaller file")
+                raise MediaError(
+                    f"{path} is larger than {limit}, too large to send; send a smaller file"
+                )
             if size == 0:
                 raise MediaError(f"{path} is empty; send another file")
             data = file.read_bytes()
         except OSError as error:
-            raise MediaError(f"{path} cannot be read ({error.strerror}); send another file") from error
+            raise MediaError(
+                f"{path} cannot be read ({error.strerror}); send another file"
+            ) from error
         return Attachment(kind, _inline(data), name)
 
     def _checked_path(self, path: str) -> Path:
@@ -104,9 +126,13 @@ class MediaFolder:
         try:
             file = (self._root / bare).resolve()
         except (OSError, RuntimeError, ValueError) as error:  # a circle of links; half a character
-            raise MediaError(f"{path} cannot be resolved; name a file of the media folder") from error
+            raise MediaError(
+                f"{path} cannot be resolved; name a file of the media folder"
+            ) from error
         if not file.is_relative_to(self._root):
-            raise MediaError(f"{path} is outside the media folder; only files inside it can be sent, do not try again")
+            raise MediaError(
+                f"{path} is outside the media folder; only files inside it can be sent, do not try again"
+            )
         try:
             found = file.is_file()
         except OSError:  # a name longer than the file system takes
@@ -133,6 +159,8 @@ def _mib(size: int) -> str:
 
 
 def _let_be_read(file: Path) -> None:
-    """The OneBot server reads it itself, maybe as another account: what the bot makes is its own alone otherwise."""
+    """The OneBot server reads it itself, maybe as another account: what the bot makes is its own
+    alone otherwise.
+    """
     with suppress(OSError):  # another's file: its owner decides
         file.chmod(file.stat().st_mode | 0o044)

@@ -1,4 +1,6 @@
-"""What goes between the bot and the process that unpacks pictures: length and picture; kind, length and answer."""
+"""What goes between the bot and the process that unpacks pictures: length and picture; kind, length
+and answer.
+"""
 
 from __future__ import annotations
 

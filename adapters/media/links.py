@@ -1,7 +1,9 @@
-"""Urls that the model names, read before anything is asked for: what is no plain address of a public host is refused.
+"""Urls that the model names, read before anything is asked for: what is no plain address of a
+public host is refused.
 
-Pure. A url may be read again by somebody else (a proxy; with MEDIA_URLS=pass the OneBot server), whose reader is not
-ours: the WHATWG's takes a backslash for a slash and decodes %31. What both would not read alike is refused.
+Pure. A url may be read again by somebody else (a proxy; with MEDIA_URLS=pass the OneBot server),
+whose reader is not ours: the WHATWG's takes a backslash for a slash and decodes %31. What both
+would not read alike is refused.
 """
 
 from __future__ import annotations
@@ -48,5 +50,9 @@ def name_in_header(disposition: str) -> str:
     try:
         header["Content-Disposition"] = disposition
         return header.get_filename() or ""
-    except (LookupError, TypeError, ValueError):  # an unknown charset; a line break; parts that do not fit
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+    ):  # an unknown charset; a line break; parts that do not fit
         return ""

@@ -1,8 +1,9 @@
-"""Pictures as models take them: JPEG of moderate size. Runs in a process of its own (`adapters/media/decoder.py`).
+"""Pictures as models take them: JPEG of moderate size. Runs in a process of its own
+(`adapters/media/decoder.py`).
 
-What comes is anybody's: its kind is told by its first bytes and only that decoder is let near it, its size is looked at
-before it is unpacked, and nothing of it but the dots goes on (no EXIF: it may say where somebody lives). Needs Pillow,
-and is imported by nobody but that process.
+What comes is anybody's: its kind is told by its first bytes and only that decoder is let near it,
+its size is looked at before it is unpacked, and nothing of it but the dots goes on (no EXIF: it may
+say where somebody lives). Needs Pillow, and is imported by nobody but that process.
 """
 
 from __future__ import annotations
@@ -25,9 +26,12 @@ SMALLEST = 11  # dots of a side; narrower ones are refused by some vendors
 QUALITY = 85
 
 
-# Passes over the whole picture. Cameras and editors write about ten; each costs as much as a picture of its own.
+# Passes over the whole picture. Cameras and editors write about ten; each costs as much as a
+# picture of its own.
 MAX_SCANS = 64
-MARKER = re.compile(rb"\xff[\x01-\xcf\xd8-\xfe]")  # neither a stuffed byte, nor filling, nor where to start again
+MARKER = re.compile(
+    rb"\xff[\x01-\xcf\xd8-\xfe]"
+)  # neither a stuffed byte, nor filling, nor where to start again
 
 UPRIGHT: Mapping[object, Transpose] = {
     2: Transpose.FLIP_LEFT_RIGHT,
@@ -64,7 +68,8 @@ def write_jpeg(data: bytes) -> bytes:
 def count_scans(jpeg: bytes) -> int:
     """How often a JPEG goes over its picture; counted no further than one more than may be.
 
-    Segments are stepped over by their length, so pictures within it (thumbnails) do not count, nor what is behind it.
+    Segments are stepped over by their length, so pictures within it (thumbnails) do not count, nor
+    what is behind it.
     """
     at, scans = 2, 0
     while scans <= MAX_SCANS and (marker := MARKER.search(jpeg, at)):
@@ -86,7 +91,9 @@ def _shrink(data: bytes, kind: str) -> bytes:
         size = _fit(opened.width, opened.height)
         if min(size) < SMALLEST:
             raise MediaError(f"it is too narrow to be seen, {opened.width} x {opened.height} dots")
-        opened.draft("RGB", size)  # a JPEG is unpacked at a fraction of its size, which is much faster
+        opened.draft(
+            "RGB", size
+        )  # a JPEG is unpacked at a fraction of its size, which is much faster
         mode = "RGBA" if opened.has_transparency_data else "RGB"
         unpacked = opened if opened.mode == mode else opened.convert(mode)
         small = unpacked.resize(size, reducing_gap=2.0)

@@ -1,8 +1,9 @@
 """The `Sight` port: fetches the pictures people send and makes them what a model takes.
 
-First by the picture's url, which needs no login but expires after about two hours; where that fails, from the OneBot
-server, which gives the content, a fresh url, or a path that only means something where both see the same folder
-(onebot/facts.md 4.5). All of it is bounded; what unpacks it is a process of its own (`adapters/media/decoding.py`).
+First by the picture's url, which needs no login but expires after about two hours; where that
+fails, from the OneBot server, which gives the content, a fresh url, or a path that only means
+something where both see the same folder (onebot/facts.md 4.5). All of it is bounded; what unpacks
+it is a process of its own (`adapters/media/decoding.py`).
 """
 
 from __future__ import annotations
@@ -29,10 +30,18 @@ Decode: TypeAlias = Callable[[bytes], Awaitable[bytes]]
 
 
 class PictureSight:
-    """Fits `bot.domain.ports.Sight`. `web` must be one for urls that others name; `fetching` is in seconds, for one."""
+    """Fits `bot.domain.ports.Sight`. `web` must be one for urls that others name; `fetching` is in
+    seconds, for one.
+    """
 
     def __init__(
-        self, *, web: Web, ask: Ask, decode: Decode, max_bytes: int = MAX_BYTES, fetching: float = FETCHING
+        self,
+        *,
+        web: Web,
+        ask: Ask,
+        decode: Decode,
+        max_bytes: int = MAX_BYTES,
+        fetching: float = FETCHING,
     ) -> None:
         self._web = web
         self._decode = decode
@@ -41,7 +50,9 @@ class PictureSight:
         self._max_bytes = max_bytes
 
     async def see(self, account: int, image: Image) -> str:
-        """The picture as a data url. Raises MediaError: it cannot be had, or is none that can be shown."""
+        """The picture as a data url. Raises MediaError: it cannot be had, or is none that can be
+        shown.
+        """
         if image.size > self._max_bytes:
             raise MediaError(f"it has {image.size:,} bytes")
         why = "it has no address"
@@ -94,9 +105,15 @@ class PictureSight:
             raise MediaError("its base64 cannot be read") from error
 
     def _read(self, path: Path) -> bytes:
-        """What is there, nothing where we see no such file: it is a path of another container then."""
+        """What is there, nothing where we see no such file: it is a path of another container
+        then.
+        """
         try:
-            if not path.is_absolute() or not path.is_file() or path.stat().st_size > self._max_bytes:
+            if (
+                not path.is_absolute()
+                or not path.is_file()
+                or path.stat().st_size > self._max_bytes
+            ):
                 return b""
             return path.read_bytes()
         except (OSError, ValueError):

@@ -1,4 +1,6 @@
-"""What a file is, told by its first bytes and by nothing that anybody says of it. Pure, and reads a few bytes only."""
+"""What a file is, told by its first bytes and by nothing that anybody says of it. Pure, and reads a
+few bytes only.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,11 @@ HEAD: Final = 512  # bytes that are looked at
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What people call it, as what it may be sent, and the endings of its names, the usual one first.
+    """What people call it, as what it may be sent, and the endings of its names, the usual one
+    first.
 
-    No endings where a name is better left alone: a program that calls itself .pdf does not run when it is opened.
+    No endings where a name is better left alone: a program that calls itself .pdf does not run when
+    it is opened.
     """
 
     name: str
@@ -36,8 +40,8 @@ BMP = _format("BMP", "image", ".bmp", ".dib")
 MP4 = _format("MP4", "video", ".mp4", ".m4v", ".mov", ".3gp", ".3g2")
 M4A = _format("M4A", "record", ".m4a", ".m4b", ".mp4")
 
-# First bytes -> what they begin. Only what may be sent as picture, voice or video is sent so; the rest is known to be
-# called by its name in an error.
+# First bytes -> what they begin. Only what may be sent as picture, voice or video is sent so; the
+# rest is known to be called by its name in an error.
 SIGNATURES: Final[tuple[tuple[re.Pattern[bytes], Format], ...]] = tuple(
     (re.compile(pattern, re.DOTALL), found)
     for pattern, found in (
@@ -83,7 +87,9 @@ def format_of(data: bytes) -> Format | None:
 
 
 def picture_kind(data: bytes) -> str:
-    """Pillow's name for a picture of those formats that we read (JPEG, PNG, GIF, WEBP, BMP); empty for all else."""
+    """Pillow's name for a picture of those formats that we read (JPEG, PNG, GIF, WEBP, BMP); empty
+    for all else.
+    """
     found = format_of(data)
     return found.name if found is not None and found.kind == "image" else ""
 
@@ -97,13 +103,21 @@ def describe(data: bytes) -> str:
 
 
 def fits(kind: MediaKind, data: bytes) -> bool:
-    """Whether this may be sent as that; anything may be sent as a file, and the sound of a film is a voice."""
+    """Whether this may be sent as that; anything may be sent as a file, and the sound of a film is
+    a voice.
+    """
     found = format_of(data)
-    return kind == "file" or (found is not None and found.kind == kind) or (kind == "record" and found is MP4)
+    return (
+        kind == "file"
+        or (found is not None and found.kind == kind)
+        or (kind == "record" and found is MP4)
+    )
 
 
 def name_for(name: str, data: bytes) -> str:
-    """The name, cleaned; where it ends like another medium than these bytes are, or like none, it ends as they do."""
+    """The name, cleaned; where it ends like another medium than these bytes are, or like none, it
+    ends as they do.
+    """
     clean = clean_name(name)
     stem, ending = split_ending(clean)
     found = format_of(data)

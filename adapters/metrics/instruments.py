@@ -1,7 +1,7 @@
 """Counters and histograms that are plain numbers until somebody asks for them.
 
-The library's own take a lock and check their labels at each event: 75 calls for one message (measured). These are
-counted and read in the event loop alone.
+The library's own take a lock and check their labels at each event: 75 calls for one message
+(measured). These are counted and read in the event loop alone.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ Instrument = TypeVar("Instrument", Count, Times)
 
 
 class Family(Generic[Instrument]):
-    """Instruments of one name, by their labels' values; one there is from the first time it is asked for."""
+    """Instruments of one name, by their labels' values; one there is from the first time it is
+    asked for.
+    """
 
     def __init__(self, make: Callable[[], Instrument]) -> None:
         self._make: Callable[[], Instrument] = make

@@ -1,7 +1,7 @@
 """The instruments, in a registry of their own, and what each fact adds to them.
 
-Every label has few values, known beforehand: names of tools, outcomes, kinds of events. A name that a model made up
-counts as `unknown`.
+Every label has few values, known beforehand: names of tools, outcomes, kinds of events. A name that
+a model made up counts as `unknown`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,13 @@ from collections.abc import Callable, Collection
 from dataclasses import fields
 from typing import Final, TypeVar, assert_never, get_args
 
-from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    GCCollector,
+    PlatformCollector,
+    ProcessCollector,
+    generate_latest,
+)
 
 from adapters.metrics.instruments import Count, CountsCollector, Family, Times, TimesCollector
 from adapters.metrics.vitals import Vitals, VitalsCollector
@@ -29,9 +35,12 @@ from bot.domain.ports import Clock
 from bot.domain.run import RunEvent, RunFinished, StepFinished, Stop, ToolFinished
 
 UNKNOWN: Final = "unknown"
-MAX_OPEN: Final = 10_000  # questions that wait for their turn, sends on the wire: far more than there ever are
+MAX_OPEN: Final = (
+    10_000  # questions that wait for their turn, sends on the wire: far more than there ever are
+)
 
-# Upper bounds in seconds. A model takes seconds, a tool or a send fractions of one; queues and time-outs are longer.
+# Upper bounds in seconds. A model takes seconds, a tool or a send fractions of one; queues and
+# time-outs are longer.
 MODEL_SECONDS: Final = (0.1, 0.25, 0.5, 1, 2, 3, 5, 8, 13, 20, 30, 60, 120)
 RUN_SECONDS: Final = (0.25, 0.5, 1, 2, 3, 5, 8, 13, 20, 30, 60, 120, 300)
 WIRE_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -69,19 +78,34 @@ class Metrics:
 
         self._runs = counter("runs", "Runs that ended, by how they ended.", "outcome")
         self._steps = counter("steps", "Steps: model requests of runs that were answered.").labels()
-        self._tool_calls = counter("tool_calls", "Tool calls that have their result.", "tool", "outcome")
-        self._tool_errors = counter("tool_error", "Tool calls that failed, by their stable code.", "tool", "code")
-        self._requests = counter(
-            "model_requests", "Requests to a model, each attempt counted: ok, or why not.", "endpoint", "outcome"
+        self._tool_calls = counter(
+            "tool_calls", "Tool calls that have their result.", "tool", "outcome"
         )
-        self._tokens = counter("tokens", "Tokens as the models counted them; cached ones are prompt too.", "kind")
+        self._tool_errors = counter(
+            "tool_error", "Tool calls that failed, by their stable code.", "tool", "code"
+        )
+        self._requests = counter(
+            "model_requests",
+            "Requests to a model, each attempt counted: ok, or why not.",
+            "endpoint",
+            "outcome",
+        )
+        self._tokens = counter(
+            "tokens", "Tokens as the models counted them; cached ones are prompt too.", "kind"
+        )
         # No series until a price is known: unknown is not zero.
         self._cost = counter("cost", "What answers cost, where that is known.", "currency")
-        self._answers = counter("answers", "Answers of models, by whether it is known what they cost.", "cost")
+        self._answers = counter(
+            "answers", "Answers of models, by whether it is known what they cost.", "cost"
+        )
         self._events = counter("events", "Events that OneBot servers sent.", "kind")
         self._sends = counter("sends", "States that sends came into.", "state")
-        self._stalls = counter("stalls", "Times the event loop stood still for more than a second.").labels()
-        self._queue = seconds("queue", "From a question's arrival to the beginning of its turn.", WIRE_SECONDS).labels()
+        self._stalls = counter(
+            "stalls", "Times the event loop stood still for more than a second."
+        ).labels()
+        self._queue = seconds(
+            "queue", "From a question's arrival to the beginning of its turn.", WIRE_SECONDS
+        ).labels()
         self._first_token = seconds(
             "first_token",
             "From a model request to the first piece of its answer; to all of it where unknown.",
@@ -95,11 +119,17 @@ class Metrics:
             RUN_SECONDS,
             "tool",
         )
-        self._send = seconds("send", "From a send's turn to what became of it.", WIRE_SECONDS).labels()
-        # Children that exist from the start show as zero, not as missing; and those of the hot path are at hand.
+        self._send = seconds(
+            "send", "From a send's turn to what became of it.", WIRE_SECONDS
+        ).labels()
+        # Children that exist from the start show as zero, not as missing; and those of the hot path
+        # are at hand.
         self._by_event = {kind: self._events.labels(kind) for kind in kinds_of(Event)}
         self._by_state = {state: self._sends.labels(state) for state in SendState}
-        self._by_known = {True: self._answers.labels("known"), False: self._answers.labels("unknown")}
+        self._by_known = {
+            True: self._answers.labels("known"),
+            False: self._answers.labels("unknown"),
+        }
         self._by_token = {kind: self._tokens.labels(kind) for kind in TOKENS}
         self._by_outcome = {stop: self._runs.labels(stop) for stop in Stop}
 
@@ -140,7 +170,9 @@ class Metrics:
                 self._taken.pop(message.identity, None)
             case TurnOpened(question=question):
                 self._stop(self._taken, question.identity, self._queue)
-            case SendQueued(send_id=send_id, state=state) | SendChanged(send_id=send_id, state=state):
+            case (
+                SendQueued(send_id=send_id, state=state) | SendChanged(send_id=send_id, state=state)
+            ):
                 self._by_state[state].inc()
                 match state:
                     case SendState.SENDING:
@@ -193,5 +225,7 @@ class Metrics:
 
 def kinds_of(union: object) -> tuple[str, ...]:
     """The `type` of each member of a union of the domain."""
-    members = [{field.name: field.default for field in fields(member)} for member in get_args(union)]
+    members = [
+        {field.name: field.default for field in fields(member)} for member in get_args(union)
+    ]
     return tuple(str(member["type"]) for member in members)

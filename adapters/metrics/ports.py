@@ -42,7 +42,8 @@ class CountedModel:
             self._metrics.asked(self.name, outcome)
         first_token = completion.first_token
         self._metrics.answered(
-            completion.usage, self._clock.monotonic() - started if first_token is None else first_token
+            completion.usage,
+            self._clock.monotonic() - started if first_token is None else first_token,
         )
         return completion
 

@@ -31,14 +31,26 @@ class VitalsCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """The vitals as metrics."""
         vitals = self._look()
-        yield GaugeMetricFamily("frostagent_lanes", "Conversations with something to do.", vitals.lanes)
-        yield GaugeMetricFamily("frostagent_queued", "Questions that wait for the one before.", vitals.queued)
-        accounts = GaugeMetricFamily("frostagent_accounts", "Connected accounts.", labels=["online"])
+        yield GaugeMetricFamily(
+            "frostagent_lanes", "Conversations with something to do.", vitals.lanes
+        )
+        yield GaugeMetricFamily(
+            "frostagent_queued", "Questions that wait for the one before.", vitals.queued
+        )
+        accounts = GaugeMetricFamily(
+            "frostagent_accounts", "Connected accounts.", labels=["online"]
+        )
         accounts.add_metric(["true"], vitals.online)
         accounts.add_metric(["false"], vitals.offline)
         yield accounts
-        yield CounterMetricFamily("frostagent_duplicates", "Messages that came again.", vitals.duplicates)
         yield CounterMetricFamily(
-            "frostagent_overflow", "Questions not answered, because too many were waiting.", vitals.overflow
+            "frostagent_duplicates", "Messages that came again.", vitals.duplicates
         )
-        yield CounterMetricFamily("frostagent_reconnects", "Connections after an account's first.", vitals.reconnects)
+        yield CounterMetricFamily(
+            "frostagent_overflow",
+            "Questions not answered, because too many were waiting.",
+            vitals.overflow,
+        )
+        yield CounterMetricFamily(
+            "frostagent_reconnects", "Connections after an account's first.", vitals.reconnects
+        )

@@ -1,4 +1,6 @@
-"""What the demo model answers: a transcript and the tools offered become words or calls. Pure and deterministic."""
+"""What the demo model answers: a transcript and the tools offered become words or calls. Pure and
+deterministic.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +9,27 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from adapters.offline import phrases, samples
-from adapters.offline.intents import Code, GameVersion, Greeting, Help, Other, Send, Thanks, Weather, recognise
+from adapters.offline.intents import (
+    Code,
+    GameVersion,
+    Greeting,
+    Help,
+    Other,
+    Send,
+    Thanks,
+    Weather,
+    recognise,
+)
 from adapters.offline.phrases import Phrase
-from adapters.offline.question import Json, Language, Question, Result, read_question, read_results, read_text
+from adapters.offline.question import (
+    Json,
+    Language,
+    Question,
+    Result,
+    read_question,
+    read_results,
+    read_text,
+)
 
 DEMO_PICTURE = "demo.png"
 
@@ -52,13 +72,19 @@ def _as_coder(question: Question, messages: Sequence[Json]) -> str:
     code = samples.find_sample(question.text)
     if code is None:
         return phrases.UNKNOWN_TASK.say(question.language)
-    note = phrases.ONLY_PYTHON.say(question.language) if samples.asks_other_language(question.text) else ""
+    note = (
+        phrases.ONLY_PYTHON.say(question.language)
+        if samples.asks_other_language(question.text)
+        else ""
+    )
     return note + phrases.SAMPLE.say(question.language, code=code)
 
 
 @dataclass(frozen=True, slots=True)
 class _Mind:
-    """One question and everything known about it; every method gives the next thing to say or do."""
+    """One question and everything known about it; every method gives the next thing to say or
+    do.
+    """
 
     question: Question
     results: list[Result]
@@ -78,7 +104,9 @@ class _Mind:
             case GameVersion(""):
                 return self.say(phrases.WHICH_GAME)
             case GameVersion(game):
-                return self.look_up((Call("get_game_version", {"game": game}),), phrases.THE_VERSION)
+                return self.look_up(
+                    (Call("get_game_version", {"game": game}),), phrases.THE_VERSION
+                )
             case Code(task):
                 return self.ask_coder(task)
             case Send(picture):
@@ -116,19 +144,27 @@ class _Mind:
             return self.call(*calls)
         found = "\n".join(result.text for result in results if not result.failed)
         lines = [phrases.FOUND.say(self.language, text=found)] if found else []
-        return Thought("\n".join([*lines, *(self.regret(result, what) for result in results if result.failed)]))
+        return Thought(
+            "\n".join([*lines, *(self.regret(result, what) for result in results if result.failed)])
+        )
 
     def regret(self, result: Result, what: Phrase) -> str:
         name = str(next(iter(result.arguments.values()), "?"))
         why = phrases.reason(result.code, self.language)
-        return phrases.NOT_FOUND.say(self.language, what=what.say(self.language, name=name), why=why)
+        return phrases.NOT_FOUND.say(
+            self.language, what=what.say(self.language, name=name), why=why
+        )
 
     def ask_coder(self, task: str) -> Thought:
-        """Say that Coder is asked, ask, pass on: a step each, so that the words are out before the work starts."""
+        """Say that Coder is asked, ask, pass on: a step each, so that the words are out before the
+        work starts.
+        """
         if results := self.results_of("use_subagent"):
             return self.conclude(results[-1], phrases.CODER_SAID, phrases.CODER_FAILED)
         if {"send_message", "use_subagent"} <= self.tools and not self.results_of("send_message"):
-            return self.call(self.message({"type": "plain", "text": phrases.ASKING_CODER.say(self.language)}))
+            return self.call(
+                self.message({"type": "plain", "text": phrases.ASKING_CODER.say(self.language)})
+            )
         return self.call(Call("use_subagent", {"subagent_name": "Coder", "content": task}))
 
     def send(self, *, picture: bool) -> Thought:

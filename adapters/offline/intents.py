@@ -1,4 +1,6 @@
-"""What a question is about: a handful of things, recognised by their words in Chinese and English. Pure."""
+"""What a question is about: a handful of things, recognised by their words in Chinese and English.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,9 @@ def recognise(question: str) -> Intent:
         return Weather(names.find_cities(text))
     if VERSION.search(text):
         game = names.find_game(text)
-        return Help() if game.casefold() in OURSELVES or ABOUT_US.search(text) else GameVersion(game)
+        return (
+            Help() if game.casefold() in OURSELVES or ABOUT_US.search(text) else GameVersion(game)
+        )
     if HELP.search(text):
         return Help()
     if THANKS.search(text):
@@ -111,7 +115,8 @@ SEND = re.compile(
     re.IGNORECASE,
 )
 SHOWN = re.compile(
-    r"[这那](?:张|个|幅|条)?(?:图|照片|消息)|\b(?:this|that) (?:picture|image|photo|pic|message)", re.IGNORECASE
+    r"[这那](?:张|个|幅|条)?(?:图|照片|消息)|\b(?:this|that) (?:picture|image|photo|pic|message)",
+    re.IGNORECASE,
 )
 
 # --- code -----------------------------------------------------------------------------------------
@@ -128,10 +133,13 @@ PROGRAM = re.compile(
     re.IGNORECASE,
 )
 NAMED = re.compile(
-    r"快速排序|快排|冒泡排序|斐波那契|fizz ?buzz|\b(?:quick ?sort|bubble ?sort|fibonacci)\b", re.IGNORECASE
+    r"快速排序|快排|冒泡排序|斐波那契|fizz ?buzz|\b(?:quick ?sort|bubble ?sort|fibonacci)\b",
+    re.IGNORECASE,
 )
 
-ABLE = re.compile(r"[会能]写(?:代码|程序)[吗么]|^can you (?:write )?(?:code|programs?)\W*$", re.IGNORECASE)
+ABLE = re.compile(
+    r"[会能]写(?:代码|程序)[吗么]|^can you (?:write )?(?:code|programs?)\W*$", re.IGNORECASE
+)
 
 
 def _is_code(text: str) -> bool:

@@ -1,7 +1,9 @@
-"""Finds the name in a question: of the cities whose weather, of the game whose version is asked for. Pure.
+"""Finds the name in a question: of the cities whose weather, of the game whose version is asked
+for. Pure.
 
-The name is what is left when the words people put around one are taken off, at both ends. The patterns that must reach
-the end of a text are possessive (`++`, the longer word first): nobody can make them try every way to read one.
+The name is what is left when the words people put around one are taken off, at both ends. The
+patterns that must reach the end of a text are possessive (`++`, the longer word first): nobody can
+make them try every way to read one.
 """
 
 from __future__ import annotations
@@ -39,9 +41,7 @@ def _strip_chinese_game(text: str) -> str:
     return AFTER_GAME.sub("", BEFORE_GAME.sub("", text))
 
 
-ENGLISH_TIMES = (
-    r"(?:for |on |right )?(?:today|tomorrow|tonight|now|currently|this (?:week|weekend|morning|afternoon|evening))"
-)
+ENGLISH_TIMES = r"(?:for |on |right )?(?:today|tomorrow|tonight|now|currently|this (?:week|weekend|morning|afternoon|evening))"
 ENGLISH_BEFORE = re.compile(
     r"^(?:(?:what's|whats|what|which|how's|hows|how|is|are|the|a|an|show|me|tell|give|get|check|find|please|can|could|"
     r"would|you|i|want|to|know|about|current|latest|newest|in|for|of|will|it|rain|snow|game|hi|hello|hey|"
@@ -49,7 +49,8 @@ ENGLISH_BEFORE = re.compile(
     re.IGNORECASE,
 )
 ENGLISH_AFTER = re.compile(
-    rf"(?:(?:^|[\s,]+)(?:{ENGLISH_TIMES}|please|thanks|like|on|at|is|have|running|out))++$", re.IGNORECASE
+    rf"(?:(?:^|[\s,]+)(?:{ENGLISH_TIMES}|please|thanks|like|on|at|is|have|running|out))++$",
+    re.IGNORECASE,
 )
 
 
@@ -64,18 +65,37 @@ def _first(names: Iterable[str]) -> str:
 
 # --- weather --------------------------------------------------------------------------------------
 
-CHINESE_WEATHER = re.compile(r"(?<!聊)天气|气温|(?:会|要|有没有|有)(?:不会)?(?:下雨|下雪)|下雨吗|下雪吗")
+CHINESE_WEATHER = re.compile(
+    r"(?<!聊)天气|气温|(?:会|要|有没有|有)(?:不会)?(?:下雨|下雪)|下雨吗|下雪吗"
+)
 CHINESE_TRAILER = re.compile(r"(?:天气|气温)(?:预报)?[\s:：,，]+(.+)")
 ENGLISH_WEATHER = re.compile(
-    r"\bweather\b|\bforecast\b|\bwill it (?:rain|snow)\b|\bis it (?:raining|snowing)\b", re.IGNORECASE
+    r"\bweather\b|\bforecast\b|\bwill it (?:rain|snow)\b|\bis it (?:raining|snowing)\b",
+    re.IGNORECASE,
 )
 ENGLISH_PLACE = re.compile(r"\b(?:in|for|at|of)\s+([^?!;:\n]+)", re.IGNORECASE)
 ENGLISH_LEADER = re.compile(r"^(.+?)(?:'s)?\s+(?:weather|forecast)\b", re.IGNORECASE)
 ENGLISH_TRAILER = re.compile(r"\b(?:weather|forecast)\s+(.+)", re.IGNORECASE)
-BETWEEN = re.compile(r"(?<=\S)(?:以及|、|，|,|&|/|(?<!呼)[和跟与](?!田|县|平)|\s+and\s+)\s*(?=\S)", re.IGNORECASE)
+BETWEEN = re.compile(
+    r"(?<=\S)(?:以及|、|，|,|&|/|(?<!呼)[和跟与](?!田|县|平)|\s+and\s+)\s*(?=\S)", re.IGNORECASE
+)
 MAX_CITIES = 4
 NO_CITY = frozenset(
-    {"这里", "这边", "那边", "外面", "本地", "当地", "我这", "我这里", "谢谢", "nice", "good", "here", "outside"}
+    {
+        "这里",
+        "这边",
+        "那边",
+        "外面",
+        "本地",
+        "当地",
+        "我这",
+        "我这里",
+        "谢谢",
+        "nice",
+        "good",
+        "here",
+        "outside",
+    }
 )
 LONGEST_CITY = 24
 LONGEST_CHINESE_CITY = 10
@@ -87,9 +107,13 @@ def asks_for_weather(text: str) -> bool:
 
 
 def find_cities(text: str) -> tuple[str, ...]:
-    """The places whose weather is asked for, as they were written, at most four; none where none is named."""
+    """The places whose weather is asked for, as they were written, at most four; none where none is
+    named.
+    """
     found = _chinese_place(text) if CHINESE_WEATHER.search(text) else _english_place(text)
-    cities = dict.fromkeys(name for city in BETWEEN.split(found) if (name := city.strip()) and name not in NO_CITY)
+    cities = dict.fromkeys(
+        name for city in BETWEEN.split(found) if (name := city.strip()) and name not in NO_CITY
+    )
     return tuple(cities)[:MAX_CITIES] if all(map(_could_be_a_city, cities)) else ()
 
 
@@ -106,7 +130,9 @@ def _chinese_place(text: str) -> str:
 
 def _english_place(text: str) -> str:
     patterns = (ENGLISH_PLACE, ENGLISH_LEADER, ENGLISH_TRAILER)
-    return _first(_strip_english(match[1]) for pattern in patterns if (match := pattern.search(text)))
+    return _first(
+        _strip_english(match[1]) for pattern in patterns if (match := pattern.search(text))
+    )
 
 
 # --- game versions --------------------------------------------------------------------------------
@@ -124,4 +150,6 @@ def find_game(text: str) -> str:
         parts = (text.split("版本", 1)[0], trailer[1] if trailer else "")
         return _first(map(_strip_chinese_game, parts))
     patterns = (ENGLISH_OF, ENGLISH_BEFORE_VERSION, ENGLISH_AFTER_VERSION)
-    return _first(_strip_english(match[1]) for pattern in patterns if (match := pattern.search(text)))
+    return _first(
+        _strip_english(match[1]) for pattern in patterns if (match := pattern.search(text))
+    )

@@ -1,4 +1,6 @@
-"""What the demo says, in Chinese and in English, a pair each; and how a tool's failure is told politely."""
+"""What the demo says, in Chinese and in English, a pair each; and how a tool's failure is told
+politely.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ SKILLS = Phrase(
     'look up the weather ("weather in London") and game versions ("minecraft version"), send a picture '
     '("send me a picture") and ask Coder for code ("write a quicksort")',
 )
-GREETING = Phrase("你好！我是内置的演示模型，会{skills}。", "Hello! I am the built-in demo model. I can {skills}.")
+GREETING = Phrase(
+    "你好！我是内置的演示模型，会{skills}。", "Hello! I am the built-in demo model. I can {skills}."
+)
 HELP = Phrase(
     "我是内置的演示模型，不联网也能用，会{skills}。想要真正的对话，请配置 LLM_BASE_URL、LLM_API_KEY 和 LLM_MODEL。",
     "I am the built-in demo model and need no key. I can {skills}. "
@@ -37,10 +41,15 @@ OTHER = Phrase(
 )
 THANKS = Phrase("不客气！", "You are welcome!")
 
-WHICH_CITY = Phrase("想查哪个城市的天气？比如“北京天气”。", 'Which city? For example "weather in London".')
-WHICH_GAME = Phrase("想查哪个游戏的版本？比如“原神版本”。", 'Which game? For example "minecraft version".')
+WHICH_CITY = Phrase(
+    "想查哪个城市的天气？比如“北京天气”。", 'Which city? For example "weather in London".'
+)
+WHICH_GAME = Phrase(
+    "想查哪个游戏的版本？比如“原神版本”。", 'Which game? For example "minecraft version".'
+)
 NOT_OFFERED = Phrase(
-    "这件事要用到工具 {tool}，但现在没有提供给我。", "That needs the tool {tool}, which I have not been given."
+    "这件事要用到工具 {tool}，但现在没有提供给我。",
+    "That needs the tool {tool}, which I have not been given.",
 )
 
 FOUND = Phrase("查到了：{text}", "Here is what I found: {text}")
@@ -49,13 +58,16 @@ THE_WEATHER = Phrase("{name}的天气", "the weather in {name}")
 THE_VERSION = Phrase("{name}的版本", "the version of {name}")
 
 ASKING_CODER = Phrase(
-    "好的，我去请 Coder 来写，请稍等。", "All right, I am asking Coder to write it. One moment, please."
+    "好的，我去请 Coder 来写，请稍等。",
+    "All right, I am asking Coder to write it. One moment, please.",
 )
 CODER_SAID = Phrase("Coder 说：\n{text}", "Coder says:\n{text}")
 CODER_FAILED = Phrase("抱歉，Coder 没能写出来：{why}。", "Sorry, Coder could not write it: {why}.")
 
 PICTURE = Phrase("给，一片雪花：", "Here is a snowflake:")
-MESSAGE = Phrase("这是用 send_message 发出的一条消息。", "This is a message sent with send_message.")
+MESSAGE = Phrase(
+    "这是用 send_message 发出的一条消息。", "This is a message sent with send_message."
+)
 SENT = Phrase("已经发出去啦。", "There it is.")
 NOT_SENT = Phrase("抱歉，没能发出去：{why}。", "Sorry, I could not send it: {why}.")
 
@@ -84,5 +96,7 @@ NO_RESULT = Phrase(
 
 
 def reason(code: str, language: Language) -> str:
-    """Why a tool failed, by the code that ends its error result; its own words are for the model, not for people."""
+    """Why a tool failed, by the code that ends its error result; its own words are for the model,
+    not for people.
+    """
     return REASONS.get(code, NO_RESULT).say(language)

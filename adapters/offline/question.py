@@ -1,4 +1,6 @@
-"""What a request asks: the last thing a person said, its language, and what the tools have answered since."""
+"""What a request asks: the last thing a person said, its language, and what the tools have answered
+since.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a tool answered: which tool, asked with what, in which words; `code` names the kind of an error."""
+    """What a tool answered: which tool, asked with what, in which words; `code` names the kind of
+    an error.
+    """
 
     name: str
     arguments: Json
@@ -42,12 +46,16 @@ class Result:
 def read_question(messages: Sequence[Json]) -> Question:
     """The last thing a person said.
 
-    A group's message holds a line `name(12345): text` for each person who spoke, further lines of one indented by two
-    spaces: the last of them asks. Plain text is taken whole.
+    A group's message holds a line `name(12345): text` for each person who spoke, further lines of
+    one indented by two spaces: the last of them asks. Plain text is taken whole.
     """
-    whole = next((read_text(message) for message in reversed(messages) if message.get("role") == "user"), "")
+    whole = next(
+        (read_text(message) for message in reversed(messages) if message.get("role") == "user"), ""
+    )
     asked = MENTION.sub(" ", AROUND.sub("", _last_said(whole))).strip()
-    around = "".join(map(read_text, messages))  # a bare mention is answered in the language spoken here
+    around = "".join(
+        map(read_text, messages)
+    )  # a bare mention is answered in the language spoken here
     return Question(asked, "zh" if CJK.search(asked or around) else "en")
 
 
@@ -61,7 +69,10 @@ def _last_said(text: str) -> str:
 
 def read_results(messages: Sequence[Json]) -> list[Result]:
     """What the tools answered since the last thing a person said, in order."""
-    last = max((index for index, message in enumerate(messages) if message.get("role") == "user"), default=-1)
+    last = max(
+        (index for index, message in enumerate(messages) if message.get("role") == "user"),
+        default=-1,
+    )
     asked: dict[str, tuple[str, Json]] = {}
     results: list[Result] = []
     for message in messages[last + 1 :]:
@@ -98,6 +109,8 @@ def read_text(message: Json) -> str:
         case str(text):
             return text
         case list(parts):
-            return "\n".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
+            return "\n".join(
+                str(part.get("text", "")) for part in parts if part.get("type") == "text"
+            )
         case _:
             return ""

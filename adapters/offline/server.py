@@ -1,4 +1,5 @@
-"""The demo model behind HTTP on loopback: `POST /v1/chat/completions` (stream or whole) and `GET /v1/models`.
+"""The demo model behind HTTP on loopback: `POST /v1/chat/completions` (stream or whole) and `GET
+/v1/models`.
 
 async with OfflineModel() as model:
     ...  # LLM_BASE_URL = model.base_url, any key, LLM_MODEL = model.name
@@ -48,7 +49,10 @@ class OfflineModel:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         await self._runner.cleanup()
 
@@ -61,17 +65,25 @@ class OfflineModel:
         except ValueError:
             return web.json_response(wire.error("the body is not JSON"), status=400)
         match body:
-            case {"messages": [_, *_] as messages} if all(isinstance(message, dict) for message in messages):
+            case {"messages": [_, *_] as messages} if all(
+                isinstance(message, dict) for message in messages
+            ):
                 self.requests.append(body)
             case _:
-                return web.json_response(wire.error("messages must be a list of messages"), status=400)
+                return web.json_response(
+                    wire.error("messages must be a list of messages"), status=400
+                )
         reply = wire.Reply(think(messages, _offered(body)), messages, created=int(time.time()))
         if not body.get("stream"):
             return web.json_response(reply.whole())
         return await self._stream(request, reply, include_usage=_wants_usage(body))
 
-    async def _stream(self, request: web.Request, reply: wire.Reply, *, include_usage: bool) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
+    async def _stream(
+        self, request: web.Request, reply: wire.Reply, *, include_usage: bool
+    ) -> web.StreamResponse:
+        response = web.StreamResponse(
+            headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
+        )
         try:
             await response.prepare(request)
             for event in reply.events(include_usage=include_usage):
@@ -84,7 +96,9 @@ class OfflineModel:
 
 def _offered(body: Json) -> list[str]:
     """The names of the tools a request offers."""
-    functions = (tool.get("function") or {} for tool in body.get("tools") or () if isinstance(tool, dict))
+    functions = (
+        tool.get("function") or {} for tool in body.get("tools") or () if isinstance(tool, dict)
+    )
     return [function["name"] for function in functions if "name" in function]
 
 

@@ -14,7 +14,8 @@ PIECE = 8  # characters in a chunk: short, so that every reader of streams is pu
 
 
 class Reply:
-    """One answer to one request; ids are made of the request, so that the same request gets the same ones.
+    """One answer to one request; ids are made of the request, so that the same request gets the
+    same ones.
 
     `created` is in seconds since 1970.
     """
@@ -28,7 +29,10 @@ class Reply:
             {
                 "id": f"call_{digest[:20]}{index}",
                 "type": "function",
-                "function": {"name": call.name, "arguments": json.dumps(call.arguments, ensure_ascii=False)},
+                "function": {
+                    "name": call.name,
+                    "arguments": json.dumps(call.arguments, ensure_ascii=False),
+                },
             }
             for index, call in enumerate(thought.calls)
         ]
@@ -45,12 +49,21 @@ class Reply:
         if self._calls:
             message["tool_calls"] = self._calls
         choice = {"index": 0, "message": message, "finish_reason": self._finish}
-        return {**self._frame, "object": "chat.completion", "choices": [choice], "usage": self._usage}
+        return {
+            **self._frame,
+            "object": "chat.completion",
+            "choices": [choice],
+            "usage": self._usage,
+        }
 
     def events(self, *, include_usage: bool) -> Iterator[bytes]:
         """The same as server-sent events, the last one `[DONE]`."""
         for chunk in self._chunks(include_usage=include_usage):
-            yield b"data: " + json.dumps(chunk, ensure_ascii=False).encode("utf-8", "replace") + b"\n\n"
+            yield (
+                b"data: "
+                + json.dumps(chunk, ensure_ascii=False).encode("utf-8", "replace")
+                + b"\n\n"
+            )
         yield b"data: [DONE]\n\n"
 
     def _chunks(self, *, include_usage: bool) -> Iterator[Json]:
@@ -62,10 +75,17 @@ class Reply:
             opening = {**call, "function": {"name": function["name"], "arguments": ""}}
             yield self._chunk({"tool_calls": [{"index": index, **opening}]})
             for piece in _pieces(function["arguments"]):
-                yield self._chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
+                yield self._chunk(
+                    {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
+                )
         yield self._chunk({}, finish=self._finish)
         if include_usage:
-            yield {**self._frame, "object": "chat.completion.chunk", "choices": [], "usage": self._usage}
+            yield {
+                **self._frame,
+                "object": "chat.completion.chunk",
+                "choices": [],
+                "usage": self._usage,
+            }
 
     def _chunk(self, delta: Json, *, finish: str | None = None) -> Json:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
@@ -82,14 +102,23 @@ def _tokens(text: str) -> int:
 
 
 def _usage(prompt: int, completion: int) -> Json:
-    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+    }
 
 
 def error(message: str) -> Json:
     """The body of a refusal."""
-    return {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": None}}
+    return {
+        "error": {"message": message, "type": "invalid_request_error", "param": None, "code": None}
+    }
 
 
 def models() -> Json:
     """The list of models: this one."""
-    return {"object": "list", "data": [{"id": MODEL, "object": "model", "created": 0, "owned_by": "frostagent"}]}
+    return {
+        "object": "list",
+        "data": [{"id": MODEL, "object": "model", "created": 0, "owned_by": "frostagent"}],
+    }

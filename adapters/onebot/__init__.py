@@ -1,4 +1,5 @@
-"""OneBot v11 over websockets, as NapCat, LLBot, Lagrange and go-cqhttp speak it (`shared/onebot/facts.md`).
+"""OneBot v11 over websockets, as NapCat, LLBot, Lagrange and go-cqhttp speak it
+(`shared/onebot/facts.md`).
 
 Pure, from the wire to the domain and back:
     fields      JSON nobody promised us anything about

@@ -20,7 +20,9 @@ class Refused(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """Somebody who comes in; `account` is the one whose token it was, 0 where the token is everybody's."""
+    """Somebody who comes in; `account` is the one whose token it was, 0 where the token is
+    everybody's.
+    """
 
     account: int = 0
 
@@ -33,7 +35,10 @@ class Admission:
 
     def __init__(self, token: str, accounts: Mapping[int, str] | None = None) -> None:
         common = [(0, token.encode())] if token else []
-        self._tokens = [*common, *((account, own.encode()) for account, own in (accounts or {}).items())]
+        self._tokens = [
+            *common,
+            *((account, own.encode()) for account, own in (accounts or {}).items()),
+        ]
         self.reserved: Collection[int] = frozenset(accounts or ())
 
     @property
@@ -42,11 +47,18 @@ class Admission:
         return not self._tokens
 
     def judge(self, request: Request) -> Admitted | Refused:
-        """Compare everything that is offered with every token, so that the time it takes tells nothing."""
+        """Compare everything that is offered with every token, so that the time it takes tells
+        nothing.
+        """
         if self.is_open:
             return Admitted()
         offered = list(_tokens(request))
-        found = [account for account, token in self._tokens for one in offered if hmac.compare_digest(one, token)]
+        found = [
+            account
+            for account, token in self._tokens
+            for one in offered
+            if hmac.compare_digest(one, token)
+        ]
         if found:
             return Admitted(max(found))
         return Refused.WRONG_TOKEN if offered else Refused.NO_TOKEN
@@ -59,13 +71,17 @@ def header(request: Request | None, name: str) -> str:
 
 
 def _tokens(request: Request) -> Iterator[bytes]:
-    """What was offered: `Bearer x`, `Token x`, a bare `x`, `?access_token=x`. `Bearer ` with nothing is nothing."""
+    """What was offered: `Bearer x`, `Token x`, a bare `x`, `?access_token=x`. `Bearer ` with
+    nothing is nothing.
+    """
     value = header(request, "Authorization").strip()
     scheme, _, rest = value.partition(" ")
     bare = rest.strip() if scheme.lower() in ("bearer", "token") else value
     # Nobody encodes a + in a token as %2B who writes the url by hand.
     query = urlsplit(request.path).query.replace("+", "%2B")
     if bare:
-        yield bare.encode("latin-1", "replace")  # as the library decodes headers: the bytes that came
+        yield bare.encode(
+            "latin-1", "replace"
+        )  # as the library decodes headers: the bytes that came
     for token in parse_qs(query).get("access_token", ()):
         yield token.encode()

@@ -1,7 +1,8 @@
 """What we have asked and not been told yet, over all connections of the process.
 
-An answer belongs to its call by the echo, so it may come out of order, and on a newer connection than the one that
-took the call; but only on one of the same account: echoes can be guessed, and nobody answers for another.
+An answer belongs to its call by the echo, so it may come out of order, and on a newer connection
+than the one that took the call; but only on one of the same account: echoes can be guessed, and
+nobody answers for another.
 """
 
 from __future__ import annotations
@@ -19,14 +20,18 @@ from bot.domain.errors import ActionRefused, ActionUnanswered
 logger = logging.getLogger(__name__)
 
 DEADLINE = 30.0  # seconds; NapCat itself waits 10 s and more for QQ (facts.md 6.15)
-GONE_WITHIN = 5.0  # seconds an answer has to come over another connection, once that of its call is closed
+GONE_WITHIN = (
+    5.0  # seconds an answer has to come over another connection, once that of its call is closed
+)
 SLOWEST = 128_000  # bytes a second, added to the deadline for large frames
 TOO_LARGE = 413
 
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """A call: whom it was put to, whose account that was then (0: not known yet), and how long it may take."""
+    """A call: whom it was put to, whose account that was then (0: not known yet), and how long it
+    may take.
+    """
 
     asked: Peer
     account: int
@@ -40,7 +45,9 @@ class _Waiting:
 class Calls:
     """Calls under way. `boot` makes the echoes of this process unlike those of any other."""
 
-    def __init__(self, *, boot: str, deadline: float = DEADLINE, gone_within: float = GONE_WITHIN) -> None:
+    def __init__(
+        self, *, boot: str, deadline: float = DEADLINE, gone_within: float = GONE_WITHIN
+    ) -> None:
         self._boot = boot
         self._deadline = deadline
         self._gone_within = gone_within
@@ -50,14 +57,19 @@ class Calls:
     async def make(self, peer: Peer, action: str, params: Mapping[str, object]) -> Reply:
         """Send a call and wait for its answer, whatever becomes of the connection meanwhile.
 
-        Raises NotConnected (not written), ActionRefused (too large for any server, not written), ActionUnanswered
-        (written, and no answer in 30 s + the time the frame takes at 128 kB/s, or 5 s after the connection closed).
+        Raises NotConnected (not written), ActionRefused (too large for any server, not written),
+        ActionUnanswered (written, and no answer in 30 s + the time the frame takes at 128 kB/s, or
+        5 s after the connection closed).
         """
         echo = f"{self._boot}-{next(self._numbers)}"
         frame = write_call(action, params, echo)
         if len(frame) > MAX_FRAME:
             # The server would close the connection over it.
-            raise ActionRefused(action, retcode=TOO_LARGE, wording=f"the frame has {len(frame) // 2**20} MiB, over 50")
+            raise ActionRefused(
+                action,
+                retcode=TOO_LARGE,
+                wording=f"the frame has {len(frame) // 2**20} MiB, over 50",
+            )
         seconds = self._deadline + len(frame) / SLOWEST
         answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         try:
@@ -66,13 +78,19 @@ class Calls:
                 await peer.send(frame)
                 return await answer
         except TimeoutError:
-            when = f"in {seconds:.0f} s" if peer.is_open else "before its connection closed, nor after that"
+            when = (
+                f"in {seconds:.0f} s"
+                if peer.is_open
+                else "before its connection closed, nor after that"
+            )
             raise ActionUnanswered(f"{action} was not answered {when}") from None
         finally:
             del self._waiting[echo]
 
     def gone(self, peer: Peer) -> None:
-        """Its connection is closed: what it was asked is answered over another one soon, or never."""
+        """Its connection is closed: what it was asked is answered over another one soon, or
+        never.
+        """
         soon = asyncio.get_running_loop().time() + self._gone_within
         for call in self._waiting.values():
             end = call.limit.when()
@@ -80,11 +98,17 @@ class Calls:
                 call.limit.reschedule(soon)
 
     def answer(self, reply: Reply, *, by: Peer) -> None:
-        """Hand a reply, and by whom it came, to the call that waits for it; late and foreign ones are ignored."""
+        """Hand a reply, and by whom it came, to the call that waits for it; late and foreign ones
+        are ignored.
+        """
         call = self._waiting.get(reply.echo)
         if call is None:
-            logger.debug("an answer nobody waits for (echo %r, retcode %d)", reply.echo, reply.retcode)
+            logger.debug(
+                "an answer nobody waits for (echo %r, retcode %d)", reply.echo, reply.retcode
+            )
         elif not call.may_be_answered_by(by):
-            logger.warning("account %d answers a call to account %d: ignored", by.account, call.account)
+            logger.warning(
+                "account %d answers a call to account %d: ignored", by.account, call.account
+            )
         elif reply.final and not call.answer.done():
             call.answer.set_result(reply)

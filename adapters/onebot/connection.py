@@ -1,7 +1,7 @@
 """One socket, from its first frame to its last, whoever dialled whom.
 
-Events reach the sink in the order they came. Whatever a frame holds, the next one is read. A connection is of one
-account: what it brings of another is dropped, and it answers for no other.
+Events reach the sink in the order they came. Whatever a frame holds, the next one is read. A
+connection is of one account: what it brings of another is dropped, and it answers for no other.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from bot.domain.ports import Clock, EventSink
 
 logger = logging.getLogger(__name__)
 
-# The library's own log. Below WARNING it writes headers and urls, tokens included, and what people say.
+# The library's own log. Below WARNING it writes headers and urls, tokens included, and what people
+# say.
 socket_logger: Final = logging.getLogger(f"{__name__}.socket")
 socket_logger.setLevel(logging.WARNING)
 
@@ -48,14 +49,15 @@ _TURNED_AWAY: Final = {
 
 HELD: Final = 50  # frames
 
-# asyncio's transport (3.11) raises AttributeError when the library aborts one that closed with data in its buffer.
+# asyncio's transport (3.11) raises AttributeError when the library aborts one that closed with data
+# in its buffer.
 _GONE: Final = (ConnectionClosed, AttributeError)
 
 
 class Connection:
-    """A `Peer`. `account` 0 means unknown: its events say it, or get_login_info does; `hint`, its header, only where
-    nobody does. With `bound` its token belongs to that account, and it is of no other; `reserved` are the accounts
-    that have such a token, which others cannot be.
+    """A `Peer`. `account` 0 means unknown: its events say it, or get_login_info does; `hint`, its
+    header, only where nobody does. With `bound` its token belongs to that account, and it is of no
+    other; `reserved` are the accounts that have such a token, which others cannot be.
     """
 
     def __init__(
@@ -85,7 +87,9 @@ class Connection:
         self._identity = Identity()
         self._claiming = asyncio.Lock()
         self._asked_for = asyncio.Event()  # its account is known, or is to be asked for at once
-        self._held: deque[bytes] = deque(maxlen=HELD)  # events that name no account while none is known
+        self._held: deque[bytes] = deque(
+            maxlen=HELD
+        )  # events that name no account while none is known
         self._introduced = asyncio.Event()
         self._beat = asyncio.Event()
         self._patience = Patience()
@@ -123,7 +127,9 @@ class Connection:
         """Read until the socket closes. Raises nothing."""
         async with asyncio.TaskGroup() as self._tasks:
             await self._claim(self._bound, Source.TOKEN)
-            waiting = [self._tasks.create_task(work) for work in (self._attend(), self._get_to_know())]
+            waiting = [
+                self._tasks.create_task(work) for work in (self._attend(), self._get_to_know())
+            ]
             try:
                 await self._pump()
             finally:
@@ -132,13 +138,20 @@ class Connection:
                 for task in waiting:
                     task.cancel()
         level = logging.INFO if self.account else logging.DEBUG
-        logger.log(level, "account %d: connection closed (%s)", self.account, self._socket.close_code)
+        logger.log(
+            level, "account %d: connection closed (%s)", self.account, self._socket.close_code
+        )
 
     async def send(self, frame: bytes) -> None:
-        """Put one text frame on the wire. Raises NotConnected if the connection is closed already."""
+        """Put one text frame on the wire. Raises NotConnected if the connection is closed
+        already.
+        """
         if not self.is_open:
-            raise NotConnected(f"the connection of account {self.account} closed before the frame was written")
-        # The library writes before it awaits. Closed while draining means: written, and the answer may yet come.
+            raise NotConnected(
+                f"the connection of account {self.account} closed before the frame was written"
+            )
+        # The library writes before it awaits. Closed while draining means: written, and the answer
+        # may yet come.
         with contextlib.suppress(*_GONE):
             await self._socket.send(frame, text=True)
 
@@ -161,7 +174,8 @@ class Connection:
     async def _pump(self) -> None:
         while not self._is_turned_away:
             try:
-                # Bytes, so that a text frame of bad UTF-8 is our affair and not the end of the connection.
+                # Bytes, so that a text frame of bad UTF-8 is our affair and not the end of the
+                # connection.
                 frame = await self._socket.recv(decode=False)
             except ConnectionClosed:
                 return
@@ -171,12 +185,16 @@ class Connection:
         try:
             await self._take(frame)
         except Exception:
-            logger.exception("account %d: a frame of %d bytes was not handled", self.account, len(frame))
+            logger.exception(
+                "account %d: a frame of %d bytes was not handled", self.account, len(frame)
+            )
 
     async def _take(self, frame: bytes) -> None:
         read = read_frame(frame, account=self.account, now=self._clock.now())
         if self._hint and not (read is None or isinstance(read, Reply) or read.self_id):
-            await self._claim(self._hint, Source.HEADER)  # its events name nobody: all we will ever know
+            await self._claim(
+                self._hint, Source.HEADER
+            )  # its events name nobody: all we will ever know
             read = read_frame(frame, account=self.account, now=self._clock.now())
         match read:
             case None:
@@ -184,7 +202,9 @@ class Connection:
             case Reply() as reply:
                 self._answer(reply)
             case event if event.self_id == 0:
-                self._held.append(frame)  # nobody could be answered; it is asked for at once whose it is
+                self._held.append(
+                    frame
+                )  # nobody could be answered; it is asked for at once whose it is
                 self._asked_for.set()
             case event if await self._is_ours(event):
                 self._note(event)
@@ -200,7 +220,9 @@ class Connection:
             self._calls.answer(reply, by=self)
         else:
             logger.warning(
-                "the OneBot server refused a frame it could not place: %d %.100s", reply.retcode, reply.wording
+                "the OneBot server refused a frame it could not place: %d %.100s",
+                reply.retcode,
+                reply.wording,
             )
 
     # --- whose it is ----------------------------------------------------------------------------------
@@ -221,7 +243,9 @@ class Connection:
         return False
 
     async def _claim(self, account: int, source: Source) -> None:
-        """Believe who says whose it is, unless the place is taken or not for this one: then it is turned away."""
+        """Believe who says whose it is, unless the place is taken or not for this one: then it is
+        turned away.
+        """
         async with self._claiming:
             if not self._identity.is_news(account, source):
                 self._identity.learn(account, source)
@@ -241,15 +265,21 @@ class Connection:
         replaced = self._peers.join(self)
         logger.info("account %d is connected (%s)", self.account, self._role)
         if replaced is not None:
-            logger.info("account %d connected once more, its older connection is closed", self.account)
+            logger.info(
+                "account %d connected once more, its older connection is closed", self.account
+            )
             self._tasks.create_task(replaced.close("replaced by a newer connection"))
         if self._peers.takes_calls(self.account):
             await self._say_connected()
 
     async def _say_connected(self) -> None:
-        """Whoever waits for the account can go on, also where the server greets nobody here, as on go-cqhttp's /api."""
+        """Whoever waits for the account can go on, also where the server greets nobody here, as on
+        go-cqhttp's /api.
+        """
         try:
-            await self._sink.handle(Connected(self_id=self.account, time=self._clock.now(), change="connect"))
+            await self._sink.handle(
+                Connected(self_id=self.account, time=self._clock.now(), change="connect")
+            )
         except Exception:
             logger.exception("account %d: nobody could be told that it is connected", self.account)
 
@@ -295,7 +325,11 @@ class Connection:
             logger.info("account %d is online again", self.account)
         else:
             # Its socket stays open and sends fail until somebody logs in again (facts.md 3.4).
-            logger.error("account %d is offline (%s): log it in again at the OneBot server", self.account, reason)
+            logger.error(
+                "account %d is offline (%s): log it in again at the OneBot server",
+                self.account,
+                reason,
+            )
 
     # --- what a connection notices by waiting ---------------------------------------------------------
 
@@ -307,12 +341,15 @@ class Connection:
             silence = self._patience.seconds
             await self._clock.sleep(silence)
             if not self._beat.is_set():
-                logger.warning("account %d: no heartbeat for %.0f s, is it alive?", self.account, silence)
+                logger.warning(
+                    "account %d: no heartbeat for %.0f s, is it alive?", self.account, silence
+                )
                 self._patience.missed()
                 await self._ask_for_status()
 
     async def _learn_account(self) -> None:
-        """Wait for the first event; a server that sends none is asked, and its header believed where it says nothing.
+        """Wait for the first event; a server that sends none is asked, and its header believed
+        where it says nothing.
 
         Where only calls are taken, no event ever comes.
         """
@@ -336,7 +373,9 @@ class Connection:
         return read_account(reply.data)
 
     async def _get_to_know(self) -> None:
-        """Ask what it is, for whoever looks at the bot from outside, and whether QQ is logged in."""
+        """Ask what it is, for whoever looks at the bot from outside, and whether QQ is logged
+        in.
+        """
         await self._introduced.wait()
         await self._ask_for_status()
         about = await self._ask("get_version_info")
@@ -345,13 +384,17 @@ class Connection:
             self._peers.name(self.account, name)
 
     async def _ask_for_status(self) -> None:
-        """Not every server has heartbeats, and the first one comes half a minute after the connection."""
+        """Not every server has heartbeats, and the first one comes half a minute after the
+        connection.
+        """
         online = (await self._ask("get_status")).get("online")
         if isinstance(online, bool):
             self._note_online(online=online, reason="says its status")
 
     async def _ask(self, question: str) -> Mapping[str, Any]:
-        """The fields of its answer; none where it takes no calls, does not know the question, or says nothing."""
+        """The fields of its answer; none where it takes no calls, does not know the question, or
+        says nothing.
+        """
         if self._role is Role.EVENT or not self.account:
             return {}
         try:

@@ -1,6 +1,7 @@
 """Event frames -> events. Pure; never raises, whatever the fields hold.
 
-Sections and field lists: facts.md 3. What has no event of its own becomes `Noticed`, with its wire names.
+Sections and field lists: facts.md 3. What has no event of its own becomes `Noticed`, with its wire
+names.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ MILLISECONDS = 1e11  # a time above this is in milliseconds (facts.md 3.1), or i
 AHEAD = 24 * 3600.0  # seconds a server's clock may be ahead of ours; what is later is no time
 SECONDS = 1000.0  # an interval below this is in seconds: Matcha says 3 where NapCat says 30000
 LONGEST_INTERVAL = 3600.0  # seconds; who beats less often says nothing by it
-UNKNOWN_GROUP = 284840486  # NapCat's number for a group it does not know; not a group (facts.md 3.1)
+UNKNOWN_GROUP = (
+    284840486  # NapCat's number for a group it does not know; not a group (facts.md 3.1)
+)
 _ROLES = frozenset(get_args(Role))
 
 
@@ -45,11 +48,15 @@ class About(TypedDict):
 
 
 def read_event(frame: Fields, *, account: int = 0, now: float = 0.0) -> Event | None:
-    """The event of a frame that has a `post_type`; None for a message from or to nobody, or with nothing in it.
+    """The event of a frame that has a `post_type`; None for a message from or to nobody, or with
+    nothing in it.
 
     `account` and `now` stand in where the frame names no account or time.
     """
-    about = About(self_id=max(0, number(frame.get("self_id"))) or account, time=read_time(frame.get("time"), now=now))
+    about = About(
+        self_id=max(0, number(frame.get("self_id"))) or account,
+        time=read_time(frame.get("time"), now=now),
+    )
     match frame["post_type"]:
         case "message" | "message_sent":
             return _read_message_event(frame, about)
@@ -64,7 +71,9 @@ def read_event(frame: Fields, *, account: int = 0, now: float = 0.0) -> Event | 
 
 
 def read_time(value: object, *, now: float = 0.0) -> float:
-    """Seconds since 1970, whatever the unit; `now` where it is no time, or one that has not come yet."""
+    """Seconds since 1970, whatever the unit; `now` where it is no time, or one that has not come
+    yet.
+    """
     seconds = decimal(value)
     while seconds > MILLISECONDS:
         seconds /= 1000
@@ -72,7 +81,9 @@ def read_time(value: object, *, now: float = 0.0) -> float:
 
 
 def _interval(value: object) -> float:
-    """Seconds between two heartbeats; 0 where the server does not say it in a way that can be meant."""
+    """Seconds between two heartbeats; 0 where the server does not say it in a way that can be
+    meant.
+    """
     seconds = decimal(value)
     seconds = seconds if seconds < SECONDS else seconds / 1000
     return seconds if 0 < seconds <= LONGEST_INTERVAL else 0.0
@@ -88,13 +99,20 @@ def _read_message_event(frame: Fields, about: About) -> Event | None:
     speaker = said.sender.user_id
     # Lagrange reports the bot's own messages as `message` (facts.md 3.3).
     if frame["post_type"] == "message_sent" or (speaker and said.is_own):
-        return MessageSent(**about, conversation=said.conversation, message_id=said.message_id, segments=said.segments)
+        return MessageSent(
+            **about,
+            conversation=said.conversation,
+            message_id=said.message_id,
+            segments=said.segments,
+        )
     # NapCat reports pokes and new friends once more, as private messages without anything in them.
     return said if speaker > 0 and said.conversation.session_id > 0 and said.segments else None
 
 
 def read_said(frame: Fields, about: About) -> MessageReceived:
-    """A message object, of an event or of an answer, the bot's own included; what is missing is empty or 0."""
+    """A message object, of an event or of an answer, the bot's own included; what is missing is
+    empty or 0.
+    """
     who = mapping(frame.get("sender"))
     user_id = number(frame.get("user_id")) or number(who.get("user_id"))
     message_id = text(frame.get("message_id"))
@@ -117,7 +135,9 @@ def read_said(frame: Fields, about: About) -> MessageReceived:
 
 
 def _content(frame: Fields) -> object:
-    """The message; never raw_message, which is trimmed and lossy, unless it is all there is (facts.md 3.1)."""
+    """The message; never raw_message, which is trimmed and lossy, unless it is all there is
+    (facts.md 3.1).
+    """
     message = frame.get("message")
     return frame.get("raw_message") if message in (None, "") else message
 
@@ -127,7 +147,9 @@ def _conversation(frame: Fields, self_id: int, user_id: int) -> Conversation:
     if frame.get("message_type") == "group":
         return _place(self_id, "group", _group(frame.get("group_id")))
     other = user_id
-    if user_id == self_id:  # our own words: user_id is the bot; target_id, where known, whom it spoke to
+    if (
+        user_id == self_id
+    ):  # our own words: user_id is the bot; target_id, where known, whom it spoke to
         target = number(frame.get("target_id"))
         other = target if target != self_id else 0
     via = _group_of_temporary_session(frame) if frame.get("sub_type") == "group" else 0
@@ -136,12 +158,16 @@ def _conversation(frame: Fields, self_id: int, user_id: int) -> Conversation:
 
 @lru_cache(maxsize=10_000)
 def _place(self_id: int, kind: MessageType, session_id: int, via_group: int = 0) -> Conversation:
-    """The same object for the same place: all that is kept by conversation is then found without comparing any."""
+    """The same object for the same place: all that is kept by conversation is then found without
+    comparing any.
+    """
     return Conversation(self_id, kind, session_id, via_group)
 
 
 def _group_of_temporary_session(frame: Fields) -> int:
-    """NapCat names the group outside, older ones in temp_source, LLBot in the sender; Lagrange not at all."""
+    """NapCat names the group outside, older ones in temp_source, LLBot in the sender; Lagrange not
+    at all.
+    """
     in_sender = mapping(frame.get("sender")).get("group_id")
     return _group(frame.get("group_id")) or _group(in_sender) or _group(frame.get("temp_source"))
 
@@ -152,7 +178,9 @@ def _group(value: object) -> int:
 
 
 def _sequence_number(frame: Fields, message_id: str) -> str:
-    """The true sequence number: NapCat's real_seq; elsewhere message_seq, unless it only repeats the id."""
+    """The true sequence number: NapCat's real_seq; elsewhere message_seq, unless it only repeats
+    the id.
+    """
     if "real_seq" in frame:
         sequence = text(frame["real_seq"])
     else:
@@ -184,7 +212,9 @@ def _read_notice(frame: Fields, about: About) -> Event:
 
 def _read_recall(frame: Fields, about: About, *, in_group: bool) -> Event:
     user_id = number(frame.get("user_id"))
-    place = _in_group(frame, about) if in_group else Conversation(about["self_id"], "private", user_id)
+    place = (
+        _in_group(frame, about) if in_group else Conversation(about["self_id"], "private", user_id)
+    )
     return MessageRecalled(
         **about,
         conversation=place,
@@ -268,7 +298,9 @@ def _read_meta(frame: Fields, about: About) -> Event:
         case "lifecycle":
             return Connected(**about, change=text(frame.get("sub_type")) or "connect")
         case "heartbeat":
-            online = mapping(frame.get("status")).get("online")  # may be missing just after the start
+            online = mapping(frame.get("status")).get(
+                "online"
+            )  # may be missing just after the start
             return Heartbeat(
                 **about,
                 online=online if isinstance(online, bool) else None,

@@ -1,7 +1,7 @@
 """Reading JSON nobody promised us anything about: whatever comes, it is read or it is a ValueError.
 
-Numbers come as text, text as numbers, lists as null (facts.md 4.1); text comes with lone surrogates and NUL, which
-neither a log, a database nor an HTTP body takes (facts.md 6.13).
+Numbers come as text, text as numbers, lists as null (facts.md 4.1); text comes with lone surrogates
+and NUL, which neither a log, a database nor an HTTP body takes (facts.md 6.13).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from bot.domain.events import MAX_ID
 
 Fields: TypeAlias = dict[str, Any]
 
-# Every escape in order, so that the second backslash of an escaped backslash never begins one. A surrogate pair
-# is one match and stays; group 1 is half a pair, or NUL.
+# Every escape in order, so that the second backslash of an escaped backslash never begins one. A
+# surrogate pair is one match and stays; group 1 is half a pair, or NUL.
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u([dD][89a-fA-F][0-9a-fA-F]{2}|0000)|.)",
     re.DOTALL,
@@ -26,7 +26,9 @@ _DECIMAL = re.compile(r"[+-]?[0-9]{1,19}(\.[0-9]{1,19})?")
 
 
 def load(data: str | bytes) -> Any:
-    """Parse JSON, with NUL left out and everything that is not Unicode replaced by U+FFFD. Raises ValueError."""
+    """Parse JSON, with NUL left out and everything that is not Unicode replaced by U+FFFD. Raises
+    ValueError.
+    """
     raw = data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass")
     if rb"\u0000" in raw:
         raw = _mend(raw)
@@ -65,7 +67,9 @@ def clean(text: str) -> str:
 
 
 def text(value: object) -> str:
-    """A field as text, whatever its type: null and true and false are empty, lists and objects their JSON."""
+    """A field as text, whatever its type: null and true and false are empty, lists and objects
+    their JSON.
+    """
     match value:
         case str():
             return value
@@ -78,7 +82,9 @@ def text(value: object) -> str:
 
 
 def number(value: object) -> int:
-    """A field as a whole number; 0 where it is none, and beyond 64 bits, where it could not be written again."""
+    """A field as a whole number; 0 where it is none, and beyond 64 bits, where it could not be
+    written again.
+    """
     match value:
         case int() if not isinstance(value, bool):
             found = value
@@ -92,7 +98,9 @@ def number(value: object) -> int:
 
 
 def decimal(value: object) -> float:
-    """A field as a number that need not be whole; 0 where it is none, or too large to be any time."""
+    """A field as a number that need not be whole; 0 where it is none, or too large to be any
+    time.
+    """
     match value:
         case int() | float() if not isinstance(value, bool) and abs(value) <= MAX_ID:
             return float(value)

@@ -43,9 +43,11 @@ class Ending(Enum):
 
 
 class ForwardClient:
-    """`run()` keeps one connection. The token goes as header and as query: servers differ in which they read.
+    """`run()` keeps one connection. The token goes as header and as query: servers differ in which
+    they read.
 
-    With `account` the token is that of this account, and nothing of another is taken from the server.
+    With `account` the token is that of this account, and nothing of another is taken from the
+    server.
 
     Raises ConfigError for an address that is none.
     """
@@ -76,14 +78,19 @@ class ForwardClient:
         self._introduced_within = introduced_within
 
     async def run(self) -> None:
-        """Connect, read until the connection is lost, and connect again, until cancelled. Raises nothing else."""
+        """Connect, read until the connection is lost, and connect again, until cancelled. Raises
+        nothing else.
+        """
         failures = 0
         told = False
         while True:
             try:
                 ending = await self._attempt(level=logging.DEBUG if failures else logging.WARNING)
             except Exception:
-                logger.exception("the connection to %s broke in a way nobody expected, connecting again", self._place)
+                logger.exception(
+                    "the connection to %s broke in a way nobody expected, connecting again",
+                    self._place,
+                )
                 ending = Ending.NEVER_CAME
             match ending:
                 case Ending.LOST:
@@ -95,10 +102,14 @@ class ForwardClient:
                     told = True
                 case _:
                     assert_never(ending)
-            await self._clock.sleep(WAIT_FOR_OPERATOR if ending is Ending.BAD_TOKEN else self._backoff(failures))
+            await self._clock.sleep(
+                WAIT_FOR_OPERATOR if ending is Ending.BAD_TOKEN else self._backoff(failures)
+            )
 
     def _backoff(self, failures: int) -> float:
-        """1, 2, 4 ... 30 s; between half and the whole of it, so that many bots do not come back in step."""
+        """1, 2, 4 ... 30 s; between half and the whole of it, so that many bots do not come back in
+        step.
+        """
         whole = min(LONGEST_WAIT, 2.0 ** min(failures - 1, 8))
         return whole * (1 + self._ids.jitter()) / 2
 
@@ -112,17 +123,22 @@ class ForwardClient:
         )
 
     async def _attempt(self, *, level: int) -> Ending:
-        """One connection from dialling to its end; `level` is for failures, of which only the first is news."""
+        """One connection from dialling to its end; `level` is for failures, of which only the first
+        is news.
+        """
         try:
             socket = await dial(self._url, self._token)
         except InvalidStatus as error:
             if error.response.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
                 return Ending.BAD_TOKEN
-            logger.log(level, "%s is no websocket server: HTTP %d", self._place, error.response.status_code)
+            logger.log(
+                level, "%s is no websocket server: HTTP %d", self._place, error.response.status_code
+            )
             return Ending.NEVER_CAME
         except (OSError, WebSocketException, ValueError) as error:
-            # ValueError: a redirect to what is no address; a bad host is a UnicodeError, which is one too.
-            # Only the kind of error: the text of some holds the url, and with it the token.
+            # ValueError: a redirect to what is no address; a bad host is a UnicodeError, which is
+            # one too. Only the kind of error: the text of some holds the url, and with it the
+            # token.
             logger.log(level, "%s cannot be reached (%s), trying on", self._place, _kind(error))
             return Ending.NEVER_CAME
         connection = Connection(
@@ -142,7 +158,12 @@ class ForwardClient:
             return Ending.BAD_TOKEN
         known = connection.is_introduced
         level = logging.WARNING if known else level
-        logger.log(level, "the connection to %s was lost (%s), connecting again", self._place, socket.close_code)
+        logger.log(
+            level,
+            "the connection to %s was lost (%s), connecting again",
+            self._place,
+            socket.close_code,
+        )
         return Ending.LOST if known else Ending.NEVER_CAME
 
 
@@ -173,7 +194,9 @@ def _check(url: str) -> None:
         parse_uri(url).host.encode("idna")  # what a look-up does first
     except (InvalidURI, ValueError):
         # Without the url and without the cause: either may hold the token.
-        problem = Problem("ONEBOT_URL", "this is no websocket address", "Write it like ws://napcat:3001")
+        problem = Problem(
+            "ONEBOT_URL", "this is no websocket address", "Write it like ws://napcat:3001"
+        )
         raise ConfigError(problem) from None
 
 

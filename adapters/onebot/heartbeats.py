@@ -10,7 +10,9 @@ MOST_SLACK: Final = 64
 
 
 class Patience:
-    """Learns from the heartbeats of one connection; `seconds` is 0 while nothing says how often it beats."""
+    """Learns from the heartbeats of one connection; `seconds` is 0 while nothing says how often it
+    beats.
+    """
 
     def __init__(self) -> None:
         self._interval = 0.0
@@ -22,11 +24,15 @@ class Patience:
         return max(SHORTEST, MISSED * self._interval) * self._slack if self._interval else 0.0
 
     def beat(self, interval: float) -> bool:
-        """Note a heartbeat that announces the next one after so many seconds; whether that says anything."""
+        """Note a heartbeat that announces the next one after so many seconds; whether that says
+        anything.
+        """
         if interval > 0:
             self._interval = interval
         return interval > 0
 
     def missed(self) -> None:
-        """It was silent for so long: if it lives, it beats slower than it says, and is not to be asked each time."""
+        """It was silent for so long: if it lives, it beats slower than it says, and is not to be
+        asked each time.
+        """
         self._slack = min(2 * self._slack, MOST_SLACK)

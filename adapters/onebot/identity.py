@@ -9,14 +9,18 @@ class Source(IntEnum):
     """Who says whose connection it is; the later ones are believed before the earlier ones."""
 
     NOBODY = 0
-    HEADER = 1  # X-Self-ID: onebots writes its own name of the account there, which no event repeats
+    HEADER = (
+        1  # X-Self-ID: onebots writes its own name of the account there, which no event repeats
+    )
     ANSWER = 2  # get_login_info
     EVENT = 3  # the first one decides: messages are answered to the account they came to
     TOKEN = 4  # the token is that account's alone
 
 
 class Identity:
-    """The account of one connection; 0 until it is known. Once an event or the token has named it, it stays."""
+    """The account of one connection; 0 until it is known. Once an event or the token has named it,
+    it stays.
+    """
 
     def __init__(self) -> None:
         self.account = 0

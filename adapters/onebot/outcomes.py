@@ -1,7 +1,9 @@
-"""What a refused send means: that QQ did not take it, or only that nobody confirmed it. Data, the first row counts.
+"""What a refused send means: that QQ did not take it, or only that nobody confirmed it. Data, the
+first row counts.
 
-Servers answer "failed" in both cases. A message that QQ may have taken is never sent again by anybody (facts.md 6.1),
-so whatever comes after the frame went to QQ is UNKNOWN; what is known to come before it is REFUSED.
+Servers answer "failed" in both cases. A message that QQ may have taken is never sent again by
+anybody (facts.md 6.1), so whatever comes after the frame went to QQ is UNKNOWN; what is known to
+come before it is REFUSED.
 """
 
 from __future__ import annotations
@@ -42,19 +44,25 @@ ROWS: Final = (
     Row(Outcome.REFUSED, retcodes=(400, 401, 403, 404, 413, 1400, 1401, 1403, 1404)),
     # NapCat: it waited for QQ, which had said by then that the bot is muted (facts.md 2).
     Row(Outcome.REFUSED, words=_words(r'"result"\s*:\s*120\b')),
-    # NapCat: "Timeout: NTEvent ...sendMsg". LLBot: "waitForSelfEcho timeout", after QQ took it; older ones "invoke
-    # timeout, ...sendMsg, [the message]" (LuckyLilliaBot src/ntqqapi/api/msg.ts).
+    # NapCat: "Timeout: NTEvent ...sendMsg". LLBot: "waitForSelfEcho timeout", after QQ took it;
+    # older ones "invoke timeout, ...sendMsg, [the message]" (LuckyLilliaBot
+    # src/ntqqapi/api/msg.ts).
     Row(Outcome.UNKNOWN, words=_words(r"time[- ]?out\b.*sendmsg|waitForSelfEcho")),
     # Files are fetched and carried to QQ before there is a message.
     Row(Outcome.REFUSED, words=_words(r"SsoSendLongMsg|download|upload|highway|下载|上传|识别URL")),
     # Whoever else stopped waiting.
     Row(Outcome.UNKNOWN, words=_words(r"time[ds]?[- ]?out\b|超时")),
-    # Lagrange v1: no answer from QQ (Lagrange.Core OperationLogic.SendMessage: 9057, before that 9000) ...
+    # Lagrange v1: no answer from QQ (Lagrange.Core OperationLogic.SendMessage: 9057, before that
+    # 9000) ...
     Row(Outcome.UNKNOWN, retcodes=(9000, 9057)),
     # ... and "failed" with QQ's result 0, without words: it took the message and gave it no number.
     Row(Outcome.UNKNOWN, retcodes=(0,), words=_words(r"^$")),
     # go-cqhttp: the message left, and its echo did not come: risk control, or a lost echo.
-    Row(Outcome.UNKNOWN, retcodes=(100,), words=_words(r"SEND_MSG_API_ERROR|请参考\s*go-cqhttp\s*端输出")),
+    Row(
+        Outcome.UNKNOWN,
+        retcodes=(100,),
+        words=_words(r"SEND_MSG_API_ERROR|请参考\s*go-cqhttp\s*端输出"),
+    ),
 )
 
 

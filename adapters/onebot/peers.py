@@ -42,7 +42,9 @@ class Peer(Protocol):
     def is_open(self) -> bool: ...
 
     async def send(self, frame: bytes) -> None:
-        """Put one text frame on the wire. Raises NotConnected if the connection is closed already."""
+        """Put one text frame on the wire. Raises NotConnected if the connection is closed
+        already.
+        """
         ...
 
     async def close(self, reason: str) -> None:
@@ -56,7 +58,8 @@ class Peer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A connected account. `online` is what the server last said of it; None if it never said (it need not).
+    """A connected account. `online` is what the server last said of it; None if it never said (it
+    need not).
 
     `server` is the name and version of the server, empty where it does not say.
     """
@@ -80,7 +83,9 @@ class Peers:
         self.refused = ""  # who was refused last, and why, until somebody is let in
 
     async def has_place(self, account: int, role: Role, *, now: float) -> bool:
-        """Whether a new connection may have this place; `now` is monotonic. It takes 1.5 s where that is disputed."""
+        """Whether a new connection may have this place; `now` is monotonic. It takes 1.5 s where
+        that is disputed.
+        """
         place = (account, role)
         older = self._peers.get(place)
         if older is None or not older.is_open:
@@ -88,7 +93,9 @@ class Peers:
         return not await self.rivalry.keeps(place, older, online=self._online.get(account), now=now)
 
     def join(self, peer: Peer) -> Peer | None:
-        """Register a connection whose account is known; the older one it replaces, which is to be closed."""
+        """Register a connection whose account is known; the older one it replaces, which is to be
+        closed.
+        """
         key = (peer.account, peer.role)
         self.refused = ""
         self.reconnects += key in self._met
@@ -110,12 +117,15 @@ class Peers:
             self._servers.pop(peer.account, None)
 
     def speaks(self, peer: Peer) -> None:
-        """Note that an event of its account came by this connection: only its server knows the ids in it."""
+        """Note that an event of its account came by this connection: only its server knows the ids
+        in it.
+        """
         if self._peers.get((peer.account, peer.role)) is peer:
             self._speaking[peer.account] = peer
 
     def caller(self, account: int) -> Peer:
-        """Of those that are open and take calls: the one by which the account's last event came, else the newest.
+        """Of those that are open and take calls: the one by which the account's last event came,
+        else the newest.
 
         Raises NotConnected.
         """
@@ -135,7 +145,9 @@ class Peers:
         )
 
     def hear(self, account: int, *, online: bool) -> bool:
-        """Note what the server says of the account; whether that is news (an account is taken to be online)."""
+        """Note what the server says of the account; whether that is news (an account is taken to be
+        online).
+        """
         news = self._online.get(account, True) is not online
         self._online[account] = online
         return news
@@ -147,8 +159,11 @@ class Peers:
     def accounts(self) -> tuple[Account, ...]:
         """The accounts that can be asked to do something now, in order of arrival."""
         open_ones = {
-            account: None for (account, role), peer in self._peers.items() if role is not Role.EVENT and peer.is_open
+            account: None
+            for (account, role), peer in self._peers.items()
+            if role is not Role.EVENT and peer.is_open
         }
         return tuple(
-            Account(account, self._online.get(account), self._servers.get(account, "")) for account in open_ones
+            Account(account, self._online.get(account), self._servers.get(account, ""))
+            for account in open_ones
         )

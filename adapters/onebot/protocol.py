@@ -1,7 +1,7 @@
 """The OneBot v11 wire without any I/O: a frame -> an event or a reply, an action -> a frame.
 
-Reading never raises: what is not OneBot is None. A frame is an event if and only if it has a `post_type`; the echo
-of a reply may be absent, null, "" or 0 (facts.md 1.9).
+Reading never raises: what is not OneBot is None. A frame is an event if and only if it has a
+`post_type`; the echo of a reply may be absent, null, "" or 0 (facts.md 1.9).
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ BAD_TOKEN: Final = 1403
 class Reply:
     """A server's answer to a call. `wording` is its own text, often empty; `data` any JSON.
 
-    `echo` is empty where the server lost it. A stream action answers several times; only the last is `final`.
+    `echo` is empty where the server lost it. A stream action answers several times; only the last
+    is `final`.
     """
 
     echo: str
@@ -44,12 +45,16 @@ class Reply:
 
     @property
     def is_bad_token(self) -> bool:
-        """A server that refuses our token says so in a frame that answers nothing (facts.md 1.3, 1.6)."""
+        """A server that refuses our token says so in a frame that answers nothing (facts.md 1.3,
+        1.6).
+        """
         return self.retcode == BAD_TOKEN and not self.echo
 
     @property
     def may_have_been_done(self) -> bool:
-        """Whether a send that failed by this answer may have reached QQ; such messages often arrive all the same."""
+        """Whether a send that failed by this answer may have reached QQ; such messages often arrive
+        all the same.
+        """
         return not self.ok and judge_refusal(self.retcode, self.wording) is Outcome.UNKNOWN
 
 
@@ -76,12 +81,17 @@ def read_frame(data: str | bytes, *, account: int = 0, now: float = 0.0) -> Even
 
 def _read_reply(frame: Fields) -> Reply:
     echo = frame.get("echo")
-    part_of_stream = frame.get("stream") == "stream-action" and mapping(frame.get("data")).get("type") == "stream"
+    part_of_stream = (
+        frame.get("stream") == "stream-action"
+        and mapping(frame.get("data")).get("type") == "stream"
+    )
     retcode = frame.get("retcode")
     return Reply(
         echo=echo if isinstance(echo, str) else "",  # ours are text
-        # Not retcode 200: several servers mean a failure by it (facts.md 2). A failure with 0 is Lagrange's.
-        ok=frame.get("status") == "ok" or (frame.get("status") != "failed" and text(retcode) == "0"),
+        # Not retcode 200: several servers mean a failure by it (facts.md 2). A failure with 0 is
+        # Lagrange's.
+        ok=frame.get("status") == "ok"
+        or (frame.get("status") != "failed" and text(retcode) == "0"),
         retcode=number(retcode),
         data=frame.get("data"),
         wording=text(frame.get("wording")) or text(frame.get("message")) or text(frame.get("msg")),
@@ -103,7 +113,9 @@ def read_message_id(data: object) -> str:
 
 
 def read_answered_message(data: object, *, account: int) -> MessageReceived | None:
-    """The message in an answer to get_msg; None where there is none, or LLBot says that it was deleted."""
+    """The message in an answer to get_msg; None where there is none, or LLBot says that it was
+    deleted.
+    """
     message = mapping(data)
     if not message or message.get("status") == "deleted":
         return None
@@ -111,10 +123,11 @@ def read_answered_message(data: object, *, account: int) -> MessageReceived | No
 
 
 def read_forward(data: object, *, account: int) -> tuple[MessageReceived, ...]:
-    """The messages in an answer to get_forward_msg (or in a received forward's own content), in order.
+    """The messages in an answer to get_forward_msg (or in a received forward's own content), in
+    order.
 
-    NapCat and LLBot: `messages`, with their content under `message` or `content`; go-cqhttp: with CQ strings;
-    Lagrange: `message`, a list of nodes (facts.md 5).
+    NapCat and LLBot: `messages`, with their content under `message` or `content`; go-cqhttp: with
+    CQ strings; Lagrange: `message`, a list of nodes (facts.md 5).
     """
     fields = mapping(data)
     nodes = sequence(data) or sequence(fields.get("messages")) or sequence(fields.get("message"))
@@ -124,11 +137,15 @@ def read_forward(data: object, *, account: int) -> tuple[MessageReceived, ...]:
 def read_history(data: object, conversation: Conversation) -> tuple[MessageReceived, ...]:
     """The messages in an answer to get_group_msg_history or get_friend_msg_history, oldest first.
 
-    All are of the conversation that was asked for, whatever a server says of the bot's own; messages without an
-    author, or with nothing in them, are left out.
+    All are of the conversation that was asked for, whatever a server says of the bot's own;
+    messages without an author, or with nothing in them, are left out.
     """
     account = conversation.platform_id
-    read = (_read_answered(node, account) for node in sequence(mapping(data).get("messages")) if isinstance(node, dict))
+    read = (
+        _read_answered(node, account)
+        for node in sequence(mapping(data).get("messages"))
+        if isinstance(node, dict)
+    )
     heard = (message for message in read if message.sender.user_id and message.segments)
     found = [replace(message, conversation=conversation) for message in heard]
     return tuple(sorted(found, key=lambda message: message.time))
@@ -137,13 +154,16 @@ def read_history(data: object, conversation: Conversation) -> tuple[MessageRecei
 def read_kept_file(data: object) -> KeptFile:
     """The file in an answer to get_image: `base64` only where the server is set to give it.
 
-    Else `file` is a path inside the server's container, and `url` the same path or a fresh address (facts.md 4.5).
+    Else `file` is a path inside the server's container, and `url` the same path or a fresh address
+    (facts.md 4.5).
     """
     fields = mapping(data)
     places = [text(fields.get(name)).removeprefix("file://") for name in ("path", "file", "url")]
     inline = next((place.removeprefix(INLINE) for place in places if place.startswith(INLINE)), "")
     url = next((place for place in places if place.startswith(("http://", "https://"))), "")
-    path = next((place for place in places if "://" not in place and ("/" in place or "\\" in place)), "")
+    path = next(
+        (place for place in places if "://" not in place and ("/" in place or "\\" in place)), ""
+    )
     return KeptFile(text(fields.get("base64")) or inline, path, url)
 
 
@@ -154,12 +174,21 @@ def _node(node: Fields) -> Fields:
     content = node.get("message") if "message" in node else node.get("content")
     user_id = node.get("user_id") or node.get("uin")
     named = {"user_id": user_id, "nickname": node.get("nickname") or node.get("name")}
-    return {**node, "user_id": user_id, "sender": mapping(node.get("sender")) or named, "message": content}
+    return {
+        **node,
+        "user_id": user_id,
+        "sender": mapping(node.get("sender")) or named,
+        "message": content,
+    }
 
 
 def _read_answered(message: Fields, account: int) -> MessageReceived:
-    """Whatever account a server names: an answer speaks of the account that asked, and for no other."""
-    kind = "group" if "group_id" in message or message.get("group") is True else "private"  # the latter: go-cqhttp
+    """Whatever account a server names: an answer speaks of the account that asked, and for no
+    other.
+    """
+    kind = (
+        "group" if "group_id" in message or message.get("group") is True else "private"
+    )  # the latter: go-cqhttp
     about = About(self_id=account, time=read_time(message.get("time")))
     return read_said({"message_type": kind, **message}, about)
 
@@ -175,8 +204,8 @@ def write_call(action: str, params: Mapping[str, object], echo: str) -> bytes:
 def write_action(action: SendMessage) -> tuple[str, dict[str, object]]:
     """The action's name on the wire and its parameters.
 
-    A temporary session is answered as private, with the group it came through (facts.md 3.1). Raises ActionRefused for
-    a place without a number.
+    A temporary session is answered as private, with the group it came through (facts.md 3.1).
+    Raises ActionRefused for a place without a number.
     """
     place = action.conversation
     if place.session_id <= 0:

@@ -29,14 +29,17 @@ from bot.domain.ports import Clock, EventSink
 
 logger = logging.getLogger(__name__)
 
-OPEN_WITHIN = 5.0  # seconds for the whole handshake; our own part takes no time (servers give up after 2 s)
+OPEN_WITHIN = (
+    5.0  # seconds for the whole handshake; our own part takes no time (servers give up after 2 s)
+)
 REMEMBERED_HOSTS = 64
 
 
 class ReverseServer:
     """Listens while it is entered: `async with ReverseServer(...) as server`.
 
-    `token` lets anybody in whose account has none of its own among `accounts`; without any token everybody comes in.
+    `token` lets anybody in whose account has none of its own among `accounts`; without any token
+    everybody comes in.
     """
 
     def __init__(
@@ -78,7 +81,8 @@ class ReverseServer:
                 self._serve,
                 self._host,
                 self._port,
-                # A web page sends an Origin, a OneBot server none; without a token nothing else tells them apart.
+                # A web page sends an Origin, a OneBot server none; without a token nothing else
+                # tells them apart.
                 origins=[None] if self._admission.is_open else None,
                 process_request=self._authorize,
                 compression=None,  # local traffic; NapCat offers none
@@ -94,13 +98,20 @@ class ReverseServer:
             place = f"{self._host}:{self._port}"
             reason = error.strerror or str(error)
             raise ConfigError(
-                Problem("ONEBOT_PORT", f"cannot listen on {place} ({reason})", "Stop what uses it, or choose another")
+                Problem(
+                    "ONEBOT_PORT",
+                    f"cannot listen on {place} ({reason})",
+                    "Stop what uses it, or choose another",
+                )
             ) from error
         logger.info("waiting for OneBot servers on %s:%d", self._host, self.port)
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         """Close every connection with a goodbye (1001) and stop listening."""
         if self._server is not None:
@@ -129,7 +140,9 @@ class ReverseServer:
     # --- who may come in ------------------------------------------------------------------------------
 
     def _authorize(self, socket: ServerConnection, request: Request) -> Response | None:
-        """Refuse before the upgrade, where OneBot servers show it best: 401 without a token, 403 with a wrong one."""
+        """Refuse before the upgrade, where OneBot servers show it best: 401 without a token, 403
+        with a wrong one.
+        """
         match self._admission.judge(request):
             case Admitted():
                 return None
@@ -148,4 +161,6 @@ class ReverseServer:
         warning = f"{host} {what}"
         if warning not in self._warned and len(self._warned) < REMEMBERED_HOSTS:
             self._warned.add(warning)
-            logger.warning("refused %s: it sent %s; give it the token in ONEBOT_ACCESS_TOKEN", host, what)
+            logger.warning(
+                "refused %s: it sent %s; give it the token in ONEBOT_ACCESS_TOKEN", host, what
+            )

@@ -1,9 +1,10 @@
 """Two connections for one account and role: which of them stays.
 
-The newest wins: a OneBot server that dials again has lost its old connection, which may look alive here for minutes
-(half-open TCP, facts.md 1.9). But two entries for this bot in one OneBot server dial in turns for ever, each throwing
-the other one out. So where a connection has been challenged lately, it stays if it answers a ping at once, and the
-newer one is refused, until the older one is gone or its account offline.
+The newest wins: a OneBot server that dials again has lost its old connection, which may look alive
+here for minutes (half-open TCP, facts.md 1.9). But two entries for this bot in one OneBot server
+dial in turns for ever, each throwing the other one out. So where a connection has been challenged
+lately, it stays if it answers a ping at once, and the newer one is refused, until the older one is
+gone or its account offline.
 """
 
 from __future__ import annotations
@@ -33,8 +34,12 @@ class Rivalry:
         self._challenged: LRUCache[Hashable, float] = LRUCache(REMEMBERED)
         self._told: LRUCache[Hashable, float] = LRUCache(REMEMBERED)
 
-    async def keeps(self, place: Hashable, older: Rival, *, online: bool | None, now: float) -> bool:
-        """Whether the older connection at that place stays; `now` is monotonic, `online` what it said of itself."""
+    async def keeps(
+        self, place: Hashable, older: Rival, *, online: bool | None, now: float
+    ) -> bool:
+        """Whether the older connection at that place stays; `now` is monotonic, `online` what it
+        said of itself.
+        """
         last = self._challenged.get(place, -math.inf)
         self._challenged[place] = now
         if online is False or now - last > LATELY:

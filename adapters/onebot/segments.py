@@ -52,9 +52,11 @@ _BRIEF = re.compile(r'\bbrief="([^"]*)"')
 
 
 def read_message(value: object) -> tuple[Segment, ...]:
-    """The segments of a message: a list, one object, a CQ string, or JSON inside a string. Never raises.
+    """The segments of a message: a list, one object, a CQ string, or JSON inside a string. Never
+    raises.
 
-    What has no content (`{}`, empty text) is left out; a type nobody knows is kept as `Unsupported`.
+    What has no content (`{}`, empty text) is left out; a type nobody knows is kept as
+    `Unsupported`.
     """
     segments: list[Segment] = []
     for part in _parts(value):
@@ -77,7 +79,8 @@ def _parts(value: object) -> Iterable[object]:
 
 
 def _list_in_string(message: str) -> list[Fields]:
-    # Only a list: its bracket cannot be typed by a person, who would be escaped, while a brace could.
+    # Only a list: its bracket cannot be typed by a person, who would be escaped, while a brace
+    # could.
     if not message.startswith("[") or message.startswith("[CQ:"):
         return []
     try:
@@ -149,11 +152,21 @@ def _read_sticker(data: Fields) -> Segment:
 
 
 def _read_record(data: Fields) -> Segment:
-    return Record(file=_first(data, "file", "name"), url=_url(data), path=text(data.get("path")), size=_size(data))
+    return Record(
+        file=_first(data, "file", "name"),
+        url=_url(data),
+        path=text(data.get("path")),
+        size=_size(data),
+    )
 
 
 def _read_video(data: Fields) -> Segment:
-    return Video(file=_first(data, "file", "name"), url=_url(data), path=text(data.get("path")), size=_size(data))
+    return Video(
+        file=_first(data, "file", "name"),
+        url=_url(data),
+        path=text(data.get("path")),
+        size=_size(data),
+    )
 
 
 def _read_file(data: Fields) -> Segment:
@@ -196,7 +209,11 @@ def _read_xml(data: Fields) -> Segment:
 
 def _read_keyboard(data: Fields) -> Segment:
     rows = data.get("rows") or mapping(data.get("content")).get("rows")
-    buttons = (mapping(button) for row in sequence(rows) for button in sequence(mapping(row).get("buttons")))
+    buttons = (
+        mapping(button)
+        for row in sequence(rows)
+        for button in sequence(mapping(row).get("buttons"))
+    )
     labels = (text(mapping(button.get("render_data")).get("label")) for button in buttons)
     return Keyboard(tuple(label for label in labels if label))
 
@@ -217,13 +234,22 @@ def _read_share(data: Fields) -> Segment:
 def _read_music(data: Fields) -> Segment:
     # A song is given by its link, or by a platform (`type`: qq, 163, ...) and a number there.
     by_number = f"{text(data.get('type'))} {text(data.get('id'))}".strip()
-    return Link("music", text(data.get("title")), _first(data, "url", "audio"), text(data.get("content")) or by_number)
+    return Link(
+        "music",
+        text(data.get("title")),
+        _first(data, "url", "audio"),
+        text(data.get("content")) or by_number,
+    )
 
 
 def _transfer(kind: str) -> Callable[[Fields], Segment]:
     def read(data: Fields) -> Segment:
         name = _first(data, "fileName", "file_name", "name", "title", "file")
-        return Transfer(kind, name, _first(data, "fileSetId", "file_set_id", "file_id", "elementId", "msgId", "id"))
+        return Transfer(
+            kind,
+            name,
+            _first(data, "fileSetId", "file_set_id", "file_id", "elementId", "msgId", "id"),
+        )
 
     return read
 
@@ -256,7 +282,9 @@ _READERS: Final[dict[str, Callable[[Fields], Segment | None]]] = {
     "forward": _read_forward,
     "json": _read_json,
     "xml": _read_xml,
-    "miniapp": lambda data: Card("miniapp", data=text(data.get("data")), prompt=_prompt(data.get("data"))),
+    "miniapp": lambda data: Card(
+        "miniapp", data=text(data.get("data")), prompt=_prompt(data.get("data"))
+    ),
     "markdown": lambda data: Markdown(_first(data, "content", "data")),
     "keyboard": _read_keyboard,
     "dice": lambda data: Dice(text(data.get("result"))),
@@ -277,7 +305,8 @@ _READERS: Final[dict[str, Callable[[Fields], Segment | None]]] = {
 
 
 def write_segments(segments: Iterable[SendSegment]) -> list[Fields]:
-    """The wire form, the quote first wherever it stood (servers look for it only there); empty text is left out.
+    """The wire form, the quote first wherever it stood (servers look for it only there); empty text
+    is left out.
 
     So is whoever or whatever has no number: to some servers 0 is everybody.
     """
@@ -297,7 +326,9 @@ def _is_named(segment: SendSegment) -> bool:
 
 
 def holds_url(segments: Iterable[SendSegment]) -> bool:
-    """Whether a server would have to fetch something to send this: media are all that can name a url."""
+    """Whether a server would have to fetch something to send this: media are all that can name a
+    url.
+    """
     media = (segment for segment in segments if isinstance(segment, Attachment))
     return any(URL.match(clean(medium.source)) for medium in media)
 

@@ -22,14 +22,18 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import KeptFile
 
 NOT_FETCHED = 403
-UNCHECKED = "a url is not passed on to be fetched unchecked; attach what it leads to by the Media port"
+UNCHECKED = (
+    "a url is not passed on to be fetched unchecked; attach what it leads to by the Media port"
+)
 
 
 class OneBotTransport:
     """Carries actions over the newest connection of the account they are for."""
 
     def __init__(self, *, peers: Peers, calls: Calls, pass_urls: bool = False) -> None:
-        """With `pass_urls` the servers may be given urls to fetch; they look at no address before they do."""
+        """With `pass_urls` the servers may be given urls to fetch; they look at no address before
+        they do.
+        """
         self._peers = peers
         self._calls = calls
         self._pass_urls = pass_urls
@@ -37,13 +41,16 @@ class OneBotTransport:
     async def send(self, action: SendMessage) -> str:
         """Send one message; the message id QQ gave it.
 
-        Raises NotConnected, ActionRefused, ActionUnanswered (also when QQ itself did not confirm in time: such
-        messages often arrive all the same, facts.md 2). A cancelled send may have been written.
+        Raises NotConnected, ActionRefused, ActionUnanswered (also when QQ itself did not confirm in
+        time: such messages often arrive all the same, facts.md 2). A cancelled send may have been
+        written.
         """
         name, params = write_action(action)
         if not self._pass_urls and holds_url(action.segments):
             raise ActionRefused(name, retcode=NOT_FETCHED, wording=UNCHECKED)
-        reply = await self._calls.make(self._peers.caller(action.conversation.platform_id), name, params)
+        reply = await self._calls.make(
+            self._peers.caller(action.conversation.platform_id), name, params
+        )
         if reply.ok:
             return read_message_id(reply.data)
         if reply.may_have_been_done:
@@ -51,7 +58,8 @@ class OneBotTransport:
         raise ActionRefused(name, retcode=reply.retcode, wording=reply.wording)
 
     async def get_message(self, account: int, message_id: str) -> MessageReceived | None:
-        """Look up a message by id, the bot's own included; None if the server does not know it (any more).
+        """Look up a message by id, the bot's own included; None if the server does not know it (any
+        more).
 
         Raises NotConnected, ActionUnanswered.
         """
@@ -62,23 +70,38 @@ class OneBotTransport:
         return read_answered_message(data, account=account)
 
     async def get_forward(self, account: int, forward_id: str) -> tuple[MessageReceived, ...]:
-        """The messages inside a merged forward. Raises NotConnected, ActionRefused, ActionUnanswered."""
-        # NapCat reads either name, everybody else `id`; always text, the numbers exceed 2**53 (facts.md 5, 6.16).
-        data = await self.call(account, "get_forward_msg", {"id": forward_id, "message_id": forward_id})
+        """The messages inside a merged forward. Raises NotConnected, ActionRefused,
+        ActionUnanswered.
+        """
+        # NapCat reads either name, everybody else `id`; always text, the numbers exceed 2**53
+        # (facts.md 5, 6.16).
+        data = await self.call(
+            account, "get_forward_msg", {"id": forward_id, "message_id": forward_id}
+        )
         return read_forward(data, account=account)
 
-    async def get_history(self, conversation: Conversation, *, count: int = 20) -> tuple[MessageReceived, ...]:
+    async def get_history(
+        self, conversation: Conversation, *, count: int = 20
+    ) -> tuple[MessageReceived, ...]:
         """The latest messages there, oldest first, the bot's own included.
 
-        NapCat and LLBot can, others refuse (facts.md 5). Raises NotConnected, ActionRefused, ActionUnanswered.
+        NapCat and LLBot can, others refuse (facts.md 5). Raises NotConnected, ActionRefused,
+        ActionUnanswered.
         """
         kind, place = ("group", "group_id") if conversation.is_group else ("friend", "user_id")
-        params = {place: conversation.session_id, "count": count, "message_seq": 0, "reverse_order": False}
+        params = {
+            place: conversation.session_id,
+            "count": count,
+            "message_seq": 0,
+            "reverse_order": False,
+        }
         data = await self.call(conversation.platform_id, f"get_{kind}_msg_history", params)
         return read_history(data, conversation)
 
     async def get_image(self, account: int, file: str) -> KeptFile:
-        """A received picture by its `file` name. Raises NotConnected, ActionRefused, ActionUnanswered."""
+        """A received picture by its `file` name. Raises NotConnected, ActionRefused,
+        ActionUnanswered.
+        """
         return read_kept_file(await self.call(account, "get_image", {"file": file}))
 
     async def call(self, account: int, action: str, params: Mapping[str, object]) -> Any:

@@ -1,6 +1,7 @@
 """One raw answer, gathered from deltas or from one whole message; nothing is interpreted here.
 
-Every vendor's way of cutting an answer into deltas ends in the same `Answer`; what it means to us is read in `wire`.
+Every vendor's way of cutting an answer into deltas ends in the same `Answer`; what it means to us
+is read in `wire`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from typing import Any
 
 import orjson
 
-REASONING_FIELDS = ("reasoning_content", "reasoning")  # two names of one text where both are there: read one
+REASONING_FIELDS = (
+    "reasoning_content",
+    "reasoning",
+)  # two names of one text where both are there: read one
 SPREAD = 8  # times as long as it need be: what is longer is no other spelling of the same object
 MAX_SAID = 200_000  # characters of text and arguments: more is a model that does not end
 MAX_THOUGHT = 1_000_000
@@ -22,9 +26,11 @@ WORD_FIELDS = frozenset({"role", "content"})
 
 @dataclass(frozen=True, slots=True)
 class RawCall:
-    """A tool call as it came: `id` and `name` may be empty, `arguments` is None where the vendor sent none.
+    """A tool call as it came: `id` and `name` may be empty, `arguments` is None where the vendor
+    sent none.
 
-    `extras` are the vendor's own fields beside the call, which it may want back (Gemini's signatures).
+    `extras` are the vendor's own fields beside the call, which it may want back (Gemini's
+    signatures).
     """
 
     id: str
@@ -38,9 +44,9 @@ class Answer:
     """A whole answer in the vendor's own terms.
 
     `done` says whether the stream ended with its marker (None for an answer that was no stream);
-    `reasoning_field` is the wire name the reasoning came under; `leaked` says that a call stands in the text as the
-    model's own markup, or stood there, and could not be taken as one; `unexplained` that a stream ended without a word
-    on why.
+    `reasoning_field` is the wire name the reasoning came under; `leaked` says that a call stands in
+    the text as the model's own markup, or stood there, and could not be taken as one; `unexplained`
+    that a stream ended without a word on why.
     """
 
     text: str = ""
@@ -92,7 +98,9 @@ class _CallDraft:
             self._pieces = [to_json(arguments)]
             self._size = len(self._pieces[0])
         if not CALL_FIELDS.issuperset(call):
-            self.extras.update({key: value for key, value in call.items() if key not in CALL_FIELDS and value})
+            self.extras.update(
+                {key: value for key, value in call.items() if key not in CALL_FIELDS and value}
+            )
 
     def is_whole(self) -> bool:
         return _canonical(self.arguments) is not None
@@ -100,24 +108,37 @@ class _CallDraft:
     def says(self, arguments: object) -> bool:
         """Whether these are its own arguments once more, all of them, however they are spelt."""
         again = _canonical(arguments) if self._size else None
-        return again is not None and self._size < SPREAD * len(again) and again == _canonical(self.arguments)
+        return (
+            again is not None
+            and self._size < SPREAD * len(again)
+            and again == _canonical(self.arguments)
+        )
 
     @property
     def key(self) -> tuple[object, ...] | None:
-        """The same for the same call, sent once more: under its id, or without any under its index."""
+        """The same for the same call, sent once more: under its id, or without any under its
+        index.
+        """
         said = _canonical(self.arguments)
         known = self.id or self.index is not None
-        return (self.id, None if self.id else self.index, self.name, said) if known and said is not None else None
+        return (
+            (self.id, None if self.id else self.index, self.name, said)
+            if known and said is not None
+            else None
+        )
 
     def freeze(self) -> RawCall:
         arguments = self.arguments
-        return RawCall(self.id, self.name, None if arguments is None else mend(arguments), self.extras)
+        return RawCall(
+            self.id, self.name, None if arguments is None else mend(arguments), self.extras
+        )
 
 
 class _CallDrafts:
     """Which call a delta belongs to: by id first, then by index, then by order (2.9-2.14).
 
-    Neither is to be trusted alone: ids come empty or twice, indexes come missing, with gaps, or all zero.
+    Neither is to be trusted alone: ids come empty or twice, indexes come missing, with gaps, or all
+    zero.
     """
 
     def __init__(self) -> None:
@@ -127,11 +148,17 @@ class _CallDrafts:
         self._are_whole = False
 
     def add(self, call: Mapping[str, Any], *, whole: bool) -> None:
-        """Take one delta of a call, or (`whole`) one call of a whole message, which is nobody else's."""
+        """Take one delta of a call, or (`whole`) one call of a whole message, which is nobody
+        else's.
+        """
         function = call.get("function")
         if not isinstance(function, dict):
             function = {}
-        identity, name, index = _word(call.get("id")), _word(function.get("name")), call.get("index")
+        identity, name, index = (
+            _word(call.get("id")),
+            _word(function.get("name")),
+            call.get("index"),
+        )
         if not isinstance(index, int):
             index = None
         arguments = function.get("arguments")
@@ -155,14 +182,26 @@ class _CallDrafts:
             kept.setdefault(draft.key or draft, draft)
         return tuple(draft.freeze() for draft in kept.values())
 
-    def _find(self, identity: str, index: int | None, name: str, arguments: object) -> _CallDraft | None:
+    def _find(
+        self, identity: str, index: int | None, name: str, arguments: object
+    ) -> _CallDraft | None:
         at_index = None if index is None else self._by_index.get(index)
         if draft := self._by_id.get(identity):
-            return None if _is_another(draft, name, arguments, elsewhere=at_index is not draft) else draft
+            return (
+                None
+                if _is_another(draft, name, arguments, elsewhere=at_index is not draft)
+                else draft
+            )
         if identity:
-            return at_index if at_index and not (at_index.id and name) else None  # an id alone begins nothing
+            return (
+                at_index if at_index and not (at_index.id and name) else None
+            )  # an id alone begins nothing
         if index is not None:
-            return at_index if at_index and not _is_another(at_index, name, arguments, elsewhere=False) else None
+            return (
+                at_index
+                if at_index and not _is_another(at_index, name, arguments, elsewhere=False)
+                else None
+            )
         if not self._calls or (name and self._calls[-1].name):
             return None
         return self._calls[-1]
@@ -171,8 +210,9 @@ class _CallDrafts:
 def _is_another(draft: _CallDraft, name: str, arguments: object, *, elsewhere: bool) -> bool:
     """Whether a delta under a known id or index begins a call of its own all the same.
 
-    It does when it names another function, or names the same one again when that call is already whole: parallel
-    calls that all have one id or all have index 0 (2.13, 2.14). A whole call said twice stays one.
+    It does when it names another function, or names the same one again when that call is already
+    whole: parallel calls that all have one id or all have index 0 (2.13, 2.14). A whole call said
+    twice stays one.
     """
     if not name or not draft.name:
         return False
@@ -244,7 +284,9 @@ class Draft:
     @property
     def has_words_only(self) -> bool:
         """Whether there is text, and no call."""
-        return bool(self._text) and not (self._calls or (self._function_call and self._function_call.name))
+        return bool(self._text) and not (
+            self._calls or (self._function_call and self._function_call.name)
+        )
 
     @property
     def is_too_long(self) -> bool:
@@ -271,7 +313,9 @@ class Draft:
             reasoning_details=tuple(self._details),
             refusal=mend("".join(self._refusal)) if self._refusal else "",
             tool_calls=self._calls.freeze() if self._calls else (),
-            function_call=call.freeze() if (call := self._function_call) and call.name else None,  # 1.11
+            function_call=call.freeze()
+            if (call := self._function_call) and call.name
+            else None,  # 1.11
             finish_reason=finish_reason,
             native_finish_reason=native_finish_reason,
             usage=usage,
@@ -308,7 +352,9 @@ class Draft:
                         pass  # audio, references: nothing a chat could show
 
     def _add_details(self, details: object, *, whole: bool) -> None:
-        """Pieces of one detail become one again, so that it goes back as it would have come unstreamed (section 5)."""
+        """Pieces of one detail become one again, so that it goes back as it would have come
+        unstreamed (section 5).
+        """
         for detail in details if isinstance(details, list) else ():
             if not isinstance(detail, dict):
                 continue
@@ -318,13 +364,17 @@ class Draft:
             if key and _is_piece(detail, last):
                 self._detail.append(piece := _word(detail.get(key), strip=False))
                 self._thought += len(piece)
-                last.update({name: value for name, value in detail.items() if value and name != key})
+                last.update(
+                    {name: value for name, value in detail.items() if value and name != key}
+                )
             else:
                 self._end_detail()
                 self._details.append(dict(detail))
 
     def _end_detail(self) -> None:
-        """Join the pieces of the last detail to it, all at once: one by one takes quadratic time."""
+        """Join the pieces of the last detail to it, all at once: one by one takes quadratic
+        time.
+        """
         if self._detail and (key := _growing(last := self._details[-1])):
             last[key] = "".join([last[key], *self._detail])
         self._detail = []
@@ -342,7 +392,9 @@ def _canonical(arguments: object) -> bytes | None:
 
 
 def mend(text: str) -> str:
-    """The text with halves of a character that came in two deltas joined, and lone halves replaced (2.18, 6.18)."""
+    """The text with halves of a character that came in two deltas joined, and lone halves replaced
+    (2.18, 6.18).
+    """
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -351,7 +403,9 @@ def mend(text: str) -> str:
 
 
 def to_json(value: object) -> str:
-    """JSON of what a vendor sent; where it does not fit the letter of JSON, escaped rather than lost."""
+    """JSON of what a vendor sent; where it does not fit the letter of JSON, escaped rather than
+    lost.
+    """
     try:
         return orjson.dumps(value).decode()
     except TypeError:
@@ -386,5 +440,7 @@ def _thought(value: object) -> str:
         return value
     parts = value if isinstance(value, list) else ()
     return "".join(
-        _word(part.get("text") or part.get("summary"), strip=False) for part in parts if isinstance(part, dict)
+        _word(part.get("text") or part.get("summary"), strip=False)
+        for part in parts
+        if isinstance(part, dict)
     )

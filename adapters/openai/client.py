@@ -1,6 +1,7 @@
 """The one place where we talk HTTP to a model server, and where aiohttp's errors become ours.
 
-One attempt, then a class that says what to do: waiting and trying again is decided in `bot/models/failover.py`.
+One attempt, then a class that says what to do: waiting and trying again is decided in
+`bot/models/failover.py`.
 """
 
 from __future__ import annotations
@@ -33,25 +34,44 @@ SECRET = 8  # characters; shorter keys are words such as EMPTY that local server
 ACCEPTED = "text/event-stream, application/json"
 REASONS: tuple[tuple[type[BaseException], str], ...] = (
     (aiohttp.ClientConnectorDNSError, "its name was not found, check the base URL and the DNS"),
-    (aiohttp.ClientProxyConnectionError, "the proxy is unreachable, check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"),
+    (
+        aiohttp.ClientProxyConnectionError,
+        "the proxy is unreachable, check HTTP_PROXY, HTTPS_PROXY and NO_PROXY",
+    ),
     (aiohttp.ClientHttpProxyError, "the proxy refused, check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"),
-    (aiohttp.ClientConnectorCertificateError, "its certificate is not trusted, check the base URL and the clock"),
-    (aiohttp.ClientSSLError, "no TLS with it, check whether the base URL should begin with http or https"),
-    (aiohttp.ConnectionTimeoutError, "it cannot be reached in time, check the base URL, the network and the proxy"),
-    (aiohttp.ClientConnectorError, "it cannot be reached, check the base URL and that the server runs"),
+    (
+        aiohttp.ClientConnectorCertificateError,
+        "its certificate is not trusted, check the base URL and the clock",
+    ),
+    (
+        aiohttp.ClientSSLError,
+        "no TLS with it, check whether the base URL should begin with http or https",
+    ),
+    (
+        aiohttp.ConnectionTimeoutError,
+        "it cannot be reached in time, check the base URL, the network and the proxy",
+    ),
+    (
+        aiohttp.ClientConnectorError,
+        "it cannot be reached, check the base URL and that the server runs",
+    ),
     (aiohttp.ServerDisconnectedError, "it hung up before it answered"),
     (aiohttp.ClientPayloadError, "the answer was cut off"),
 )
 
 
 def make_session() -> aiohttp.ClientSession:
-    """A session for all models of this process; the caller closes it. Must be called with a loop running.
+    """A session for all models of this process; the caller closes it. Must be called with a loop
+    running.
 
-    It follows no proxy of its own accord: each model looks its proxy up once, and servers near us need none.
+    It follows no proxy of its own accord: each model looks its proxy up once, and servers near us
+    need none.
     """
     connector = aiohttp.TCPConnector(limit=0, ttl_dns_cache=300, keepalive_timeout=30)
     return aiohttp.ClientSession(
-        connector=connector, cookie_jar=aiohttp.DummyCookieJar(), headers={"User-Agent": "FrostAgent"}
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers={"User-Agent": "FrostAgent"},
     )
 
 
@@ -70,14 +90,17 @@ class OpenAIModel:
         now: Callable[[], float] = time.time,
         new_id: Callable[[], str] = lambda: f"call_{uuid.uuid4().hex[:24]}",
     ) -> None:
-        """`base_url` may end in a slash, /v1 or the whole path; `api_key` may be empty, `dialect` is found if empty.
+        """`base_url` may end in a slash, /v1 or the whole path; `api_key` may be empty, `dialect`
+        is found if empty.
 
-        `now` is in seconds since 1970, `new_id` names calls that came without an id. Raises ValueError where the
-        base URL is none, or the dialect unknown.
+        `now` is in seconds since 1970, `new_id` names calls that came without an id. Raises
+        ValueError where the base URL is none, or the dialect unknown.
         """
         self._key = "".join(api_key.split())
         url = join_url(base_url)
-        self._url = url.with_user(None) if self._key else url  # aiohttp takes one authority, not two
+        self._url = (
+            url.with_user(None) if self._key else url
+        )  # aiohttp takes one authority, not two
         self._session = session
         self._timeouts = timeouts or Timeouts()
         self._connecting = aiohttp.ClientTimeout(total=None, connect=self._timeouts.connect)
@@ -100,7 +123,9 @@ class OpenAIModel:
         return self._origin.name
 
     async def complete(self, request: ModelRequest) -> Completion:
-        """Answer, whole and finished, in one attempt. Raises ModelError, which repeats none of our secrets."""
+        """Answer, whole and finished, in one attempt. Raises ModelError, which repeats none of our
+        secrets.
+        """
         try:
             return await self._complete(request)
         except ModelError as error:
@@ -111,8 +136,9 @@ class OpenAIModel:
     async def _complete(self, request: ModelRequest) -> Completion:
         """One attempt.
 
-        A stream that ends with its marker and without a reason is asked for once more: a server that never gives one
-        is known by that, and believed from then on. Where it does as a rule, it was cut.
+        A stream that ends with its marker and without a reason is asked for once more: a server
+        that never gives one is known by that, and believed from then on. Where it does as a rule,
+        it was cut.
         """
         reader, first_token = await self._ask(request)
         if self._endings.doubts(reader) and request.may_be_made_again():
@@ -130,7 +156,8 @@ class OpenAIModel:
     async def _ask(self, request: ModelRequest) -> tuple[AnswerReader, float | None]:
         """What the server answers, and the seconds until it began.
 
-        A server too old for `stream_options` is asked once more without, and never again with (2.19).
+        A server too old for `stream_options` is asked once more without, and never again with
+        (2.19).
         """
         counted = self._stream_options  # as it was when we asked: requests run side by side
         try:
@@ -143,8 +170,12 @@ class OpenAIModel:
                 raise
             return await self._post(request, stream_options=False)
 
-    async def _post(self, request: ModelRequest, *, stream_options: bool) -> tuple[AnswerReader, float | None]:
-        body = write_request(request, origin=self._origin, dialect=self._dialect, stream_options=stream_options)
+    async def _post(
+        self, request: ModelRequest, *, stream_options: bool
+    ) -> tuple[AnswerReader, float | None]:
+        body = write_request(
+            request, origin=self._origin, dialect=self._dialect, stream_options=stream_options
+        )
         reader = AnswerReader()
         deadline = Deadline(self._timeouts)
         asking = self._session.post(
@@ -162,13 +193,18 @@ class OpenAIModel:
                 content = response.content
                 while chunk := await content.readany():
                     if content.total_bytes > MAX_ANSWER:
-                        raise ModelTransport(f"{self.name}: the answer is larger than {MAX_ANSWER >> 20} MiB")
+                        raise ModelTransport(
+                            f"{self.name}: the answer is larger than {MAX_ANSWER >> 20} MiB"
+                        )
                     reader.feed(chunk)
                     deadline.hear(reader)
                     if content.at_eof():
                         break
                     deadline.go_on(reader)
-        except (aiohttp.ClientError, OSError) as error:  # OSError holds TimeoutError and ssl.SSLError
+        except (
+            aiohttp.ClientError,
+            OSError,
+        ) as error:  # OSError holds TimeoutError and ssl.SSLError
             if not (reader.is_complete or reader.is_done):
                 kind = ModelStalled if deadline.is_unheard else ModelTransport
                 reason = deadline.explain() if deadline.timer.expired() else _explain(error)
@@ -190,7 +226,11 @@ class OpenAIModel:
 
 
 def _explain(error: BaseException) -> str:
-    """What went wrong on the line and what to check, and the library's own words, unless they may quote the body."""
-    reason = next((words for kind, words in REASONS if isinstance(error, kind)), "the connection failed")
+    """What went wrong on the line and what to check, and the library's own words, unless they may
+    quote the body.
+    """
+    reason = next(
+        (words for kind, words in REASONS if isinstance(error, kind)), "the connection failed"
+    )
     words = "" if isinstance(error, aiohttp.ClientPayloadError) else str(error)
     return f"{reason} ({words or type(error).__name__})"

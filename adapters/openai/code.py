@@ -1,4 +1,6 @@
-"""Code in an answer: what stands in a fence or between backticks is an example of something, never the thing itself."""
+"""Code in an answer: what stands in a fence or between backticks is an example of something, never
+the thing itself.
+"""
 
 from __future__ import annotations
 

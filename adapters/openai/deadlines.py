@@ -1,7 +1,7 @@
 """How long one attempt may take: every deadline of it, on one timer.
 
-What counts is the answer, not the bytes: comments and empty deltas keep a connection alive for ever if a server wants
-that, and somebody is waiting. All times are in seconds.
+What counts is the answer, not the bytes: comments and empty deltas keep a connection alive for ever
+if a server wants that, and somebody is waiting. All times are in seconds.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ FAREWELL = 0.25  # after [DONE] for the end of the body: with it the connection 
 class Timeouts:
     """Deadlines of one attempt in seconds (quirks.md section 9).
 
-    `first_token` runs from the request to the first piece of the answer, thoughts included; 0 is no such deadline.
-    From then on `idle` runs between bytes, `silence` between pieces of the answer, however much a server keeps the
-    connection alive; `total` over everything. `closing` is how long a finished answer waits, in all, for its usage and
-    the end of the stream.
+    `first_token` runs from the request to the first piece of the answer, thoughts included; 0 is no
+    such deadline. From then on `idle` runs between bytes, `silence` between pieces of the answer,
+    however much a server keeps the connection alive; `total` over everything. `closing` is how long
+    a finished answer waits, in all, for its usage and the end of the stream.
     """
 
     connect: float = 10.0
@@ -70,7 +70,9 @@ class Deadline:
 
     @property
     def is_unheard(self) -> bool:
-        """Whether it is over because no answer began; one that is over by the time for everything is so as well."""
+        """Whether it is over because no answer began; one that is over by the time for everything
+        is so as well.
+        """
         return self.timer.expired() and not self._pieces
 
     def explain(self) -> str:
@@ -79,5 +81,7 @@ class Deadline:
         if now >= self._end:
             return f"the answer was not finished after {timeouts.total:g} s"
         if not self._pieces:
-            return f"no answer began within {timeouts.first_token:g} s: the model may still be loading"
+            return (
+                f"no answer began within {timeouts.first_token:g} s: the model may still be loading"
+            )
         return f"the answer stopped for {now - self._latest:.3g} s"

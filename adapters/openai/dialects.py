@@ -1,9 +1,10 @@
-"""What is particular to one vendor, as rows; nothing else in the code names one (quirks.md sections 5, 6 and 9).
+"""What is particular to one vendor, as rows; nothing else in the code names one (quirks.md sections
+5, 6 and 9).
 
-A row is found by the host of the base URL and by the model's name, because the same models are served by many hosts;
-LLM_DIALECT names one where that cannot tell, as behind a proxy. The first row that fits wins: hosts come before models,
-but for a host that serves everybody's models as they are. `docs/models.md` shows the rows to people, and a test holds
-it to them.
+A row is found by the host of the base URL and by the model's name, because the same models are
+served by many hosts; LLM_DIALECT names one where that cannot tell, as behind a proxy. The first row
+that fits wins: hosts come before models, but for a host that serves everybody's models as they are.
+`docs/models.md` shows the rows to people, and a test holds it to them.
 """
 
 from __future__ import annotations
@@ -18,24 +19,28 @@ PLAIN_ID = r"[A-Za-z0-9_-]{1,64}"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Dialect:
-    """How one family wants its requests, and what its answers need. A row equals nothing but itself.
+    """How one family wants its requests, and what its answers need. A row equals nothing but
+    itself.
 
-    `hosts` match the host or a parent domain of it, `models` is searched in the model's name where there are no hosts.
+    `hosts` match the host or a parent domain of it, `models` is searched in the model's name where
+    there are no hosts.
 
-    `reasoning` is the field that reasoning goes back under on turns with tool calls, "none" where it is unwanted;
-    `backfill` stands there for a turn whose reasoning is missing or foreign (None: nothing does). `extras` says what
-    becomes of a vendor's own fields beside a call: kept for the endpoint and model they came from, dropped, or "sign":
-    kept, and the first call of a step that has none gets the signature that is never checked.
+    `reasoning` is the field that reasoning goes back under on turns with tool calls, "none" where
+    it is unwanted; `backfill` stands there for a turn whose reasoning is missing or foreign (None:
+    nothing does). `extras` says what becomes of a vendor's own fields beside a call: kept for the
+    endpoint and model they came from, dropped, or "sign": kept, and the first call of a step that
+    has none gets the signature that is never checked.
 
-    `ids` is the alphabet of call ids, as a pattern; `new_id` the form of one in it, of `digest` (40 hexadecimal
-    digits), `name` and `index` of the call. `merges`: neighbours of one role become one message; `bridges`: a user
-    never follows a tool; `images`: pictures are taken; `json_results`: results of tools are JSON objects; `tools_stay`:
-    a history with calls is refused without tools. `schema_words` are the words of a JSON schema that are taken, with
-    choices between texts only (None: all that are ever sent); `empty_parameters`: a tool without parameters has a
-    schema all the same.
+    `ids` is the alphabet of call ids, as a pattern; `new_id` the form of one in it, of `digest` (40
+    hexadecimal digits), `name` and `index` of the call. `merges`: neighbours of one role become one
+    message; `bridges`: a user never follows a tool; `images`: pictures are taken; `json_results`:
+    results of tools are JSON objects; `tools_stay`: a history with calls is refused without tools.
+    `schema_words` are the words of a JSON schema that are taken, with choices between texts only
+    (None: all that are ever sent); `empty_parameters`: a tool without parameters has a schema all
+    the same.
 
-    `leaks`: its servers let the model's own markup through, so it is looked for; `answers_in_reasoning`: an answer
-    without content is to be found there.
+    `leaks`: its servers let the model's own markup through, so it is looked for;
+    `answers_in_reasoning`: an answer without content is to be found there.
     """
 
     name: str
@@ -71,7 +76,12 @@ PLAIN = Dialect(name="plain")
 
 OPENAI = Dialect(
     name="openai",
-    hosts=("api.openai.com", "openai.azure.com", "cognitiveservices.azure.com", "models.inference.ai.azure.com"),
+    hosts=(
+        "api.openai.com",
+        "openai.azure.com",
+        "cognitiveservices.azure.com",
+        "models.inference.ai.azure.com",
+    ),
     extras="drop",
     ids=r"[A-Za-z0-9_-]{1,40}",
     merges=False,
@@ -87,7 +97,12 @@ MISTRAL = Dialect(
 )
 GROQ = Dialect(name="groq", hosts=("api.groq.com",), extras="drop", ids=PLAIN_ID)
 ANTHROPIC = Dialect(
-    name="anthropic", hosts=("api.anthropic.com",), extras="drop", ids=PLAIN_ID, tools_stay=True, leaks=False
+    name="anthropic",
+    hosts=("api.anthropic.com",),
+    extras="drop",
+    ids=PLAIN_ID,
+    tools_stay=True,
+    leaks=False,
 )
 GEMINI = Dialect(
     name="gemini",
@@ -100,10 +115,17 @@ GEMINI = Dialect(
     empty_parameters=False,
     leaks=False,
 )  # fmt: skip
-OPENROUTER = Dialect(name="openrouter", hosts=("openrouter.ai", "ai-gateway.vercel.sh"), reasoning="reasoning_details")
+OPENROUTER = Dialect(
+    name="openrouter",
+    hosts=("openrouter.ai", "ai-gateway.vercel.sh"),
+    reasoning="reasoning_details",
+)
 DASHSCOPE = Dialect(name="dashscope", hosts=("aliyuncs.com",), merges=False)
-STEPFUN = Dialect(name="stepfun", hosts=("api.stepfun.com", "api.stepfun.ai"), answers_in_reasoning=True)
-# These answer 400 when a turn with tool calls lacks its reasoning, and take any text there; Kimi wants some text.
+STEPFUN = Dialect(
+    name="stepfun", hosts=("api.stepfun.com", "api.stepfun.ai"), answers_in_reasoning=True
+)
+# These answer 400 when a turn with tool calls lacks its reasoning, and take any text there; Kimi
+# wants some text.
 DEEPSEEK = Dialect(
     name="deepseek",
     hosts=("api.deepseek.com",),
@@ -120,7 +142,9 @@ KIMI = Dialect(
     ids=r"(functions\.)?[A-Za-z0-9_-]{1,64}:[0-9]{1,6}",
     new_id="functions.{name}:{index}",
 )
-MIMO = Dialect(name="mimo", hosts=("api.xiaomimimo.com",), reasoning="reasoning_content", backfill="")
+MIMO = Dialect(
+    name="mimo", hosts=("api.xiaomimimo.com",), reasoning="reasoning_content", backfill=""
+)
 GLM = Dialect(name="glm", hosts=("api.z.ai", "open.bigmodel.cn"), reasoning="reasoning_content")
 
 DIALECTS = (
@@ -148,4 +172,6 @@ def named_dialect(name: str) -> Dialect:
     for row in DIALECTS:
         if row.name == name:
             return row
-    raise ValueError(f"there is no dialect {name!r}, only {', '.join(sorted({row.name for row in DIALECTS}))}")
+    raise ValueError(
+        f"there is no dialect {name!r}, only {', '.join(sorted({row.name for row in DIALECTS}))}"
+    )

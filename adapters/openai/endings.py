@@ -12,9 +12,11 @@ UNEXPLAINED = "it never says why its answers end: they are taken as whole, and o
 
 
 class Endings:
-    """Good for one server and model. It is believed to be one that never says why after two streams in a row.
+    """Good for one server and model. It is believed to be one that never says why after two streams
+    in a row.
 
-    From the first on that does, it is one that does as a rule: what comes without was cut, and is not believed again.
+    From the first on that does, it is one that does as a rule: what comes without was cut, and is
+    not believed again.
     """
 
     def __init__(self, name: str) -> None:
@@ -32,7 +34,9 @@ class Endings:
         return self._explains is None and reader.is_unexplained
 
     def learn(self, reader: AnswerReader) -> None:
-        """Take note of how a stream ended, one that was asked for once more where it was in doubt."""
+        """Take note of how a stream ended, one that was asked for once more where it was in
+        doubt.
+        """
         if self._explains:
             return
         if reader.is_explained:

@@ -20,7 +20,9 @@ def join_url(base_url: str) -> URL:
 
 
 def find_proxy(url: URL) -> str | None:
-    """The environment's HTTP proxy for a host that is not near us; SOCKS is not spoken and passed over."""
+    """The environment's HTTP proxy for a host that is not near us; SOCKS is not spoken and passed
+    over.
+    """
     host = url.host or ""
     if is_local(host) or proxy_bypass(host):
         return None

@@ -1,7 +1,8 @@
-"""Refusals sorted: what a vendor said, in whatever shape, to the one class that says what to do about it (section 7).
+"""Refusals sorted: what a vendor said, in whatever shape, to the one class that says what to do
+about it (section 7).
 
-The knowledge is in `SIGNS` and `STATUSES`, rows of data tried in order. Words go before statuses, because vendors send
-billing as 429, 400 or 403, and the caller's own mistakes as 500.
+The knowledge is in `SIGNS` and `STATUSES`, rows of data tried in order. Words go before statuses,
+because vendors send billing as 429, 400 or 403, and the caller's own mistakes as 500.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ MAX_SEARCHED = 4000  # characters of a body that are looked at
 class Sign:
     """One row: text like this means that class, unless it also looks like the other thing.
 
-    The text searched is the codes as `<code>` and then the words. `code` is what the error is told apart by where the
-    vendor's own code is none (llama.cpp repeats the status there).
+    The text searched is the codes as `<code>` and then the words. `code` is what the error is told
+    apart by where the vendor's own code is none (llama.cpp repeats the status there).
     """
 
     error: type[ModelError]
@@ -59,7 +60,8 @@ def _sign(error: type[ModelError], *alternatives: str, unless: str = "", code: s
     return Sign(error, pattern, re.compile(unless, re.IGNORECASE) if unless else None, code)
 
 
-# Four-digit codes are Zhipu's, 20012 is SiliconFlow's; names in capitals are Volcengine's and DashScope's.
+# Four-digit codes are Zhipu's, 20012 is SiliconFlow's; names in capitals are Volcengine's and
+# DashScope's.
 SIGNS = (
     _sign(ModelRateLimited, r"current quota.*retry in [\d.]+ ?s"),  # Gemini's quota of a minute in billing words
     _sign(ToolUseFailed, r"<tool_use_failed>", r"tool call validation failed"),
@@ -165,9 +167,14 @@ SPAN = (
     r"(?:(\d{1,9})\s*h(?:ours?)?\s*)?(?:(\d{1,9})\s*m(?!s)(?:in\w*)?\s*)?"
     r"(?:(\d{1,9}(?:\.\d{1,9})?)\s*(ms|s|秒))?"
 )
-WAIT = re.compile(rf"(?:again|retry)\s+(?:after|in)\s+{SPAN}|()()(\d{{1,9}})\s*(秒)钟?[之以]?后", re.IGNORECASE)
+WAIT = re.compile(
+    rf"(?:again|retry)\s+(?:after|in)\s+{SPAN}|()()(\d{{1,9}})\s*(秒)钟?[之以]?后", re.IGNORECASE
+)
 DURATION = re.compile(SPAN, re.IGNORECASE)  # 6m0s, as OpenAI and those like it write
-EPOCH, EPOCH_MS = 1e9, 1e12  # what is more than that is no wait but a time, in seconds or milliseconds since 1970
+EPOCH, EPOCH_MS = (
+    1e9,
+    1e12,
+)  # what is more than that is no wait but a time, in seconds or milliseconds since 1970
 RESETS = ("requests", "tokens")
 SECRETS = re.compile(
     r"\b((?:sk|ak|pk|rk|gsk|xai|org|proj|user)[-_])[\w-]{4,}|(Bearer\s+)[^\s\"',]+|\b(AIza)[\w-]{20,}|\b(eyJ)[\w.-]{20,}"
@@ -188,19 +195,25 @@ class Complaint:
 
     @property
     def text(self) -> str:
-        return ("".join(f"<{code}>" for code in self.codes) + " " + " ".join(self.words))[:MAX_SEARCHED]
+        return ("".join(f"<{code}>" for code in self.codes) + " " + " ".join(self.words))[
+            :MAX_SEARCHED
+        ]
 
 
 def classify(
     status: int | None, body: object, headers: Mapping[str, str] | None = None, *, now: float = 0.0
 ) -> ModelError:
-    """The error this refusal is. `status` is None for an error inside a 200; `now` is in seconds since 1970."""
+    """The error this refusal is. `status` is None for an error inside a 200; `now` is in seconds
+    since 1970.
+    """
     complaint = read_complaint(body)
     head = {name.lower(): value for name, value in (headers or {}).items()}
     if status is None:
         status = complaint.status
     if status is not None and 300 <= status < 400:
-        complaint.words.append(f"redirected to {head.get('location', 'nowhere')}: use that as base URL")
+        complaint.words.append(
+            f"redirected to {head.get('location', 'nowhere')}: use that as base URL"
+        )
     text = complaint.text if status is None else f"<{status}>{complaint.text}"
     sign = next((sign for sign in SIGNS if sign.fits(text)), None)
     kind = sign.error if sign else _by_status(status)
@@ -212,7 +225,9 @@ def classify(
         wait = read_wait({**complaint.headers, **head}, message, now=now)
         return kind(message, status=status, code=code, retry_after=wait)
     if issubclass(kind, ContextOverflow):
-        return kind(message, status=status, code=code, limit=complaint.limit or _read_limit(complaint.text))
+        return kind(
+            message, status=status, code=code, limit=complaint.limit or _read_limit(complaint.text)
+        )
     return kind(message, status=status, code=code)
 
 
@@ -228,7 +243,9 @@ def has_complaint(body: object) -> bool:
 
 
 def read_complaint(body: object) -> Complaint:
-    """Walk the body: a list's first, `error` | `detail` | `message`, codes, what a gateway quotes. Never raises."""
+    """Walk the body: a list's first, `error` | `detail` | `message`, codes, what a gateway quotes.
+    Never raises.
+    """
     complaint = Complaint()
     for node in _nodes(_open(body) if isinstance(body, bytes) else body):
         _collect(node, complaint)
@@ -236,7 +253,9 @@ def read_complaint(body: object) -> Complaint:
 
 
 def _nodes(body: object) -> Iterator[dict[str, Any]]:
-    """The objects that may hold words, outermost first; a bare string counts as an object with a message."""
+    """The objects that may hold words, outermost first; a bare string counts as an object with a
+    message.
+    """
     match body:
         case str(text):
             yield {"message": text}
@@ -289,7 +308,9 @@ def _open(body: bytes) -> object:
         text = body.decode("utf-8", "replace")
     if not text.lstrip().startswith("<"):
         return text
-    text = text[:MAX_SEARCHED]  # also for time: both patterns take quadratic time where tags do not end
+    text = text[
+        :MAX_SEARCHED
+    ]  # also for time: both patterns take quadratic time where tags do not end
     title = TITLE.search(text)
     return "web page: " + (title[1] if title else re.sub(r"<[^>]*>", " ", text))
 
@@ -300,11 +321,15 @@ def _read_limit(text: str) -> int | None:
 
 
 def read_wait(headers: Mapping[str, str], message: str, *, now: float) -> float | None:
-    """Seconds the vendor asks us to wait, more than 0, or None: headers first (names in lower case), then its words.
+    """Seconds the vendor asks us to wait, more than 0, or None: headers first (names in lower
+    case), then its words.
 
-    No wait and a time that is over say nothing of when to come back: each is passed over for what stands elsewhere.
+    No wait and a time that is over say nothing of when to come back: each is passed over for what
+    stands elsewhere.
     """
-    return next((wait for wait in _waits(headers, message, now) if wait is not None and wait > 0), None)
+    return next(
+        (wait for wait in _waits(headers, message, now) if wait is not None and wait > 0), None
+    )
 
 
 def _waits(headers: Mapping[str, str], message: str, now: float) -> Iterator[float | None]:
@@ -317,14 +342,18 @@ def _waits(headers: Mapping[str, str], message: str, now: float) -> Iterator[flo
     ) is None or number > EPOCH:  # a small number is a wait to some, something else to others
         yield _wait_in(reset, now)
     if found := WAIT.search(message):
-        yield _seconds(found[1] or found[5], found[2] or found[6], found[3] or found[7], found[4] or found[8])
+        yield _seconds(
+            found[1] or found[5], found[2] or found[6], found[3] or found[7], found[4] or found[8]
+        )
     for what in RESETS:  # when it is full again, so only where it is empty
         if headers.get(f"x-ratelimit-remaining-{what}") == "0":
             yield _wait_in(headers.get(f"x-ratelimit-reset-{what}", ""), now)
 
 
 def _wait_in(text: str, now: float) -> float | None:
-    """The seconds that a header's value means: a number of them, a time since 1970, a duration, or a date."""
+    """The seconds that a header's value means: a number of them, a time since 1970, a duration, or
+    a date.
+    """
     if (number := _number(text)) is not None:
         moment = number / 1000 if number > EPOCH_MS else number
         return moment - now if number > EPOCH else number
@@ -333,7 +362,9 @@ def _wait_in(text: str, now: float) -> float | None:
     return _seconds_until(text, now)
 
 
-def _seconds(hours: str | None, minutes: str | None, seconds: str | None, unit: str | None) -> float:
+def _seconds(
+    hours: str | None, minutes: str | None, seconds: str | None, unit: str | None
+) -> float:
     part = float(seconds or 0) / (1000 if (unit or "").lower() == "ms" else 1)
     return 3600.0 * int(hours or 0) + 60.0 * int(minutes or 0) + part
 
@@ -347,7 +378,9 @@ def _number(text: str | None) -> float | None:
 
 
 def _seconds_until(text: str, now: float) -> float | None:
-    """Until a date as HTTP writes it, or ISO 8601; one without a zone is in UTC, as all of HTTP's are."""
+    """Until a date as HTTP writes it, or ISO 8601; one without a zone is in UTC, as all of HTTP's
+    are.
+    """
     for read in (parsedate_to_datetime, datetime.fromisoformat):
         try:
             date = read(text)

@@ -1,8 +1,9 @@
-"""A transcript as its next reader takes it: run before every request, whatever the transcript has been through.
+"""A transcript as its next reader takes it: run before every request, whatever the transcript has
+been through.
 
-Histories come here damaged by crashes and cuts, written for other vendors, or both; what leaves passes the strictest
-reading of the vendor's rules (quirks.md section 6). Pure and idempotent; what is in order stays as it is, so that the
-beginning of a prompt is the same from request to request.
+Histories come here damaged by crashes and cuts, written for other vendors, or both; what leaves
+passes the strictest reading of the vendor's rules (quirks.md section 6). Pure and idempotent; what
+is in order stays as it is, so that the beginning of a prompt is the same from request to request.
 """
 
 from __future__ import annotations
@@ -40,13 +41,17 @@ FROM_TOOLS = "(pictures from the results of: {})"
 EARLIER = "(earlier messages are not shown)"  # stands for the user that a transcript must begin with (6.3)
 GO_ON = "(go on)"  # for the one that it must end with
 
-PICTURE = re.compile(r"data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]")  # what vision takes (6.16)
+PICTURE = re.compile(
+    r"data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]"
+)  # what vision takes (6.16)
 UNCHECKED = {"extra_content": {"google": {"thought_signature": "skip_thought_signature_validator"}}}
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Whose words an answer holds, so that they go back only there: the host, the model's configured name."""
+    """Whose words an answer holds, so that they go back only there: the host, the model's
+    configured name.
+    """
 
     endpoint: str
     model: str
@@ -57,15 +62,21 @@ class Origin:
         return f"{self.model}@{self.endpoint}"
 
     def owns(self, reasoning: Reasoning | None) -> bool:
-        return reasoning is not None and reasoning.endpoint == self.endpoint and reasoning.model == self.model
+        return (
+            reasoning is not None
+            and reasoning.endpoint == self.endpoint
+            and reasoning.model == self.model
+        )
 
 
-def prepare_history(messages: Iterable[Message], *, origin: Origin, dialect: Dialect) -> list[Message]:
+def prepare_history(
+    messages: Iterable[Message], *, origin: Origin, dialect: Dialect
+) -> list[Message]:
     """The transcript as this endpoint, which speaks that dialect, takes it.
 
-    One system message, first; then a user; every call followed at once by its one result, in call order; a user or a
-    result last. Names, ids, reasoning, vendor fields and pictures are the dialect's. Halves of characters are left to
-    `wire`, which sees them when it writes the JSON.
+    One system message, first; then a user; every call followed at once by its one result, in call
+    order; a user or a result last. Names, ids, reasoning, vendor fields and pictures are the
+    dialect's. Halves of characters are left to `wire`, which sees them when it writes the JSON.
     """
     system: list[str] = []
     said: list[Message] = []
@@ -87,9 +98,13 @@ def prepare_history(messages: Iterable[Message], *, origin: Origin, dialect: Dia
 
 @lru_cache(maxsize=64)
 def prepare_tools(tools: tuple[ToolSpec, ...], dialect: Dialect) -> tuple[ToolSpec, ...]:
-    """The tools with names and schemas that the vendor takes; the same object for the same tools."""
+    """The tools with names and schemas that the vendor takes; the same object for the same
+    tools.
+    """
     return tuple(
-        ToolSpec(write_name(tool.name), _scrub(tool.description), write_schema(tool.parameters, dialect))
+        ToolSpec(
+            write_name(tool.name), _scrub(tool.description), write_schema(tool.parameters, dialect)
+        )
         for tool in tools
     )
 
@@ -98,7 +113,9 @@ def prepare_tools(tools: tuple[ToolSpec, ...], dialect: Dialect) -> tuple[ToolSp
 
 
 def _is_mere_words(message: Message) -> bool:
-    """Whether somebody said it, there is nothing to it but words, and nothing is to be done about those: as of most."""
+    """Whether somebody said it, there is nothing to it but words, and nothing is to be done about
+    those: as of most.
+    """
     if isinstance(message, UserMessage):
         if message.images:
             return False
@@ -108,7 +125,9 @@ def _is_mere_words(message: Message) -> bool:
     return bool(text) and "\0" not in text and not text.isspace()
 
 
-def _clean(message: UserMessage | AssistantMessage | ToolMessage, origin: Origin, dialect: Dialect) -> Message | None:
+def _clean(
+    message: UserMessage | AssistantMessage | ToolMessage, origin: Origin, dialect: Dialect
+) -> Message | None:
     """The message in the dialect, None where nothing of it can be sent."""
     match message:
         case UserMessage():
@@ -127,7 +146,9 @@ def _clean_user(message: UserMessage, dialect: Dialect) -> UserMessage | None:
 
 
 def _clean_result(message: ToolMessage, dialect: Dialect) -> ToolMessage:
-    content, kept = _look(mend(_scrub(message.content)), message.images, dialect)  # here, as it may become JSON in JSON
+    content, kept = _look(
+        mend(_scrub(message.content)), message.images, dialect
+    )  # here, as it may become JSON in JSON
     content = content or NO_OUTPUT
     if dialect.json_results:
         content = _as_object(content)
@@ -138,17 +159,30 @@ def _look(text: str, images: tuple[str, ...], dialect: Dialect) -> tuple[str, tu
     """The pictures that can be seen; of the others the text says that they were there."""
     if not images:
         return text, images
-    kept = tuple(url for url in images if PICTURE.match(url) and "\0" not in url) if dialect.images else ()
+    kept = (
+        tuple(url for url in images if PICTURE.match(url) and "\0" not in url)
+        if dialect.images
+        else ()
+    )
     words = [*filter(None, [text]), *[IMAGE_OMITTED] * (len(images) - len(kept))]
     return "\n".join(words), kept
 
 
-def _clean_assistant(message: AssistantMessage, origin: Origin, dialect: Dialect) -> AssistantMessage | None:
-    """Without calls of no name, which wedge a session (4.7), and without what this endpoint should not see again."""
+def _clean_assistant(
+    message: AssistantMessage, origin: Origin, dialect: Dialect
+) -> AssistantMessage | None:
+    """Without calls of no name, which wedge a session (4.7), and without what this endpoint should
+    not see again.
+    """
     text = _scrub(message.text)
     own = origin.owns(message.reasoning)
     calls = tuple(
-        ToolCall(call.id, write_name(call.name), _arguments(call.arguments), _extras(call.extras, dialect, own=own))
+        ToolCall(
+            call.id,
+            write_name(call.name),
+            _arguments(call.arguments),
+            _extras(call.extras, dialect, own=own),
+        )
         for call in message.tool_calls
         if call.name.strip()
     )
@@ -161,9 +195,11 @@ def _clean_assistant(message: AssistantMessage, origin: Origin, dialect: Dialect
 
 
 def _arguments(text: str) -> str:
-    """Exactly as they came, unless that is no JSON object: strict vendors refuse the whole history for it (3.9).
+    """Exactly as they came, unless that is no JSON object: strict vendors refuse the whole history
+    for it (3.9).
 
-    Then as they were read, so that the model sees with what its call was run; nothing where they could not be.
+    Then as they were read, so that the model sees with what its call was run; nothing where they
+    could not be.
     """
     if isinstance(parse(text), dict):
         return text
@@ -186,8 +222,11 @@ def _is_signed(extras: str) -> bool:
             return False
 
 
-def _reasoning(reasoning: Reasoning | None, origin: Origin, dialect: Dialect, *, kept: bool) -> Reasoning | None:
-    """What goes back of a turn's reasoning: only to the endpoint and model it came from (section 5).
+def _reasoning(
+    reasoning: Reasoning | None, origin: Origin, dialect: Dialect, *, kept: bool
+) -> Reasoning | None:
+    """What goes back of a turn's reasoning: only to the endpoint and model it came from (section
+    5).
 
     `kept`: fields of its calls do, so whose they are stays known.
     """
@@ -206,7 +245,11 @@ def _reasoning(reasoning: Reasoning | None, origin: Origin, dialect: Dialect, *,
 
 
 def _filled(owner: Reasoning, dialect: Dialect) -> Reasoning | None:
-    return None if dialect.backfill is None else replace(owner, text=dialect.backfill, field=dialect.reasoning)
+    return (
+        None
+        if dialect.backfill is None
+        else replace(owner, text=dialect.backfill, field=dialect.reasoning)
+    )
 
 
 def _as_object(content: str) -> str:
@@ -242,8 +285,8 @@ class _Step:
 def _pair(messages: Iterable[Message], dialect: Dialect) -> list[Message]:
     """Each call followed at once by its one result (6.1).
 
-    A result belongs to the last call of its id and name that still lacks one, wherever it stands after it; others are
-    dropped, and what is missing is told as lost.
+    A result belongs to the last call of its id and name that still lacks one, wherever it stands
+    after it; others are dropped, and what is missing is told as lost.
     """
     paired: list[Message | _Step] = []
     open_calls: dict[tuple[str, str], list[tuple[_Step, int]]] = {}
@@ -273,17 +316,21 @@ def _pair(messages: Iterable[Message], dialect: Dialect) -> list[Message]:
 
 
 def _in_order(step: _Step, count: int, dialect: Dialect) -> Iterator[Message]:
-    """The calls, their results, then the pictures in them; ids in the vendor's alphabet, different in each step.
+    """The calls, their results, then the pictures in them; ids in the vendor's alphabet, different
+    in each step.
 
     `count` is that of all calls before it.
     """
     calls = step.answer.tool_calls
-    found = [result or _lost(call, dialect) for call, result in zip(calls, step.results, strict=True)]
+    found = [
+        result or _lost(call, dialect) for call, result in zip(calls, step.results, strict=True)
+    ]
     ids: list[str] = []
     for index, call in enumerate(calls, count):
         ids.append(write_id(call.id, call.name, index, ids, dialect))
     renamed = (
-        ToolCall(identity, call.name, call.arguments, call.extras) for identity, call in zip(ids, calls, strict=True)
+        ToolCall(identity, call.name, call.arguments, call.extras)
+        for identity, call in zip(ids, calls, strict=True)
     )
     yield AssistantMessage(step.answer.text, tuple(renamed), step.answer.reasoning)
     for identity, result in zip(ids, found, strict=True):
@@ -305,7 +352,9 @@ def _lost(call: ToolCall, dialect: Dialect) -> ToolMessage:
 
 
 def _join(messages: Iterable[Message], dialect: Dialect) -> list[Message]:
-    """Neighbours of one role made one (6.4); an answer between a result and the user who interrupted."""
+    """Neighbours of one role made one (6.4); an answer between a result and the user who
+    interrupted.
+    """
     joined: list[Message] = []
     last: Message | None = None
     for message in messages:
@@ -318,7 +367,9 @@ def _join(messages: Iterable[Message], dialect: Dialect) -> list[Message]:
                 text = "\n\n".join(filter(None, (last.text, message.text)))
                 joined[-1] = UserMessage(text, (*last.images, *message.images))
             case AssistantMessage(), AssistantMessage() if dialect.merges:
-                joined[-1] = replace(message, text="\n\n".join(filter(None, (last.text, message.text))))
+                joined[-1] = replace(
+                    message, text="\n\n".join(filter(None, (last.text, message.text)))
+                )
             case ToolMessage(), UserMessage() if dialect.bridges:
                 joined += (AssistantMessage(NOTED), message)
             case _:

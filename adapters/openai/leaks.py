@@ -1,9 +1,11 @@
-"""What a model wrote into its text for its server, which should have taken it out: thoughts and calls (section 4).
+"""What a model wrote into its text for its server, which should have taken it out: thoughts and
+calls (section 4).
 
-A pure stage behind the reader. It sees whole texts only, so it does not matter how a stream was cut. Nobody in a chat
-should see markup; but markup is executed only where it can be nothing else than a call, because the text of a model
-may repeat what anybody wrote: outside code, closed, the last thing said, to tools that were offered, with arguments
-that parse, in an answer that is complete, and not a quotation of what the model was given.
+A pure stage behind the reader. It sees whole texts only, so it does not matter how a stream was
+cut. Nobody in a chat should see markup; but markup is executed only where it can be nothing else
+than a call, because the text of a model may repeat what anybody wrote: outside code, closed, the
+last thing said, to tools that were offered, with arguments that parse, in an answer that is
+complete, and not a quotation of what the model was given.
 """
 
 from __future__ import annotations
@@ -38,8 +40,9 @@ def may_leak(answer: Answer) -> bool:
 def split_leaks(answer: Answer, *, tools: Sequence[ToolSpec], given: Sequence[str] = ()) -> Answer:
     """The answer without markup in its text: thoughts with the reasoning, calls with the calls.
 
-    `tools` are those that may be called, none where the answer is not complete; `given` is what others than the model
-    said in the request. `Answer.leaked` is set where tools were offered and a call could not be taken as one.
+    `tools` are those that may be called, none where the answer is not complete; `given` is what
+    others than the model said in the request. `Answer.leaked` is set where tools were offered and a
+    call could not be taken as one.
     """
     answer = _unwrap_parts(answer)
     if not may_leak(answer):
@@ -57,7 +60,11 @@ def _split_calls(answer: Answer, tools: Sequence[ToolSpec], given: Sequence[str]
     are_few = len(blocks) <= MAX_BLOCKS  # more is a model gone wild, and much to be looked for
     if blocks and are_few:
         said = "\n".join(map(_bare, given))
-        marks = [mark for mark in marks if mark.is_stray or _bare(text[mark.start : mark.end]) not in said]
+        marks = [
+            mark
+            for mark in marks
+            if mark.is_stray or _bare(text[mark.start : mark.end]) not in said
+        ]
         blocks = [mark for mark in marks if not mark.is_stray]
     calls = _calls(blocks) if are_few and _are_last(text, blocks, marks) else []
     tried = answer.leaked or _is_attempt(text, blocks, marks)
@@ -80,9 +87,11 @@ def _calls(blocks: list[Block]) -> list[RawCall]:
 
 
 def _bare(text: str) -> str:
-    """What a text says however it is written: without blanks and what nobody sees, in one case and width.
+    """What a text says however it is written: without blanks and what nobody sees, in one case and
+    width.
 
-    A model that repeats what somebody wrote may space it otherwise: that is no call of its own either.
+    A model that repeats what somebody wrote may space it otherwise: that is no call of its own
+    either.
     """
     return "".join(visible(text).translate(NARROW).lower().split())
 
@@ -90,13 +99,19 @@ def _bare(text: str) -> str:
 def _are_last(text: str, blocks: list[Block], marks: list[Block]) -> bool:
     """Whether there are blocks, and from the first one on nothing else."""
     start = blocks[0].start if blocks else len(text)
-    return bool(blocks) and not _cut(text, [Block(0, start), *(mark for mark in marks if mark.start >= start)])
+    return bool(blocks) and not _cut(
+        text, [Block(0, start), *(mark for mark in marks if mark.start >= start)]
+    )
 
 
 def _is_attempt(text: str, blocks: list[Block], marks: list[Block]) -> bool:
-    """Whether the model meant to call something: it could have been understood, or it said nothing more."""
+    """Whether the model meant to call something: it could have been understood, or it said nothing
+    more.
+    """
     readable = any(block.calls is not None for block in blocks)
-    return readable or any(not block.is_closed for block in blocks) or _are_last(text, blocks, marks)
+    return (
+        readable or any(not block.is_closed for block in blocks) or _are_last(text, blocks, marks)
+    )
 
 
 def _cut(text: str, marks: list[Block]) -> str:
@@ -120,8 +135,12 @@ def _unwrap_parts(answer: Answer) -> Answer:
         return answer
     draft = Draft()
     draft.add({"content": parts}, whole=True)
-    inner = draft.freeze(finish_reason=None, native_finish_reason=None, usage=None, model="", identity="", done=None)
-    return moved(replace(answer, refusal=answer.refusal or inner.refusal), inner.text, [inner.reasoning])
+    inner = draft.freeze(
+        finish_reason=None, native_finish_reason=None, usage=None, model="", identity="", done=None
+    )
+    return moved(
+        replace(answer, refusal=answer.refusal or inner.refusal), inner.text, [inner.reasoning]
+    )
 
 
 def _is_part(part: Any) -> bool:

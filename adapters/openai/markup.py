@@ -1,7 +1,8 @@
-"""The markup in which models of several families write calls when their server does not read it (rules 4.2 to 4.5).
+"""The markup in which models of several families write calls when their server does not read it
+(rules 4.2 to 4.5).
 
-Finding it and reading it: what becomes of it is decided in `leaks`. A row of `FAMILIES` is how a block opens, how it
-closes, and how what stands between is read.
+Finding it and reading it: what becomes of it is decided in `leaks`. A row of `FAMILIES` is how a
+block opens, how it closes, and how what stands between is read.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ Written = list[tuple[str, dict[str, Any]]]
 Tools = Mapping[str, ToolSpec]
 
 Read = Callable[[str, Tools], Written]
-"""What stands between the marks, and the tools there are -> the calls; raises ValueError for anything else."""
+"""What stands between the marks, and the tools there are -> the calls; raises ValueError for
+anything else.
+"""
 
 BAR = r"\s*[|｜‖]{1,2}\s*"
 DSML = rf"(?:{BAR}DSML{BAR}|minimax:)?"  # the same form is spoken with and without
@@ -34,7 +37,8 @@ CUT = r"(?:<[^<>]{0,20})?\Z"  # the end, maybe in the middle of a mark
 ENVELOPE = r"(?:(?:tool|function)_calls|calls|tool_call)"
 INVOKE = re.compile(rf'<{DSML}invoke\s+name="([^"<>]+)"\s*>(.*?)<\s*/{DSML}invoke\s*>', re.DOTALL)
 PARAMETER = re.compile(
-    rf'<{DSML}parameter\s+name="([^"<>]+)"(?:\s+string="(true|false)")?\s*>(.*?)<\s*/{DSML}parameter\s*>', re.DOTALL
+    rf'<{DSML}parameter\s+name="([^"<>]+)"(?:\s+string="(true|false)")?\s*>(.*?)<\s*/{DSML}parameter\s*>',
+    re.DOTALL,
 )
 ARGUMENT = re.compile(r"<arg_key>(?>(.*?)</arg_key>)\s*+<arg_value>(.*?)</arg_value>", re.DOTALL)
 FUNCTION = re.compile(r"<function=([^<>\s]+)>(.*?)(?:</function>|$)", re.DOTALL)
@@ -75,7 +79,9 @@ def _read_in_a_row(body: str, tools: Tools) -> Written:
     try:
         return _read_json(body, tools)
     except orjson.JSONDecodeError:
-        return [call for part in BETWEEN.split(body.strip(" \n;")) for call in _read_json(part, tools)]
+        return [
+            call for part in BETWEEN.split(body.strip(" \n;")) for call in _read_json(part, tools)
+        ]
 
 
 def _read_named(body: str, tools: Tools) -> Written:
@@ -85,8 +91,12 @@ def _read_named(body: str, tools: Tools) -> Written:
 
 
 def _read_bare(text: str, tools: Tools) -> Written | None:
-    """The calls where the whole text is JSON of nothing else; any other key makes it somebody's data."""
-    text = ENDS.sub("", text.strip(), count=1).strip() if text.rstrip().endswith(">") else text.strip()
+    """The calls where the whole text is JSON of nothing else; any other key makes it somebody's
+    data.
+    """
+    text = (
+        ENDS.sub("", text.strip(), count=1).strip() if text.rstrip().endswith(">") else text.strip()
+    )
     if text[:1] + text[-1:] not in ("{}", "[]") or len(text) > MAX_BLOCK:
         return None
     try:
@@ -101,7 +111,9 @@ def _read_bare(text: str, tools: Tools) -> Written | None:
 
 
 def _read_tool_call(body: str, tools: Tools) -> Written:
-    """What stands in `<tool_call>`: JSON, a function with parameters, or a name with keys and values."""
+    """What stands in `<tool_call>`: JSON, a function with parameters, or a name with keys and
+    values.
+    """
     body = body.strip()
     if body.startswith("{"):
         return _read_json(body, tools)
@@ -112,7 +124,9 @@ def _read_tool_call(body: str, tools: Tools) -> Written:
 
 
 def _read_functions(body: str, tools: Tools) -> Written:
-    return [(name, _typed(_all(FIELD, fields), name, tools)) for name, fields in _all(FUNCTION, body)]
+    return [
+        (name, _typed(_all(FIELD, fields), name, tools)) for name, fields in _all(FUNCTION, body)
+    ]
 
 
 def _read_invokes(body: str, tools: Tools) -> Written:
@@ -128,7 +142,9 @@ def _read_invokes(body: str, tools: Tools) -> Written:
 
 
 def _read_entries(body: str, _: Tools) -> Written:
-    """Names and JSON between marks; an older form has the kind first and the JSON in a fence behind the name."""
+    """Names and JSON between marks; an older form has the kind first and the JSON in a fence behind
+    the name.
+    """
     calls: Written = []
     for name, rest in _all(ENTRY, body):
         older = FENCED.fullmatch(rest)
@@ -159,14 +175,19 @@ FAMILIES = (
         rf"<\s*/{DSML}{ENVELOPE}\s*>",
         _read_invokes,
     ),
-    Family(rf"<{BAR}DSML{BAR}invoke\b", rf"<\s*/{BAR}DSML{BAR}invoke\s*>", _read_invokes, inner=True),
+    Family(
+        rf"<{BAR}DSML{BAR}invoke\b", rf"<\s*/{BAR}DSML{BAR}invoke\s*>", _read_invokes, inner=True
+    ),
     Family(
         rf"<{EDGE}tool{GAP}calls(?:{GAP}section)?{GAP}begin{EDGE}>",
         rf"<{EDGE}tool{GAP}calls(?:{GAP}section)?{GAP}end{EDGE}>",
         _read_entries,
     ),
     Family(
-        rf"<{EDGE}tool{GAP}call{GAP}begin{EDGE}>", rf"<{EDGE}tool{GAP}call{GAP}end{EDGE}>", _read_entries, inner=True
+        rf"<{EDGE}tool{GAP}call{GAP}begin{EDGE}>",
+        rf"<{EDGE}tool{GAP}call{GAP}end{EDGE}>",
+        _read_entries,
+        inner=True,
     ),
     Family(r"<\|FunctionCallBegin\|>", r"<\|FunctionCallEnd\|>", _read_json),
     Family(rf"<function_call>(?=\s*(?:\{{|{CUT}))", r"</function_call>", _read_json),
@@ -241,23 +262,29 @@ def _read_block(text: str, found: re.Match[str], index: int, tools: Tools) -> Bl
     if close is None:
         return Block(found.start(), len(text), is_closed=False)
     body = text[found.start() : close.end()] if family.inner else text[found.end() : close.start()]
-    return Block(found.start(), close.end(), _read(body, family, tools) if len(body) <= MAX_BLOCK else None)
+    return Block(
+        found.start(), close.end(), _read(body, family, tools) if len(body) <= MAX_BLOCK else None
+    )
 
 
 def _read(body: str, family: Family, tools: Tools) -> Written | None:
     """The calls, all of them to tools that there are; None for anything else."""
     known = {name: name for name in tools}
     try:
-        calls = [(read_name(name, known), arguments) for name, arguments in family.read(body, tools)]
+        calls = [
+            (read_name(name, known), arguments) for name, arguments in family.read(body, tools)
+        ]
     except ValueError:
         return None
     return calls if calls and all(name in tools for name, _ in calls) else None
 
 
 def _all(pattern: re.Pattern[str], text: str) -> list[Any]:
-    """Every match of the pattern, each as `findall` has it; ValueError where anything but blanks stands between.
+    """Every match of the pattern, each as `findall` has it; ValueError where anything but blanks
+    stands between.
 
-    One after another, so that the first that does not match ends it: looking for a later one takes quadratic time.
+    One after another, so that the first that does not match ends it: looking for a later one takes
+    quadratic time.
     """
     text = text.strip()
     found: list[Any] = []
@@ -279,7 +306,9 @@ def _typed(pairs: list[tuple[str, str]], name: str, tools: Tools) -> dict[str, A
     tool = tools.get(name)
     properties = tool.parameters.get("properties", {}) if tool else {}
     return {
-        key.strip(): value if properties.get(key.strip(), {}).get("type") == "string" else _json_or_text(value)
+        key.strip(): value
+        if properties.get(key.strip(), {}).get("type") == "string"
+        else _json_or_text(value)
         for key, value in pairs
     }
 

@@ -1,7 +1,9 @@
-"""Names of tools and ids of calls in the alphabets that vendors take, and the way back (rules 4.6, 6.6, 6.8).
+"""Names of tools and ids of calls in the alphabets that vendors take, and the way back (rules 4.6,
+6.6, 6.8).
 
-What fits goes as it is; what does not becomes a name made of it, always the same one, so that a prompt stays the same
-from request to request. Only names have to come back: an answer's ids are the vendor's own.
+What fits goes as it is; what does not becomes a name made of it, always the same one, so that a
+prompt stays the same from request to request. Only names have to come back: an answer's ids are the
+vendor's own.
 """
 
 from __future__ import annotations
@@ -17,12 +19,15 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 STRANGE = re.compile(r"[^A-Za-z0-9]+")
 MAX_WORDS = 48  # characters of the name that stay readable; with the mark the whole is at most 62
 
-# What models put around a name that they were given: the namespace of their training, a token of their template.
+# What models put around a name that they were given: the namespace of their training, a token of
+# their template.
 AROUND = re.compile(r"^(?:functions|tools|default_api)[.:]|(?:<\||:\d+$).*$", re.DOTALL)
 
 
 def write_name(name: str) -> str:
-    """The name as every vendor takes it; names of another alphabet, MCP's for example, keep what they can of theirs."""
+    """The name as every vendor takes it; names of another alphabet, MCP's for example, keep what
+    they can of theirs.
+    """
     if NAME.fullmatch(name):
         return name
     words = STRANGE.sub("_", name).strip("_")[:MAX_WORDS]
@@ -35,7 +40,9 @@ def names_back(tools: Iterable[ToolSpec]) -> dict[str, str]:
 
 
 def read_name(name: str, back: Mapping[str, str]) -> str:
-    """The tool that an answer's name means: exactly, or without what models are known to put around it; else itself."""
+    """The tool that an answer's name means: exactly, or without what models are known to put around
+    it; else itself.
+    """
     if name in back:
         return back[name]
     return back.get(AROUND.sub("", name), name)

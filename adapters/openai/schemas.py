@@ -1,7 +1,8 @@
 """A tool's JSON schema as every vendor takes it: flat, inline, one type a value (rule 6.10).
 
-Our own tools are flat already; those of MCP servers and plug-ins may hold anything. What cannot be said flat is said
-more loosely, never lost: the arguments are checked against the real schema when the tool is called.
+Our own tools are flat already; those of MCP servers and plug-ins may hold anything. What cannot be
+said flat is said more loosely, never lost: the arguments are checked against the real schema when
+the tool is called.
 """
 
 from __future__ import annotations
@@ -15,22 +16,43 @@ MAX_NODES = 1000  # schemas in one schema; those beyond are any text
 MAX_DEPTH = 32  # schemas around a schema
 CHOICES = ("anyOf", "oneOf")
 NEVER = frozenset(
-    {"$schema", "$id", "$ref", "$defs", "$comment", "$anchor", "definitions", "strict", "const", "nullable", "allOf"}
+    {
+        "$schema",
+        "$id",
+        "$ref",
+        "$defs",
+        "$comment",
+        "$anchor",
+        "definitions",
+        "strict",
+        "const",
+        "nullable",
+        "allOf",
+    }
     | {*CHOICES}
 )
-OF_KIND = {"properties": "object", "required": "object", "additionalProperties": "object", "items": "array"}
+OF_KIND = {
+    "properties": "object",
+    "required": "object",
+    "additionalProperties": "object",
+    "items": "array",
+}
 TYPES = frozenset({"string", "number", "integer", "boolean", "object", "array"})
 
 
 def write_schema(schema: Mapping[str, Any], dialect: Dialect) -> dict[str, Any]:
     """The schema of a tool's parameters, an object in any case; a clean one comes out as it is."""
-    written = _Flattener(schema, dialect.schema_words).flatten({**schema, "type": "object"}, frozenset(), 0)
+    written = _Flattener(schema, dialect.schema_words).flatten(
+        {**schema, "type": "object"}, frozenset(), 0
+    )
     written.setdefault("properties", {})
     return written
 
 
 class _Flattener:
-    """One schema being flattened; `root` is where its references lead. A schema inside itself is any object."""
+    """One schema being flattened; `root` is where its references lead. A schema inside itself is
+    any object.
+    """
 
     def __init__(self, root: Mapping[str, Any], words: frozenset[str] | None) -> None:
         self._root = root
@@ -38,7 +60,9 @@ class _Flattener:
         self._nodes = 0
 
     def flatten(self, schema: object, inside: frozenset[str], depth: int) -> dict[str, Any]:
-        """This schema, flat; `inside` are the references that led here, `depth` counts the schemas around it."""
+        """This schema, flat; `inside` are the references that led here, `depth` counts the schemas
+        around it.
+        """
         self._nodes += 1
         if not isinstance(schema, Mapping) or self._nodes > MAX_NODES or depth > MAX_DEPTH:
             return {"type": "string"}
@@ -47,7 +71,9 @@ class _Flattener:
             flat["enum"] = [flat["const"]]
         written = {word: value for word, value in flat.items() if self._takes(word)}
         written["type"] = _kind(written)
-        for word in [word for word in written if word in OF_KIND and written["type"] != OF_KIND[word]]:
+        for word in [
+            word for word in written if word in OF_KIND and written["type"] != OF_KIND[word]
+        ]:
             del written[word]
         match written["type"]:
             case "object":
@@ -68,22 +94,34 @@ class _Flattener:
         properties = written.get("properties", {})
         known = properties if isinstance(properties, Mapping) else {}
         if "properties" in written:
-            written["properties"] = {str(name): self.flatten(value, inside, depth) for name, value in known.items()}
+            written["properties"] = {
+                str(name): self.flatten(value, inside, depth) for name, value in known.items()
+            }
         if isinstance(extra := written.get("additionalProperties", True), Mapping):
             written["additionalProperties"] = self.flatten(extra, inside, depth)
         elif not isinstance(extra, bool):
             del written["additionalProperties"]
         required = written.pop("required", None)
-        if names := [name for name in required if name in known] if isinstance(required, list) else []:
+        if (
+            names := [name for name in required if name in known]
+            if isinstance(required, list)
+            else []
+        ):
             written["required"] = names
 
-    def _resolve(self, schema: Mapping[str, Any], inside: frozenset[str]) -> tuple[dict[str, Any], frozenset[str]]:
-        """The schema with what it refers to, combines or chooses from laid under it; its own words win."""
+    def _resolve(
+        self, schema: Mapping[str, Any], inside: frozenset[str]
+    ) -> tuple[dict[str, Any], frozenset[str]]:
+        """The schema with what it refers to, combines or chooses from laid under it; its own words
+        win.
+        """
         flat = dict(schema)
         while not flat.keys().isdisjoint({"$ref", "allOf", *CHOICES}):
             parts: list[object] = []
             if reference := str(flat.pop("$ref", "")):
-                parts.append({"type": "object"} if reference in inside else self._look_up(reference))
+                parts.append(
+                    {"type": "object"} if reference in inside else self._look_up(reference)
+                )
                 inside |= {reference}
             if isinstance(every := flat.pop("allOf", None), list):
                 parts += every
@@ -101,16 +139,24 @@ class _Flattener:
         if not reference.startswith("#"):
             return {}
         for step in filter(None, reference[1:].split("/")):
-            node = node.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(node, Mapping) else None
+            node = (
+                node.get(step.replace("~1", "/").replace("~0", "~"))
+                if isinstance(node, Mapping)
+                else None
+            )
         return node
 
 
 def _lay_over(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     """Both, `over` winning; of properties and required ones the union."""
     laid = {**under, **over}
-    if isinstance(mine := over.get("properties"), Mapping) and isinstance(its := under.get("properties"), Mapping):
+    if isinstance(mine := over.get("properties"), Mapping) and isinstance(
+        its := under.get("properties"), Mapping
+    ):
         laid["properties"] = {**its, **mine}
-    if isinstance(mine := over.get("required"), list) and isinstance(its := under.get("required"), list):
+    if isinstance(mine := over.get("required"), list) and isinstance(
+        its := under.get("required"), list
+    ):
         laid["required"] = [*its, *(name for name in mine if name not in its)]
     return laid
 
@@ -120,7 +166,9 @@ def _is_something(choice: object) -> bool:
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
-    """The one type: of a list the first that is not null, else what the other words tell; a string in the end."""
+    """The one type: of a list the first that is not null, else what the other words tell; a string
+    in the end.
+    """
     given = schema.get("type")
     for kind in given if isinstance(given, list) else (given,):
         if isinstance(kind, str) and kind in TYPES:

@@ -1,7 +1,8 @@
 """Server-sent events out of bytes, however the network cut them (WHATWG HTML 9.2.6; rule 2.18).
 
-Events are cut as bytes, so a character that is split over two reads is whole again before anybody decodes it. The byte
-order mark is the reader's business, as it is before we know that the body is a stream at all.
+Events are cut as bytes, so a character that is split over two reads is whole again before anybody
+decodes it. The byte order mark is the reader's business, as it is before we know that the body is a
+stream at all.
 """
 
 from __future__ import annotations
@@ -9,11 +10,15 @@ from __future__ import annotations
 from typing import TypeAlias
 
 Event: TypeAlias = tuple[bytes, bytes]
-"""One event: its name (empty for the usual kind) and its data, the lines of it joined by newlines."""
+"""One event: its name (empty for the usual kind) and its data, the lines of it joined by
+newlines.
+"""
 
 
 class EventDecoder:
-    """Bytes in, events out; comments, ids and retry hints are dropped. Knows nothing of what the data means."""
+    """Bytes in, events out; comments, ids and retry hints are dropped. Knows nothing of what the
+    data means.
+    """
 
     def __init__(self) -> None:
         self._tail = bytearray()  # of an event whose blank line has not come
@@ -40,7 +45,9 @@ class EventDecoder:
         return events
 
     def finish(self) -> Event | None:
-        """What is left when the bytes end without a blank line; the standard drops it, some vendors end so (2.2)."""
+        """What is left when the bytes end without a blank line; the standard drops it, some vendors
+        end so (2.2).
+        """
         return _read_block(bytes(self._tail)) if self._tail else None
 
     def _unify_line_ends(self, chunk: bytes) -> bytes:

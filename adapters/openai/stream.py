@@ -1,9 +1,11 @@
-"""Bytes of an HTTP 200 in, one `Answer` or one `ModelError` out: event streams and plain JSON alike.
+"""Bytes of an HTTP 200 in, one `Answer` or one `ModelError` out: event streams and plain JSON
+alike.
 
-What a body is shows in its first byte, not in its content type (1.14). Invariant: an answer that did not end is never
-handed on: no finish reason and no usage is a cut stream (2.2), unless its server never has either; an `error` in any
-chunk is the error (2.3). Errors are logged, so they never repeat what may be the model's own words: of a body that
-cannot be read they tell size and shape.
+What a body is shows in its first byte, not in its content type (1.14). Invariant: an answer that
+did not end is never handed on: no finish reason and no usage is a cut stream (2.2), unless its
+server never has either; an `error` in any chunk is the error (2.3). Errors are logged, so they
+never repeat what may be the model's own words: of a body that cannot be read they tell size and
+shape.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ MAX_NAMES = 8  # fields of an object without an answer that are named in the err
 
 
 class AnswerReader:
-    """Fed with the body as it comes, in pieces of any size; `finish` when there is no more. Good for one answer."""
+    """Fed with the body as it comes, in pieces of any size; `finish` when there is no more. Good
+    for one answer.
+    """
 
     def __init__(self) -> None:
         self._head = b""
@@ -57,7 +61,9 @@ class AnswerReader:
 
     @property
     def pieces(self) -> int:
-        """How many pieces of the answer were read: what is no part of it does not count, and 0 is none yet."""
+        """How many pieces of the answer were read: what is no part of it does not count, and 0 is
+        none yet.
+        """
         return self._draft.pieces if self._whole is None else len(self._whole)
 
     @property
@@ -72,17 +78,21 @@ class AnswerReader:
 
     @property
     def is_unexplained(self) -> bool:
-        """Whether a stream came to its end marker with words, and says nothing else of its end (2.2).
+        """Whether a stream came to its end marker with words, and says nothing else of its end
+        (2.2).
 
-        Calls are not among them: what is done cannot be taken back, so they need an answer that is known to be whole.
+        Calls are not among them: what is done cannot be taken back, so they need an answer that is
+        known to be whole.
         """
-        return self.is_stream and self._done and not self.is_explained and self._draft.has_words_only
+        return (
+            self.is_stream and self._done and not self.is_explained and self._draft.has_words_only
+        )
 
     def feed(self, chunk: bytes) -> None:
         """Take some bytes.
 
-        Raises ModelError for an error inside the stream, ModelTransport for an unreadable chunk, ModelRejected for an
-        answer that does not end.
+        Raises ModelError for an error inside the stream, ModelTransport for an unreadable chunk,
+        ModelRejected for an answer that does not end.
         """
         self._size += len(chunk)
         if self._events is not None:
@@ -100,7 +110,8 @@ class AnswerReader:
         self._is_over = True
 
     def finish(self, *, unexplained: bool = False) -> Answer:
-        """The answer. Raises ModelTransport where it was cut short or is none, or the ModelError it holds instead.
+        """The answer. Raises ModelTransport where it was cut short or is none, or the ModelError it
+        holds instead.
 
         `unexplained`: also one that does not say why it ended, because its server never does.
         """
@@ -109,8 +120,12 @@ class AnswerReader:
             self._read_whole(bytes(self._whole or b""))
         elif not (self.is_explained or (unexplained and self.is_unexplained)):
             if self._draft.is_empty:
-                raise ModelTransport(f"there were no choices in the answer, or it was cut: {self._size} bytes")
-            raise ModelTransport("the stream was cut: it ended without a finish reason and without usage")
+                raise ModelTransport(
+                    f"there were no choices in the answer, or it was cut: {self._size} bytes"
+                )
+            raise ModelTransport(
+                "the stream was cut: it ended without a finish reason and without usage"
+            )
         return self._draft.freeze(
             finish_reason=self._finish_reason,
             native_finish_reason=self._native_finish_reason,
@@ -157,7 +172,9 @@ class AnswerReader:
                 self._read_chunk(name, chunk)
 
     def _read_strange(self, name: bytes, data: bytes) -> None:
-        """Data that is not one JSON text to the letter: several, or one as some vendors write it."""
+        """Data that is not one JSON text to the letter: several, or one as some vendors write
+        it.
+        """
         for piece in _pieces(data) if b"\n" in data else (data,):
             if piece.lstrip().startswith(DONE):
                 self._done = True
@@ -175,7 +192,9 @@ class AnswerReader:
         self._read_chunk(name, chunk)
 
     def _read_rest(self, event: Event) -> None:
-        """A last event without its blank line: whole, or cut in the middle, which `is_complete` then tells."""
+        """A last event without its blank line: whole, or cut in the middle, which `is_complete`
+        then tells.
+        """
         try:
             self._read_events([event])
         except ModelTransport as error:
@@ -191,20 +210,30 @@ class AnswerReader:
         self._counted = False
         if choices and isinstance(choices, list):
             for choice in choices:
-                if isinstance(choice, dict) and not choice.get("index"):  # other candidates are not ours (2.15)
+                if isinstance(choice, dict) and not choice.get(
+                    "index"
+                ):  # other candidates are not ours (2.15)
                     self._read_choice(choice)
         elif chunk.get("usage"):
-            self._counted = True  # an end only as the last chunk: some vendors count all the way (2.5)
+            self._counted = (
+                True  # an end only as the last chunk: some vendors count all the way (2.5)
+            )
         elif choices is None and has_complaint(chunk):
             raise classify(None, chunk)
-        if chunk.get("usage") or "x_groq" in chunk or not (self._id and self._model):  # they are the same in all chunks
+        if (
+            chunk.get("usage") or "x_groq" in chunk or not (self._id and self._model)
+        ):  # they are the same in all chunks
             self._read_frame(chunk)
 
     def _read_choice(self, choice: dict[str, Any]) -> None:
         delta = choice.get("delta")
         if delta and isinstance(delta, dict):
             self._draft.add(delta)  # a `message` beside it says it all again (2.16)
-        elif delta is None and self._draft.is_empty and isinstance(message := choice.get("message"), dict):
+        elif (
+            delta is None
+            and self._draft.is_empty
+            and isinstance(message := choice.get("message"), dict)
+        ):
             self._draft.add(message, whole=True)  # a whole answer dressed as a stream
         if choice.get("finish_reason"):
             self._read_end(choice)
@@ -241,7 +270,11 @@ class AnswerReader:
             if data.startswith(b"<"):
                 raise _web_page(data) from error
             raise ModelTransport(f"the answer was cut or is no JSON: {len(data)} bytes") from error
-        if isinstance(body, dict) and "choices" not in body and isinstance(inner := body.get("data"), dict):
+        if (
+            isinstance(body, dict)
+            and "choices" not in body
+            and isinstance(inner := body.get("data"), dict)
+        ):
             body = inner if "choices" in inner else body  # 1.9
         match body:
             case dict() if not body.get("error"):
@@ -250,7 +283,11 @@ class AnswerReader:
                 raise classify(None, body)
             case _:
                 raise _no_choices(body, len(data))
-        ours = [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
+        ours = (
+            [choice for choice in choices if isinstance(choice, dict)]
+            if isinstance(choices, list)
+            else []
+        )
         if not ours:
             raise classify(None, body) if has_complaint(body) else _no_choices(body, len(data))
         choice = next((choice for choice in ours if not choice.get("index")), ours[0])
@@ -264,7 +301,9 @@ class AnswerReader:
 
 
 def _pieces(data: bytes) -> list[bytes]:
-    """The JSON texts in the lines of one event: one, unless a server leaves the blank lines between its events out."""
+    """The JSON texts in the lines of one event: one, unless a server leaves the blank lines between
+    its events out.
+    """
     try:
         _parse(data)
     except ValueError:
@@ -277,7 +316,8 @@ def _parse(data: bytes) -> Any:
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
-        # Half an emoji as an escape, NaN, raw control characters: not JSON to the letter, but no reason to lose a turn.
+        # Half an emoji as an escape, NaN, raw control characters: not JSON to the letter, but no
+        # reason to lose a turn.
         try:
             return json.loads(data.decode("utf-8", "replace"), strict=False)
         except RecursionError as error:
@@ -286,7 +326,11 @@ def _parse(data: bytes) -> Any:
 
 def _no_choices(body: object, size: int) -> ModelTransport:
     """What stands there instead, by the names of its fields only: enough to know another API by."""
-    names = [name for name in body if NAME.fullmatch(name)][:MAX_NAMES] if isinstance(body, dict) else []
+    names = (
+        [name for name in body if NAME.fullmatch(name)][:MAX_NAMES]
+        if isinstance(body, dict)
+        else []
+    )
     fields = f" with {', '.join(names)}" if names else ""
     return ModelTransport(f"the answer holds no choices: {size} bytes{fields}")
 

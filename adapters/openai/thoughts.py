@@ -1,4 +1,5 @@
-"""What stands around the words of an answer because a server left it there: thoughts, channels, other people's turns.
+"""What stands around the words of an answer because a server left it there: thoughts, channels,
+other people's turns.
 
 Marks count outside code only: in code they are somebody's example. Thoughts go with the reasoning.
 """
@@ -18,19 +19,24 @@ SPECIAL = (
     (r"<\|begin_of_thought\|>", r"<\|end_of_thought\|>"),
     (r"<\|START_THINKING\|>", r"<\|END_THINKING\|>"),
 )
-"""How a thought opens and closes in tokens, which are no prose: what they open is a thought to the end."""
+"""How a thought opens and closes in tokens, which are no prose: what they open is a thought to the
+end.
+"""
 
 SPECIAL_OPENS = "|".join(opens for opens, _ in SPECIAL)
 SPECIAL_CLOSES = "|".join(closes for _, closes in SPECIAL)
 FORMS = ((rf"<(?P<tag>{TAG})[ \t]?>", r"</(?P=tag)[ \t]?>"), *SPECIAL)
 THOUGHT = re.compile(
     r"\s*(?:"
-    + "|".join(rf"{opens}(?P<at{index}>.*?)(?:{closes}|\Z)" for index, (opens, closes) in enumerate(FORMS))
+    + "|".join(
+        rf"{opens}(?P<at{index}>.*?)(?:{closes}|\Z)" for index, (opens, closes) in enumerate(FORMS)
+    )
     + ")",
     re.DOTALL | re.IGNORECASE,
 )
 EDGE_OF_THOUGHT = re.compile(
-    rf"(?P<special>{SPECIAL_OPENS})|(?P<opens><{TAG}[ \t]?>)|(?P<closes></{TAG}[ \t]?>|{SPECIAL_CLOSES})", re.IGNORECASE
+    rf"(?P<special>{SPECIAL_OPENS})|(?P<opens><{TAG}[ \t]?>)|(?P<closes></{TAG}[ \t]?>|{SPECIAL_CLOSES})",
+    re.IGNORECASE,
 )
 CHANNEL = re.compile(
     r"(?:<\|start\|>\w*+)?<\|channel\|>\s*+(\w++)([^<]*+(?:<\|constrain\|>[^<]*+)?)<\|message\|>"
@@ -39,7 +45,8 @@ CHANNEL = re.compile(
 )
 FIRST_CHANNEL = re.compile(r"(?:<\|start\|>\w*)?<\|channel\|>")
 
-# Where the answer begins, and where somebody else's turn does, which the model then went on to write.
+# Where the answer begins, and where somebody else's turn does, which the model then went on to
+# write.
 OWN_TURN = re.compile(
     r"(?:\s*(?:<\|im_start\|>(?!\s*(?:user|system|tool)\b)(?:assistant)?|<\|start_header_id\|>\s*assistant\s*<\|end_header_id\|>"
     r"|<start_of_turn>(?!\s*user\b)(?:model)?|<[|｜](?:Assistant|CHATBOT_TOKEN|START_OF_TURN_TOKEN|begin_of_text)[|｜]>"
@@ -54,31 +61,52 @@ OTHER_TURN = re.compile(
 
 
 def split_thoughts(answer: Answer) -> Answer:
-    """The answer's own words, and its thoughts with the reasoning. `leaked` is set where a channel held a call."""
+    """The answer's own words, and its thoughts with the reasoning. `leaked` is set where a channel
+    held a call.
+    """
     return _split_tags(_split_channels(_own_words(answer)))
 
 
 def moved(answer: Answer, text: str, thoughts: list[str]) -> Answer:
     """The answer with this text, and with these thoughts behind its reasoning."""
-    reasoning = "\n\n".join(filter(None, [answer.reasoning, *(thought.strip() for thought in thoughts)]))
-    return replace(answer, text=text.strip(), reasoning=reasoning, reasoning_field=answer.reasoning_field or "content")
+    reasoning = "\n\n".join(
+        filter(None, [answer.reasoning, *(thought.strip() for thought in thoughts)])
+    )
+    return replace(
+        answer,
+        text=text.strip(),
+        reasoning=reasoning,
+        reasoning_field=answer.reasoning_field or "content",
+    )
 
 
 def _own_words(answer: Answer) -> Answer:
     text = answer.text
     begin = OWN_TURN.match(text)
-    other = OTHER_TURN.search(without_code(text), begin.end() if begin else 0) if OTHER_TURN.search(text) else None
+    other = (
+        OTHER_TURN.search(without_code(text), begin.end() if begin else 0)
+        if OTHER_TURN.search(text)
+        else None
+    )
     if not (begin or other):
         return answer
-    return replace(answer, text=text[begin.end() if begin else 0 : other.start() if other else len(text)].strip())
+    return replace(
+        answer,
+        text=text[begin.end() if begin else 0 : other.start() if other else len(text)].strip(),
+    )
 
 
 def _split_channels(answer: Answer) -> Answer:
     """Text in channels: what is not the final one, nor a word to people beside calls, are thoughts.
 
-    What stands before them is one too where a final one follows: of the first channel servers take the marks off.
+    What stands before them is one too where a final one follows: of the first channel servers take
+    the marks off.
     """
-    first = FIRST_CHANNEL.search(without_code(answer.text)) if FIRST_CHANNEL.search(answer.text) else None
+    first = (
+        FIRST_CHANNEL.search(without_code(answer.text))
+        if FIRST_CHANNEL.search(answer.text)
+        else None
+    )
     if first is None:
         return answer
     before, text = answer.text[: first.start()], answer.text[first.start() :]
@@ -94,27 +122,38 @@ def _split_channels(answer: Answer) -> Answer:
     if before.strip():
         (thoughts if is_final else said).insert(0, before.strip())
     rest = CHANNEL.sub("", text)
-    return replace(moved(answer, "\n\n".join([*said, *filter(str.strip, [rest])]), thoughts), leaked=leaked)
+    return replace(
+        moved(answer, "\n\n".join([*said, *filter(str.strip, [rest])]), thoughts), leaked=leaked
+    )
 
 
 def _split_tags(answer: Answer) -> Answer:
-    """What begins at the beginning (4.1) may be cut off; later only what is closed counts, or is a token.
+    """What begins at the beginning (4.1) may be cut off; later only what is closed counts, or is a
+    token.
 
     An end before any beginning ends what a template began.
     """
     thoughts: list[str] = []
     at = 0
     while found := THOUGHT.match(answer.text, at):
-        thoughts += [words for name, words in found.groupdict().items() if name != "tag" and words is not None]
+        thoughts += [
+            words
+            for name, words in found.groupdict().items()
+            if name != "tag" and words is not None
+        ]
         at = found.end()
     text = answer.text[at:]
-    edges = list(EDGE_OF_THOUGHT.finditer(without_code(text))) if EDGE_OF_THOUGHT.search(text) else []
+    edges = (
+        list(EDGE_OF_THOUGHT.finditer(without_code(text))) if EDGE_OF_THOUGHT.search(text) else []
+    )
     said: list[str] = []
     at, begin = 0, None
     for index, edge in enumerate(edges):
         if not edge["closes"]:
             begin = begin or edge
-        elif begin or (index == 0 and not thoughts and not (answer.reasoning and text[: edge.start()].strip())):
+        elif begin or (
+            index == 0 and not thoughts and not (answer.reasoning and text[: edge.start()].strip())
+        ):
             said += [text[at : begin.start()]] if begin else []
             thoughts.append(text[begin.end() if begin else 0 : edge.start()])
             at, begin = edge.end(), None

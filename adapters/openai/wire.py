@@ -1,6 +1,7 @@
 """Domain <-> wire: a `ModelRequest` as the body of a request, an `Answer` as a `Completion`.
 
-The body is the intersection of what every vendor takes (quirks.md section 9): no tool choice, no sampling, no limits.
+The body is the intersection of what every vendor takes (quirks.md section 9): no tool choice, no
+sampling, no limits.
 """
 
 from __future__ import annotations
@@ -32,7 +33,13 @@ from bot.domain.chat import (
     Usage,
     UserMessage,
 )
-from bot.domain.errors import ContextOverflow, ModelError, ModelOverloaded, ModelTransport, ToolUseFailed
+from bot.domain.errors import (
+    ContextOverflow,
+    ModelError,
+    ModelOverloaded,
+    ModelTransport,
+    ToolUseFailed,
+)
 
 MAX_COUNT = 2**53  # more is no count of tokens, and no database could hold it
 TICKS = 1e10  # ticks in a US dollar, as xAI counts
@@ -59,19 +66,31 @@ FINISHES: Mapping[str, FinishReason | type[ModelError]] = {
 
 COMPLETE = frozenset({FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.UNKNOWN})
 
-CACHED = ("prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens", "num_cached_tokens")
+CACHED = (
+    "prompt_cache_hit_tokens",
+    "cached_tokens",
+    "cache_read_input_tokens",
+    "num_cached_tokens",
+)
 
 
 # --- domain -> wire -------------------------------------------------------------------------------
 
 
-def write_request(request: ModelRequest, *, origin: Origin, dialect: Dialect, stream_options: bool) -> bytes:
-    """The body of the request, as JSON; its history is prepared here, so that none leaves as it came.
+def write_request(
+    request: ModelRequest, *, origin: Origin, dialect: Dialect, stream_options: bool
+) -> bytes:
+    """The body of the request, as JSON; its history is prepared here, so that none leaves as it
+    came.
 
     `stream_options` asks for the usage at the end of the stream.
     """
     messages = prepare_history(request.messages, origin=origin, dialect=dialect)
-    body: dict[str, Any] = {"model": origin.model, "messages": _write_messages(messages, dialect), "stream": True}
+    body: dict[str, Any] = {
+        "model": origin.model,
+        "messages": _write_messages(messages, dialect),
+        "stream": True,
+    }
     if stream_options:
         body["stream_options"] = {"include_usage": True}
     if request.tools:
@@ -85,15 +104,23 @@ def write_request(request: ModelRequest, *, origin: Origin, dialect: Dialect, st
 @lru_cache(maxsize=64)
 def _write_tools(tools: tuple[ToolSpec, ...], dialect: Dialect) -> orjson.Fragment:
     """The tools as JSON; a bot offers the same ones in every request."""
-    return orjson.Fragment(orjson.dumps([_scrub(_write_tool(tool, dialect)) for tool in prepare_tools(tools, dialect)]))
+    return orjson.Fragment(
+        orjson.dumps([_scrub(_write_tool(tool, dialect)) for tool in prepare_tools(tools, dialect)])
+    )
 
 
 def _tools_of(messages: Iterable[Message]) -> tuple[ToolSpec, ...]:
     """What a history has called, for a vendor that refuses calls without tools (4.8)."""
-    calls = (call for message in messages if isinstance(message, AssistantMessage) for call in message.tool_calls)
+    calls = (
+        call
+        for message in messages
+        if isinstance(message, AssistantMessage)
+        for call in message.tool_calls
+    )
     nothing = {"type": "object", "properties": {}}
     return tuple(
-        ToolSpec(name, "Not to be called now.", nothing) for name in dict.fromkeys(call.name for call in calls)
+        ToolSpec(name, "Not to be called now.", nothing)
+        for name in dict.fromkeys(call.name for call in calls)
     )
 
 
@@ -111,7 +138,9 @@ def _write_messages(messages: Iterable[Message], dialect: Dialect) -> list[dict[
                     body |= _write_reasoning(message.reasoning, dialect)
                 bodies.append(body)
             case ToolMessage():
-                bodies.append({"role": "tool", "tool_call_id": message.call_id, "content": message.content})
+                bodies.append(
+                    {"role": "tool", "tool_call_id": message.call_id, "content": message.content}
+                )
             case SystemMessage():
                 bodies.append({"role": "system", "content": message.text})
             case _:
@@ -132,16 +161,24 @@ def _write_call(call: ToolCall) -> dict[str, Any]:
 
 
 def _write_reasoning(reasoning: Reasoning | None, dialect: Dialect) -> dict[str, Any]:
-    """The reasoning that goes back, under its vendor's field; what may is decided in `prepare_history`."""
+    """The reasoning that goes back, under its vendor's field; what may is decided in
+    `prepare_history`.
+    """
     if reasoning is None:
         return {}
     match dialect.reasoning:
         case "none":
             return {}
         case "reasoning_details":
-            return {"reasoning_details": _scrub(parse(reasoning.details))} if reasoning.details else {}
+            return (
+                {"reasoning_details": _scrub(parse(reasoning.details))} if reasoning.details else {}
+            )
         case "reasoning_content":
-            return {"reasoning_content": reasoning.text} if reasoning.text or dialect.backfill is not None else {}
+            return (
+                {"reasoning_content": reasoning.text}
+                if reasoning.text or dialect.backfill is not None
+                else {}
+            )
 
 
 def _write_tool(tool: ToolSpec, dialect: Dialect) -> dict[str, Any]:
@@ -152,7 +189,9 @@ def _write_tool(tool: ToolSpec, dialect: Dialect) -> dict[str, Any]:
 
 
 def _encode(body: dict[str, Any]) -> bytes:
-    """JSON; where it cannot be written, without the halves of characters in it, which come from QQ (6.18)."""
+    """JSON; where it cannot be written, without the halves of characters in it, which come from QQ
+    (6.18).
+    """
     try:
         return orjson.dumps(body)
     except TypeError:
@@ -184,13 +223,15 @@ def read_answer(
     new_id: Callable[[], str],
     first_token: float | None = None,
 ) -> Completion:
-    """The answer to that request in our words. `new_id` makes ids for calls without one, or with another's.
+    """The answer to that request in our words. `new_id` makes ids for calls without one, or with
+    another's.
 
-    `first_token` is in seconds from the request to the first piece of the answer, where that is known.
+    `first_token` is in seconds from the request to the first piece of the answer, where that is
+    known.
 
-    Raises ModelError where the finish reason says that this is no answer (1.8), ModelTransport for an empty answer
-    that does not say why it ended (1.7), ToolUseFailed where all there is are calls without a name (4.7), or a call
-    that was written as text and cannot be taken as one (4.4).
+    Raises ModelError where the finish reason says that this is no answer (1.8), ModelTransport for
+    an empty answer that does not say why it ended (1.7), ToolUseFailed where all there is are calls
+    without a name (4.7), or a call that was written as text and cannot be taken as one (4.4).
     """
     finish = _read_finish(answer)
     if dialect.leaks and may_leak(answer):
@@ -226,23 +267,35 @@ def read_answer(
 
 def _given(request: ModelRequest) -> tuple[str, ...]:
     """What others than the model said in a request: repeating it is quoting, not calling."""
-    said = (message for message in request.messages if isinstance(message, UserMessage | ToolMessage))
-    return tuple(message.text if isinstance(message, UserMessage) else message.content for message in said)
+    said = (
+        message for message in request.messages if isinstance(message, UserMessage | ToolMessage)
+    )
+    return tuple(
+        message.text if isinstance(message, UserMessage) else message.content for message in said
+    )
 
 
 def _read_finish(answer: Answer) -> FinishReason:
-    """What the finish reason says; where a gateway tells the native one as well, that may say it was a failure."""
+    """What the finish reason says; where a gateway tells the native one as well, that may say it
+    was a failure.
+    """
     finish = FinishReason.UNKNOWN
     for reason in (answer.native_finish_reason, answer.finish_reason):
-        meaning = FINISHES.get(reason.lower(), FinishReason.UNKNOWN) if reason else FinishReason.UNKNOWN
+        meaning = (
+            FINISHES.get(reason.lower(), FinishReason.UNKNOWN) if reason else FinishReason.UNKNOWN
+        )
         if not isinstance(meaning, FinishReason):
             raise meaning(f"the vendor gave up on the answer: {reason}", code=reason or "")
         finish = meaning
     return finish
 
 
-def _read_calls(answer: Answer, tools: tuple[ToolSpec, ...], new_id: Callable[[], str]) -> tuple[ToolCall, ...]:
-    """The calls that name a tool, each with our name of it and an id of its own (2.10, 2.14, 4.6, 4.7)."""
+def _read_calls(
+    answer: Answer, tools: tuple[ToolSpec, ...], new_id: Callable[[], str]
+) -> tuple[ToolCall, ...]:
+    """The calls that name a tool, each with our name of it and an id of its own (2.10, 2.14, 4.6,
+    4.7).
+    """
     raw = answer.tool_calls or ((answer.function_call,) if answer.function_call else ())
     if not raw:
         return ()
@@ -260,7 +313,9 @@ def _read_calls(answer: Answer, tools: tuple[ToolSpec, ...], new_id: Callable[[]
 
 
 def _read_reasoning(answer: Answer, origin: Origin) -> Reasoning | None:
-    """What was thought, and whose the answer is where fields of its calls may have to go back (section 5)."""
+    """What was thought, and whose the answer is where fields of its calls may have to go back
+    (section 5).
+    """
     owned = answer.tool_calls and any(call.extras for call in answer.tool_calls)
     if not (answer.reasoning or answer.reasoning_details or owned):
         return None
@@ -274,11 +329,14 @@ def _read_reasoning(answer: Answer, origin: Origin) -> Reasoning | None:
 
 
 def read_usage(usage: Mapping[str, Any]) -> Usage:
-    """Tokens under whichever names a vendor counts them (section 8); what is missing or null counts as 0."""
+    """Tokens under whichever names a vendor counts them (section 8); what is missing or null counts
+    as 0.
+    """
     return Usage(
         prompt=_count(usage, "prompt_tokens"),
         completion=_count(usage, "completion_tokens"),
-        cached=_count(usage.get("prompt_tokens_details"), "cached_tokens") or _count(usage, *CACHED),
+        cached=_count(usage.get("prompt_tokens_details"), "cached_tokens")
+        or _count(usage, *CACHED),
         reasoning=_count(usage.get("completion_tokens_details"), "reasoning_tokens")
         or _count(usage, "reasoning_tokens"),
         cost=_read_cost(usage),

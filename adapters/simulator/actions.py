@@ -1,7 +1,7 @@
 """What the bot can ask of the server: one small function for each action. No sockets.
 
-Parameters and results are NapCat's (facts.md 2 and 5): ids may be numbers or strings, what is missing or of the
-wrong kind is refused with 1400, what cannot be done with 1200.
+Parameters and results are NapCat's (facts.md 2 and 5): ids may be numbers or strings, what is
+missing or of the wrong kind is refused with 1400, what cannot be done with 1200.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ def perform(world: World, call: Call) -> Answer:
 
 
 def message_in(call: Call) -> SentMessage | None:
-    """The message a call asks to be sent, without an id; None where there is none that can be read."""
+    """The message a call asks to be sent, without an id; None where there is none that can be
+    read.
+    """
     with suppress(Refusal):
         return SENDS[call.action](call.params) if call.action in SENDS else None
     return None
@@ -100,7 +102,9 @@ def _message(params: Params, name: str) -> tuple[Json, ...]:
 
 
 def _send(world: World, message: SentMessage) -> Done:
-    """Deliver a message. Raises Refusal where there is nobody to get it, or the account may not speak there."""
+    """Deliver a message. Raises Refusal where there is nobody to get it, or the account may not
+    speak there.
+    """
     group_id, user_id = message.group_id, message.user_id or 0
     if not world.online:
         raise Refusal(NOT_DONE, wire.unconfirmed())
@@ -118,19 +122,32 @@ def _send(world: World, message: SentMessage) -> Done:
     else:
         accepted = outgoing.accept(segments, in_group=group_id is not None, is_known=world.knows)
     via_group = 0 if user_id in world.friends else message.via_group
-    stored = world.post(accepted, author=world.self_id, group_id=group_id, peer_id=user_id, via_group=via_group)
+    stored = world.post(
+        accepted, author=world.self_id, group_id=group_id, peer_id=user_id, via_group=via_group
+    )
     events = (world.event(stored),) if world.reports_self else ()
-    return Done({"message_id": stored.message_id, **told}, events, replace(message, message_id=stored.message_id))
+    return Done(
+        {"message_id": stored.message_id, **told},
+        events,
+        replace(message, message_id=stored.message_id),
+    )
 
 
 def _inner(world: World, node: Json) -> Json:
-    """One message of a merged forward, as get_forward_msg shows it: no group of its own, by whoever is named."""
+    """One message of a merged forward, as get_forward_msg shows it: no group of its own, by whoever
+    is named.
+    """
     data = node["data"]
     author = Params(data).number("user_id" if "user_id" in data else "uin", world.self_id)
     name = str(data.get("nickname") or data.get("name") or "")
-    content = outgoing.accept(read_segments(data.get("content")), in_group=True, is_known=world.knows)
+    content = outgoing.accept(
+        read_segments(data.get("content")), in_group=True, is_known=world.knows
+    )
     stored = Stored(0, 0, world.now(), author, tuple(content), peer_id=author)
-    event = world.event(stored) | {"sender": {"user_id": author, "nickname": name, "card": ""}, "post_type": "message"}
+    event = world.event(stored) | {
+        "sender": {"user_id": author, "nickname": name, "card": ""},
+        "post_type": "message",
+    }
     event.pop("message_sent_type", None)
     return event
 
@@ -147,7 +164,11 @@ def delete_msg(world: World, params: Params) -> Done:
     message_id = params.number("message_id")
     stored = world.message(message_id)
     if stored.author != world.self_id:
-        role = "member" if stored.group_id is None else world.member(stored.group_id, world.self_id).role
+        role = (
+            "member"
+            if stored.group_id is None
+            else world.member(stored.group_id, world.self_id).role
+        )
         if role not in ("owner", "admin"):
             raise Refusal(NOT_DONE, "撤回失败, 没有权限")
     return Done(events=(world.recall(message_id, operator_id=world.self_id),))
@@ -158,7 +179,9 @@ def get_forward_msg(world: World, params: Params) -> Done:
     asked = str(params.get("id") or params.get("message_id") or "")
     if asked.isdecimal() and world.knows(int(asked)):
         inside = (
-            segment["data"]["id"] for segment in world.message(int(asked)).segments if segment["type"] == "forward"
+            segment["data"]["id"]
+            for segment in world.message(int(asked)).segments
+            if segment["type"] == "forward"
         )
         asked = str(next(inside, ""))
     if asked not in world.forwards:
@@ -178,7 +201,9 @@ def get_file(world: World, params: Params) -> Done:
     file = str(medium.get("file") or name)
     path = f"/app/.config/QQ/{file}"
     size = str(medium.get("file_size") or 0)
-    return Done({"file": path, "url": medium.get("url") or path, "file_size": size, "file_name": file})
+    return Done(
+        {"file": path, "url": medium.get("url") or path, "file_size": size, "file_name": file}
+    )
 
 
 def get_group_msg_history(world: World, params: Params) -> Done:
@@ -191,7 +216,9 @@ def get_friend_msg_history(world: World, params: Params) -> Done:
 
 
 def _history(world: World, stored: list[Stored], params: Params) -> Done:
-    """The last `count` up to the message named by `message_seq` (0: the newest), oldest first unless reversed."""
+    """The last `count` up to the message named by `message_seq` (0: the newest), oldest first
+    unless reversed.
+    """
     last, count = params.number("message_seq", 0), params.number("count", 20)
     if last:
         anchor = world.message(last)
@@ -236,7 +263,9 @@ def _describe_group(group: Group) -> Json:
 
 def get_group_member_list(world: World, params: Params) -> Done:
     group = world.group(params.number("group_id"))
-    return Done([_describe_member(world, group.group_id, person) for person in group.members.values()])
+    return Done(
+        [_describe_member(world, group.group_id, person) for person in group.members.values()]
+    )
 
 
 def get_group_member_info(world: World, params: Params) -> Done:
@@ -301,7 +330,15 @@ def send_poke(world: World, params: Params) -> Done:
     target = params.number("user_id")
     group_id = world.group(params.number("group_id")).group_id if params.has("group_id") else None
     return Done(
-        events=(wire.poke(world.self_id, world.now(), user_id=world.self_id, target_id=target, group_id=group_id),)
+        events=(
+            wire.poke(
+                world.self_id,
+                world.now(),
+                user_id=world.self_id,
+                target_id=target,
+                group_id=group_id,
+            ),
+        )
     )
 
 

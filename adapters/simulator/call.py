@@ -12,9 +12,11 @@ from adapters.simulator.wire import BAD_REQUEST, Json, Refusal
 
 @dataclass(frozen=True, slots=True)
 class SentMessage:
-    """A message the bot sent, its segments exactly as it sent them; `group_id` or `user_id` says where.
+    """A message the bot sent, its segments exactly as it sent them; `group_id` or `user_id` says
+    where.
 
-    A `message_id` of 0 means that nobody ever got it. `via_group` is the group a temporary session goes through.
+    A `message_id` of 0 means that nobody ever got it. `via_group` is the group a temporary session
+    goes through.
     """
 
     message_id: int
@@ -26,12 +28,18 @@ class SentMessage:
     @property
     def text(self) -> str:
         """The words alone."""
-        return "".join(str(segment["data"].get("text", "")) for segment in self.segments if segment["type"] == "text")
+        return "".join(
+            str(segment["data"].get("text", ""))
+            for segment in self.segments
+            if segment["type"] == "text"
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What an action did: what the bot is told, the events it causes, and the message it sent, if any."""
+    """What an action did: what the bot is told, the events it causes, and the message it sent, if
+    any.
+    """
 
     data: Any = None
     events: tuple[Json, ...] = ()
@@ -47,7 +55,9 @@ class Answer:
 
 
 class Params:
-    """The parameters of a call, read as the server reads them; every method raises Refusal for a bad one."""
+    """The parameters of a call, read as the server reads them; every method raises Refusal for a
+    bad one.
+    """
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values
@@ -87,4 +97,6 @@ class Call:
     def refuse(self, refusal: Refusal, done: Done = Done()) -> Answer:
         """The answer that says "not done", whatever was done."""
         missing = None if refusal.retcode == BAD_REQUEST else ""
-        return Answer(wire.failed(refusal.retcode, refusal.wording, self.frame.get("echo", missing)), done)
+        return Answer(
+            wire.failed(refusal.retcode, refusal.wording, self.frame.get("echo", missing)), done
+        )

@@ -49,7 +49,9 @@ def help_text() -> str:
 
 
 async def obey(simulator: Simulator, line: str) -> str:
-    """Do what a line that begins with `!` says; what to tell the person who typed it, also where it says nothing."""
+    """Do what a line that begins with `!` says; what to tell the person who typed it, also where it
+    says nothing.
+    """
     words = line.strip().removeprefix(MARK).strip()
     try:
         return await _obey(simulator, words)
@@ -107,5 +109,9 @@ def describe(simulator: Simulator) -> str:
         "own messages are reported": world.reports_self,
     }
     muted = [f"muted in {group_id}" for group_id in world.groups if world.is_muted(group_id)]
-    lines = [*map(str, simulator.faults.armed), *muted, *(state for state, holds in states.items() if holds)]
+    lines = [
+        *map(str, simulator.faults.armed),
+        *muted,
+        *(state for state, holds in states.items() if holds),
+    ]
     return "\n".join(lines) or "nothing is armed"

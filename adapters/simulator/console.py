@@ -1,4 +1,6 @@
-"""The chat on a terminal: a typed line becomes a group message, a message of the bot becomes lines. Pure."""
+"""The chat on a terminal: a typed line becomes a group message, a message of the bot becomes lines.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from adapters.simulator.wire import Json, mention, text
 
 SPEAKER = re.compile(r"(?![@/])([^\s:]{1,24}): (.*)", re.DOTALL)
 EVERYBODY = ("all", "全体成员")
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # what could drive a terminal; tabs and line ends stay
+CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+)  # what could drive a terminal; tabs and line ends stay
 ALIAS = "bot"
 
 
@@ -28,10 +32,12 @@ class Spoken:
 
 
 def parse_line(line: str, people: Mapping[str, int], self_id: int) -> Spoken:
-    """Read `@bot hi`, or `name: hi` to speak as that member; no segments for a line that says nothing.
+    """Read `@bot hi`, or `name: hi` to speak as that member; no segments for a line that says
+    nothing.
 
-    `people` are the numbers of those present by name. A speaker is a name without spaces, of up to 24 characters,
-    before a colon and a space: a link or a time of day is none, and nobody can speak as the bot.
+    `people` are the numbers of those present by name. A speaker is a name without spaces, of up to
+    24 characters, before a colon and a space: a link or a time of day is none, and nobody can speak
+    as the bot.
     """
     match = SPEAKER.fullmatch(line.strip("\r\n"))
     if match and match[1].casefold() != ALIAS and people.get(match[1]) != self_id:
@@ -40,8 +46,14 @@ def parse_line(line: str, people: Mapping[str, int], self_id: int) -> Spoken:
 
 
 def parse_mentions(line: str, people: Mapping[str, int], self_id: int) -> list[Json]:
-    """Turn every `@name` of somebody present into a mention, `@bot` into one of the account; the rest is text."""
-    names = dict.fromkeys(EVERYBODY, "all") | {ALIAS: str(self_id)} | {name: str(who) for name, who in people.items()}
+    """Turn every `@name` of somebody present into a mention, `@bot` into one of the account; the
+    rest is text.
+    """
+    names = (
+        dict.fromkeys(EVERYBODY, "all")
+        | {ALIAS: str(self_id)}
+        | {name: str(who) for name, who in people.items()}
+    )
     longest_first = sorted(names, key=len, reverse=True)
     segments: list[Json] = []
     end = 0
@@ -55,8 +67,13 @@ def parse_mentions(line: str, people: Mapping[str, int], self_id: int) -> list[J
 
 
 def _at_one_of(names: list[str]) -> re.Pattern[str]:
-    """`@` and a name, one group each; not inside an address (a@bot.net), nor where a word goes on (@bottle)."""
-    ends = (f"({re.escape(name)})" + (r"(?![A-Za-z0-9_])" if name[-1:].isascii() else "") for name in names)
+    """`@` and a name, one group each; not inside an address (a@bot.net), nor where a word goes on
+    (@bottle).
+    """
+    ends = (
+        f"({re.escape(name)})" + (r"(?![A-Za-z0-9_])" if name[-1:].isascii() else "")
+        for name in names
+    )
     return re.compile(f"(?<![A-Za-z0-9_])@(?:{'|'.join(ends)})", re.IGNORECASE)
 
 
@@ -65,7 +82,8 @@ def _text(words: str) -> list[Json]:
 
 
 def render(message: SentMessage, people: Mapping[int, str], *, home: int) -> str:
-    """A message of the bot as it is printed: `bot: ...`, further lines indented, other segments in brackets.
+    """A message of the bot as it is printed: `bot: ...`, further lines indented, other segments in
+    brackets.
 
     `people` are names by number; a message to anywhere but the group `home` says where it went.
     """

@@ -1,6 +1,7 @@
 """CQ codes, the one-string form of a message: `[CQ:at,qq=10001] hi` (facts.md 4.2).
 
-Written into `raw_message`; read from a call whose `message` is a string, as NapCat does unless `auto_escape` is set.
+Written into `raw_message`; read from a call whose `message` is a string, as NapCat does unless
+`auto_escape` is set.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ def _write_segment(segment: Json) -> str:
     data = segment["data"]
     if segment["type"] == "text":
         return _escape(str(data.get("text", "")))
-    values = (f",{name}={_write_value(value)}" for name, value in data.items() if value not in (None, ""))
+    values = (
+        f",{name}={_write_value(value)}" for name, value in data.items() if value not in (None, "")
+    )
     return f"[CQ:{segment['type']}{''.join(values)}]"
 
 
@@ -47,7 +50,9 @@ def read(text: str) -> list[Json]:
     for match in CODE.finditer(text):
         segments += _text(text[end : match.start()])
         pairs = (pair.split("=", 1) for pair in match[2].split(",")[1:])
-        segments.append({"type": match[1], "data": {name: _unescape(value) for name, value in pairs}})
+        segments.append(
+            {"type": match[1], "data": {name: _unescape(value) for name, value in pairs}}
+        )
         end = match.end()
     return segments + _text(text[end:])
 
@@ -58,4 +63,6 @@ def _text(text: str) -> list[Json]:
 
 def _unescape(text: str) -> str:
     """`&amp;` goes last: `&amp;#91;` is the text `&#91;`."""
-    return text.replace("&#44;", ",").replace("&#91;", "[").replace("&#93;", "]").replace("&amp;", "&")
+    return (
+        text.replace("&#44;", ",").replace("&#91;", "[").replace("&#93;", "]").replace("&amp;", "&")
+    )

@@ -1,7 +1,8 @@
-"""What is to go wrong: which faults are armed, for how many times, and how a line of text arms one. Pure state.
+"""What is to go wrong: which faults are armed, for how many times, and how a line of text arms one.
+Pure state.
 
-A fault waits until something it can hit comes by, and is used up once for each hit. Of several that wait for the
-same thing the one armed first goes first, so that a list of faults is a script.
+A fault waits until something it can hit comes by, and is used up once for each hit. Of several that
+wait for the same thing the one armed first goes first, so that a list of faults is a script.
 """
 
 from __future__ import annotations
@@ -46,12 +47,14 @@ WORDINGS = {
     Fault.REFUSE: rejected(110, "发送失败，你已被移出该群，请重新加群。"),
     Fault.MUTED: MUTED,
     Fault.NOT_FRIEND: rejected(16, "发送失败，请先添加对方为好友。"),
-    # QQ swallows it and says nothing: the server cannot tell it from a message that arrived (facts.md 2).
+    # QQ swallows it and says nothing: the server cannot tell it from a message that arrived
+    # (facts.md 2).
     Fault.RISK: unconfirmed(result=0, errMsg=""),
     Fault.TOO_LONG: rejected(102, "发送失败，消息内容过长。"),
     Fault.BAD_MEDIA: "文件下载失败, 识别URL失败, uri= /app/data/media/picture.png",
 }
-"""The answers of the faults that answer with a refusal: NapCat's where facts.md has them, otherwise like them.
+"""The answers of the faults that answer with a refusal: NapCat's where facts.md has them, otherwise
+like them.
 
 The numbers in `notfriend` and `toolong` are invented.
 """
@@ -79,7 +82,9 @@ class NoFault(BotError):
 
 @dataclass(frozen=True, slots=True)
 class Armed:
-    """A fault that waits: for how many hits (None: for all to come), with its number and its wording, if it has any."""
+    """A fault that waits: for how many hits (None: for all to come), with its number and its
+    wording, if it has any.
+    """
 
     fault: Fault
     times: int | None = 1
@@ -105,9 +110,15 @@ class Faults:
         return tuple(self._armed.values())
 
     def arm(
-        self, fault: Fault, *, times: int | None = 1, value: float | None = None, wording: str | None = None
+        self,
+        fault: Fault,
+        *,
+        times: int | None = 1,
+        value: float | None = None,
+        wording: str | None = None,
     ) -> Armed:
-        """Let a fault wait for so many hits: None for all to come, 0 for none any more; it replaces its like.
+        """Let a fault wait for so many hits: None for all to come, 0 for none any more; it replaces
+        its like.
 
         `value` is in the unit of `VALUES`, `wording` what a refusal says.
         """
@@ -142,7 +153,8 @@ class Faults:
 
 
 def parse_fault(text: str) -> Armed:
-    """Read `NAME [NUMBER] [next | always | N times | off]`, as in `slow 0.5 3 times`; `next` goes unsaid.
+    """Read `NAME [NUMBER] [next | always | N times | off]`, as in `slow 0.5 3 times`; `next` goes
+    unsaid.
 
     `refuse` takes what it says instead of a number. Raises NoFault.
     """

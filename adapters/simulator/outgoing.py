@@ -1,6 +1,8 @@
-"""What the server makes of a message the bot sends: which segments it takes, drops and refuses (facts.md 2, 4.2, 4.4).
+"""What the server makes of a message the bot sends: which segments it takes, drops and refuses
+(facts.md 2, 4.2, 4.4).
 
-The result is the message as events and get_msg show it afterwards: a picture is then a name and a size, no data.
+The result is the message as events and get_msg show it afterwards: a picture is then a name and a
+size, no data.
 """
 
 from __future__ import annotations
@@ -20,14 +22,25 @@ from adapters.simulator.wire import BAD_REQUEST, NOT_DONE, Json, Refusal
 EMPTY = "消息体无法解析, 请检查是否发送了不支持的消息类型"
 MIXED = "转发消息不能和普通消息混在一起发送"
 IGNORED = frozenset(
-    {"xml", "poke", "location", "miniapp", "onlinefile", "flashtransfer", "markdown", "share", "forward"}
+    {
+        "xml",
+        "poke",
+        "location",
+        "miniapp",
+        "onlinefile",
+        "flashtransfer",
+        "markdown",
+        "share",
+        "forward",
+    }
 )
 KEPT = frozenset({"text", "face", "mface", "json", "dice", "rps", "music", "contact"})
 MEDIA = {"image": ".png", "record": ".amr", "video": ".mp4", "file": ""}
 
 
 def read_segments(message: Any, *, auto_escape: bool = False) -> list[Json]:
-    """The `message` of a call as a list of segments: a string (with CQ codes), one segment, or a list of them.
+    """The `message` of a call as a list of segments: a string (with CQ codes), one segment, or a
+    list of them.
 
     Raises Refusal for anything else.
     """
@@ -53,11 +66,15 @@ def _read_segment(segment: Any) -> Json:
 
 
 def accept(segments: list[Json], *, in_group: bool, is_known: Callable[[int], bool]) -> list[Json]:
-    """What is left of the segments once they are sent; `is_known` tells which messages may be quoted.
+    """What is left of the segments once they are sent; `is_known` tells which messages may be
+    quoted.
 
-    Raises Refusal for an unknown type, a medium that cannot be had, and a message of which nothing is left.
+    Raises Refusal for an unknown type, a medium that cannot be had, and a message of which nothing
+    is left.
     """
-    accepted = [kept for segment in segments if (kept := _accept(segment, in_group, is_known)) is not None]
+    accepted = [
+        kept for segment in segments if (kept := _accept(segment, in_group, is_known)) is not None
+    ]
     if not any(segment["type"] != "reply" for segment in accepted):
         raise Refusal(NOT_DONE, EMPTY)
     return accepted
@@ -89,7 +106,11 @@ def _accept(segment: Json, in_group: bool, is_known: Callable[[int], bool]) -> J
 def _medium(kind: str, data: Json) -> Json:
     uri = str(data.get("url") or data.get("file") or data.get("path") or "")
     content = fetch(uri)
-    digest = hashlib.md5(uri.encode() if content is None else content, usedforsecurity=False).hexdigest().upper()
+    digest = (
+        hashlib.md5(uri.encode() if content is None else content, usedforsecurity=False)
+        .hexdigest()
+        .upper()
+    )
     name = str(data.get("name") or "") or digest + MEDIA[kind]
     url = uri if content is None else ""
     size = str(len(content or b""))
@@ -111,7 +132,8 @@ def _medium(kind: str, data: Json) -> Json:
 
 
 def fetch(uri: str) -> bytes | None:
-    """The bytes of `base64://`, `data:` or a file the server can see; None for http(s), which is taken on trust.
+    """The bytes of `base64://`, `data:` or a file the server can see; None for http(s), which is
+    taken on trust.
 
     Raises Refusal for anything else.
     """

@@ -1,4 +1,6 @@
-"""One socket to the bot, whichever side opened it: hello, heartbeats, events out, calls in and their answers out."""
+"""One socket to the bot, whichever side opened it: hello, heartbeats, events out, calls in and
+their answers out.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,15 @@ UNREAD = 10.0  # seconds we wait for a bot that does not read its socket
 
 
 class Peer:
-    """A connected bot. `heartbeat` is in seconds, 0 for none; a peer that does not hear events gets none of either.
+    """A connected bot. `heartbeat` is in seconds, 0 for none; a peer that does not hear events gets
+    none of either.
 
     `back_in` says after how many seconds we dial again once it is gone; None: as always.
     """
 
-    def __init__(self, connection: Connection, world: World, *, hears: bool, heartbeat: float) -> None:
+    def __init__(
+        self, connection: Connection, world: World, *, hears: bool, heartbeat: float
+    ) -> None:
         self.hears = hears
         self.back_in: float | None = None
         self._connection = connection
@@ -33,7 +38,9 @@ class Peer:
         self._heartbeat = heartbeat
 
     async def send(self, frame: Json) -> None:
-        """Write one frame; on a socket that is gone, or is not read, it is lost: NapCat keeps no queue either."""
+        """Write one frame; on a socket that is gone, or is not read, it is lost: NapCat keeps no
+        queue either.
+        """
         with suppress(ConnectionClosed, TimeoutError):
             async with asyncio.timeout(UNREAD):
                 await self._connection.send(json.dumps(frame))
@@ -67,10 +74,16 @@ class Peer:
         """One heartbeat now, unless this peer gets none."""
         world = self._world
         if self.hears and self._heartbeat:
-            await self.send(wire.heartbeat(world.self_id, world.now(), online=world.online, interval=self._heartbeat))
+            await self.send(
+                wire.heartbeat(
+                    world.self_id, world.now(), online=world.online, interval=self._heartbeat
+                )
+            )
 
     async def close(self) -> None:
-        """Close as a server does that restarts: with a goodbye (1001), so that everything sent before is read."""
+        """Close as a server does that restarts: with a goodbye (1001), so that everything sent
+        before is read.
+        """
         await self._connection.close(CloseCode.GOING_AWAY)
 
     async def cut(self) -> None:
@@ -79,7 +92,9 @@ class Peer:
         await self._connection.wait_closed()
 
     async def refuse(self) -> None:
-        """Turn a bot with a wrong token away as NapCat does: one frame, then a close frame without a code."""
+        """Turn a bot with a wrong token away as NapCat does: one frame, then a close frame without
+        a code.
+        """
         await self.send(wire.failed(wire.BAD_TOKEN, "token验证失败", None))
         with suppress(ConnectionClosed):
             async with self._connection.send_context():

@@ -1,4 +1,6 @@
-"""From a call to its answer: what the world makes of it, and what a fault makes of that. No sockets."""
+"""From a call to its answer: what the world makes of it, and what a fault makes of that. No
+sockets.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ from adapters.simulator.world import World
 class Reply:
     """What comes of a call: the frame that answers it (None: nothing ever does), and what was done.
 
-    The answer comes `delay` seconds late, or on the `next_connection`. `asked` is the message the bot wanted to be
-    sent, whatever became of it; its id is 0 where nobody gets it.
+    The answer comes `delay` seconds late, or on the `next_connection`. `asked` is the message the
+    bot wanted to be sent, whatever became of it; its id is 0 where nobody gets it.
     """
 
     frame: Json | None
@@ -27,8 +29,15 @@ class Reply:
 
     @property
     def in_order(self) -> bool:
-        """Whether the bot hears that it is done before it hears what it caused, as with NapCat on a good day."""
-        return bool(self.frame and self.frame["status"] == "ok" and not self.delay and not self.next_connection)
+        """Whether the bot hears that it is done before it hears what it caused, as with NapCat on a
+        good day.
+        """
+        return bool(
+            self.frame
+            and self.frame["status"] == "ok"
+            and not self.delay
+            and not self.next_connection
+        )
 
 
 def reply_to(world: World, faults: Faults, text: str | bytes) -> Reply:

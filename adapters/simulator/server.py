@@ -1,4 +1,5 @@
-"""The simulated OneBot server: what the bot is told and answered, and what people and tests do with it.
+"""The simulated OneBot server: what the bot is told and answered, and what people and tests do with
+it.
 
 async with Simulator(demo_world()) as simulator:
     url = await simulator.serve()               # the bot dials us, or
@@ -45,11 +46,12 @@ class Batch:
 class Simulator:
     """A OneBot v11 server around one `World`; it lives as long as its `async with`.
 
-    `token` is what a dialling bot must show; `heartbeat` and `reconnect` are in seconds (NapCat's defaults).
-    `on_sent` is called with each message of the bot that people get, in order, before the bot hears that it was sent.
+    `token` is what a dialling bot must show; `heartbeat` and `reconnect` are in seconds (NapCat's
+    defaults). `on_sent` is called with each message of the bot that people get, in order, before
+    the bot hears that it was sent.
 
-    `sent` is every message the bot asked us to send, `delivered` those people got, whatever the bot was told; both
-    in order. `missed` are the ids of what people said while nobody listened.
+    `sent` is every message the bot asked us to send, `delivered` those people got, whatever the bot
+    was told; both in order. `missed` are the ids of what people said while nobody listened.
     """
 
     def __init__(
@@ -87,7 +89,10 @@ class Simulator:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         await self._sockets.__aexit__(kind, error, trace)
 
@@ -97,10 +102,14 @@ class Simulator:
         """Let the bot dial us (forward mode); the url to dial. Port 0 takes any that is free."""
         return await self._sockets.serve(host, port)
 
-    def dial(self, url: str, *, token: str = "", roles: Sequence[str] = ("Universal",), says: str = "") -> None:
-        """Dial the bot (reverse mode), again and again until it answers and whenever the socket breaks.
+    def dial(
+        self, url: str, *, token: str = "", roles: Sequence[str] = ("Universal",), says: str = ""
+    ) -> None:
+        """Dial the bot (reverse mode), again and again until it answers and whenever the socket
+        breaks.
 
-        `roles=("Event", "Api")` are two sockets, as go-cqhttp's; `says` is another X-Self-ID, as onebots'.
+        `roles=("Event", "Api")` are two sockets, as go-cqhttp's; `says` is another X-Self-ID, as
+        onebots'.
         """
         self._sockets.dial(url, token, roles=roles, says=says)
 
@@ -112,7 +121,9 @@ class Simulator:
         await self._sockets.reconnect(seconds)
 
     async def drop(self, seconds: float | None = None) -> None:
-        """Cut every socket and let none come for so long (None: until `come_back`), while people go on talking."""
+        """Cut every socket and let none come for so long (None: until `come_back`), while people go
+        on talking.
+        """
         await self._sockets.drop(seconds)
 
     def come_back(self) -> None:
@@ -141,7 +152,9 @@ class Simulator:
     # --- calls ----------------------------------------------------------------------------------------
 
     async def _take(self, peer: Peer, frame: str | bytes) -> None:
-        """Answer one call. Everything between a call and its answer passes here, and nowhere else."""
+        """Answer one call. Everything between a call and its answer passes here, and nowhere
+        else.
+        """
         reply = reply_to(self.world, self.faults, frame)
         self._note(reply)
         if reply.in_order:
@@ -203,7 +216,9 @@ class Simulator:
 
         Where there is none it is lost, as it is while the account is offline.
         """
-        listening = [peer for peer in self._sockets.peers if peer.hears] if self.world.online else []
+        listening = (
+            [peer for peer in self._sockets.peers if peer.hears] if self.world.online else []
+        )
         if not listening:
             return False
         self._events.append(event)
@@ -213,25 +228,37 @@ class Simulator:
         return True
 
     async def say(
-        self, message: str | Sequence[Json], *, group_id: int | None = None, user_id: int | None = None
+        self,
+        message: str | Sequence[Json],
+        *,
+        group_id: int | None = None,
+        user_id: int | None = None,
     ) -> int:
         """Somebody says something in a group; the id of the message.
 
-        In a string `@name` mentions the member of that name and `@bot` the account; segments are taken as they are.
-        The group is the first one unless named, the speaker its first member beside the account; a new number joins.
-        Raises Refusal for an unknown group.
+        In a string `@name` mentions the member of that name and `@bot` the account; segments are
+        taken as they are. The group is the first one unless named, the speaker its first member
+        beside the account; a new number joins. Raises Refusal for an unknown group.
         """
         group = self.world.group(self._group_id(group_id))
         if user_id is None:
             user_id = next(number for number in group.members if number != self.world.self_id)
         self.world.join(group.group_id, str(user_id), user_id=user_id)
         people = self.world.people(group.group_id)
-        segments = console.parse_mentions(message, people, self.world.self_id) if isinstance(message, str) else message
+        segments = (
+            console.parse_mentions(message, people, self.world.self_id)
+            if isinstance(message, str)
+            else message
+        )
         stored = self.world.post(segments, author=user_id, group_id=group.group_id)
         return await self._spread(stored)
 
-    async def say_private(self, message: str | Sequence[Json], *, user_id: int, via_group: int = 0) -> int:
-        """A friend says something in private, or a stranger in a session through a group; the id of the message."""
+    async def say_private(
+        self, message: str | Sequence[Json], *, user_id: int, via_group: int = 0
+    ) -> int:
+        """A friend says something in private, or a stranger in a session through a group; the id of
+        the message.
+        """
         segments = [wire.text(message)] if isinstance(message, str) else message
         stored = self.world.post(segments, author=user_id, peer_id=user_id, via_group=via_group)
         return await self._spread(stored)
@@ -246,20 +273,27 @@ class Simulator:
         return stored.message_id
 
     async def say_line(self, line: str, *, group_id: int | None = None) -> int | None:
-        """A line of the console becomes a message, spoken by the member it names; None for one that says nothing."""
+        """A line of the console becomes a message, spoken by the member it names; None for one that
+        says nothing.
+        """
         group = self.world.group(self._group_id(group_id))
         spoken = console.parse_line(line, self.world.people(group.group_id), self.world.self_id)
         if not spoken.segments:
             return None
-        speaker = self.world.join(group.group_id, spoken.speaker).user_id if spoken.speaker else None
+        speaker = (
+            self.world.join(group.group_id, spoken.speaker).user_id if spoken.speaker else None
+        )
         return await self.say(spoken.segments, group_id=group.group_id, user_id=speaker)
 
     async def recall(self, message_id: int, *, operator_id: int | None = None) -> None:
-        """The author, or whoever is named, takes a message back. Raises Refusal for an unknown one."""
+        """The author, or whoever is named, takes a message back. Raises Refusal for an unknown
+        one.
+        """
         await self.push(self.world.recall(message_id, operator_id=operator_id))
 
     async def strike(self, armed: Armed) -> None:
-        """Recall the last thing people said, reconnect or drop: now, or for a recall after so many seconds.
+        """Recall the last thing people said, reconnect or drop: now, or for a recall after so many
+        seconds.
 
         Raises Refusal where there is nothing to recall.
         """
@@ -281,7 +315,8 @@ class Simulator:
             await self.recall(message_id)
 
     async def mute(self, seconds: float = MUTED_FOR, *, group_id: int | None = None) -> None:
-        """Somebody mutes the account in a group, the first one unless named; its sends there are refused.
+        """Somebody mutes the account in a group, the first one unless named; its sends there are
+        refused.
 
         Raises Refusal for an unknown group.
         """
@@ -292,10 +327,17 @@ class Simulator:
         await self.push(self.world.lift(self._group_id(group_id)))
 
     async def go_offline(self, reason: str = "你的账号在其他设备登录，你已被迫下线。") -> None:
-        """The account is kicked: sockets stay, sends are refused, events are lost, heartbeats say so."""
+        """The account is kicked: sockets stay, sends are refused, events are lost, heartbeats say
+        so.
+        """
         world = self.world
         notice = wire.notice(
-            world.self_id, world.now(), "bot_offline", user_id=world.self_id, tag="KickedOffLine", message=reason
+            world.self_id,
+            world.now(),
+            "bot_offline",
+            user_id=world.self_id,
+            tag="KickedOffLine",
+            message=reason,
         )
         await self.push(notice)
         world.online = False
@@ -310,11 +352,19 @@ class Simulator:
         for peer in list(self._sockets.peers):
             await peer.beat()
 
-    async def poke(self, *, user_id: int, target_id: int | None = None, group_id: int | None = None) -> None:
-        """Somebody pokes somebody, the account unless another is named, in a group or in private."""
+    async def poke(
+        self, *, user_id: int, target_id: int | None = None, group_id: int | None = None
+    ) -> None:
+        """Somebody pokes somebody, the account unless another is named, in a group or in
+        private.
+        """
         world = self.world
         target = world.self_id if target_id is None else target_id
-        await self.push(wire.poke(world.self_id, world.now(), user_id=user_id, target_id=target, group_id=group_id))
+        await self.push(
+            wire.poke(
+                world.self_id, world.now(), user_id=user_id, target_id=target, group_id=group_id
+            )
+        )
 
     def _group_id(self, group_id: int | None) -> int:
         return next(iter(self.world.groups), 0) if group_id is None else group_id
@@ -331,7 +381,9 @@ class Simulator:
         self._changed = asyncio.Event()
 
     async def wait_until(self, condition: Callable[[], bool], *, timeout: float = DEADLINE) -> None:
-        """Until the condition, asked again whenever something happens here, holds. Raises TimeoutError."""
+        """Until the condition, asked again whenever something happens here, holds. Raises
+        TimeoutError.
+        """
         async with asyncio.timeout(timeout):
             while not condition():
                 await self._changed.wait()
@@ -341,11 +393,15 @@ class Simulator:
         await self.wait_until(lambda: self.connected >= count, timeout=timeout)
 
     async def wait_sent(self, count: int, *, timeout: float = DEADLINE) -> list[SentMessage]:
-        """Until the bot has asked us to send that many messages since the start; all of them. Raises TimeoutError."""
+        """Until the bot has asked us to send that many messages since the start; all of them.
+        Raises TimeoutError.
+        """
         await self.wait_until(lambda: len(self.sent) >= count, timeout=timeout)
         return list(self.sent)
 
     async def wait_delivered(self, count: int, *, timeout: float = DEADLINE) -> list[SentMessage]:
-        """Until people have got that many messages since the start; all of them. Raises TimeoutError."""
+        """Until people have got that many messages since the start; all of them. Raises
+        TimeoutError.
+        """
         await self.wait_until(lambda: len(self.delivered) >= count, timeout=timeout)
         return list(self.delivered)

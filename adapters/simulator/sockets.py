@@ -32,8 +32,8 @@ Work: TypeAlias = Coroutine[Any, Any, None]
 class Sockets:
     """Every socket, and whatever else runs beside them, as long as the `async with`.
 
-    `take` gets each frame, `came` each peer that has been greeted, before its first frame; `changed` is called when
-    one comes or goes. `heartbeat` and `reconnect` are in seconds.
+    `take` gets each frame, `came` each peer that has been greeted, before its first frame;
+    `changed` is called when one comes or goes. `heartbeat` and `reconnect` are in seconds.
     """
 
     def __init__(
@@ -69,7 +69,10 @@ class Sockets:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._closing = True
         self._stop_waiting()
@@ -106,7 +109,11 @@ class Sockets:
         return f"ws://{bound[0]}:{bound[1]}/"
 
     def _is_here(self, connection: ServerConnection, _request: Request) -> Response | None:
-        return None if self._here.is_set() else connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, "away\n")
+        return (
+            None
+            if self._here.is_set()
+            else connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, "away\n")
+        )
 
     async def _attend(self, connection: ServerConnection) -> None:
         request = connection.request
@@ -120,13 +127,18 @@ class Sockets:
         await self._keep(peer)
 
     def _admits(self, request: Request) -> bool:
-        """The query wins over the header where it is not empty; `Bearer x` and a bare `x` pass, `Token x` does not."""
+        """The query wins over the header where it is not empty; `Bearer x` and a bare `x` pass,
+        `Token x` does not.
+        """
         asked = parse_qs(urlsplit(request.path).query).get("access_token", [""])[0]
         shown = asked or request.headers.get("Authorization", "").rpartition("Bearer ")[2]
         return not self._token or hmac.compare_digest(shown.encode(), self._token.encode())
 
-    def dial(self, url: str, token: str, *, roles: Sequence[str] = ("Universal",), says: str = "") -> None:
-        """Dial the bot (reverse mode), again and again until it answers and whenever the socket breaks.
+    def dial(
+        self, url: str, token: str, *, roles: Sequence[str] = ("Universal",), says: str = ""
+    ) -> None:
+        """Dial the bot (reverse mode), again and again until it answers and whenever the socket
+        breaks.
 
         One socket for each role; `says` is what X-Self-ID says, the account where it is empty.
         """
@@ -154,7 +166,9 @@ class Sockets:
                     ping_interval=None,
                     proxy=None,
                 ) as connection:
-                    peer = Peer(connection, self._world, hears=role != "Api", heartbeat=self._heartbeat)
+                    peer = Peer(
+                        connection, self._world, hears=role != "Api", heartbeat=self._heartbeat
+                    )
                     await self._keep(peer)
                     pause = self._reconnect if peer.back_in is None else peer.back_in
             except (OSError, InvalidHandshake, TimeoutError) as error:
@@ -180,7 +194,9 @@ class Sockets:
     # --- going ----------------------------------------------------------------------------------------
 
     async def reconnect(self, seconds: float | None) -> None:
-        """Say goodbye to every socket; what we dialled is dialled again after so long (None: as after any loss)."""
+        """Say goodbye to every socket; what we dialled is dialled again after so long (None: as
+        after any loss).
+        """
         await self._leave(Peer.close, back_in=seconds)
 
     async def drop(self, seconds: float | None) -> None:

@@ -1,4 +1,6 @@
-"""What NapCat puts on the wire, as plain dictionaries with its keys in its order (facts.md 2 and 3)."""
+"""What NapCat puts on the wire, as plain dictionaries with its keys in its order (facts.md 2 and
+3).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ SENDING = (
 
 
 class Refusal(BotError):
-    """A call the simulated server does not carry out; `retcode` and `wording` are what it answers."""
+    """A call the simulated server does not carry out; `retcode` and `wording` are what it
+    answers.
+    """
 
     def __init__(self, retcode: int, wording: str) -> None:
         self.retcode = retcode
@@ -34,17 +38,23 @@ def ok(data: Any, echo: Any) -> Json:
 
 
 def failed(retcode: int, wording: str, echo: Any) -> Json:
-    """The answer to a call that was not carried out; the reason is told twice, as `message` and as `wording`."""
+    """The answer to a call that was not carried out; the reason is told twice, as `message` and as
+    `wording`.
+    """
     return _envelope("failed", retcode, None, wording, echo)
 
 
 def unconfirmed(**returned: Any) -> str:
-    """What NapCat says of a message QQ did not confirm in time; `returned` is all that QQ's kernel had said by then."""
+    """What NapCat says of a message QQ did not confirm in time; `returned` is all that QQ's kernel
+    had said by then.
+    """
     return f"Timeout: {SENDING}\n{_as_napcat_prints(returned)}\n"
 
 
 def rejected(result: int, reason: str) -> str:
-    """What NapCat says of a message that QQ's kernel refused at once (NapNeko/NapCatQQ issues 600, 901)."""
+    """What NapCat says of a message that QQ's kernel refused at once (NapNeko/NapCatQQ issues 600,
+    901).
+    """
     return f"EventChecker Failed: {SENDING}\n{_as_napcat_prints({'result': result, 'errMsg': reason})}\n"
 
 
@@ -73,19 +83,35 @@ def lifecycle(self_id: int, now: float) -> Json:
 
 
 def heartbeat(self_id: int, now: float, *, online: bool, interval: float) -> Json:
-    """`interval` is given in seconds and said in milliseconds; a kicked account beats on with `online` false."""
+    """`interval` is given in seconds and said in milliseconds; a kicked account beats on with
+    `online` false.
+    """
     status = {"online": online, "good": True}
     return _meta(self_id, now, "heartbeat", status=status, interval=round(interval * 1000))
 
 
 def _meta(self_id: int, now: float, kind: str, **fields: Any) -> Json:
-    return {"time": int(now), "self_id": self_id, "post_type": "meta_event", "meta_event_type": kind, **fields}
+    return {
+        "time": int(now),
+        "self_id": self_id,
+        "post_type": "meta_event",
+        "meta_event_type": kind,
+        **fields,
+    }
 
 
 def notice(self_id: int, now: float, kind: str, **fields: Any) -> Json:
-    """Any notice; fields that are None are left out, as in `group_id` of something between two people."""
+    """Any notice; fields that are None are left out, as in `group_id` of something between two
+    people.
+    """
     said = {name: value for name, value in fields.items() if value is not None}
-    return {"time": int(now), "self_id": self_id, "post_type": "notice", "notice_type": kind, **said}
+    return {
+        "time": int(now),
+        "self_id": self_id,
+        "post_type": "notice",
+        "notice_type": kind,
+        **said,
+    }
 
 
 def poke(self_id: int, now: float, *, user_id: int, target_id: int, group_id: int | None) -> Json:
@@ -97,7 +123,13 @@ def poke(self_id: int, now: float, *, user_id: int, target_id: int, group_id: in
         {"col": "1", "nm": "", "tp": "0", "type": "qq", "uid": f"u_{target_id}"},
         {"txt": "", "type": "nor"},
     ]
-    fields = {"sub_type": "poke", "target_id": target_id, "user_id": user_id, **where, "raw_info": verb}
+    fields = {
+        "sub_type": "poke",
+        "target_id": target_id,
+        "user_id": user_id,
+        **where,
+        "raw_info": verb,
+    }
     return notice(self_id, now, "notify", **fields)
 
 

@@ -1,6 +1,8 @@
-"""The world the simulated account lives in: its groups, the people in them, and what was said. Pure state, no I/O.
+"""The world the simulated account lives in: its groups, the people in them, and what was said. Pure
+state, no I/O.
 
-Like NapCat it remembers the last 5000 messages in memory and knows them by ids made of a hash (facts.md 3.2).
+Like NapCat it remembers the last 5000 messages in memory and knows them by ids made of a hash
+(facts.md 3.2).
 """
 
 from __future__ import annotations
@@ -51,8 +53,8 @@ class Group:
 class Stored:
     """A message as the world remembers it, its segments as an event would show them.
 
-    `group_id` is None in private, where `peer_id` is the other person and `via_group` the group a temporary
-    session came through (0: a friend).
+    `group_id` is None in private, where `peer_id` is the other person and `via_group` the group a
+    temporary session came through (0: a friend).
     """
 
     message_id: int
@@ -68,9 +70,9 @@ class Stored:
 class World:
     """One account and everything around it.
 
-    `now` gives seconds since 1970; `reports_self` makes the account report its own messages (`message_sent`), which
-    NapCat does only when asked to. `online` is what heartbeats and get_status say. `muted` has, for each group where
-    the account may not speak, until when.
+    `now` gives seconds since 1970; `reports_self` makes the account report its own messages
+    (`message_sent`), which NapCat does only when asked to. `online` is what heartbeats and
+    get_status say. `muted` has, for each group where the account may not speak, until when.
     """
 
     def __init__(
@@ -99,7 +101,12 @@ class World:
     # --- people ---------------------------------------------------------------------------------------
 
     def add_group(
-        self, group_id: int, name: str = "", members: Iterable[Person] = (), *, role: Role = "member"
+        self,
+        group_id: int,
+        name: str = "",
+        members: Iterable[Person] = (),
+        *,
+        role: Role = "member",
     ) -> Group:
         """Put the account, in this role, and these people into a new group."""
         account = Person(self.self_id, self.nickname, role=role)
@@ -125,10 +132,14 @@ class World:
         return members[user_id]
 
     def join(self, group_id: int, name: str, *, user_id: int | None = None) -> Person:
-        """The member of that name or number, who joins with a number of its own if there is none yet."""
+        """The member of that name or number, who joins with a number of its own if there is none
+        yet.
+        """
         members = self.group(group_id).members
         if user_id is None:
-            known = (person for person in members.values() if person.name.casefold() == name.casefold())
+            known = (
+                person for person in members.values() if person.name.casefold() == name.casefold()
+            )
             if (person := next(known, None)) is not None:
                 return person
             user_id = stable_number(name)
@@ -137,19 +148,28 @@ class World:
         return members.setdefault(user_id, Person(user_id, name))
 
     def person(self, user_id: int) -> Person | None:
-        """Anybody the account can write to or see: itself, a friend, a member of one of its groups."""
+        """Anybody the account can write to or see: itself, a friend, a member of one of its
+        groups.
+        """
         if user_id == self.self_id:
             return Person(self.self_id, self.nickname)
         if user_id in self.friends:
             return self.friends[user_id]
-        return next((group.members[user_id] for group in self.groups.values() if user_id in group.members), None)
+        return next(
+            (group.members[user_id] for group in self.groups.values() if user_id in group.members),
+            None,
+        )
 
     def reaches(self, user_id: int, *, via_group: int = 0) -> bool:
-        """Whether the account can write to them: it knows them, or they wrote to it through that group before."""
+        """Whether the account can write to them: it knows them, or they wrote to it through that
+        group before.
+        """
         return self.person(user_id) is not None or (user_id, via_group) in self._sessions
 
     def people(self, group_id: int) -> dict[str, int]:
-        """Everybody's number by every name they go by in the group, the account's nickname included."""
+        """Everybody's number by every name they go by in the group, the account's nickname
+        included.
+        """
         names: dict[str, int] = {}
         for person in self.group(group_id).members.values():
             names |= {name: person.user_id for name in (person.nickname, person.card) if name}
@@ -158,7 +178,9 @@ class World:
     # --- muting ---------------------------------------------------------------------------------------
 
     def mute(self, group_id: int, seconds: float) -> Json:
-        """Somebody in charge keeps the account from speaking for so long; the notice it gets. Raises Refusal."""
+        """Somebody in charge keeps the account from speaking for so long; the notice it gets.
+        Raises Refusal.
+        """
         self.group(group_id)
         self.muted[group_id] = self.now() + seconds
         return self._ban(group_id, "ban", seconds)
@@ -175,7 +197,9 @@ class World:
 
     def _ban(self, group_id: int, kind: str, seconds: float) -> Json:
         members = self.groups[group_id].members.values()
-        operator = next((person.user_id for person in members if person.role in ("owner", "admin")), 0)
+        operator = next(
+            (person.user_id for person in members if person.role in ("owner", "admin")), 0
+        )
         return wire.notice(
             self.self_id,
             self.now(),
@@ -220,7 +244,9 @@ class World:
         return stored
 
     def _new_id(self, seed: str) -> int:
-        """The first 4 bytes of a hash without the top bit, 1 to 2**31-1, that no remembered message has."""
+        """The first 4 bytes of a hash without the top bit, 1 to 2**31-1, that no remembered message
+        has.
+        """
         message_id = 0
         while not message_id or message_id in self._messages:
             digest = hashlib.md5(seed.encode(), usedforsecurity=False).digest()
@@ -238,7 +264,8 @@ class World:
         return self._messages[message_id]
 
     def medium(self, name: str) -> Json:
-        """The newest picture, voice, video or file of that name or `file_id`, as its segment shows it.
+        """The newest picture, voice, video or file of that name or `file_id`, as its segment shows
+        it.
 
         Raises Refusal where no remembered message has one.
         """
@@ -258,7 +285,8 @@ class World:
         ]
 
     def recall(self, message_id: int, *, operator_id: int | None = None) -> Json:
-        """Take a message back (the author does, unless somebody else is named); the notice everybody gets.
+        """Take a message back (the author does, unless somebody else is named); the notice
+        everybody gets.
 
         Raises Refusal for an unknown message.
         """
@@ -266,7 +294,9 @@ class World:
         del self._messages[message_id]
         now = self.now()
         if stored.group_id is None:
-            return wire.notice(self.self_id, now, "friend_recall", user_id=stored.peer_id, message_id=message_id)
+            return wire.notice(
+                self.self_id, now, "friend_recall", user_id=stored.peer_id, message_id=message_id
+            )
         return wire.notice(
             self.self_id,
             now,
@@ -278,13 +308,19 @@ class World:
         )
 
     def add_forward(self, messages: list[Json]) -> str:
-        """Keep the messages of a merged forward (events as in `event`); the id a `forward` segment carries."""
-        forward_id = str(7_000_000_000_000_000_000 + len(self.forwards))  # 19 digits, beyond what a double holds
+        """Keep the messages of a merged forward (events as in `event`); the id a `forward` segment
+        carries.
+        """
+        forward_id = str(
+            7_000_000_000_000_000_000 + len(self.forwards)
+        )  # 19 digits, beyond what a double holds
         self.forwards[forward_id] = messages
         return forward_id
 
     def event(self, stored: Stored) -> Json:
-        """The message as an event, `message_sent` if it is the account's own (facts.md 3.1 and 3.3)."""
+        """The message as an event, `message_sent` if it is the account's own (facts.md 3.1 and
+        3.3).
+        """
         own = stored.author == self.self_id
         segments = list(stored.segments)
         return {
@@ -316,16 +352,26 @@ class World:
     def _sender(self, stored: Stored) -> Json:
         if stored.group_id is not None:
             person = self.groups[stored.group_id].members[stored.author]
-            return {"user_id": person.user_id, "nickname": person.nickname, "card": person.card, "role": person.role}
+            return {
+                "user_id": person.user_id,
+                "nickname": person.nickname,
+                "card": person.card,
+                "role": person.role,
+            }
         known = self.person(stored.author)
         nickname = "临时会话" if stored.via_group else known.nickname if known else ""
         return {"user_id": stored.author, "nickname": nickname, "card": ""}
 
     def _place(self, stored: Stored) -> Json:
         if stored.group_id is None:
-            temporary: dict[str, Any] = {"group_id": stored.via_group, "temp_source": 0} if stored.via_group else {}
+            temporary: dict[str, Any] = (
+                {"group_id": stored.via_group, "temp_source": 0} if stored.via_group else {}
+            )
             return {"target_id": stored.peer_id, **temporary}
-        place: dict[str, Any] = {"group_id": stored.group_id, "group_name": self.groups[stored.group_id].name}
+        place: dict[str, Any] = {
+            "group_id": stored.group_id,
+            "group_name": self.groups[stored.group_id].name,
+        }
         if stored.author == self.self_id:
             place["target_id"] = stored.group_id
         return place
@@ -337,7 +383,9 @@ def stable_number(name: str) -> int:
 
 
 def demo_world(*, nickname: str = "bot", now: Callable[[], float] = time.time) -> World:
-    """The account 10001 in one group, 4242, with user1 (its owner) and user2, who are friends of the account too."""
+    """The account 10001 in one group, 4242, with user1 (its owner) and user2, who are friends of
+    the account too.
+    """
     world = World(nickname=nickname, now=now)
     people = (Person(20001, "user1", role="owner"), Person(20002, "user2"))
     world.add_group(4242, "FrostAgent", people)

@@ -1,6 +1,6 @@
 """The journal in an SQL database: SQLite unless STORE_URL names PostgreSQL. Begin with store.py.
 
-tables.py says what is kept, rows.py how an entry becomes rows, batches.py writes them (in a thread), writer.py
-decides when (in the event loop), ahead.py makes a few of them durable before that; reads.py brings them back, and
-unfinished.py what an earlier process left.
+tables.py says what is kept, rows.py how an entry becomes rows, batches.py writes them (in a
+thread), writer.py decides when (in the event loop), ahead.py makes a few of them durable before
+that; reads.py brings them back, and unfinished.py what an earlier process left.
 """

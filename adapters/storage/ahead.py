@@ -1,12 +1,14 @@
-"""Writing ahead: a few entries become lines of a small file at once, and rows with the next batch. SQLite only.
+"""Writing ahead: a few entries become lines of a small file at once, and rows with the next batch.
+SQLite only.
 
-A batch touches a dozen pages and its thread must be woken first; a line is one short write, made where the entry was
-put: a third of what a row in a table of its own took. So whoever waits for few entries hardly waits; under load batches
-are cheaper, and nothing is written ahead.
+A batch touches a dozen pages and its thread must be woken first; a line is one short write, made
+where the entry was put: a third of what a row in a table of its own took. So whoever waits for few
+entries hardly waits; under load batches are cheaper, and nothing is written ahead.
 
-Invariant: lines have rising numbers, and the database knows up to which of them are applied: that changes in the very
-transaction that applies them. Whoever finds later ones may apply them (the next start, or `forget` beside a running
-bot). Only one process writes into the file, and locks it; another one does without.
+Invariant: lines have rising numbers, and the database knows up to which of them are applied: that
+changes in the very transaction that applies them. Whoever finds later ones may apply them (the next
+start, or `forget` beside a running bot). Only one process writes into the file, and locks it;
+another one does without.
 """
 
 from __future__ import annotations
@@ -34,7 +36,10 @@ if sys.platform != "win32":
 FEW = 8  # entries; more are cheaper as a batch
 LARGE = 65_536  # bytes that are not written twice
 SLOW = 0.02  # seconds after which the event loop has better things to do
-REST, LONGEST_REST = 0.5, 30.0  # seconds nothing is written ahead then: twice as long each time within a minute
+REST, LONGEST_REST = (
+    0.5,
+    30.0,
+)  # seconds nothing is written ahead then: twice as long each time within a minute
 MINUTE = 60.0  # also between two attempts to have the file
 
 SUFFIX = "-ahead"
@@ -59,9 +64,10 @@ class Put:
 class Ahead:
     """The file beside a database.
 
-    `write` is for the event loop's thread and never waits: where it would have to, the batch must do. What it has
-    promised outlives the process (not a power failure: nothing is synced), and is stored unless no table can hold it.
-    `open`, `left`, `clear` and `abandon` are for the writer's thread, the others for both.
+    `write` is for the event loop's thread and never waits: where it would have to, the batch must
+    do. What it has promised outlives the process (not a power failure: nothing is synced), and is
+    stored unless no table can hold it. `open`, `left`, `clear` and `abandon` are for the writer's
+    thread, the others for both.
     """
 
     def __init__(self, database: Path) -> None:
@@ -81,7 +87,9 @@ class Ahead:
         return not self._ready and time.monotonic() > self._tried + MINUTE
 
     def open(self) -> None:
-        """Lock the file for writing, which begins once `left` was read. Does nothing where another process has it."""
+        """Lock the file for writing, which begins once `left` was read. Does nothing where another
+        process has it.
+        """
         self._tried = time.monotonic()
         if self._descriptor >= 0 and not self._is_there(self._descriptor):
             self.abandon()
@@ -107,7 +115,9 @@ class Ahead:
             return False
 
     def write(self, puts: Sequence[Put]) -> bool:
-        """Write these down, durably; False (and nothing done) where that is not possible at once."""
+        """Write these down, durably; False (and nothing done) where that is not possible at
+        once.
+        """
         started = time.monotonic()
         if len(puts) > FEW or started < self._rests_until or not self._lock.acquire(blocking=False):
             return False
@@ -136,12 +146,15 @@ class Ahead:
         return written == len(lines)
 
     def _take_a_rest(self, now: float) -> None:
-        """One slow write may be anybody's fault; a disk that is slow again soon is left alone for longer."""
+        """One slow write may be anybody's fault; a disk that is slow again soon is left alone for
+        longer.
+        """
         self._rest = min(2 * self._rest, LONGEST_REST) if now < self._rests_until + MINUTE else REST
         self._rests_until = now + self._rest
 
     def left(self, mark: int) -> list[Put]:
-        """What is written and not applied, in order; what cannot be read is told to the log, and lost.
+        """What is written and not applied, in order; what cannot be read is told to the log, and
+        lost.
 
         `mark` is up to where it is applied. Half a line at the end was never promised to anybody.
         """
@@ -168,14 +181,23 @@ class Ahead:
         return put.number > self._since
 
     def clear(self, number: int) -> None:
-        """Everything up to this number is applied: the file can be emptied, if that is all of it."""
-        with self._lock, suppress(OSError):  # then the next time, or what is there is seen to be applied
+        """Everything up to this number is applied: the file can be emptied, if that is all of
+        it.
+        """
+        with (
+            self._lock,
+            suppress(OSError),
+        ):  # then the next time, or what is there is seen to be applied
             if self._descriptor >= 0 and self._last <= number:
                 os.ftruncate(self._descriptor, 0)
-            self._ready &= self._is_there(self._descriptor)  # else somebody has removed it, and nobody would find it
+            self._ready &= self._is_there(
+                self._descriptor
+            )  # else somebody has removed it, and nobody would find it
 
     def close(self) -> None:
-        """Let go of the file, and leave none where all of it is applied; another process may write then."""
+        """Let go of the file, and leave none where all of it is applied; another process may write
+        then.
+        """
         with self._lock:
             descriptor, self._descriptor = self._descriptor, -1
             self._ready = False
@@ -217,7 +239,9 @@ def read_mark(cursor: Any) -> int | None:
 
 
 def begin_mark(cursor: Any) -> int:
-    """Lines that are older than this database are none of its; the mark, another process's if it was faster."""
+    """Lines that are older than this database are none of its; the mark, another process's if it
+    was faster.
+    """
     cursor.execute(BEGIN_MARK, (mark := time.time_ns() // 1000,))
     return read_mark(cursor) or mark
 

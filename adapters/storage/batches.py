@@ -1,7 +1,8 @@
 """Entries into the database, many in one transaction. Runs in the one thread that writes.
 
-Invariant: an entry is written wholly or not at all, and never twice. Where the connection is lost during a commit, the
-server is asked what became of it before anything else is written (PostgreSQL; SQLite leaves no such doubt).
+Invariant: an entry is written wholly or not at all, and never twice. Where the connection is lost
+during a commit, the server is asked what became of it before anything else is written (PostgreSQL;
+SQLite leaves no such doubt).
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """How far a batch came: its first `done` entries are settled, those at the places `bad` can never be written.
+    """How far a batch came: its first `done` entries are settled, those at the places `bad` can
+    never be written.
 
     `failure` says why it went no further; empty where it is done.
     """
@@ -41,20 +43,26 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class _Doubt:
-    """A transaction whose commit was not answered: its number on the server, and how many entries it holds."""
+    """A transaction whose commit was not answered: its number on the server, and how many entries
+    it holds.
+    """
 
     number: str
     entries: int
 
 
 class Batches:
-    """Writes into a database; connects when there is something to do, and again after every failure.
+    """Writes into a database; connects when there is something to do, and again after every
+    failure.
 
-    `stamp` names what is put aside: the time as part of a file name. `ahead` is where entries may have been written
-    already, on SQLite; whatever any process left there is applied whenever this one connects.
+    `stamp` names what is put aside: the time as part of a file name. `ahead` is where entries may
+    have been written already, on SQLite; whatever any process left there is applied whenever this
+    one connects.
     """
 
-    def __init__(self, database: Database, *, stamp: Callable[[], str], ahead: Ahead | None = None) -> None:
+    def __init__(
+        self, database: Database, *, stamp: Callable[[], str], ahead: Ahead | None = None
+    ) -> None:
         self._database = database
         self._stamp = stamp
         self._ahead = ahead
@@ -64,11 +72,15 @@ class Batches:
         self._damage = ""
 
     def condemn(self, reason: str) -> None:
-        """A read found the file damaged: the next batch will begin a new one. May be called from any thread."""
+        """A read found the file damaged: the next batch will begin a new one. May be called from
+        any thread.
+        """
         self._damage = reason
 
     def open(self) -> str:
-        """Connect for the first time; why that is not possible now, if so. Raises ConfigError where it never is."""
+        """Connect for the first time; why that is not possible now, if so. Raises ConfigError where
+        it never is.
+        """
         try:
             self._connected()
         except ConfigError:
@@ -79,16 +91,20 @@ class Batches:
         return ""
 
     def settle(self) -> None:
-        """Apply what another process has written ahead. Raises ConfigError, Unusable, the driver's errors."""
+        """Apply what another process has written ahead. Raises ConfigError, Unusable, the driver's
+        errors.
+        """
         self._connected()
         self.close()
         if self._ahead is not None:
             self._ahead.close()
 
     def write(self, batch: Sequence[Put]) -> Written:
-        """Write the entries in order; one that can never be written is set apart and told to the log.
+        """Write the entries in order; one that can never be written is set apart and told to the
+        log.
 
-        An empty batch only tries whether the database can be used. Raises Taken where another process has it.
+        An empty batch only tries whether the database can be used. Raises Taken where another
+        process has it.
         """
         done = 0
         if self._ahead is not None and self._ahead.is_due:
@@ -149,7 +165,9 @@ class Batches:
                 if fault(error) is not Fault.ENTRY:
                     return Written(place, tuple(bad), self._failed(error))
                 bad.append(place)
-                logger.warning("a %s cannot be stored, and is lost: %s", batch[place].entry.type, words(error))
+                logger.warning(
+                    "a %s cannot be stored, and is lost: %s", batch[place].entry.type, words(error)
+                )
                 if self._ahead is not None and self._ahead.holds(batch[place]):
                     self._ahead.clear(batch[place].number)
         return Written(len(batch), tuple(bad))
@@ -167,10 +185,15 @@ class Batches:
             held = self._held(batch)
             mark = read_mark(cursor) if held else None
             applied = {number for number in held if mark is not None and number <= mark}
-            ours = sorted((row for put, rows_ in planned if put.number not in applied for row in rows_), key=_place)
+            ours = sorted(
+                (row for put, rows_ in planned if put.number not in applied for row in rows_),
+                key=_place,
+            )
             for statement, group in groupby(ours, key=_statement):
                 prepared = self._statements[statement]
-                _execute(cursor, prepared.sql, [prepared.values(parameters) for _, parameters in group])
+                _execute(
+                    cursor, prepared.sql, [prepared.values(parameters) for _, parameters in group]
+                )
             if not self._database.is_sqlite:
                 cursor.execute("SELECT pg_current_xact_id()::text")
                 self._doubt = _Doubt(cursor.fetchone()[0], len(batch))
@@ -193,7 +216,9 @@ class Batches:
         return [put.number for put in batch if self._ahead is not None and self._ahead.holds(put)]
 
     def _apply_what_is_left(self, ahead: Ahead) -> None:
-        """Apply what was written ahead, by a process that ended or before the connection was lost."""
+        """Apply what was written ahead, by a process that ended or before the connection was
+        lost.
+        """
         cursor: Any = self._connected().connection.cursor()
         ahead.open()  # also to abandon it: what stands there may be another process's
         if (mark := read_mark(cursor)) is None:
@@ -211,7 +236,9 @@ class Batches:
         ahead.clear(max([mark, *[put.number for put in puts]]))
 
     def _written_after_all(self) -> int:
-        """How many entries the commit has written that was not answered; none where there is no such doubt."""
+        """How many entries the commit has written that was not answered; none where there is no
+        such doubt.
+        """
         doubt = self._doubt
         if doubt is None:
             return 0
@@ -235,7 +262,9 @@ class Batches:
         return self._connection
 
     def _failed(self, error: Exception) -> str:
-        """Let go of the connection, and of a damaged file; the failure in words for the operator."""
+        """Let go of the connection, and of a damaged file; the failure in words for the
+        operator.
+        """
         try:
             self.close()
             if self._damage or fault(error) is Fault.DAMAGE:

@@ -1,9 +1,10 @@
-"""Whose journal it is: one process at a time, which holds a lock that the system takes back when it dies.
+"""Whose journal it is: one process at a time, which holds a lock that the system takes back when it
+dies.
 
-SQLite: a lock on the file `-lock` beside the database. It holds who has it, and while that process lives how far it
-had written; after a proper end it is gone, so whoever has it next knows whether the one before was killed.
-PostgreSQL: an advisory lock of the session that writes: who loses that connection loses the lock, and cannot write
-before it has both again.
+SQLite: a lock on the file `-lock` beside the database. It holds who has it, and while that process
+lives how far it had written; after a proper end it is gone, so whoever has it next knows whether
+the one before was killed. PostgreSQL: an advisory lock of the session that writes: who loses that
+connection loses the lock, and cannot write before it has both again.
 """
 
 from __future__ import annotations
@@ -28,9 +29,13 @@ if sys.platform != "win32":
 
 SUFFIX = "-lock"
 LOG, INDEX = "-wal", "-shm"
-PAGES = 16  # where the index says how many pages of the log are good, 4 bytes as this machine has them
+PAGES = (
+    16  # where the index says how many pages of the log are good, 4 bytes as this machine has them
+)
 OWNER_ONLY = 0o600
-PATIENCE = 2.0  # seconds in which a process that just died may still hold it, or a command look at it
+PATIENCE = (
+    2.0  # seconds in which a process that just died may still hold it, or a command look at it
+)
 PAUSE = 0.05
 WITHOUT_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP}
 HELD = {errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES}
@@ -47,7 +52,8 @@ WHO_HAS_IT = f"""
     WHERE l.locktype = 'advisory' AND l.granted AND l.classid = :claim AND l.objid = {OBJECT}::oid AND l.objsubid = 2
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """  # noqa: S608  # no value of anybody's in it
-# The server asks whether we are still there, too: the lock of a machine that is gone is free within half a minute.
+# The server asks whether we are still there, too: the lock of a machine that is gone is free within
+# half a minute.
 INTRODUCTION = """
     SELECT set_config('application_name', :name, false), set_config('tcp_keepalives_idle', '10', false),
     set_config('tcp_keepalives_interval', '5', false), set_config('tcp_keepalives_count', '3', false)
@@ -62,13 +68,16 @@ class Taken(ConfigError):
     """Another process has the journal."""
 
     def __init__(self, place: str, holder: str) -> None:
-        super().__init__(Problem(VARIABLE, f"the journal is in use ({place}) by another process{holder}", MEND))
+        super().__init__(
+            Problem(VARIABLE, f"the journal is in use ({place}) by another process{holder}", MEND)
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Traces:
-    """How far a process that did not end properly had come: pages in its write-ahead log, when the database was last
-    changed (ns). No pages where nothing was in the log that is not in the database as well.
+    """How far a process that did not end properly had come: pages in its write-ahead log, when the
+    database was last changed (ns). No pages where nothing was in the log that is not in the
+    database as well.
     """
 
     pages: int
@@ -76,7 +85,9 @@ class Traces:
 
 
 class FileClaim:
-    """The claim on an SQLite database. Everything here blocks: the writer's thread, and commands."""
+    """The claim on an SQLite database. Everything here blocks: the writer's thread, and
+    commands.
+    """
 
     def __init__(self, database: Path) -> None:
         self._database = database
@@ -88,9 +99,11 @@ class FileClaim:
         self._has_warned = False
 
     def take(self) -> Traces | None:
-        """Have the journal; what the process before left that was killed, None where it ended properly.
+        """Have the journal; what the process before left that was killed, None where it ended
+        properly.
 
-        Does nothing where we have it already. Raises Taken, and OSError where the folder cannot be written.
+        Does nothing where we have it already. Raises Taken, and OSError where the folder cannot be
+        written.
         """
         if self._descriptor >= 0:
             if self.is_held:
@@ -122,7 +135,9 @@ class FileClaim:
         return self._descriptor >= 0 and not self.is_held
 
     def follow(self) -> int:
-        """The database is open now: note how far its log goes from here on. How many pages of it are good."""
+        """The database is open now: note how far its log goes from here on. How many pages of it
+        are good.
+        """
         self._close_index()
         self._changed, self._noted = -1, None
         self.note()
@@ -133,17 +148,22 @@ class FileClaim:
         if self._descriptor < 0:
             return
         changed = changed_at(self._database)
-        # A batch that changed the database itself has moved the log into it: just then nothing is in the log alone.
+        # A batch that changed the database itself has moved the log into it: just then nothing is
+        # in the log alone.
         now = Traces(self._pages() if self._changed in {changed, -1} else 0, changed)
         self._changed = changed
         if now != self._noted:
             self._noted = now
-            line = f"{os.getpid()} {socket.gethostname()} {now.pages} {now.changed}\n".ljust(LINE).encode()
+            line = f"{os.getpid()} {socket.gethostname()} {now.pages} {now.changed}\n".ljust(
+                LINE
+            ).encode()
             with suppress(OSError):  # nobody may suffer from it
                 os.pwrite(self._descriptor, line, 0)
 
     def _pages(self) -> int:
-        """How many pages of the log are good, as its index has it (https://www.sqlite.org/walformat.html)."""
+        """How many pages of the log are good, as its index has it
+        (https://www.sqlite.org/walformat.html).
+        """
         if self._index < 0:  # in a new database it is made with the first page
             try:
                 self._index = os.open(self._index_file, os.O_RDONLY)
@@ -188,12 +208,16 @@ class FileClaim:
 
     def _warn(self, why: str) -> None:
         if not self._has_warned:
-            logger.warning("nothing keeps a second process from the journal at %s (%s)", self._database, why)
+            logger.warning(
+                "nothing keeps a second process from the journal at %s (%s)", self._database, why
+            )
         self._has_warned = True
 
 
 def holder_of(database: Path) -> str | None:
-    """Who has the journal in this file, for people: empty where that is not known; None where nobody has."""
+    """Who has the journal in this file, for people: empty where that is not known; None where
+    nobody has.
+    """
     file = database.with_name(database.name + SUFFIX)
     if sys.platform == "win32":
         return None
@@ -215,7 +239,9 @@ def holder_of(database: Path) -> str | None:
 
 
 def take_session(connection: Connection, place: str) -> None:
-    """Have the journal for as long as this connection lasts. Raises Taken, and the driver's errors."""
+    """Have the journal for as long as this connection lasts. Raises Taken, and the driver's
+    errors.
+    """
     name = f"frostagent {os.getpid()}@{socket.gethostname()}"[:NAME]
     deadline = time.monotonic() + PATIENCE
     with connection.begin():
@@ -251,7 +277,9 @@ def _traces(words: list[str]) -> Traces | None:
     match words:
         case []:
             return None
-        case [_, _, pages, changed] if f"{pages}{changed}".isascii() and pages.isdigit() and changed.isdigit():
+        case [_, _, pages, changed] if (
+            f"{pages}{changed}".isascii() and pages.isdigit() and changed.isdigit()
+        ):
             return Traces(int(pages), int(changed))
         case _:
             return Traces(0, 0)

@@ -1,8 +1,9 @@
-"""What is wrong with an SQLite file whose last process was killed: what of its write-ahead log is missing, and what
-SQLite's own check says. Everything here blocks: threads only.
+"""What is wrong with an SQLite file whose last process was killed: what of its write-ahead log is
+missing, and what SQLite's own check says. Everything here blocks: threads only.
 
-SQLite itself is silent about a log that is gone or cut off, and about all that stands in it behind a damaged page: it
-goes on from what it could read. So that is compared with how far the killed process had come.
+SQLite itself is silent about a log that is gone or cut off, and about all that stands in it behind
+a damaged page: it goes on from what it could read. So that is compared with how far the killed
+process had come.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ WHAT_TO_DO = (
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A journal before anybody has opened it: when the database was changed (ns), bytes in its log, -1 without one."""
+    """A journal before anybody has opened it: when the database was changed (ns), bytes in its log,
+    -1 without one.
+    """
 
     changed: int
     log: int
@@ -37,12 +40,18 @@ def look_at(file: Path) -> Found:
 
 
 def missing(left: Traces, found: Found, *, good: int) -> str:
-    """What is missing, in a few words; empty where nothing is. `good` is how many pages SQLite took from the log."""
-    if good >= left.pages or found.changed != left.changed:  # another process may have moved them into the database
+    """What is missing, in a few words; empty where nothing is. `good` is how many pages SQLite took
+    from the log.
+    """
+    if (
+        good >= left.pages or found.changed != left.changed
+    ):  # another process may have moved them into the database
         return ""
     if found.log <= 0:
         return f"its write-ahead log {'is gone' if found.log < 0 else 'was emptied'}"
-    return f"its write-ahead log is damaged or was cut off: {good} of {left.pages} pages can be read"
+    return (
+        f"its write-ahead log is damaged or was cut off: {good} of {left.pages} pages can be read"
+    )
 
 
 class SelfCheck:
@@ -77,7 +86,9 @@ class SelfCheck:
                 connection.interrupt()
 
     def _first_problem(self, connection: sqlite3.Connection) -> str:
-        tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rootpage").fetchall()
+        tables = connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rootpage"
+        ).fetchall()
         for (table,) in tables:
             if self._over.is_set():
                 break

@@ -1,7 +1,8 @@
-"""One database: how it is opened, made ready, and put aside when it is damaged. Everything here blocks: threads only.
+"""One database: how it is opened, made ready, and put aside when it is damaged. Everything here
+blocks: threads only.
 
-SQLite runs in WAL mode with synchronous=NORMAL: what is committed outlives the death of the process; after a power cut
-the last commits may be missing, but never half of one.
+SQLite runs in WAL mode with synchronous=NORMAL: what is committed outlives the death of the
+process; after a power cut the last commits may be missing, but never half of one.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ ASIDE = ".corrupt-"  # what is put aside has the time behind it
 BESIDE = ("-wal", "-shm", SUFFIX, claim.SUFFIX)  # what belongs to an SQLite file
 LOCK = 0x46726F7374  # "Frost": the number of our advisory lock on PostgreSQL
 
-# Checkpoints of 16 MB instead of 4 take 4 ms out of the slowest hundredth of all commits (measured).
+# Checkpoints of 16 MB instead of 4 take 4 ms out of the slowest hundredth of all commits
+# (measured).
 PRAGMAS = ("synchronous=NORMAL", "wal_autocheckpoint=4000")
 
 # A dead connection is noticed within seconds, also where nobody answers any more.
@@ -52,16 +54,24 @@ POSTGRES_OPTIONS = {
 class Database:
     """The database behind a STORE_URL. Raises ConfigError for one that cannot be used.
 
-    `migrate` brings an older schema up to date, inside the connection's transaction. Who is the `owner` of the journal
-    claims it before anything else; `tell` gets what an owner is to know of a journal whose last one was killed.
+    `migrate` brings an older schema up to date, inside the connection's transaction. Who is the
+    `owner` of the journal claims it before anything else; `tell` gets what an owner is to know of a
+    journal whose last one was killed.
     """
 
     def __init__(
-        self, url: str, *, migrate: Migrate, owner: bool = False, tell: Callable[[str], None] = lambda _: None
+        self,
+        url: str,
+        *,
+        migrate: Migrate,
+        owner: bool = False,
+        tell: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.url = read_url(url)
         file = file_of(self.url)
-        self.file = None if file is None else file.resolve()  # as SQLite names what it puts beside it
+        self.file = (
+            None if file is None else file.resolve()
+        )  # as SQLite names what it puts beside it
         self.place = place_of(self.url)
         self._migrate = migrate
         self._tell = tell
@@ -84,8 +94,8 @@ class Database:
     def connect(self) -> Connection:
         """A connection to write with; the schema is as this code needs it.
 
-        Raises ConfigError for a schema that is newer or not ours, Taken for a journal that another process has, and the
-        driver's errors.
+        Raises ConfigError for a schema that is newer or not ours, Taken for a journal that another
+        process has, and the driver's errors.
         """
         self.close()  # after a failure: idle connections may be those of a server or a file that is gone
         if self.file is not None:
@@ -111,7 +121,9 @@ class Database:
             with self._reading.connect() as connection:
                 yield connection
         finally:
-            if pool is not self._reading.pool:  # closed meanwhile: nobody would close what came back to it
+            if (
+                pool is not self._reading.pool
+            ):  # closed meanwhile: nobody would close what came back to it
                 pool.dispose()
 
     def close(self) -> None:
@@ -131,11 +143,14 @@ class Database:
 
     @property
     def is_lost(self) -> bool:
-        """Whether somebody removed what keeps others from the journal: it is to be claimed again."""
+        """Whether somebody removed what keeps others from the journal: it is to be claimed
+        again.
+        """
         return self._claim is not None and self._claim.was_removed
 
     def holder(self) -> str | None:
-        """Which process has the journal, for people: empty where that is not known, None where none has.
+        """Which process has the journal, for people: empty where that is not known, None where none
+        has.
 
         Raises the driver's errors.
         """
@@ -145,7 +160,9 @@ class Database:
             return claim.holder_of_session(connection)
 
     def put_aside(self, stamp: str) -> str:
-        """Move a damaged SQLite file out of the way, with what belongs to it, so that a new one can begin; where to."""
+        """Move a damaged SQLite file out of the way, with what belongs to it, so that a new one can
+        begin; where to.
+        """
         self.close()
         self.ready = False
         aside = f"{self.file}{ASIDE}{stamp}"
@@ -160,27 +177,39 @@ class Database:
         if self.file is None:
             return []
         beginnings = f"{self.file.name}.bak-", f"{self.file.name}{ASIDE}"
-        return sorted(file for file in self.file.parent.iterdir() if file.name.startswith(beginnings))
+        return sorted(
+            file for file in self.file.parent.iterdir() if file.name.startswith(beginnings)
+        )
 
     def was_put_aside(self, since: float) -> bool:
-        """Whether a damaged file is there into which was written since then: what that was, nobody knows."""
+        """Whether a damaged file is there into which was written since then: what that was, nobody
+        knows.
+        """
         aside = (file for file in self.copies() if ASIDE in file.name)
         return any(file.stat().st_mtime >= since for file in aside)
 
     # --- making it ready --------------------------------------------------------------------------
 
     def _prepare_claimed(self, ours: claim.FileClaim, file: Path) -> None:
-        """Make an SQLite file ready that is ours alone; if its last owner was killed, see what that did to it."""
+        """Make an SQLite file ready that is ours alone; if its last owner was killed, see what that
+        did to it.
+        """
         left = ours.take()
         found = None if left is None else look_at(file)
-        if changed := private.make_private([file, *self.copies(), *(Path(f"{file}{suffix}") for suffix in BESIDE)]):
-            logger.info("only their owner can read these now: %s", ", ".join(path.name for path in changed))
+        if changed := private.make_private(
+            [file, *self.copies(), *(Path(f"{file}{suffix}") for suffix in BESIDE)]
+        ):
+            logger.info(
+                "only their owner can read these now: %s", ", ".join(path.name for path in changed)
+            )
         self._prepare()
         good = ours.follow()
         if left is not None and found is not None:
             self.was_killed = True
             if words := missing(left, found, good=good):
-                self._tell(f"The journal is not whole ({file}): {words}, after the bot was killed. {WHAT_TO_DO}.")
+                self._tell(
+                    f"The journal is not whole ({file}): {words}, after the bot was killed. {WHAT_TO_DO}."
+                )
 
     def _prepare(self) -> None:
         """Make the schema, or bring it up to date, under a lock that other processes respect."""
@@ -194,13 +223,17 @@ class Database:
             if not current:
                 with connection.begin():
                     if not self.is_sqlite:
-                        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+                        connection.execute(
+                            text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK}
+                        )
                     self._bring_up_to_date(connection)
             if self.is_sqlite:
                 _write_ahead(connection.connection.driver_connection)
 
     def _bring_up_to_date(self, connection: Connection) -> None:
-        match _revision(connection):  # once more: the other process may have done it while we waited
+        match _revision(
+            connection
+        ):  # once more: the other process may have done it while we waited
             case None:
                 _refuse_a_stranger(connection)
                 metadata.create_all(connection)
@@ -233,7 +266,12 @@ class Database:
 
 
 def _engine(url: URL, *, begin: str, pool_size: int) -> Engine:
-    common: dict[str, Any] = {"pool_size": pool_size, "max_overflow": 0, "pool_timeout": 5, "hide_parameters": True}
+    common: dict[str, Any] = {
+        "pool_size": pool_size,
+        "max_overflow": 0,
+        "pool_timeout": 5,
+        "hide_parameters": True,
+    }
     if url.drivername != SQLITE:
         # A pooled connection may have died with the server: it is tried before a read relies on it.
         return create_engine(url, connect_args=POSTGRES_OPTIONS, pool_pre_ping=True, **common)
@@ -241,7 +279,9 @@ def _engine(url: URL, *, begin: str, pool_size: int) -> Engine:
 
     @event.listens_for(engine, "connect")
     def connected(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # we say BEGIN ourselves: sqlite3 would do it late, and lose the lock's place
+        connection.isolation_level = (
+            None  # we say BEGIN ourselves: sqlite3 would do it late, and lose the lock's place
+        )
         try:
             for pragma in PRAGMAS:
                 connection.execute(f"PRAGMA {pragma}").close()
@@ -271,14 +311,18 @@ def _waiting_for_long(connection: Connection) -> Iterator[None]:
 
 
 def _try_to_write(connection: Connection) -> None:
-    """Raise the driver's error at once where the database can only be read, as on a disk mounted so."""
+    """Raise the driver's error at once where the database can only be read, as on a disk mounted
+    so.
+    """
     with connection.begin() as transaction:
         connection.execute(versions.update().values(version_num=versions.c.version_num))
         transaction.rollback()
 
 
 def _write_ahead(driver: Any) -> None:
-    """Switch to WAL, which the file then stays in. SQLite does not wait for others here, so we do."""
+    """Switch to WAL, which the file then stays in. SQLite does not wait for others here, so we
+    do.
+    """
     deadline = time.monotonic() + BUSY_BEGINNING
     while True:
         try:

@@ -25,7 +25,9 @@ TYPES = {
 
 
 def export(connection: Connection, conversation: Conversation) -> Iterator[str]:
-    """One JSON object a row: `type` and its columns, those that hold JSON as values; oldest first in each type."""
+    """One JSON object a row: `type` and its columns, those that hold JSON as values; oldest first
+    in each type.
+    """
     here = str(conversation)
     for kind, table in TYPES.items():
         if "conversation" in table.c:

@@ -1,6 +1,8 @@
-"""What a database's refusal means: the entry is at fault, the file is damaged, or the place does not work just now.
+"""What a database's refusal means: the entry is at fault, the file is damaged, or the place does
+not work just now.
 
-Errors are told apart by their class names, which PEP 249 gives every driver, so that none needs to be installed.
+Errors are told apart by their class names, which PEP 249 gives every driver, so that none needs to
+be installed.
 """
 
 from __future__ import annotations
@@ -13,7 +15,10 @@ SQLITE_CORRUPT = 11  # "database disk image is malformed"
 SQLITE_NOTADB = 26  # "file is not a database"
 
 OF_THE_VALUES = {"DataError", "IntegrityError"}
-OF_ONE_VALUE = ("binding parameter", "cannot adapt")  # the drivers' words for a value of a type they do not know
+OF_ONE_VALUE = (
+    "binding parameter",
+    "cannot adapt",
+)  # the drivers' words for a value of a type they do not know
 DRIVERS = {"sqlite3", "psycopg", "sqlalchemy"}
 
 
@@ -22,7 +27,9 @@ class Unusable(Exception):
 
 
 class Fault(Enum):
-    """What is to blame: the ENTRY (it will never go in), DAMAGE to the file, or an OUTAGE that may pass."""
+    """What is to blame: the ENTRY (it will never go in), DAMAGE to the file, or an OUTAGE that may
+    pass.
+    """
 
     ENTRY = auto()
     DAMAGE = auto()
@@ -38,7 +45,9 @@ def fault(error: Exception) -> Fault:
         return Fault.ENTRY
     if isinstance(cause, OSError | MemoryError | Unusable | ConfigError) or _is_of_a_driver(cause):
         return Fault.ENTRY if any(blame in str(cause) for blame in OF_ONE_VALUE) else Fault.OUTAGE
-    return Fault.ENTRY  # a number or a letter that fits nowhere: OverflowError, UnicodeEncodeError, ValueError ...
+    return (
+        Fault.ENTRY
+    )  # a number or a letter that fits nowhere: OverflowError, UnicodeEncodeError, ValueError ...
 
 
 def words(error: Exception) -> str:

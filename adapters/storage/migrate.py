@@ -1,4 +1,6 @@
-"""Bringing an older schema up to date with Alembic: the one module that imports it, itself imported only then."""
+"""Bringing an older schema up to date with Alembic: the one module that imports it, itself imported
+only then.
+"""
 
 from __future__ import annotations
 
@@ -20,5 +22,7 @@ def configuration(connection: Connection) -> Config:
 
 
 def migrate(connection: Connection) -> None:
-    """Run every revision the database has not seen. Raises the database's errors; the caller rolls back."""
+    """Run every revision the database has not seen. Raises the database's errors; the caller rolls
+    back.
+    """
     command.upgrade(configuration(connection), "head")

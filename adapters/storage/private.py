@@ -15,7 +15,9 @@ logger = logging.getLogger(__name__)
 
 
 def make_folder(folder: Path) -> None:
-    """Make it where it is missing, with what leads to it; one that is there stays as it is. Raises OSError."""
+    """Make it where it is missing, with what leads to it; one that is there stays as it is. Raises
+    OSError.
+    """
     for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
         missing.mkdir(mode=FOLDER, exist_ok=True)
     if not folder.is_dir():
@@ -23,8 +25,8 @@ def make_folder(folder: Path) -> None:
 
 
 def make_file(file: Path) -> None:
-    """Make it, empty, where it is missing: SQLite takes an empty file for a new one, and what it puts beside it gets
-    the same mode. Raises OSError."""
+    """Make it, empty, where it is missing: SQLite takes an empty file for a new one, and what it
+    puts beside it gets the same mode. Raises OSError."""
     if not file.exists():
         os.close(os.open(file, os.O_RDWR | os.O_CREAT, FILE))
 
@@ -41,5 +43,7 @@ def make_private(files: Iterable[Path]) -> list[Path]:
         except FileNotFoundError:
             continue
         except OSError as error:
-            logger.warning("others can read %s, and that cannot be changed (%s)", file, error.strerror)
+            logger.warning(
+                "others can read %s, and that cannot be changed (%s)", file, error.strerror
+            )
     return changed

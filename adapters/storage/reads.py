@@ -29,18 +29,25 @@ logger = logging.getLogger(__name__)
 
 
 def remember(connection: Connection, conversation: Conversation) -> Remembered:
-    """The rounds from the window's first on, in the order in which they ended, and what was overheard since."""
+    """The rounds from the window's first on, in the order in which they ended, and what was
+    overheard since.
+    """
     here = str(conversation)
     window = connection.execute(
-        select(windows.c.first_turn, windows.c.read_to, windows.c.light_to, windows.c.summary).where(
-            windows.c.conversation == here
-        )
+        select(
+            windows.c.first_turn, windows.c.read_to, windows.c.light_to, windows.c.summary
+        ).where(windows.c.conversation == here)
     ).one_or_none()
     first_turn, read_to, light_to, summary = window or (0, 0, 0, "")
     rounds = connection.execute(_rounds(connection, here, first_turn)).all()
     overheard = connection.execute(
         select(messages)
-        .where(messages.c.conversation == here, messages.c.id > read_to, messages.c.overheard, ~messages.c.erased)
+        .where(
+            messages.c.conversation == here,
+            messages.c.id > read_to,
+            messages.c.overheard,
+            ~messages.c.erased,
+        )
         .order_by(messages.c.id.desc())
         .limit(OVERHEARD)
     ).all()
@@ -55,7 +62,9 @@ def remember(connection: Connection, conversation: Conversation) -> Remembered:
 
 
 def _rounds(connection: Connection, here: str, first_turn: int) -> Select[Any]:
-    """A turn that waited for somebody's word ends after others that were opened later; so do their rounds follow."""
+    """A turn that waited for somebody's word ends after others that were opened later; so do their
+    rounds follow.
+    """
     ended = turns.c.closed
     rounds = (
         select(turns.c.id, turns.c.turn_id, turns.c.round, ended)
@@ -76,7 +85,9 @@ def _rounds(connection: Connection, here: str, first_turn: int) -> Select[Any]:
 
 
 def _mark(connection: Connection, here: str, light_to: int) -> tuple[float, int]:
-    """When the last round ended that is told shortened, and its id; if that turn was forgotten, the one before it."""
+    """When the last round ended that is told shortened, and its id; if that turn was forgotten, the
+    one before it.
+    """
     if not light_to:
         return -math.inf, 0
     last = connection.execute(
@@ -98,8 +109,12 @@ def conversations(connection: Connection) -> set[Conversation] | None:
     return None if len(found) > MAX_CONVERSATIONS else {Conversation.parse(here) for here in found}
 
 
-def find(connection: Connection, conversation: Conversation, message_id: str) -> MessageReceived | None:
-    """The latest message of this id there; the bot's own, which were never received, as they were sent."""
+def find(
+    connection: Connection, conversation: Conversation, message_id: str
+) -> MessageReceived | None:
+    """The latest message of this id there; the bot's own, which were never received, as they were
+    sent.
+    """
     if not message_id:
         return None
     here, name = str(conversation), plain(message_id)
@@ -120,13 +135,17 @@ def find(connection: Connection, conversation: Conversation, message_id: str) ->
     return next(readable(own_message_of, sent), None)
 
 
-def heard(connection: Connection, conversation: Conversation, message_ids: Collection[str]) -> set[str]:
+def heard(
+    connection: Connection, conversation: Conversation, message_ids: Collection[str]
+) -> set[str]:
     """Those of these messages that were taken there, recalled ones included, or sent from here."""
     names = {plain(message_id): message_id for message_id in message_ids}
     found = [
         connection.scalars(
             select(table.c.message_id).where(
-                table.c.conversation == str(conversation), table.c.message_id.in_(names), table.c.message_id != ""
+                table.c.conversation == str(conversation),
+                table.c.message_id.in_(names),
+                table.c.message_id != "",
             )
         )
         for table in (messages, sends)
@@ -137,10 +156,15 @@ def heard(connection: Connection, conversation: Conversation, message_ids: Colle
 def places(table: Table) -> CTE:
     """Every conversation of the table as a `name`, and None at the end.
 
-    From one to the next along the index, however many rows each has; DISTINCT or GROUP BY would walk over them all.
+    From one to the next along the index, however many rows each has; DISTINCT or GROUP BY would
+    walk over them all.
     """
     names = select(func.min(table.c.conversation).label("name")).cte("places", recursive=True)
-    after = select(func.min(table.c.conversation)).where(table.c.conversation > names.c.name).scalar_subquery()
+    after = (
+        select(func.min(table.c.conversation))
+        .where(table.c.conversation > names.c.name)
+        .scalar_subquery()
+    )
     return names.union_all(select(after).where(names.c.name.is_not(None)))
 
 

@@ -1,8 +1,9 @@
 """What is kept for how long: old rows go in small batches, so that nothing else waits for long.
 
-By age (STORE_KEEP_DAYS) goes everything; by number (STORE_KEEP_MESSAGES) only messages, the oldest first, never one
-that is still needed to know an event again. What a turn has made of them stays as long as the turn. Turns and sends
-are looked at in the order of their ids, which is that of their time: an index by time would cost every turn more.
+By age (STORE_KEEP_DAYS) goes everything; by number (STORE_KEEP_MESSAGES) only messages, the oldest
+first, never one that is still needed to know an event again. What a turn has made of them stays as
+long as the turn. Turns and sends are looked at in the order of their ids, which is that of their
+time: an index by time would cost every turn more.
 """
 
 from __future__ import annotations
@@ -31,7 +32,12 @@ class Retention:
         if not self.messages:
             return 0.0
         # Over the index by time alone: the table itself may be hundreds of megabytes.
-        newest = select(messages.c.taken).order_by(messages.c.taken.desc()).offset(self.messages).limit(1)
+        newest = (
+            select(messages.c.taken)
+            .order_by(messages.c.taken.desc())
+            .offset(self.messages)
+            .limit(1)
+        )
         return min(connection.scalar(newest) or 0.0, now - SEEN)
 
     def sweep(self, connection: Connection, *, now: float, surplus: float) -> bool:
@@ -59,10 +65,16 @@ def _delete_sends(connection: Connection, horizon: float) -> bool:
 def _delete_turns(connection: Connection, horizon: float) -> bool:
     """Closed turns and all that belongs to them; one left open is dealt with at the next start."""
     first = select(turns.c.id, turns.c.turn_id, turns.c.opened).where(turns.c.closed.is_not(None))
-    old = [row for row in connection.execute(first.order_by(turns.c.id).limit(TURNS)) if row.opened < horizon]
+    old = [
+        row
+        for row in connection.execute(first.order_by(turns.c.id).limit(TURNS))
+        if row.opened < horizon
+    ]
     for table in (*BY_TURN, usage):
         connection.execute(delete(table).where(table.c.turn_id.in_([row.turn_id for row in old])))
     # What came before a window that begins with such a turn is as old.
-    connection.execute(update(windows).where(windows.c.first_turn.in_([row.id for row in old])).values(summary=""))
+    connection.execute(
+        update(windows).where(windows.c.first_turn.in_([row.id for row in old])).values(summary="")
+    )
     connection.execute(delete(turns).where(turns.c.id.in_([row.id for row in old])))
     return bool(old)

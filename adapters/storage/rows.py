@@ -1,7 +1,7 @@
 """An entry of the journal -> the statements that write it, with their parameters. Pure.
 
-Raises what the values raise: text that is no Unicode cannot become JSON. Such an entry is the fault of its words, and
-is set apart by `batches.py`.
+Raises what the values raise: text that is no Unicode cannot become JSON. Such an entry is the fault
+of its words, and is set apart by `batches.py`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
         case StepTaken() | CallStarted() | CallFinished():
             return _of_step(entry, taken)
         case MessageOverheard(message=message):
-            # Written anew: its new id says when it was overheard, which may be after a turn had begun.
+            # Written anew: its new id says when it was overheard, which may be after a turn had
+            # begun.
             return (
                 (Statement.TAKE_BACK_MESSAGE, _place(message)),
                 (Statement.ADD_MESSAGE, _message(message, taken, overheard=True)),
@@ -69,7 +70,12 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
             window = {"turn_id": turn_id, "light_to": light_to, "summary": plain(summary)}
             return ((Statement.MOVE_WINDOW, {"conversation": str(entry.conversation), **window}),)
         case UsageAdded(turn_id=turn_id):
-            beside = {"turn_id": turn_id, "step": BESIDE, "model": plain(entry.model), "at": entry.at}
+            beside = {
+                "turn_id": turn_id,
+                "step": BESIDE,
+                "model": plain(entry.model),
+                "at": entry.at,
+            }
             return ((Statement.ADD_USAGE, {**beside, **_tokens(entry.usage)}),)
         case RunSuspended(turn_id=turn_id, state=state, expires=expires):
             run = {"run_id": turn_id, "turn_id": turn_id, "state": plain(state), "expires": expires}
@@ -81,14 +87,18 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
 
 
 def plain(text: str) -> str:
-    """The text as a column takes it: PostgreSQL has no NUL. (In JSON it is written as an escape, and stays.)"""
+    """The text as a column takes it: PostgreSQL has no NUL. (In JSON it is written as an escape,
+    and stays.)
+    """
     return text.replace("\0", "�")
 
 
 def kept(segments: tuple[SendSegment, ...]) -> tuple[tuple[SendSegment, ...], bool]:
     """The segments without media that are too large to keep, and whether they are still whole."""
     small = tuple(
-        replace(segment, source="") if isinstance(segment, Attachment) and len(segment.source) > MAX_SOURCE else segment
+        replace(segment, source="")
+        if isinstance(segment, Attachment) and len(segment.source) > MAX_SOURCE
+        else segment
         for segment in segments
     )
     return small, small == segments

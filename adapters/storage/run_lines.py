@@ -1,7 +1,8 @@
-"""What the journal knows of runs, as the lines that LOG_RUNS writes (`adapters/traces/lines.py`). Blocks.
+"""What the journal knows of runs, as the lines that LOG_RUNS writes (`adapters/traces/lines.py`).
+Blocks.
 
-The journal keeps no ids of answers: `response` is the run's with the step's number, as an engine makes one for a model
-that gives none.
+The journal keeps no ids of answers: `response` is the run's with the step's number, as an engine
+makes one for a model that gives none.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ NOBODY_KNOWS = {"prompt": None, "completion": None, "cached": None, "cost": None
 
 
 def run_lines(connection: Connection, *, limit: int, content: bool) -> Iterator[dict[str, Any]]:
-    """The lines of the latest runs, so many at most, the oldest first. Without `content` no arguments and no texts."""
+    """The lines of the latest runs, so many at most, the oldest first. Without `content` no
+    arguments and no texts.
+    """
     latest = connection.execute(select(turns).order_by(turns.c.id.desc()).limit(limit)).all()
     for turn in reversed(latest):
         yield from _lines(connection, turn, content=content)
@@ -31,7 +34,9 @@ def run_lines(connection: Connection, *, limit: int, content: bool) -> Iterator[
 
 def lines_of_run(connection: Connection, run: str, *, content: bool) -> Iterator[dict[str, Any]]:
     """The lines of one run."""
-    for turn in connection.execute(select(turns).where(turns.c.turn_id == run).order_by(turns.c.id)).all():
+    for turn in connection.execute(
+        select(turns).where(turns.c.turn_id == run).order_by(turns.c.id)
+    ).all():
         yield from _lines(connection, turn, content=content)
 
 
@@ -45,11 +50,16 @@ def _lines(connection: Connection, turn: Row[Any], *, content: bool) -> Iterator
         select(tool_calls).where(tool_calls.c.turn_id == turn.turn_id).order_by(tool_calls.c.id)
     ).all()
     tokens = {
-        row.step: _tokens(row) for row in connection.execute(select(usage).where(usage.c.turn_id == turn.turn_id))
+        row.step: _tokens(row)
+        for row in connection.execute(select(usage).where(usage.c.turn_id == turn.turn_id))
     }
-    taken = connection.execute(select(steps).where(steps.c.turn_id == turn.turn_id).order_by(steps.c.id))
+    taken = connection.execute(
+        select(steps).where(steps.c.turn_id == turn.turn_id).order_by(steps.c.id)
+    )
     for step in taken.all():
-        yield from _step(step, [call for call in calls if call.step == step.step], tokens, content=content)
+        yield from _step(
+            step, [call for call in calls if call.step == step.step], tokens, content=content
+        )
     run = connection.execute(select(runs).where(runs.c.turn_id == turn.turn_id)).one_or_none()
     if run is not None and turn.closed is not None:
         yield {
@@ -90,7 +100,11 @@ def _step(
             yield {**_head(call.started, "tool", "execute_start", step.turn_id), **about}
         if call.result is not None:
             action = "execute_cancelled" if call.code == ToolCancelled.code else "execute_end"
-            yield {**_head(step.at, "tool", action, step.turn_id), **about, **_result(call, content=content)}
+            yield {
+                **_head(step.at, "tool", action, step.turn_id),
+                **about,
+                **_result(call, content=content),
+            }
 
 
 def _result(call: Row[Any], *, content: bool) -> dict[str, Any]:
@@ -105,12 +119,19 @@ def _result(call: Row[Any], *, content: bool) -> dict[str, Any]:
 
 
 def _head(at: float, layer: str, action: str, run: str) -> dict[str, Any]:
-    moment = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    moment = (
+        datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    )
     return {"timestamp": moment, "layer": layer, "action": action, "run": run}
 
 
 def _tokens(row: Row[Any]) -> dict[str, Any]:
-    return {"prompt": row.prompt, "completion": row.completion, "cached": row.cached, "cost": row.cost}
+    return {
+        "prompt": row.prompt,
+        "completion": row.completion,
+        "cached": row.cached,
+        "cost": row.cost,
+    }
 
 
 def _milliseconds(seconds: float) -> float:

@@ -1,11 +1,13 @@
-"""The statements the journal is written with: the same for both databases, compiled once to the driver's own form.
+"""The statements the journal is written with: the same for both databases, compiled once to the
+driver's own form.
 
-They are executed by the driver's cursor, past SQLAlchemy: for a batch of one or two rows, Core's execution would cost
-more than the database itself (36 us against 27 for one row of SQLite, 111 against 37 for five; measured).
+They are executed by the driver's cursor, past SQLAlchemy: for a batch of one or two rows, Core's
+execution would cost more than the database itself (36 us against 27 for one row of SQLite, 111
+against 37 for five; measured).
 
-Each statement has its place in a batch. A batch is one transaction, so only dependencies matter: what reads other rows
-comes after them. Statements of equal place keep the order of their entries; others are brought together, so that equal
-ones are executed as one.
+Each statement has its place in a batch. A batch is one transaction, so only dependencies matter:
+what reads other rows comes after them. Statements of equal place keep the order of their entries;
+others are brought together, so that equal ones are executed as one.
 """
 
 from __future__ import annotations
@@ -56,26 +58,37 @@ Parameters: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A statement in the driver's own form; `values` turns its parameters by name into what the driver wants."""
+    """A statement in the driver's own form; `values` turns its parameters by name into what the
+    driver wants.
+    """
 
     sql: str
     values: Callable[[Parameters], Any]
 
 
 def compiled(dialect: Any) -> dict[Statement, Prepared]:
-    """Each statement as the dialect's driver takes it: parameters by name, or by place where the dialect has those."""
+    """Each statement as the dialect's driver takes it: parameters by name, or by place where the
+    dialect has those.
+    """
     clauses = {statement: text(sql) for statement, sql in SQL.items()} | {
         Statement.ADD_MESSAGE: _new(messages, "erased", "turn_id"),
         Statement.OPEN_TURN: _new(turns, "round", "closed"),
         Statement.ADD_STEP: _new(steps),
         Statement.QUEUE_SEND: _new(sends, "message_id", "reason"),
     }
-    return {statement: _prepared(clause.compile(dialect=dialect)) for statement, clause in clauses.items()}
+    return {
+        statement: _prepared(clause.compile(dialect=dialect))
+        for statement, clause in clauses.items()
+    }
 
 
 def _prepared(clause: Any) -> Prepared:
-    """SQLite's driver looks every name up anew for each row: values in order save 6 us of a message's 80 (measured)."""
-    return Prepared(str(clause), _in_order(clause.positiontup) if clause.positional else _as_they_are)
+    """SQLite's driver looks every name up anew for each row: values in order save 6 us of a
+    message's 80 (measured).
+    """
+    return Prepared(
+        str(clause), _in_order(clause.positiontup) if clause.positional else _as_they_are
+    )
 
 
 def _in_order(names: list[str]) -> Callable[[Parameters], tuple[Any, ...]]:
@@ -89,8 +102,14 @@ def _as_they_are(parameters: Parameters) -> Parameters:
 
 
 def _new(table: Table, *but: str) -> ClauseElement:
-    """A new row: each column is the parameter of its name, except these, which keep their defaults."""
-    return table.insert().inline().values({c: bindparam(c.name) for c in table.c if c.name not in {"id", *but}})
+    """A new row: each column is the parameter of its name, except these, which keep their
+    defaults.
+    """
+    return (
+        table.insert()
+        .inline()
+        .values({c: bindparam(c.name) for c in table.c if c.name not in {"id", *but}})
+    )
 
 
 SQL = {
@@ -102,8 +121,9 @@ SQL = {
     Statement.ERASE_MESSAGE: """
         UPDATE messages SET segments = '[]', erased = true
         WHERE conversation = :conversation AND message_id = :message_id""",
-    # What the turn reads: its question, and the last of what was overheard since the turn before. Some servers give
-    # many messages one id (0), and an event that came again is there twice: so the question has a sender and a time.
+    # What the turn reads: its question, and the last of what was overheard since the turn before.
+    # Some servers give many messages one id (0), and an event that came again is there twice: so
+    # the question has a sender and a time.
     Statement.CONSUME_MESSAGES: """
         UPDATE messages SET turn_id = :turn_id
         WHERE turn_id = '' AND id IN (
@@ -145,7 +165,8 @@ SQL = {
         UPDATE sends SET state = :state, changed = :at, reason = :reason,
             message_id = CASE WHEN :message_id = '' THEN message_id ELSE :message_id END
         WHERE id = (SELECT max(id) FROM sends WHERE send_id = :send_id)""",
-    # A new start forgets the result: should chance have given the ids twice, this call must not look finished.
+    # A new start forgets the result: should chance have given the ids twice, this call must not
+    # look finished.
     Statement.START_CALL: """
         INSERT INTO tool_calls (turn_id, step, call_id, name, started)
         VALUES (:turn_id, :step, :call_id, :name, :started)

@@ -1,4 +1,6 @@
-"""The `Store` port on an SQL database: one task and one thread that write, two threads that read."""
+"""The `Store` port on an SQL database: one task and one thread that write, two threads that
+read.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,26 @@ from adapters.storage.failures import Fault, fault, words
 from adapters.storage.retention import Retention
 from adapters.storage.writer import Writer
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import Entry, MessageObserved, MessageOverheard, Recovery, Remembered, Spoken
+from bot.domain.journal import (
+    Entry,
+    MessageObserved,
+    MessageOverheard,
+    Recovery,
+    Remembered,
+    Spoken,
+)
 from bot.domain.ports import Clock
 
 READING, IN_TROUBLE = 10.0, 1.0  # seconds a read may take; while the database cannot be written
-WATCH = 5.0  # seconds between two looks whether the journal is there and ours, where nothing is written
+WATCH = (
+    5.0  # seconds between two looks whether the journal is there and ours, where nothing is written
+)
 SELF_CHECK = 2.0  # seconds after the start
-FIRST_SWEEP, SWEEPS, BETWEEN = 60.0, 3600.0, 0.05  # seconds: after the start, between two, between two batches of one
+FIRST_SWEEP, SWEEPS, BETWEEN = (
+    60.0,
+    3600.0,
+    0.05,
+)  # seconds: after the start, between two, between two batches of one
 
 T = TypeVar("T")
 
@@ -42,14 +57,21 @@ class SqlStore:
     """The journal. Entries go through the writer; what is read is what was put before."""
 
     def __init__(
-        self, *, database: Database, writer: Writer, batches: Batches, threads: Executor, clock: Clock
+        self,
+        *,
+        database: Database,
+        writer: Writer,
+        batches: Batches,
+        threads: Executor,
+        clock: Clock,
     ) -> None:
         self._database = database
         self._writer = writer
         self._batches = batches
         self._threads = threads
         self._clock = clock
-        # The conversations that may have a past, and those of which this process knows one. Others are not read about.
+        # The conversations that may have a past, and those of which this process knows one. Others
+        # are not read about.
         self._with_past: set[Conversation] | None = None  # None while nobody has looked
         self._met: set[Conversation] = set()
         self._opened = clock.now()
@@ -63,11 +85,15 @@ class SqlStore:
     def _note(self, entries: tuple[Entry, ...]) -> None:
         self._is_untouched = False
         for entry in entries:
-            if isinstance(entry, MessageOverheard) or (isinstance(entry, MessageObserved) and entry.overheard):
+            if isinstance(entry, MessageOverheard) or (
+                isinstance(entry, MessageObserved) and entry.overheard
+            ):
                 self._met.add(entry.message.conversation)
 
     async def commit(self, *entries: Entry) -> bool:
-        """Take entries and wait until they and all before them are durable; False where that cannot be promised."""
+        """Take entries and wait until they and all before them are durable; False where that cannot
+        be promised.
+        """
         if entries:
             self._note(entries)
         return await self._writer.commit(*entries)
@@ -81,22 +107,32 @@ class SqlStore:
         return await self._read(lambda connection: reads.remember(connection, conversation), None)
 
     async def find(self, conversation: Conversation, message_id: str) -> MessageReceived | None:
-        """The latest stored message of this id there, the bot's own included; None where it cannot be read."""
-        return await self._read(lambda connection: reads.find(connection, conversation, message_id), None)
+        """The latest stored message of this id there, the bot's own included; None where it cannot
+        be read.
+        """
+        return await self._read(
+            lambda connection: reads.find(connection, conversation, message_id), None
+        )
 
-    async def heard(self, conversation: Conversation, message_ids: Collection[str]) -> set[str] | None:
-        """Which of these messages were observed there or sent from here; None where it cannot be read."""
+    async def heard(
+        self, conversation: Conversation, message_ids: Collection[str]
+    ) -> set[str] | None:
+        """Which of these messages were observed there or sent from here; None where it cannot be
+        read.
+        """
         if not await self._writer.commit():  # what waits to be written was observed, too
             return None
-        return await self._read(lambda connection: reads.heard(connection, conversation, message_ids), None)
+        return await self._read(
+            lambda connection: reads.heard(connection, conversation, message_ids), None
+        )
 
     async def spoken(self, turn_id: str) -> Spoken | None:
         """What a turn has said; None where it cannot be read, or its question was recalled."""
         return await self._read(lambda connection: unfinished.spoken(connection, turn_id), None)
 
     async def recover(self) -> Recovery | None:
-        """What was left unfinished before anything was put; None where it cannot be read, or nothing can be written:
-        whoever settled it then would do so again at the next start.
+        """What was left unfinished before anything was put; None where it cannot be read, or
+        nothing can be written: whoever settled it then would do so again at the next start.
         """
         now, before = self._clock.now(), math.inf if self._is_untouched else self._opened
         self._with_past = await self._read(reads.conversations, None)
@@ -109,7 +145,9 @@ class SqlStore:
         return None if self._writer.in_trouble else recovery
 
     def state(self) -> Mapping[str, Any]:
-        """Where it is, whether it cannot be written at the moment, and how many entries wait in memory."""
+        """Where it is, whether it cannot be written at the moment, and how many entries wait in
+        memory.
+        """
         return {
             "place": self._database.place,
             "in_trouble": self._writer.in_trouble,
@@ -117,7 +155,9 @@ class SqlStore:
         }
 
     async def tidy(self, retention: Retention, thread: Executor) -> None:
-        """Delete what is too old or too much, for ever, in small batches: others' entries are written in between."""
+        """Delete what is too old or too much, for ever, in small batches: others' entries are
+        written in between.
+        """
         pause = FIRST_SWEEP
         while True:
             await self._clock.sleep(pause)
@@ -126,20 +166,26 @@ class SqlStore:
             surplus = await self._read(partial(retention.surplus, now=now), 0.0)
             sweep = partial(retention.sweep, now=now, surplus=surplus)
             try:
-                while await asyncio.get_running_loop().run_in_executor(thread, self._batches.run, sweep):
+                while await asyncio.get_running_loop().run_in_executor(
+                    thread, self._batches.run, sweep
+                ):
                     await self._clock.sleep(BETWEEN)
             except Exception as error:
                 logger.info("old rows could not be deleted this time: %s", words(error))
                 logger.debug("deleting failed", exc_info=True)
 
     async def watch(self) -> None:
-        """See now and then that the journal can be used and is still ours, also where nobody says anything."""
+        """See now and then that the journal can be used and is still ours, also where nobody says
+        anything.
+        """
         while True:
             await self._clock.sleep(WATCH)
             self._writer.retry()
 
     async def check_itself(self, trouble: Callable[[str], None]) -> None:
-        """Where the process before was killed, let SQLite check its file, beside everything else."""
+        """Where the process before was killed, let SQLite check its file, beside everything
+        else.
+        """
         await self._clock.sleep(SELF_CHECK)
         file = self._database.file
         while file is not None and not self._database.ready:
@@ -155,10 +201,14 @@ class SqlStore:
         if words:
             trouble(f"The journal is damaged ({file}: {words}). {WHAT_TO_DO}.")
         else:
-            logger.info("the last process was killed: the journal was checked, and nothing is wrong with it")
+            logger.info(
+                "the last process was killed: the journal was checked, and nothing is wrong with it"
+            )
 
     async def _read(self, query: Callable[[Connection], T], nothing: T) -> T:
-        """What the query finds once all that was put is written; in trouble, what was written so far."""
+        """What the query finds once all that was put is written; in trouble, what was written so
+        far.
+        """
         await self._writer.commit()
         if not self._database.ready:
             return nothing
@@ -192,10 +242,11 @@ async def open_store(
 ) -> AsyncIterator[SqlStore]:
     """The store behind a STORE_URL, while the block runs; at its end all that was put is written.
 
-    A database that cannot be used just now is told to `trouble`, and the store works from memory until it can. Raises
-    ConfigError for one that never can: a url that is none, a missing driver, a schema of a newer version, a journal
-    that another process has (`Taken`; if that shows later, `ousted` is called before it is raised). `migrate` is
-    `adapters.storage.migrate.migrate`, imported when it is called: Alembic is large and rarely needed.
+    A database that cannot be used just now is told to `trouble`, and the store works from memory
+    until it can. Raises ConfigError for one that never can: a url that is none, a missing driver, a
+    schema of a newer version, a journal that another process has (`Taken`; if that shows later,
+    `ousted` is called before it is raised). `migrate` is `adapters.storage.migrate.migrate`,
+    imported when it is called: Alembic is large and rarely needed.
     """
     loop = asyncio.get_running_loop()
 
@@ -206,7 +257,10 @@ async def open_store(
     ahead = ahead_of(database.file)
     stamp = partial(_stamp, clock)
     batches = Batches(database, stamp=stamp, ahead=ahead)
-    with ThreadPoolExecutor(1, "store-writer") as thread, ThreadPoolExecutor(READERS, "store-reader") as threads:
+    with (
+        ThreadPoolExecutor(1, "store-writer") as thread,
+        ThreadPoolExecutor(READERS, "store-reader") as threads,
+    ):
         writer = Writer(
             batches=batches,
             thread=thread,
@@ -216,7 +270,9 @@ async def open_store(
             ousted=ousted,
             ahead=ahead,
         )
-        store = SqlStore(database=database, writer=writer, batches=batches, threads=threads, clock=clock)
+        store = SqlStore(
+            database=database, writer=writer, batches=batches, threads=threads, clock=clock
+        )
         try:
             if reason := await loop.run_in_executor(thread, batches.open):
                 writer.fail(reason)

@@ -1,10 +1,12 @@
-"""What is kept, and how it is found again: the tables, their indexes, and the revisions the schema went through.
+"""What is kept, and how it is found again: the tables, their indexes, and the revisions the schema
+went through.
 
-Ids of rows are our own and rise in the order of writing; a message_id is never assumed unique. A conversation is its
-text, `10001:group:4242`. Columns that hold JSON hold what `bot/domain/codec.py` wrote.
+Ids of rows are our own and rise in the order of writing; a message_id is never assumed unique. A
+conversation is its text, `10001:group:4242`. Columns that hold JSON hold what `bot/domain/codec.py`
+wrote.
 
-Where the newest row of a key is looked for, its index ends with the id: PostgreSQL, before it has statistics, would
-rather walk all rows from the newest on.
+Where the newest row of a key is looked for, its index ends with the id: PostgreSQL, before it has
+statistics, would rather walk all rows from the newest on.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ from sqlalchemy import (
 )
 
 REVISIONS = ("0001", "0002", "0003")
-"""Every revision of the schema, oldest first; the last is the one this code needs (migrations/versions)."""
+"""Every revision of the schema, oldest first; the last is the one this code needs
+(migrations/versions).
+"""
 
 versions = Table(
     "alembic_version",
@@ -40,7 +44,9 @@ versions = Table(
 """Alembic's own table; its one row is the revision the schema is at."""
 
 UNFINISHED = "state IN ('queued', 'sending', 'unknown')"
-"""The sends nobody knows the end of. Written out, never with parameters: only then SQLite uses their index."""
+"""The sends nobody knows the end of. Written out, never with parameters: only then SQLite uses
+their index.
+"""
 
 KEPT = "round IS NOT NULL"
 """The turns whose rounds the history keeps."""
@@ -49,8 +55,12 @@ metadata = MetaData()
 
 
 def _table(name: str, *columns: Any, marked: bool = False) -> Table:
-    """A table; where a mark may point at a row of it, an id must not come again after the row was deleted."""
-    row_id = Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True)
+    """A table; where a mark may point at a row of it, an id must not come again after the row was
+    deleted.
+    """
+    row_id = Column(
+        "id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True
+    )
     return Table(name, metadata, row_id, *columns, sqlite_autoincrement=marked)
 
 
@@ -68,7 +78,9 @@ def _moment(name: str, *, nullable: bool = False) -> Column[float]:
 
 
 def _json(name: str, *, nullable: bool = False) -> Column[str]:
-    """Text, not the databases' own JSON types: those change it, and refuse what QQ sends (a NUL)."""
+    """Text, not the databases' own JSON types: those change it, and refuse what QQ sends (a
+    NUL).
+    """
     return Column(name, Text, nullable=nullable, info={"json": True})
 
 
@@ -119,14 +131,23 @@ turns = _table(
     Column("asker", BigInteger, nullable=False),
     _json("question"),
     _json("user"),
-    _json("round", nullable=True),  # none until the turn is closed, and where the history does not keep it
+    _json(
+        "round", nullable=True
+    ),  # none until the turn is closed, and where the history does not keep it
     _moment("opened"),
     _moment("closed", nullable=True),
     _words("retry_of"),
     Index("turns_by_conversation", "conversation", "id"),
     Index("turns_by_turn_id", "turn_id", "id"),
-    Index("turns_kept", "conversation", "closed", sqlite_where=text(KEPT), postgresql_where=text(KEPT)),
-    Index("turns_left_open", "id", sqlite_where=text("closed IS NULL"), postgresql_where=text("closed IS NULL")),
+    Index(
+        "turns_kept", "conversation", "closed", sqlite_where=text(KEPT), postgresql_where=text(KEPT)
+    ),
+    Index(
+        "turns_left_open",
+        "id",
+        sqlite_where=text("closed IS NULL"),
+        postgresql_where=text("closed IS NULL"),
+    ),
     marked=True,
 )
 
@@ -145,7 +166,12 @@ runs = _table(
     Column("state", Text),  # of a suspended run: all it needs to go on
     _moment("expires", nullable=True),
     Index("runs_by_turn_id", "turn_id"),
-    Index("runs_suspended", "id", sqlite_where=text("state IS NOT NULL"), postgresql_where=text("state IS NOT NULL")),
+    Index(
+        "runs_suspended",
+        "id",
+        sqlite_where=text("state IS NOT NULL"),
+        postgresql_where=text("state IS NOT NULL"),
+    ),
 )
 
 steps = _table(
@@ -219,9 +245,16 @@ usage = _table(
 applied = Table(
     "applied",
     metadata,
-    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    Column(
+        "number",
+        BigInteger().with_variant(Integer, "sqlite"),
+        primary_key=True,
+        autoincrement=False,
+    ),
 )
-"""One row: up to which number the lines written ahead are in their tables (`ahead.py`); on PostgreSQL none."""
+"""One row: up to which number the lines written ahead are in their tables (`ahead.py`); on
+PostgreSQL none.
+"""
 
 BY_CONVERSATION = (messages, windows, turns, sends, usage)
 """The tables that say themselves which conversation a row belongs to."""

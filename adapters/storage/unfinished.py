@@ -1,4 +1,6 @@
-"""What was left unfinished: questions, turns, runs that wait, sends. Asked at the start. Blocks: threads only."""
+"""What was left unfinished: questions, turns, runs that wait, sends. Asked at the start. Blocks:
+threads only.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +27,20 @@ DOUBTED = 86_400.0  # seconds a send is looked out for whose fate nobody knows
 
 NAMELESS = "", "0"  # ids that some servers give many messages
 
-UNREAD = (SendState.REFUSED, SendState.WITHDRAWN, SendState.DROPPED)  # what nobody has read, nor will
+UNREAD = (
+    SendState.REFUSED,
+    SendState.WITHDRAWN,
+    SendState.DROPPED,
+)  # what nobody has read, nor will
 
 
 def recover(connection: Connection, now: float, before: float = math.inf) -> Recovery:
     """What was left unfinished, at the time `now`, by whoever wrote before that time."""
     suspended = connection.execute(
         select(runs.c.state, runs.c.expires, turns)
-        .where(runs.c.state.is_not(None), turns.c.turn_id == runs.c.turn_id, turns.c.closed.is_(None))
+        .where(
+            runs.c.state.is_not(None), turns.c.turn_id == runs.c.turn_id, turns.c.closed.is_(None)
+        )
         .where(turns.c.opened < before)
         .order_by(turns.c.id)
     ).all()
@@ -43,23 +51,33 @@ def recover(connection: Connection, now: float, before: float = math.inf) -> Rec
     ).all()
     given_up = (sends.c.state == SendState.UNKNOWN) & (sends.c.queued < now - DOUBTED)
     unfinished = connection.execute(
-        select(sends).where(text(UNFINISHED), sends.c.queued < before, ~given_up).order_by(sends.c.id)
+        select(sends)
+        .where(text(UNFINISHED), sends.c.queued < before, ~given_up)
+        .order_by(sends.c.id)
     )
     other = messages.alias("other")
     waits = messages.c.turn_id == "", ~messages.c.overheard, ~messages.c.erased
     # The same message, taken again: what became of one row became of the other.
-    settled = _alike(other, messages).where((other.c.turn_id != "") | other.c.overheard | other.c.erased)
+    settled = _alike(other, messages).where(
+        (other.c.turn_id != "") | other.c.overheard | other.c.erased
+    )
     young = connection.execute(
         select(messages)
         .where(messages.c.taken >= now - YOUNG, messages.c.taken < before, *waits)
-        .where(messages.c.sender != messages.c.self_id, messages.c.message_id.in_(NAMELESS) | ~settled.exists())
+        .where(
+            messages.c.sender != messages.c.self_id,
+            messages.c.message_id.in_(NAMELESS) | ~settled.exists(),
+        )
         .order_by(messages.c.taken, messages.c.id)
     )
     return Recovery(
         seen=tuple(_seen(connection, now, before)),
         waking=tuple(readable(message_of, young)),
         turns=tuple(
-            readable(lambda row: _open_turn(connection, row), (row for row in left_open if row.turn_id not in waiting))
+            readable(
+                lambda row: _open_turn(connection, row),
+                (row for row in left_open if row.turn_id not in waiting),
+            )
         ),
         sends=tuple(readable(_send, unfinished)),
         suspended=tuple(readable(lambda row: _suspended(connection, row), suspended)),
@@ -69,7 +87,9 @@ def recover(connection: Connection, now: float, before: float = math.inf) -> Rec
 
 def _alike(other: Any, one: Any) -> Select[Any]:
     """Other rows of the same message. An id may come again after a while, for another message."""
-    same = [other.c[name] == one.c[name] for name in ("conversation", "message_id", "sender", "time")]
+    same = [
+        other.c[name] == one.c[name] for name in ("conversation", "message_id", "sender", "time")
+    ]
     return select(other.c.turn_id).where(*same)
 
 
@@ -77,14 +97,18 @@ def _is_recalled(connection: Connection, turn: Row[Any]) -> bool:
     """Whether the turn's question was taken back."""
     question = (
         select(messages.c.erased)
-        .where(messages.c.conversation == turn.conversation, messages.c.message_id == turn.message_id)
+        .where(
+            messages.c.conversation == turn.conversation, messages.c.message_id == turn.message_id
+        )
         .order_by(messages.c.id.desc())
         .limit(1)
     )
     return bool(connection.scalar(question))
 
 
-def _seen(connection: Connection, now: float, before: float) -> Iterator[tuple[tuple[int, str, int, str], float]]:
+def _seen(
+    connection: Connection, now: float, before: float
+) -> Iterator[tuple[tuple[int, str, int, str], float]]:
     """The de-duplication window, recalled messages included."""
     columns = (messages.c.self_id, messages.c.conversation, messages.c.message_id, messages.c.taken)
     lately = (messages.c.taken >= now - SEEN, messages.c.taken < before)
@@ -94,7 +118,9 @@ def _seen(connection: Connection, now: float, before: float) -> Iterator[tuple[t
         yield (self_id, conversation.message_type, conversation.session_id, message_id), taken
 
 
-def _active(connection: Connection, now: float, before: float) -> Iterator[tuple[Conversation, float]]:
+def _active(
+    connection: Connection, now: float, before: float
+) -> Iterator[tuple[Conversation, float]]:
     """The conversations heard lately, the last one first."""
     names, there = places(messages), messages.alias("there")
     newest = (
@@ -131,7 +157,11 @@ def _send(row: Row[Any]) -> StoredSend:
 
 def _suspended(connection: Connection, row: Row[Any]) -> Suspended:
     question, user = codec.read(MessageReceived, row.question), codec.read(UserMessage, row.user)
-    here = [send for send in _sends_of(connection, row.turn_id) if send.action.conversation == question.conversation]
+    here = [
+        send
+        for send in _sends_of(connection, row.turn_id)
+        if send.action.conversation == question.conversation
+    ]
     said = tuple(_words(send.action) for send in here if send.state not in UNREAD)
     return Suspended(row.turn_id, row.state, row.expires, question, user, said)
 
@@ -159,19 +189,29 @@ def _others(connection: Connection, turn: Row[Any], question: MessageReceived) -
     """The other turns that took up the same question, but the one that this turn repeats."""
     if not question.has_identity:
         return []
-    asked = (messages.c.conversation == turn.conversation) & (messages.c.message_id == turn.message_id)
-    took = select(messages.c.turn_id).where(asked, messages.c.sender == turn.asker, messages.c.time == question.time)
+    asked = (messages.c.conversation == turn.conversation) & (
+        messages.c.message_id == turn.message_id
+    )
+    took = select(messages.c.turn_id).where(
+        asked, messages.c.sender == turn.asker, messages.c.time == question.time
+    )
     ids = set(connection.scalars(took)) - {"", turn.turn_id, turn.retry_of}
-    return list(connection.execute(select(turns.c.turn_id, turns.c.closed).where(turns.c.turn_id.in_(ids))))
+    return list(
+        connection.execute(select(turns.c.turn_id, turns.c.closed).where(turns.c.turn_id.in_(ids)))
+    )
 
 
 def _open_turn(connection: Connection, row: Row[Any]) -> OpenTurn:
     question = codec.read(MessageReceived, row.question)
     others = _others(connection, row, question)
-    taken = connection.execute(select(steps).where(steps.c.turn_id == row.turn_id).order_by(steps.c.id))
+    taken = connection.execute(
+        select(steps).where(steps.c.turn_id == row.turn_id).order_by(steps.c.id)
+    )
     ids = [other.turn_id for other in others]
     began = connection.execute(
-        select(tool_calls).where(tool_calls.c.turn_id.in_([row.turn_id, *ids])).order_by(tool_calls.c.id)
+        select(tool_calls)
+        .where(tool_calls.c.turn_id.in_([row.turn_id, *ids]))
+        .order_by(tool_calls.c.id)
     ).all()
     calls = [call for call in began if call.turn_id == row.turn_id]
     return OpenTurn(

@@ -1,7 +1,8 @@
 """STORE_URL, in every form people write it -> the one url SQLAlchemy's synchronous engine takes.
 
-sqlite+aiosqlite:///data/frostagent.db and sqlite:///... are the file; postgresql://, postgres:// and the forms that
-name a driver are PostgreSQL through psycopg. No message repeats the url: it may hold a password.
+sqlite+aiosqlite:///data/frostagent.db and sqlite:///... are the file; postgresql://, postgres://
+and the forms that name a driver are PostgreSQL through psycopg. No message repeats the url: it may
+hold a password.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from sqlalchemy.exc import ArgumentError
 from bot.domain.errors import ConfigError, Problem
 
 VARIABLE = "STORE_URL"
-EXAMPLES = "Write it as sqlite+aiosqlite:///data/frostagent.db or postgresql://user:password@host/database"
+EXAMPLES = (
+    "Write it as sqlite+aiosqlite:///data/frostagent.db or postgresql://user:password@host/database"
+)
 DRIVER = (
     "Install it: .venv/bin/pip install -r requirements-postgres.txt. With Docker, write EXTRAS=postgres into .env,"
     " then: docker compose up -d --build"
@@ -48,13 +51,17 @@ def place_of(url: URL) -> str:
     """Where the database is, for people: without a password."""
     if url.drivername == SQLITE:
         return str(url.database)
-    return f"PostgreSQL, {url.database or url.username or 'postgres'} at {url.host or 'this machine'}"
+    return (
+        f"PostgreSQL, {url.database or url.username or 'postgres'} at {url.host or 'this machine'}"
+    )
 
 
 def _sqlite(url: URL) -> URL:
     name = url.database or ""
     if url.host or url.username:
-        raise _refused("has two slashes where an SQLite url has three (a relative path) or four (an absolute one)")
+        raise _refused(
+            "has two slashes where an SQLite url has three (a relative path) or four (an absolute one)"
+        )
     if name in {"", ":memory:"} or name.startswith("file:"):
         raise _refused("names no file")
     return URL.create(SQLITE, database=name)

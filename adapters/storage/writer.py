@@ -1,8 +1,10 @@
-"""When the journal is written: at once where somebody waits for it (`ahead.py` where it can be, else in a batch), else
-within 50 ms; in a busy time up to 40 ms later, in fewer and larger batches; and what if it cannot be.
+"""When the journal is written: at once where somebody waits for it (`ahead.py` where it can be,
+else in a batch), else within 50 ms; in a busy time up to 40 ms later, in fewer and larger batches;
+and what if it cannot be.
 
-Invariants: entries are written in the order they were put. Nobody waits for a store in trouble: what is put then is
-kept in memory, up to a limit, and written as soon as that is possible; each outage is told once, and its end once.
+Invariants: entries are written in the order they were put. Nobody waits for a store in trouble:
+what is put then is kept in memory, up to a limit, and written as soon as that is possible; each
+outage is told once, and its end once.
 """
 
 from __future__ import annotations
@@ -22,9 +24,9 @@ from bot.domain.ports import Clock
 
 GATHER = 0.05  # seconds that entries nobody waits for may gather
 ENOUGH = 256  # entries that are written without waiting for more, except in a busy time
-# Fewer and larger batches cost less: each begins with a cold thread, and writes each page of an index once. So after a
-# batch of so many entries the next ones wait until the loop brings nothing more. Measured at 200 conversations: half as
-# many batches, an eighth of their thread's time.
+# Fewer and larger batches cost less: each begins with a cold thread, and writes each page of an
+# index once. So after a batch of so many entries the next ones wait until the loop brings nothing
+# more. Measured at 200 conversations: half as many batches, an eighth of their thread's time.
 MANY = 128  # entries
 BUSY, LONGEST = 0.5, 0.04  # seconds such a time lasts, and the longest wait in it
 QUIET = 4  # rounds of the loop that bring nothing
@@ -50,10 +52,12 @@ _Item: TypeAlias = "Put | _Promise"
 
 
 class Writer:
-    """The queue before the database. `run` is its one task; all but the writing itself happens in the event loop.
+    """The queue before the database. `run` is its one task; all but the writing itself happens in
+    the event loop.
 
-    `trouble` is told of every outage and of its end, in words for the operator; `place` says there which database.
-    `ousted` is called where another process has the journal by now; the task ends then, with the same error.
+    `trouble` is told of every outage and of its end, in words for the operator; `place` says there
+    which database. `ousted` is called where another process has the journal by now; the task ends
+    then, with the same error.
     """
 
     def __init__(
@@ -80,7 +84,9 @@ class Writer:
         self._due = asyncio.Event()
         self._alarm: asyncio.TimerHandle | None = None
         self._writing: list[Put] = []  # taken from the queue, not settled
-        self._promises: list[tuple[int, _Promise]] = []  # each with the number of those entries it stands behind
+        self._promises: list[
+            tuple[int, _Promise]
+        ] = []  # each with the number of those entries it stands behind
         self._busy = self._trouble = self._catching_up = False
         self._busy_until = 0.0  # by the monotonic clock
         self._caught_up = self._lost = 0
@@ -112,9 +118,11 @@ class Writer:
             self._alarm = asyncio.get_running_loop().call_later(GATHER, self._due.set)
 
     async def commit(self, *entries: Entry) -> bool:
-        """Take entries and wait until they and all before them are written; False where that cannot be promised.
+        """Take entries and wait until they and all before them are written; False where that cannot
+        be promised.
 
-        Without entries, until all that was put is in its tables, where it can be read: a batch always.
+        Without entries, until all that was put is in its tables, where it can be read: a batch
+        always.
         """
         if entries:
             self.put(*entries)
@@ -130,7 +138,9 @@ class Writer:
         return await promise.kept
 
     def _is_written_ahead(self) -> bool:
-        """Whether all that waits is durable without a batch. Never beside one: what that will do is not known yet."""
+        """Whether all that waits is durable without a batch. Never beside one: what that will do is
+        not known yet.
+        """
         if self._ahead is None or self._busy:
             return False
         fresh: list[Put] = []
@@ -165,7 +175,9 @@ class Writer:
         )
 
     def _make_room(self) -> None:
-        """Drop what is worth least: chatter, then the details of turns; the rest only to save the memory itself."""
+        """Drop what is worth least: chatter, then the details of turns; the rest only to save the
+        memory itself.
+        """
         self.fail(f"it is too slow, {len(self._queue)} entries wait")
         spare = len(self._queue) + len(self._writing) - self._limit + self._limit // 100
         kinds: list[Callable[[_Item], bool]] = [_is_chatter, _is_detail]
@@ -195,17 +207,23 @@ class Writer:
             await self._write()
 
     async def close(self, task: asyncio.Task[None]) -> None:
-        """Write what is left and end `task`, which is `run`; what cannot be written any more is lost, and told."""
+        """Write what is left and end `task`, which is `run`; what cannot be written any more is
+        lost, and told.
+        """
         self._ending = True
         self._due.set()
         await asyncio.wait({task}, timeout=CLOSING)
         task.cancel()
         # What was written ahead is applied at the next start.
         if left := sum(not _is_promised(item) for item in (*self._writing, *self._queue)):
-            self._tell(f"The journal could not be written before the end ({self._place}): {left} entries are lost.")
+            self._tell(
+                f"The journal could not be written before the end ({self._place}): {left} entries are lost."
+            )
 
     async def _write(self) -> None:
-        """Everything in the queue, however often it must be tried; at the end of all things, once more."""
+        """Everything in the queue, however often it must be tried; at the end of all things, once
+        more.
+        """
         self._busy = True
         try:
             await self._gather()
@@ -271,7 +289,9 @@ class Writer:
     def _settle(self, written: Written) -> None:
         for behind, promise in self._promises:
             if behind <= written.done:
-                promise.keep(not any(behind - promise.entries <= place < behind for place in written.bad))
+                promise.keep(
+                    not any(behind - promise.entries <= place < behind for place in written.bad)
+                )
         if not written.failure:
             self._promises.clear()
         del self._writing[: written.done]
@@ -293,9 +313,15 @@ def _is_promised(item: _Item) -> bool:
 
 def _is_chatter(item: _Item) -> bool:
     """What nobody said to the bot."""
-    return not isinstance(item, _Promise) and isinstance(item.entry, MessageObserved) and item.entry.overheard
+    return (
+        not isinstance(item, _Promise)
+        and isinstance(item.entry, MessageObserved)
+        and item.entry.overheard
+    )
 
 
 def _is_detail(item: _Item) -> bool:
     """What the round of the closed turn will repeat."""
-    return not isinstance(item, _Promise) and isinstance(item.entry, StepTaken | CallStarted | CallFinished)
+    return not isinstance(item, _Promise) and isinstance(
+        item.entry, StepTaken | CallStarted | CallFinished
+    )

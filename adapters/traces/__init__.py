@@ -1,1 +1,3 @@
-"""What runs leave behind for those who want to follow one: lines of JSON in a file (LOG_RUNS), OpenTelemetry spans."""
+"""What runs leave behind for those who want to follow one: lines of JSON in a file (LOG_RUNS),
+OpenTelemetry spans.
+"""

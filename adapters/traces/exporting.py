@@ -1,7 +1,9 @@
-"""Sending spans somewhere, as the OTEL_ variables of the environment say. Needs the extra `otel`; import it only then.
+"""Sending spans somewhere, as the OTEL_ variables of the environment say. Needs the extra `otel`;
+import it only then.
 
-OTEL_TRACES_EXPORTER is `otlp` by default, `console` or `none` besides; where to send, OTEL_EXPORTER_OTLP_ENDPOINT and
-its relatives say to the exporter itself, and OTEL_SERVICE_NAME who we are.
+OTEL_TRACES_EXPORTER is `otlp` by default, `console` or `none` besides; where to send,
+OTEL_EXPORTER_OTLP_ENDPOINT and its relatives say to the exporter itself, and OTEL_SERVICE_NAME who
+we are.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ LAST_SPANS = 2.0  # seconds the end waits until what is left is sent
 
 
 def find_exporter(environ: Mapping[str, str]) -> SpanExporter | None:
-    """What sends spans; None where nobody wants them. Raises LookupError for one that is not installed."""
+    """What sends spans; None where nobody wants them. Raises LookupError for one that is not
+    installed.
+    """
     wanted = environ.get("OTEL_TRACES_EXPORTER", "").strip() or "otlp"
     if wanted == "none" or environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return None
@@ -49,12 +53,17 @@ async def exporting(
     try:
         exporter = find_exporter(environ)
     except LookupError as error:
-        logger.warning('OTEL_: %s, so no spans are sent; install the extra: pip install "frostagent[otel]"', error)
+        logger.warning(
+            'OTEL_: %s, so no spans are sent; install the extra: pip install "frostagent[otel]"',
+            error,
+        )
         exporter = None
     if exporter is None:
         yield
         return
-    named = "OTEL_SERVICE_NAME" in environ or "service.name=" in environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
+    named = "OTEL_SERVICE_NAME" in environ or "service.name=" in environ.get(
+        "OTEL_RESOURCE_ATTRIBUTES", ""
+    )
     resource = Resource.create(None if named else {"service.name": "frostagent"})
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(exporter))

@@ -1,10 +1,10 @@
 """A run event -> one line, as data (seeds/004, section 10). Pure.
 
-Every line has `timestamp`, `layer` (run, inference, tool), `action` and `run`, that of a run inside another one (a
-subagent's) also that one as `parent`; the first line of a process has the layer `process` and no run. A reader follows
-the chain by `step` and `response`: an inference line names the ids of its calls, each tool line the response that made
-it, and the inference of the next step has read their results. What people and models said is there only where that is
-asked for.
+Every line has `timestamp`, `layer` (run, inference, tool), `action` and `run`, that of a run inside
+another one (a subagent's) also that one as `parent`; the first line of a process has the layer
+`process` and no run. A reader follows the chain by `step` and `response`: an inference line names
+the ids of its calls, each tool line the response that made it, and the inference of the next step
+has read their results. What people and models said is there only where that is asked for.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ Line: TypeAlias = dict[str, Any]
 
 
 def first_line(at: float) -> Line:
-    """A process begins to write (seconds since 1970): what ran before that has ended, whether it says so or not."""
+    """A process begins to write (seconds since 1970): what ran before that has ended, whether it
+    says so or not.
+    """
     return {"timestamp": stamp(at), "layer": "process", "action": "start", "run": ""}
 
 
@@ -63,7 +65,11 @@ def _about(event: RunEvent, *, content: bool) -> tuple[str, str, Line] | None:
             return "run", "continue", {"conversation": str(conversation), "asker": asker.user_id}
         case RunPaused(suspended=suspended):
             waiting = [pending.call.id for pending in suspended.pending]
-            return "run", "pause", {"waiting": waiting, "steps": suspended.steps, **_took(event.seconds)}
+            return (
+                "run",
+                "pause",
+                {"waiting": waiting, "steps": suspended.steps, **_took(event.seconds)},
+            )
         case RunFinished(outcome=outcome):
             return "run", "end", {**_of_outcome(outcome, content=content), **_took(event.seconds)}
         case StepFinished():
@@ -83,7 +89,12 @@ def ended(code: str) -> str:
 
 
 def _of_call(event: ToolStarted | ToolFinished) -> Line:
-    return {"step": event.step, "response": event.response_id, "call_id": event.call.id, "name": event.call.name}
+    return {
+        "step": event.step,
+        "response": event.response_id,
+        "call_id": event.call.id,
+        "name": event.call.name,
+    }
 
 
 def _of_result(event: ToolFinished, *, content: bool) -> Line:
@@ -116,7 +127,8 @@ def _of_step(event: StepFinished, *, content: bool) -> Line:
 
 def _of_outcome(outcome: Outcome, *, content: bool) -> Line:
     failures = [
-        {"call_id": failure.call_id, "name": failure.name, "code": failure.code} for failure in outcome.tool_failures
+        {"call_id": failure.call_id, "name": failure.name, "code": failure.code}
+        for failure in outcome.tool_failures
     ]
     return {
         "outcome": str(outcome.stop),
@@ -133,7 +145,12 @@ def tokens(usage: Usage | None) -> Line:
     """What it took; nulls where nobody knows."""
     if usage is None:
         return {"prompt": None, "completion": None, "cached": None, "cost": None}
-    return {"prompt": usage.prompt, "completion": usage.completion, "cached": usage.cached, "cost": usage.cost}
+    return {
+        "prompt": usage.prompt,
+        "completion": usage.completion,
+        "cached": usage.cached,
+        "cost": usage.cost,
+    }
 
 
 def arguments_of(call: ToolCall) -> Mapping[str, Any] | str:

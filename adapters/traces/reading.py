@@ -1,4 +1,6 @@
-"""Lines of runs, as `lines.py` makes them or the journal gives them -> what became of each run. Pure."""
+"""Lines of runs, as `lines.py` makes them or the journal gives them -> what became of each run.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,12 @@ INTERRUPTED = "interrupted"
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """One run: when and where it began, what became of it, what it took. `cost` is in dollars, None if unknown.
+    """One run: when and where it began, what became of it, what it took. `cost` is in dollars, None
+    if unknown.
 
-    `outcome` is a `Stop`'s word, or `running`, or `waiting` for somebody's word; what a process that has ended left
-    running was interrupted. `tools` are the names it called, in
-    order, one for each call.
+    `outcome` is a `Stop`'s word, or `running`, or `waiting` for somebody's word; what a process
+    that has ended left running was interrupted. `tools` are the names it called, in order, one for
+    each call.
     """
 
     run: str
@@ -63,12 +66,16 @@ def summaries(lines: Iterable[Line]) -> list[RunSummary]:
 
 
 def interrupted(run: RunSummary) -> RunSummary:
-    """The run, after the end of its process: one that waits for somebody's word goes on in the next."""
+    """The run, after the end of its process: one that waits for somebody's word goes on in the
+    next.
+    """
     return replace(run, outcome=INTERRUPTED) if run.outcome == RUNNING else run
 
 
 def chain(lines: Iterable[Line], run: str) -> list[Line]:
-    """The lines of one run, in their order; `run` may be the beginning of its id, if it is that of one run only."""
+    """The lines of one run, in their order; `run` may be the beginning of its id, if it is that of
+    one run only.
+    """
     found: dict[str, list[Line]] = {}
     for line in lines:
         if line["layer"] != "process" and line["run"].startswith(run):
@@ -82,7 +89,12 @@ def _after(run: RunSummary, line: Line) -> RunSummary:
         case {"layer": "run", "action": "start" | "continue"}:
             asker = line.get("asker")
             where = str(line.get("conversation", ""))
-            return replace(run, conversation=where, asker=asker if isinstance(asker, int) else 0, outcome=RUNNING)
+            return replace(
+                run,
+                conversation=where,
+                asker=asker if isinstance(asker, int) else 0,
+                outcome=RUNNING,
+            )
         case {"layer": "run", "action": "pause"}:
             return replace(run, outcome=WAITING, seconds=run.seconds + _seconds(line))
         case {"layer": "run", "action": "end"}:

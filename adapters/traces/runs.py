@@ -1,7 +1,8 @@
-"""The file of runs (LOG_RUNS): one line of JSON for each event, for those who grep, and for `python -m bot runs`.
+"""The file of runs (LOG_RUNS): one line of JSON for each event, for those who grep, and for `python
+-m bot runs`.
 
-Written in a thread, so that no run waits for a disk. The file is opened anew for what comes at once, so it may be moved
-away at any time; only its owner can read it, and no secret stands in it.
+Written in a thread, so that no run waits for a disk. The file is opened anew for what comes at
+once, so it may be moved away at any time; only its owner can read it, and no secret stands in it.
 """
 
 from __future__ import annotations
@@ -30,9 +31,13 @@ OWNER_ONLY = 0o600
 
 
 class RunLog:
-    """Fits `Observer`. `mask` takes the secrets out of a text; `content` lets in what people and models said."""
+    """Fits `Observer`. `mask` takes the secrets out of a text; `content` lets in what people and
+    models said.
+    """
 
-    def __init__(self, path: Path, *, clock: Clock, mask: Callable[[str], str], content: bool) -> None:
+    def __init__(
+        self, path: Path, *, clock: Clock, mask: Callable[[str], str], content: bool
+    ) -> None:
         self._path = path
         self._clock = clock
         self._mask = mask
@@ -66,7 +71,9 @@ class RunLog:
         self._append([json.dumps(first_line(self._clock.now())).encode() + b"\n"])
         while True:
             batch = self._take()
-            self._append([line for item in batch if item is not None and (line := self._line(*item))])
+            self._append(
+                [line for item in batch if item is not None and (line := self._line(*item))]
+            )
             if None in batch:
                 return
 
@@ -85,7 +92,8 @@ class RunLog:
             line = line_of(event, at, content=self._content)
             if line is None:
                 return b""
-            # Masked as values and as a whole: inside JSON inside JSON a secret is spelt in yet another way.
+            # Masked as values and as a whole: inside JSON inside JSON a secret is spelt in yet
+            # another way.
             text = self._mask(json.dumps(masked(line, self._mask), ensure_ascii=False, default=str))
             return text.encode("utf-8", "replace") + b"\n"
         except Exception:
@@ -111,7 +119,9 @@ class RunLog:
 
     def _recover(self) -> None:
         if self._lost:
-            logger.warning("LOG_RUNS: %s is written again; about %d lines were lost", self._path, self._lost)
+            logger.warning(
+                "LOG_RUNS: %s is written again; about %d lines were lost", self._path, self._lost
+            )
         self._in_trouble, self._lost = False, 0
 
     def _write(self, data: bytes) -> None:

@@ -1,7 +1,9 @@
-"""Runs as OpenTelemetry spans: `run`, and in it a `chat` for each answer of a model, a `tool.execute` for each call.
+"""Runs as OpenTelemetry spans: `run`, and in it a `chat` for each answer of a model, a
+`tool.execute` for each call.
 
-Only the API is used: without an SDK that somebody set up, all of this does nothing. Names and attributes are those of
-the GenAI conventions, and `genai.tool.name` besides (seeds/002). What people and models said is in no span.
+Only the API is used: without an SDK that somebody set up, all of this does nothing. Names and
+attributes are those of the GenAI conventions, and `genai.tool.name` besides (seeds/002). What
+people and models said is in no span.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ MAX_OPEN = 10_000  # runs at a time: far more than there ever are
 
 @dataclass(slots=True)
 class OpenRun:
-    """A run that goes on: its span, and when its calls began, in seconds since 1970, by step and call id."""
+    """A run that goes on: its span, and when its calls began, in seconds since 1970, by step and
+    call id.
+    """
 
     span: Span
     inside: Context
@@ -50,7 +54,9 @@ class OpenRun:
 
 
 class SpanObserver:
-    """Fits `Observer`. `provider` is whose spans they are, that of the process where it is left out."""
+    """Fits `Observer`. `provider` is whose spans they are, that of the process where it is left
+    out.
+    """
 
     def __init__(self, *, clock: Clock, provider: TracerProvider | None = None) -> None:
         self._clock = clock
@@ -74,7 +80,11 @@ class SpanObserver:
             case RunPaused():
                 self._close(event.run_id, "suspended")
             case RunFinished(outcome=outcome):
-                self._close(event.run_id, outcome.stop, error=outcome.error if outcome.stop is Stop.FAILED else "")
+                self._close(
+                    event.run_id,
+                    outcome.stop,
+                    error=outcome.error if outcome.stop is Stop.FAILED else "",
+                )
             case StepFinished() | ToolStarted() | ToolFinished() | ToolProgressed():
                 pass
 
@@ -91,7 +101,9 @@ class SpanObserver:
         }
         outer = self._runs.get(event.parent)
         around = Context() if outer is None else outer.inside
-        span = self._tracer.start_span("run", around, attributes=about, start_time=_nanoseconds(self._clock.now()))
+        span = self._tracer.start_span(
+            "run", around, attributes=about, start_time=_nanoseconds(self._clock.now())
+        )
         if span.is_recording():  # else nobody looks, and there is nothing more to do
             self._runs[event.run_id] = OpenRun(span, set_span_in_context(span, Context()))
 
@@ -104,7 +116,10 @@ class SpanObserver:
             "frostagent.step": event.step,
         }
         if usage is not None:
-            about |= {"gen_ai.usage.input_tokens": usage.prompt, "gen_ai.usage.output_tokens": usage.completion}
+            about |= {
+                "gen_ai.usage.input_tokens": usage.prompt,
+                "gen_ai.usage.output_tokens": usage.completion,
+            }
         ended = self._clock.now()
         self._span("chat", run, about, ended - event.seconds, event.seconds)
 
@@ -121,7 +136,8 @@ class SpanObserver:
         error = event.code if event.result.is_error else ""
         if error:
             about["error.type"] = error
-        # The calls of a step are told finished together: the one or other ended before. What it waited is no part.
+        # The calls of a step are told finished together: the one or other ended before. What it
+        # waited is no part.
         start = self._clock.now() - event.seconds if began is None else began + event.waited
         self._span("tool.execute", run, about, start, event.seconds, error=error)
 
@@ -135,7 +151,9 @@ class SpanObserver:
         *,
         error: str = "",
     ) -> None:
-        span = self._tracer.start_span(name, run.inside, attributes=about, start_time=_nanoseconds(start))
+        span = self._tracer.start_span(
+            name, run.inside, attributes=about, start_time=_nanoseconds(start)
+        )
         if error:
             span.set_status(Status(StatusCode.ERROR, error))
         span.end(_nanoseconds(start + seconds))
@@ -151,7 +169,11 @@ class SpanObserver:
 
 
 def _names(call: ToolCall) -> Mapping[str, str | int | float]:
-    return {"gen_ai.tool.name": call.name, "genai.tool.name": call.name, "gen_ai.tool.call.id": call.id}
+    return {
+        "gen_ai.tool.name": call.name,
+        "genai.tool.name": call.name,
+        "gen_ai.tool.call.id": call.id,
+    }
 
 
 def _nanoseconds(seconds: float) -> int:

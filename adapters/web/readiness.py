@@ -13,7 +13,9 @@ STOPPING = "stopping"
 
 
 class Account(Protocol):
-    """A connected account; `online` is None where its server never said, `server` what that calls itself."""
+    """A connected account; `online` is None where its server never said, `server` what that calls
+    itself.
+    """
 
     @property
     def self_id(self) -> int: ...
@@ -40,7 +42,12 @@ class Seen:
 
     def to_json(self) -> dict[str, Any]:
         """Its row of `/readyz`; ids of accounts are numbers."""
-        return {"account": self.account, "state": self.state, "online": self.online, "server": self.server}
+        return {
+            "account": self.account,
+            "state": self.state,
+            "online": self.online,
+            "server": self.server,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +60,21 @@ class Readiness:
 
     def to_json(self) -> dict[str, Any]:
         """What `/readyz` says."""
-        return {"ready": self.ready, "reason": self.reason, "accounts": [seen.to_json() for seen in self.accounts]}
+        return {
+            "ready": self.ready,
+            "reason": self.reason,
+            "accounts": [seen.to_json() for seen in self.accounts],
+        }
 
 
 class Attendance:
-    """Looks who is there, and remembers whom it has seen: an account that is gone is told as missing.
+    """Looks who is there, and remembers whom it has seen: an account that is gone is told as
+    missing.
 
-    Ready means that somebody is connected and nobody who is connected is offline; a server need not say whether its
-    account is online, so unknown is no reason to the contrary. An account that is missing is told,
-    but is no reason as long as another one answers: it may have moved. While `stopping` nothing new is answered.
+    Ready means that somebody is connected and nobody who is connected is offline; a server need not
+    say whether its account is online, so unknown is no reason to the contrary. An account that is
+    missing is told, but is no reason as long as another one answers: it may have moved. While
+    `stopping` nothing new is answered.
     """
 
     def __init__(
@@ -80,7 +93,8 @@ class Attendance:
     def __call__(self) -> Readiness:
         """How it is now."""
         there = {
-            account.self_id: Seen(account.self_id, _presence(account), account.server) for account in self._accounts()
+            account.self_id: Seen(account.self_id, _presence(account), account.server)
+            for account in self._accounts()
         }
         self._seen |= dict.fromkeys(there)
         accounts = tuple(there.get(account) or Seen(account, "missing") for account in self._seen)

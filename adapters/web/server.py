@@ -1,4 +1,6 @@
-"""The web server: three addresses for whoever watches the bot, and nothing that changes anything."""
+"""The web server: three addresses for whoever watches the bot, and nothing that changes
+anything.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ MEND = "Stop what uses it, choose another port, or set WEB_PORT=0 to do without 
 
 
 class WebServer:
-    """Listens while it is entered. `ready` and `metrics` are asked at each request and must not take long.
+    """Listens while it is entered. `ready` and `metrics` are asked at each request and must not
+    take long.
 
     Where it is not `required`, an address that cannot be had is a warning, and nothing is served.
     """
@@ -78,13 +81,17 @@ class WebServer:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         """Stop listening and close every connection."""
         await self._runner.cleanup()
 
     def _problem(self, error: OSError) -> Problem:
-        # From Python 3.13 on asyncio tries every address of a host, and gives no number where none is ours.
+        # From Python 3.13 on asyncio tries every address of a host, and gives no number where none
+        # is ours.
         if isinstance(error, socket.gaierror) or error.errno in {errno.EADDRNOTAVAIL, None}:
             mend = "Write 127.0.0.1 (this machine only) or 0.0.0.0 (everybody who can reach it)"
             return Problem("WEB_HOST", f"{self._host} is no address of this machine", mend)

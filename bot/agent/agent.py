@@ -4,7 +4,8 @@
     reply = await agent.chat("How is the weather in Beijing?")
     print(reply.text)
 
-Everything around it may be left out. `bot/library.py` has `connect`, which makes the model of a url, a name and a key.
+Everything around it may be left out. `bot/library.py` has `connect`, which makes the model of a
+url, a name and a key.
 """
 
 from __future__ import annotations
@@ -55,17 +56,21 @@ ToolLike: TypeAlias = object
 
 
 class Agent:
-    """A model, tools, and what stands around them; any number of runs may go on at once, one in each session.
+    """A model, tools, and what stands around them; any number of runs may go on at once, one in
+    each session.
 
-    `tools` may be a `Toolset` of one's own (then its hooks and approver count). `max_steps` are model requests with
-    tools, 0 for the default; beyond them the model must answer in words, or StepLimitReached is raised (`on_limit`).
-    Of the calls of one step `max_calls` are run. `observer` is told what runs tell, `on_tool_result` name and output of
-    a call as soon as it has its result; both, and the `approver`, may be functions. `deadline` is in seconds for a run.
-    Without `memory`, `chat` remembers nothing and `chat_with_session` keeps its sessions in the process. Without
-    `send_hook`, what `send_message` would say is its result. `asker` is on whose authority tools are called where a
-    question names nobody else. `ports` are capabilities for tools that need them.
+    `tools` may be a `Toolset` of one's own (then its hooks and approver count). `max_steps` are
+    model requests with tools, 0 for the default; beyond them the model must answer in words, or
+    StepLimitReached is raised (`on_limit`). Of the calls of one step `max_calls` are run.
+    `observer` is told what runs tell, `on_tool_result` name and output of a call as soon as it has
+    its result; both, and the `approver`, may be functions. `deadline` is in seconds for a run.
+    Without `memory`, `chat` remembers nothing and `chat_with_session` keeps its sessions in the
+    process. Without `send_hook`, what `send_message` would say is its result. `asker` is on whose
+    authority tools are called where a question names nobody else. `ports` are capabilities for
+    tools that need them.
 
-    Raises ConfigError for tools that cannot be together, TypeError for what is no model, tool, hook and so on.
+    Raises ConfigError for tools that cannot be together, TypeError for what is no model, tool, hook
+    and so on.
     """
 
     def __init__(
@@ -95,7 +100,9 @@ class Agent:
         refuse_unfit(model, memory, send_hook)
         clock = clock or SystemClock()
         self.name = name
-        self.tools = gather(tools, hooks=hooks, approver=approver, configured=configured, clock=clock)
+        self.tools = gather(
+            tools, hooks=hooks, approver=approver, configured=configured, clock=clock
+        )
         self._system = (SystemMessage(system),) if system else ()
         self._memory, self._sessions = memory, InMemory() if memory is None else memory
         self._subscribers = Subscribers(observer)
@@ -145,8 +152,11 @@ class Agent:
 
     # --- asking -----------------------------------------------------------------------------------
 
-    async def chat(self, text: str, *, images: Sequence[str] = (), asker: Asker | None = None) -> Reply:
-        """Ask, and run to the end. `images` are data urls. With a memory, all chats are one session of it.
+    async def chat(
+        self, text: str, *, images: Sequence[str] = (), asker: Asker | None = None
+    ) -> Reply:
+        """Ask, and run to the end. `images` are data urls. With a memory, all chats are one session
+        of it.
 
         Raises RunFailed where there is no answer, StepLimitReached among it.
         """
@@ -157,7 +167,8 @@ class Agent:
     async def chat_with_session(
         self, session: str, text: str, *, images: Sequence[str] = (), asker: Asker | None = None
     ) -> Reply:
-        """Ask within a session: what was said there before is read, and this is added. One question after the other.
+        """Ask within a session: what was said there before is read, and this is added. One question
+        after the other.
 
         Raises as `chat` does.
         """
@@ -165,19 +176,25 @@ class Agent:
             return await self._answer(UserMessage(text, tuple(images)), session, asker=asker)
 
     async def resume(self, waiting: Waiting, decisions: Mapping[str, Decision]) -> Reply:
-        """Go on with a run that waits (`Reply.waiting`), in another process too; `decisions` are by call id.
+        """Go on with a run that waits (`Reply.waiting`), in another process too; `decisions` are by
+        call id.
 
-        Raises BadSuspension where that cannot be, else as `chat` does. What is undecided is waited for further.
+        Raises BadSuspension where that cannot be, else as `chat` does. What is undecided is waited
+        for further.
         """
         asker = waiting.suspended.asker
         if waiting.session is None:
-            return await self._answer(waiting.question, None, asker=asker, going_on=(waiting.suspended, decisions))
+            return await self._answer(
+                waiting.question, None, asker=asker, going_on=(waiting.suspended, decisions)
+            )
         async with self._going.turn(waiting.session):
             session, going_on = waiting.session, (waiting.suspended, decisions)
             return await self._answer(waiting.question, session, asker=asker, going_on=going_on)
 
     @overload
-    async def run_structured(self, text: str, schema: type[T], *, asker: Asker | None = None) -> Structured[T]: ...
+    async def run_structured(
+        self, text: str, schema: type[T], *, asker: Asker | None = None
+    ) -> Structured[T]: ...
 
     @overload
     async def run_structured(
@@ -187,17 +204,20 @@ class Agent:
     async def run_structured(
         self, text: str, schema: type[T] | Mapping[str, Any], *, asker: Asker | None = None
     ) -> Structured[T] | Structured[Any]:
-        """Find out with tools, then say it as a value: of a type (a pydantic model, say), or of a JSON schema.
+        """Find out with tools, then say it as a value: of a type (a pydantic model, say), or of a
+        JSON schema.
 
-        A fresh loop, without any history: first a run with tools, then one request without them; an answer that does
-        not fit is sent back once. Raises RunFailed, UnfitAnswer, MustWait (a call needs somebody's word that comes
-        later), UnsuitableType (a schema that is none).
+        A fresh loop, without any history: first a run with tools, then one request without them; an
+        answer that does not fit is sent back once. Raises RunFailed, UnfitAnswer, MustWait (a call
+        needs somebody's word that comes later), UnsuitableType (a schema that is none).
         """
         form = form_of(schema)
         question = UserMessage(text)
         found = await self._answer(question, None, asker=asker, heard_in=None)
         if found.waiting is not None:
-            raise MustWait("a call must be allowed first, and a structured run cannot wait for that")
+            raise MustWait(
+                "a call must be allowed first, and a structured run cannot wait for that"
+            )
 
         async def write(transcript: tuple[Message, ...]) -> Reply:
             return await self._answer(None, None, asker=asker, heard_in=None, transcript=transcript)
@@ -214,7 +234,9 @@ class Agent:
         return self._say_into(session, lambda state: state.steer(UserMessage(text)))
 
     def follow_up(self, text: str, *, session: str = CHAT) -> bool:
-        """Ask something more, once what the runs of the session are asked now is answered; False where none goes on."""
+        """Ask something more, once what the runs of the session are asked now is answered; False
+        where none goes on.
+        """
         return self._say_into(session, lambda state: state.follow_up(UserMessage(text)))
 
     def _say_into(self, session: str, say: Callable[[RunState], None]) -> bool:
@@ -235,7 +257,8 @@ class Agent:
         heard_in: str | None = CHAT,
         transcript: tuple[Message, ...] = (),
     ) -> Reply:
-        """One run, or one more segment of it. Without a question it is one of `transcript`, and has no tools.
+        """One run, or one more segment of it. Without a question it is one of `transcript`, and has
+        no tools.
 
         What is said into `heard_in` reaches a run that has no session.
         """
@@ -256,13 +279,24 @@ class Agent:
         ended: Outcome | SuspendedRun | None = None
         try:
             with self._going.running(heard_in if session is None else session, state):
-                ended = await (engine.run(run, state) if going_on is None else engine.resume(run, *going_on, state))
+                ended = await (
+                    engine.run(run, state)
+                    if going_on is None
+                    else engine.resume(run, *going_on, state)
+                )
         finally:
-            if session is not None and question is not None and state.messages and not isinstance(ended, SuspendedRun):
+            if (
+                session is not None
+                and question is not None
+                and state.messages
+                and not isinstance(ended, SuspendedRun)
+            ):
                 await self._sessions.append(session, (question, *state.messages))
         unheard = (*state.steering, *state.follow_ups)
         if isinstance(ended, SuspendedRun):
-            waiting = Waiting(session=session, question=question or UserMessage(""), suspended=ended)
+            waiting = Waiting(
+                session=session, question=question or UserMessage(""), suspended=ended
+            )
             return Reply.to(waiting, unheard=unheard)
         reply = Reply.of(run.id, ended, unheard=unheard)
         if ended.stop is Stop.FAILED:
@@ -283,7 +317,9 @@ def refuse_unfit(model: object, memory: object, send_hook: object) -> None:
     for what, given, methods in wanted:
         missing = [name for name in methods if not callable(getattr(given, name, None))]
         if missing:
-            raise TypeError(f"{what} has {' and '.join(methods)}, {type(given).__name__} has no {missing[0]}")
+            raise TypeError(
+                f"{what} has {' and '.join(methods)}, {type(given).__name__} has no {missing[0]}"
+            )
     if send_hook is not None and not callable(send_hook):
         raise TypeError(f"a send hook is a function, not {type(send_hook).__name__}")
 
@@ -296,13 +332,15 @@ def gather(
     configured: Collection[str],
     clock: Clock,
 ) -> Toolset:
-    """The tools as a registry; one that is one already keeps its approver unless there is another. Raises ConfigError,
-    TypeError.
+    """The tools as a registry; one that is one already keeps its approver unless there is another.
+    Raises ConfigError, TypeError.
     """
     if isinstance(tools, Toolset):
         if hooks or configured:
             problem = "hooks and configured are the toolset's, where the tools are one"
-            raise ConfigError(Problem("tools", problem, "Give them to the Toolset, or the agent a list of tools."))
+            raise ConfigError(
+                Problem("tools", problem, "Give them to the Toolset, or the agent a list of tools.")
+            )
         for each in tools.list():
             if Speaker in each.needs:
                 tools.register(speaking(each), replace=True)
@@ -314,7 +352,9 @@ def gather(
 
 
 def conversation_of(session: str) -> Conversation:
-    """A session as the engine knows places: what is written as one of ours is that one, others get a number."""
+    """A session as the engine knows places: what is written as one of ours is that one, others get
+    a number.
+    """
     try:
         return Conversation.parse(session)
     except NotAConversation:
@@ -323,7 +363,9 @@ def conversation_of(session: str) -> Conversation:
 
 
 class Builder:
-    """An agent, put together step by step: `Agent.new("weather").with_model(model).add_tool(get_weather).build()`."""
+    """An agent, put together step by step:
+    `Agent.new("weather").with_model(model).add_tool(get_weather).build()`.
+    """
 
     def __init__(self, name: str) -> None:
         self._options: dict[str, Any] = {"name": name}
@@ -372,7 +414,9 @@ class Builder:
         """The agent. Raises ConfigError without a model, and as `Agent` does."""
         if "model" not in self._options:
             name = self._options["name"]
-            raise ConfigError(Problem(f"agent {name}", "has no model", "Give it one: .with_model(model)."))
+            raise ConfigError(
+                Problem(f"agent {name}", "has no model", "Give it one: .with_model(model).")
+            )
         return Agent(tools=self._tools, hooks=self._hooks, **self._options)
 
     def _with(self, **options: Any) -> Builder:

@@ -1,4 +1,6 @@
-"""What an agent remembers of its sessions, behind one port; and the memory that ships: a bounded one in the process."""
+"""What an agent remembers of its sessions, behind one port; and the memory that ships: a bounded
+one in the process.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ ROUNDS = 50
 
 
 class Memory(Protocol):
-    """Where sessions are kept. What is given to `append` is a whole round: a question and all that came of it."""
+    """Where sessions are kept. What is given to `append` is a whole round: a question and all that
+    came of it.
+    """
 
     async def load(self, session: str) -> Sequence[Message]:
         """What was said in the session, oldest first; valid as a transcript."""
@@ -26,7 +30,9 @@ class Memory(Protocol):
 
 
 class InMemory:
-    """Keeps the latest sessions, and the latest rounds of each; a call is never parted from its result."""
+    """Keeps the latest sessions, and the latest rounds of each; a call is never parted from its
+    result.
+    """
 
     def __init__(self, *, rounds: int = ROUNDS, sessions: int = SESSIONS) -> None:
         self._rounds = rounds
@@ -37,7 +43,11 @@ class InMemory:
         return tuple(message for each in self._sessions.get(session, ()) for message in each)
 
     async def append(self, session: str, messages: Sequence[Message]) -> None:
-        """Add a round; the oldest ones beyond the limit are forgotten. Raises ValueError for one without a question."""
+        """Add a round; the oldest ones beyond the limit are forgotten. Raises ValueError for one
+        without a question.
+        """
         if not messages or not isinstance(messages[0], UserMessage):
             raise ValueError("a round begins with what somebody asked")
-        self._sessions[session] = (*self._sessions.get(session, ()), tuple(messages))[-self._rounds :]
+        self._sessions[session] = (*self._sessions.get(session, ()), tuple(messages))[
+            -self._rounds :
+        ]

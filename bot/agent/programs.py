@@ -1,4 +1,5 @@
-"""Tools that are programs: an argv list with places for arguments, run without a shell, in a world of its own.
+"""Tools that are programs: an argv list with places for arguments, run without a shell, in a world
+of its own.
 
     find_notes = command_tool(
         "find_notes",
@@ -8,10 +9,11 @@
         side_effects="read", idempotent=True, ok_exit_codes=(0, 1),
     )
 
-A place in braces takes the argument of that name; a list becomes several words, and a word whose argument was left
-out is left out. Nothing is ever split, globbed or expanded. The program sees PATH, LANG, a temporary HOME (where it
-starts) and what `environment` names; never a key of ours. When the call is over, so is its process group; only what
-makes a session of its own (`setsid`, a daemon) goes on.
+A place in braces takes the argument of that name; a list becomes several words, and a word whose
+argument was left out is left out. Nothing is ever split, globbed or expanded. The program sees
+PATH, LANG, a temporary HOME (where it starts) and what `environment` names; never a key of ours.
+When the call is over, so is its process group; only what makes a session of its own (`setsid`, a
+daemon) goes on.
 """
 
 from __future__ import annotations
@@ -37,8 +39,9 @@ from bot.domain.result import ToolResult, render_result
 from bot.domain.tool import Tool, ToolContext
 from bot.domain.traits import ToolType
 
-# Bytes of what a program writes that are kept: the first three quarters of them, and the last. With the words around
-# them they stay below what is kept of any result (8000 characters), which would cut what says how much was cut.
+# Bytes of what a program writes that are kept: the first three quarters of them, and the last. With
+# the words around them they stay below what is kept of any result (8000 characters), which would
+# cut what says how much was cut.
 MAX_OUTPUT = 7500
 FLOOD = 16 * 2**20  # bytes after which a program is ended that writes and writes
 LAST_OUTPUT = 1.0  # seconds until what was written is read, once all processes of the call are dead
@@ -59,11 +62,13 @@ def command_tool(
     max_output: int = MAX_OUTPUT,
     **declared: Any,
 ) -> Tool:
-    """A tool of the type `cli`. `parameters` is a JSON schema; what it does not say is required has a default, or is.
+    """A tool of the type `cli`. `parameters` is a JSON schema; what it does not say is required has
+    a default, or is.
 
-    `allow_dash` names the arguments that may begin with "-"; of all others such a value is refused, since a program
-    would take it for an option. `cwd` is where it runs, a folder of its own if left out; `max_output` is in bytes;
-    `declared` is as in `@tool`. Raises ValueError for an argv that is none or does not fit the parameters.
+    `allow_dash` names the arguments that may begin with "-"; of all others such a value is refused,
+    since a program would take it for an option. `cwd` is where it runs, a folder of its own if left
+    out; `max_output` is in bytes; `declared` is as in `@tool`. Raises ValueError for an argv that
+    is none or does not fit the parameters.
     """
     schema = _schema_for(argv, parameters)
     program = Program(
@@ -83,9 +88,13 @@ def command_tool(
 
 def _schema_for(argv: Sequence[str], parameters: Mapping[str, Any] | None) -> dict[str, Any]:
     if isinstance(argv, str) or not argv:
-        raise ValueError("argv is a list of words, the program first; nothing splits a text into them")
+        raise ValueError(
+            "argv is a list of words, the program first; nothing splits a text into them"
+        )
     schema: dict[str, Any] = {"properties": {}, "additionalProperties": False, **(parameters or {})}
-    schema.setdefault("required", [name for name, kind in schema["properties"].items() if "default" not in kind])
+    schema.setdefault(
+        "required", [name for name, kind in schema["properties"].items() if "default" not in kind]
+    )
     return schema
 
 
@@ -104,7 +113,9 @@ def _read_word(word: str) -> tuple[str | Place, ...]:
             parts.append(text)
         if name is not None:
             if form or conversion or not name.isidentifier():
-                raise ValueError(f"a place is written as {{name}}, nothing else; a brace as {{{{: {word!r}")
+                raise ValueError(
+                    f"a place is written as {{name}}, nothing else; a brace as {{{{: {word!r}"
+                )
             parts.append(Place(name))
     return tuple(parts)
 
@@ -127,14 +138,18 @@ class Program:
         return "".join(map(str, self.words[0]))
 
     def verify(self, properties: Mapping[str, Any]) -> None:
-        """Raises ValueError where argv and parameters do not fit each other, or the program is not said outright."""
+        """Raises ValueError where argv and parameters do not fit each other, or the program is not
+        said outright.
+        """
         if not self.words[0] or any(isinstance(part, Place) for part in self.words[0]):
             raise ValueError("the program itself is never an argument")
         if os.sep in self.file and not Path(self.file).is_absolute():
             raise ValueError(f"{self.file}: name a program in PATH, or give its absolute path")
         named = {part.name for word in self.words for part in word if isinstance(part, Place)}
         if strangers := sorted(named.symmetric_difference(properties)):
-            raise ValueError(f"{', '.join(strangers)}: stands in argv or in the parameters, but not in both")
+            raise ValueError(
+                f"{', '.join(strangers)}: stands in argv or in the parameters, but not in both"
+            )
         if strangers := sorted(self.allow_dash.difference(properties)):
             raise ValueError(f"{', '.join(strangers)}: is allowed a dash, but is no parameter")
 
@@ -146,7 +161,9 @@ class Program:
     def why_not(self) -> str:
         """Empty where the program is there, and the folder it runs in."""
         if self.find() is None:
-            where = "which is not there" if Path(self.file).is_absolute() else "which is not in PATH"
+            where = (
+                "which is not there" if Path(self.file).is_absolute() else "which is not in PATH"
+            )
             return f"needs the program {self.file}, {where}"
         there = self.cwd is None or Path(self.cwd).is_dir()
         return "" if there else f"needs the folder {self.cwd}, which is not there"
@@ -154,11 +171,15 @@ class Program:
     # --- arguments --------------------------------------------------------------------------------
 
     def guard(self, _context: ToolContext, arguments: Mapping[str, Any]) -> None:
-        """Refuse what a program would take for something else. Raises InvalidArguments, a line for each."""
+        """Refuse what a program would take for something else. Raises InvalidArguments, a line for
+        each.
+        """
         problems = [
             f"{name}: {problem}"
             for name, value in arguments.items()
-            for problem in dict.fromkeys(filter(None, (self._wrong_with(name, text) for text in _texts(value))))
+            for problem in dict.fromkeys(
+                filter(None, (self._wrong_with(name, text) for text in _texts(value)))
+            )
         ]
         if problems:
             raise InvalidArguments("; ".join(problems), fields=tuple(problems))
@@ -166,7 +187,9 @@ class Program:
     def _wrong_with(self, name: str, text: str) -> str:
         if NEVER_PASSED.search(text):
             return "must not hold a NUL or half a character"
-        return "must not begin with -" if text.startswith("-") and name not in self.allow_dash else ""
+        return (
+            "must not begin with -" if text.startswith("-") and name not in self.allow_dash else ""
+        )
 
     def argv(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         """The words after the program, with these arguments in their places."""
@@ -177,7 +200,8 @@ class Program:
     async def run(self, **arguments: Any) -> ToolResult:
         """Run it to its end; cancelled, as by a deadline, it is killed with its process group.
 
-        Raises ToolUnavailable where it or its folder is not there, ToolFailed where it cannot start.
+        Raises ToolUnavailable where it or its folder is not there, ToolFailed where it cannot
+        start.
         """
         path, missing = self.find(), self.why_not()
         if path is None or missing:
@@ -196,7 +220,9 @@ class Program:
                     start_new_session=True,
                 )
             except OSError as error:
-                raise ToolFailed(f"{self.file} could not be started ({error.strerror}). Do without it.") from error
+                raise ToolFailed(
+                    f"{self.file} could not be started ({error.strerror}). Do without it."
+                ) from error
             try:
                 await running.over.wait()
             finally:
@@ -218,8 +244,16 @@ class Program:
             return ToolResult(text, details={"exit_code": code}, is_error=True)
         if code in self.ok_exit_codes:
             return ToolResult(render_result(running.text), details={"exit_code": code})
-        ended = f"ended with exit code {code}" if code is None or code >= 0 else f"was ended by {_signal(-code)}"
-        return ToolResult(f"{self.file} {ended}\n{running.text}".rstrip(), details={"exit_code": code}, is_error=True)
+        ended = (
+            f"ended with exit code {code}"
+            if code is None or code >= 0
+            else f"was ended by {_signal(-code)}"
+        )
+        return ToolResult(
+            f"{self.file} {ended}\n{running.text}".rstrip(),
+            details={"exit_code": code},
+            is_error=True,
+        )
 
 
 class Running(asyncio.SubprocessProtocol):
@@ -268,7 +302,9 @@ class Running(asyncio.SubprocessProtocol):
 
 
 def kill_group(pid: int) -> None:
-    """End a process and its group, which lasts as long as one of them; what left the group goes on."""
+    """End a process and its group, which lasts as long as one of them; what left the group goes
+    on.
+    """
     with suppress(ProcessLookupError, PermissionError):
         if hasattr(os, "killpg"):
             os.killpg(pid, signal.SIGKILL)

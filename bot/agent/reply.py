@@ -1,4 +1,6 @@
-"""What an agent gives back: a reply, a typed value, or one of the errors it raises where there is no answer."""
+"""What an agent gives back: a reply, a typed value, or one of the errors it raises where there is
+no answer.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,9 @@ class Waiting:
 class Reply:
     """What came of a question. `stop` says how its run ended, None while it waits (`waiting`).
 
-    `messages` is what the run added to the transcript, `limit` says that the step limit was reached, `tool_failures`
-    lists every call that failed, and `unheard` what was said into the run too late to be heard in it.
+    `messages` is what the run added to the transcript, `limit` says that the step limit was
+    reached, `tool_failures` lists every call that failed, and `unheard` what was said into the run
+    too late to be heard in it.
     """
 
     run_id: str
@@ -78,14 +81,18 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Structured(Generic[T]):
-    """A value that fits the schema that was asked for. `reply` is the run that found it out, with all usage."""
+    """A value that fits the schema that was asked for. `reply` is the run that found it out, with
+    all usage.
+    """
 
     value: T
     reply: Reply
 
 
 class RunFailed(BotError):
-    """A run came to no answer. `kind` is a stable word: a model error's, or deadline, empty, tool, limit."""
+    """A run came to no answer. `kind` is a stable word: a model error's, or deadline, empty, tool,
+    limit.
+    """
 
     def __init__(self, reply: Reply) -> None:
         self.reply = reply
@@ -106,7 +113,9 @@ class MustWait(BotError):
 
 
 class UnfitAnswer(BotError):
-    """The model's last words do not fit the schema, repaired once; `problems` has a line for each misfit."""
+    """The model's last words do not fit the schema, repaired once; `problems` has a line for each
+    misfit.
+    """
 
     def __init__(self, text: str, problems: tuple[str, ...]) -> None:
         self.text = text

@@ -1,4 +1,5 @@
-"""A model that says what it is told to: tools and agents are tested with it, without a network and without a key.
+"""A model that says what it is told to: tools and agents are tested with it, without a network and
+without a key.
 
 with ScriptedModel(call("get_weather", city="北京"), "It is sunny in Beijing.") as model:
     reply = await Agent(model=model, tools=[get_weather]).chat("How is the weather in Beijing?")
@@ -16,22 +17,27 @@ from typing import Any, Self, TypeAlias
 from bot.domain.chat import AssistantMessage, Completion, FinishReason, ModelRequest, ToolCall
 from bot.domain.errors import BotError
 
-Step: TypeAlias = "str | ToolCall | list[ToolCall] | tuple[ToolCall, ...] | Completion | BotError | Answering"
-"""What the model does when it is asked: say words, make a call or several, give a whole answer, fail, or whatever a
-coroutine function of the request gives."""
+Step: TypeAlias = (
+    "str | ToolCall | list[ToolCall] | tuple[ToolCall, ...] | Completion | BotError | Answering"
+)
+"""What the model does when it is asked: say words, make a call or several, give a whole answer,
+fail, or whatever a coroutine function of the request gives."""
 
 Answering: TypeAlias = Callable[[ModelRequest], Awaitable[Completion]]
 
 
 def call(name: str, /, raw: str | None = None, **arguments: Any) -> ToolCall:
-    """A call of this tool with these arguments, or with this raw text for them. The model gives it an id."""
+    """A call of this tool with these arguments, or with this raw text for them. The model gives it
+    an id.
+    """
     return ToolCall("", name, json.dumps(arguments, ensure_ascii=False) if raw is None else raw)
 
 
 class ScriptedModel:
     """Answers with the next step of its script and keeps every request in `requests`.
 
-    Raises AssertionError when it is asked more than it was told, and, used as a context manager, when steps were left.
+    Raises AssertionError when it is asked more than it was told, and, used as a context manager,
+    when steps were left.
     """
 
     name = "scripted"
@@ -45,7 +51,9 @@ class ScriptedModel:
         """The next step as an answer. Raises it where it is an error."""
         self.requests.append(request)
         if not self._steps:
-            raise AssertionError(f"an unexpected model request, number {len(self.requests)}: {request.messages[-1]}")
+            raise AssertionError(
+                f"an unexpected model request, number {len(self.requests)}: {request.messages[-1]}"
+            )
         step = self._steps.pop(0)
         match step:
             case str():
@@ -62,7 +70,9 @@ class ScriptedModel:
                 return await step(request)
 
     def _calling(self, calls: Sequence[ToolCall]) -> Completion:
-        made = tuple(each if each.id else replace(each, id=f"call_{next(self._ids)}") for each in calls)
+        made = tuple(
+            each if each.id else replace(each, id=f"call_{next(self._ids)}") for each in calls
+        )
         return Completion(AssistantMessage(tool_calls=made), FinishReason.TOOL_CALLS)
 
     def __enter__(self) -> Self:

@@ -1,4 +1,6 @@
-"""Which runs go on in which session: one question after the other, and people can say something into them."""
+"""Which runs go on in which session: one question after the other, and people can say something
+into them.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ class Sessions:
 
     @contextmanager
     def running(self, session: str | None, state: RunState) -> Iterator[None]:
-        """The run goes on in the session while the block runs; where that is None, nobody can say anything into it."""
+        """The run goes on in the session while the block runs; where that is None, nobody can say
+        anything into it.
+        """
         if session is None:
             yield
             return

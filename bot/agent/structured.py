@@ -1,4 +1,6 @@
-"""An answer as a value: what the model is asked for, how its words are read, and the one chance to mend them."""
+"""An answer as a value: what the model is asked for, how its words are read, and the one chance to
+mend them.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ class _Misfit(Exception):
 
 
 def form_of(schema: type[T] | Mapping[str, Any]) -> Form[Any]:
-    """The form of a type that pydantic knows, or of a JSON schema. Raises UnsuitableType for a schema that is none."""
+    """The form of a type that pydantic knows, or of a JSON schema. Raises UnsuitableType for a
+    schema that is none.
+    """
     if isinstance(schema, Mapping):
         whole = dict(schema)
         validator = validator_of(whole, "the schema of the answer")
@@ -63,8 +67,12 @@ def form_of(schema: type[T] | Mapping[str, Any]) -> Form[Any]:
     return Form(adapter.json_schema(), lambda value: _check_by_type(adapter, value))
 
 
-async def fill_in(form: Form[T], found: Reply, transcript: tuple[Message, ...], write: Write) -> Structured[T]:
-    """Ask for the value, once more where it does not fit. Raises UnfitAnswer, and what `write` raises."""
+async def fill_in(
+    form: Form[T], found: Reply, transcript: tuple[Message, ...], write: Write
+) -> Structured[T]:
+    """Ask for the value, once more where it does not fit. Raises UnfitAnswer, and what `write`
+    raises.
+    """
     asked = with_notice(transcript, ASK.format(schema=json.dumps(form.schema, ensure_ascii=False)))
     reply = await write(asked)
     usage, steps = found.usage + reply.usage, found.steps + reply.steps
@@ -78,7 +86,9 @@ async def fill_in(form: Form[T], found: Reply, transcript: tuple[Message, ...], 
 
 
 def find_json(text: str) -> Any:
-    """The JSON value in the words of a model: all of them, what stands in a fence, or what begins with a bracket."""
+    """The JSON value in the words of a model: all of them, what stands in a fence, or what begins
+    with a bracket.
+    """
     for candidate in _candidates(text):
         try:
             return loads(candidate)

@@ -1,9 +1,10 @@
-"""The chat on standard input: the ordinary service, with the simulator for QQ and the demo model where none is set.
+"""The chat on standard input: the ordinary service, with the simulator for QQ and the demo model
+where none is set.
 
-Each line is a message in the simulated group, each message of the bot is printed as `bot: ...`. On a terminal lines
-are sent as they are typed; otherwise the next line waits until everything about the last one is settled. A line that
-begins with `!` is not said: it tells the simulator what is to go wrong. What a tool needs somebody's word for is asked
-here, and a line as `同意 A1` is the answer.
+Each line is a message in the simulated group, each message of the bot is printed as `bot: ...`. On
+a terminal lines are sent as they are typed; otherwise the next line waits until everything about
+the last one is settled. A line that begins with `!` is not said: it tells the simulator what is to
+go wrong. What a tool needs somebody's word for is asked here, and a line as `同意 A1` is the answer.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ from config.settings import Settings
 logger = logging.getLogger(__name__)
 
 SETTLED_WITHIN = 600.0  # seconds for one line; a run itself ends sooner
-FOUND_WITHIN = 30.0  # seconds for a line that nobody heard: the bot may come back and find it in the history
+FOUND_WITHIN = (
+    30.0  # seconds for a line that nobody heard: the bot may come back and find it in the history
+)
 DEMO = """\
 FrostAgent chat with the built-in demo model: set LLM_BASE_URL, LLM_API_KEY and LLM_MODEL for a real one."""
 HELP = """\
@@ -42,8 +45,12 @@ LATEST = 20  # lines of a terminal that are waited for at its end
 MISSED = "Nobody heard that: the bot is not connected, or its account is offline."
 
 
-async def converse(settings: Settings, source: TextIO, say: Callable[[str], None], tell: Callable[[str], None]) -> None:
-    """Chat until the source ends: `say` gets what the bot says, `tell` what is said about the chat itself."""
+async def converse(
+    settings: Settings, source: TextIO, say: Callable[[str], None], tell: Callable[[str], None]
+) -> None:
+    """Chat until the source ends: `say` gets what the bot says, `tell` what is said about the chat
+    itself.
+    """
     async with open_chat(settings, demo_world(), say, tell) as (service, simulator):
         if source.isatty():
             tell(HELP)
@@ -54,7 +61,8 @@ async def converse(settings: Settings, source: TextIO, say: Callable[[str], None
                     await finish(service)
                 continue
             said += await take_line(simulator, line, tell)
-            # A person is not held up, and a script that waited for a bot it keeps away could say nothing meanwhile.
+            # A person is not held up, and a script that waited for a bot it keeps away could say
+            # nothing meanwhile.
             if not (source.isatty() or simulator.away):
                 await settle(service, simulator, said)
                 said.clear()
@@ -93,10 +101,17 @@ async def open_chat(
 
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory(prefix="frostagent-"))
-        changes: dict[str, object] = {"store_url": SecretStr(f"sqlite:///{folder}/chat.db"), "web_port": 0}
+        changes: dict[str, object] = {
+            "store_url": SecretStr(f"sqlite:///{folder}/chat.db"),
+            "web_port": 0,
+        }
         if not settings.llm_base_url:
             model = await stack.enter_async_context(OfflineModel())
-            changes |= {"llm_base_url": model.base_url, "llm_model": "demo", "media_dir": MEDIA_FOLDER}
+            changes |= {
+                "llm_base_url": model.base_url,
+                "llm_model": "demo",
+                "media_dir": MEDIA_FOLDER,
+            }
             tell(DEMO)
         simulator = await stack.enter_async_context(Simulator(world, on_sent=print_sent))
         changes |= {"onebot_mode": "forward", "onebot_url": await simulator.serve()}
@@ -107,14 +122,17 @@ async def open_chat(
 
 
 async def settle(service: Service, simulator: Simulator, said: Sequence[int]) -> None:
-    """Wait until the bot is there, and has done all that comes of these messages. Raises TimeoutError.
+    """Wait until the bot is there, and has done all that comes of these messages. Raises
+    TimeoutError.
 
     Nobody waits for long until a bot comes back, and finds what it did not hear.
     """
     world = simulator.world
 
     async def settled(message_id: int) -> None:
-        await service.dispatcher.wait_settled((world.self_id, "group", next(iter(world.groups)), str(message_id)))
+        await service.dispatcher.wait_settled(
+            (world.self_id, "group", next(iter(world.groups)), str(message_id))
+        )
 
     async with asyncio.timeout(SETTLED_WITHIN):
         for message_id in said:
@@ -129,7 +147,9 @@ async def settle(service: Service, simulator: Simulator, said: Sequence[int]) ->
 
 
 async def read_lines(source: TextIO) -> AsyncIterator[str]:
-    """The lines of a blocking stream, read in a thread that does not hold up the end of the process."""
+    """The lines of a blocking stream, read in a thread that does not hold up the end of the
+    process.
+    """
     loop = asyncio.get_running_loop()
     lines: asyncio.Queue[str | None] = asyncio.Queue()
 

@@ -37,7 +37,9 @@ def main() -> None:
 
 @app.callback(invoke_without_command=True)
 def default(context: typer.Context) -> None:
-    """FrostAgent: a QQ group bot on OneBot v11 and any OpenAI-compatible model. Without a command: run."""
+    """FrostAgent: a QQ group bot on OneBot v11 and any OpenAI-compatible model. Without a command:
+    run.
+    """
     if context.invoked_subcommand is None:
         run()
 
@@ -54,7 +56,9 @@ def run() -> None:
 
 @app.command()
 def chat() -> None:
-    """A chat on standard input: the simulator instead of QQ, and a demo model where none is configured."""
+    """A chat on standard input: the simulator instead of QQ, and a demo model where none is
+    configured.
+    """
     settings = configure(service=False)
     from bot.cli.chat import converse, print_line
 
@@ -63,18 +67,26 @@ def chat() -> None:
 
 @app.command()
 def setup(
-    base_url: Annotated[str, Option(help="The model service: its base url, or a name as deepseek, ollama.")] = "",
+    base_url: Annotated[
+        str, Option(help="The model service: its base url, or a name as deepseek, ollama.")
+    ] = "",
     api_key: Annotated[str, Option(help="Its key; safer in the environment, as LLM_API_KEY.")] = "",
     model: Annotated[str, Option(help="The model, as the service spells it.")] = "",
-    owner: Annotated[str, Option(help="QQ numbers with an owner's rights, separated by commas.")] = "",
+    owner: Annotated[
+        str, Option(help="QQ numbers with an owner's rights, separated by commas.")
+    ] = "",
     groups: Annotated[str, Option(help="The groups it listens to; without, all.")] = "",
     account: Annotated[str, Option(help="The bot's own QQ number, for NapCat's quick login.")] = "",
     napcat_url: Annotated[str, Option(help="Where NapCat finds the bot.")] = "ws://bot:6199/",
     test: Annotated[bool, Option(help="Try the model before anything is written.")] = True,
     force: Annotated[bool, Option("--force", help="Overwrite files without asking.")] = False,
-    non_interactive: Annotated[bool, Option("--non-interactive", help="Ask nothing, as without a terminal.")] = False,
+    non_interactive: Annotated[
+        bool, Option("--non-interactive", help="Ask nothing, as without a terminal.")
+    ] = False,
 ) -> None:
-    """Ask for what the service needs, and write .env and NapCat's settings; a second time, offers what is there."""
+    """Ask for what the service needs, and write .env and NapCat's settings; a second time, offers
+    what is there.
+    """
     from bot.cli.setup.terminal import TyperTerminal
     from bot.cli.setup.trial import try_endpoint
     from bot.cli.setup.wizard import Wishes, Wizard
@@ -110,21 +122,33 @@ def setup(
 def doctor(
     as_json: Annotated[bool, Option("--json", help="Print a list of objects.")] = False,
     send_image: Annotated[
-        bool, Option("--send-image", help="Send a small picture on QQ too: to an owner, else to the account itself.")
+        bool,
+        Option(
+            "--send-image",
+            help="Send a small picture on QQ too: to an owner, else to the account itself.",
+        ),
     ] = False,
 ) -> None:
-    """Look at everything the bot needs, and say what is wrong and how to mend it; exit code 1 with a problem."""
+    """Look at everything the bot needs, and say what is wrong and how to mend it; exit code 1 with
+    a problem.
+    """
     from bot.cli.doctor.report import exit_code, to_json, to_text
     from bot.cli.doctor.run import diagnose
     from bot.runtime.clock import RandomIds, SystemClock
 
     async def examine() -> int:
         checks = await diagnose(
-            environ=os.environ, env_file=ENV_FILE, clock=SystemClock(), ids=RandomIds(), send_image=send_image
+            environ=os.environ,
+            env_file=ENV_FILE,
+            clock=SystemClock(),
+            ids=RandomIds(),
+            send_image=send_image,
         )
         print(to_json(checks) if as_json else to_text(checks), flush=True)
         code = exit_code(checks)
-        impatience = threading.Timer(LINGER, leave, [code])  # a disk or a look-up may hang a thread for ever
+        impatience = threading.Timer(
+            LINGER, leave, [code]
+        )  # a disk or a look-up may hang a thread for ever
         impatience.daemon = True
         impatience.start()
         return code
@@ -138,7 +162,9 @@ def init(
     server: Annotated[str, Option(help="napcat or llbot.")] = "napcat",
     owner: Annotated[str, Option(help="Whose the data shall be, as 1000:1000.")] = "",
 ) -> None:
-    """What docker compose runs once, before the OneBot server and the bot: tokens and the server's files."""
+    """What docker compose runs once, before the OneBot server and the bot: tokens and the server's
+    files.
+    """
     from bot.cli.setup.container import prepare, read_owner, read_server
 
     try:
@@ -170,10 +196,14 @@ def tools_list(context: typer.Context, *, as_json: AsJson = False) -> None:
 @tools.command("call")
 def tools_call(
     name: str,
-    arguments: Annotated[str, Argument(help='As the model would write them: \'{"city": "北京"}\'.')] = "{}",
+    arguments: Annotated[
+        str, Argument(help='As the model would write them: \'{"city": "北京"}\'.')
+    ] = "{}",
     as_json: AsJson = False,
 ) -> None:
-    """Run one tool as the engine would, on an owner's authority; exit code 1 where its result is an error."""
+    """Run one tool as the engine would, on an owner's authority; exit code 1 where its result is an
+    error.
+    """
     from bot.cli.inspection import call_tool, result_to_json, result_to_text
 
     settings, ask = configure(service=False), input if sys.stdin.isatty() else None

@@ -1,4 +1,6 @@
-"""What an operator may ask a running bot over its control socket: to reload, to stop, and how it is."""
+"""What an operator may ask a running bot over its control socket: to reload, to stop, and how it
+is.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +27,18 @@ MINUTE, HOUR, DAY = 60, 3600, 86_400
 
 
 def socket_of(store_url: str) -> Path:
-    """Where the bot with this STORE_URL listens: beside its journal. Raises ConfigError for a bad one."""
+    """Where the bot with this STORE_URL listens: beside its journal. Raises ConfigError for a bad
+    one.
+    """
     file = file_of(read_url(store_url))
     return ELSEWHERE.absolute() if file is None else Path(f"{file.resolve()}{SUFFIX}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
-    """Answers what is asked; `stop` lets the process end as SIGTERM does. `since` is when it began (seconds, 1970)."""
+    """Answers what is asked; `stop` lets the process end as SIGTERM does. `since` is when it began
+    (seconds, 1970).
+    """
 
     service: Service
     settings: Settings
@@ -63,13 +69,21 @@ class Desk:
         return {
             "version": self.version,
             "pid": os.getpid(),
-            "since": datetime.fromtimestamp(self.since, UTC).astimezone().isoformat(timespec="seconds"),
+            "since": datetime.fromtimestamp(self.since, UTC)
+            .astimezone()
+            .isoformat(timespec="seconds"),
             "seconds": round(self.clock.now() - self.since, 1),
             "stopping": service.dispatcher.stopping,
             "readiness": self._readiness().to_json(),
-            "onebot": f"listening on {host}:{service.port}" if service.port else f"dialling {settings.onebot_url}",
+            "onebot": f"listening on {host}:{service.port}"
+            if service.port
+            else f"dialling {settings.onebot_url}",
             "accounts": [
-                {"account": account.self_id, "online": account.online is not False, "server": account.server}
+                {
+                    "account": account.self_id,
+                    "online": account.online is not False,
+                    "server": account.server,
+                }
                 for account in service.peers.accounts()
             ],
             "lanes": {"active": lanes.active, "waiting": max(0, lanes.waiting - lanes.active)},
@@ -81,7 +95,9 @@ class Desk:
 
     def _readiness(self) -> Readiness:
         peers, dispatcher = self.service.peers, self.service.dispatcher
-        return Attendance(peers.accounts, stopping=lambda: dispatcher.stopping, refused=lambda: peers.refused)()
+        return Attendance(
+            peers.accounts, stopping=lambda: dispatcher.stopping, refused=lambda: peers.refused
+        )()
 
 
 def status_to_text(status: Mapping[str, Any]) -> str:
@@ -91,7 +107,11 @@ def status_to_text(status: Mapping[str, Any]) -> str:
         for row in status["accounts"]
     ]
     journal, lanes = status["journal"], status["lanes"]
-    trouble = f"CANNOT BE WRITTEN, {journal['waiting']} entries wait in memory" if journal["in_trouble"] else "written"
+    trouble = (
+        f"CANNOT BE WRITTEN, {journal['waiting']} entries wait in memory"
+        if journal["in_trouble"]
+        else "written"
+    )
     rows = {
         "version": status["version"],
         "state": "stopping" if status["stopping"] else "running",

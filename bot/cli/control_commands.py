@@ -29,7 +29,9 @@ app = typer.Typer()
 
 @app.command()
 def reload() -> None:
-    """Let the running bot read its files (persona, games, subagents) and its journal once more, as SIGHUP does."""
+    """Let the running bot read its files (persona, games, subagents) and its journal once more, as
+    SIGHUP does.
+    """
     with answer_to("reload") as answered:
         for line in answered.answer["told"]:
             tell(line)
@@ -38,7 +40,9 @@ def reload() -> None:
 
 @app.command()
 def stop() -> None:
-    """Let the running bot end what it is doing, and stop. What restarts it (Docker, systemd) may start it again."""
+    """Let the running bot end what it is doing, and stop. What restarts it (Docker, systemd) may
+    start it again.
+    """
     with answer_to("stop") as answered:
         pid = answered.answer["pid"]
         tell(f"The bot (pid {pid}) ends what it is doing ...{warning_of_docker(DOCKER)}")
@@ -54,7 +58,11 @@ def status(*, as_json: AsJson = False) -> None:
     from bot.cli.control import status_to_text
 
     with answer_to("status") as answered:
-        print(json.dumps(answered.answer, ensure_ascii=False) if as_json else status_to_text(answered.answer))
+        print(
+            json.dumps(answered.answer, ensure_ascii=False)
+            if as_json
+            else status_to_text(answered.answer)
+        )
 
 
 @contextmanager
@@ -79,7 +87,9 @@ def answer_to(command: str) -> Iterator[Asked]:
 
 
 def warning_of_docker(mark: Path) -> str:
-    """A line for a stop that lasts; empty where `mark` is not there, as outside Docker's containers."""
+    """A line for a stop that lasts; empty where `mark` is not there, as outside Docker's
+    containers.
+    """
     if not mark.exists():
         return ""
     return "\nDocker starts it again. A stop that lasts: docker compose stop bot"
@@ -97,7 +107,11 @@ def reload_running(store_url: str) -> str:
             return f"The running bot could not let go of all it remembered: see its log, and try {recipe}."
     except NotRunning:
         holder = _holder(store_url)
-        return f"A running bot{holder} remembers some of it until {recipe} or a restart." if holder else ""
+        return (
+            f"A running bot{holder} remembers some of it until {recipe} or a restart."
+            if holder
+            else ""
+        )
     except NoAnswer as error:
         return f"A running bot remembers some of it until {recipe} or a restart ({error})."
 
@@ -118,4 +132,8 @@ def _holder(store_url: str) -> str:
         database.close()
     except Exception:  # noqa: BLE001  # a database that is away: then nobody knows
         return ""
-    return "" if holder is None else f", but a process{holder} has the journal: it starts, ends, or runs elsewhere"
+    return (
+        ""
+        if holder is None
+        else f", but a process{holder} has the journal: it starts, ends, or runs elsewhere"
+    )

@@ -34,17 +34,19 @@ from tools.get_game_version.games import Games
 
 logger = logging.getLogger(__name__)
 
-NEEDS_CONVERSATION = (
-    "{name} needs a conversation: it speaks where somebody asked, and here nobody did. Try it in `make run ARGS=chat`."
-)
+NEEDS_CONVERSATION = "{name} needs a conversation: it speaks where somebody asked, and here nobody did. Try it in `make run ARGS=chat`."
 NO = "not allowed at the terminal"
 YES = {"y", "yes", "是", "好", "同意"}
 
 Ask = Callable[[str], str]
 
 
-def list_tools(settings: Settings, *, clock: Clock | None = None) -> tuple[list[dict[str, Any]], tuple[Problem, ...]]:
-    """Every tool with what is to be known of it, and what is wrong with the files they come from."""
+def list_tools(
+    settings: Settings, *, clock: Clock | None = None
+) -> tuple[list[dict[str, Any]], tuple[Problem, ...]]:
+    """Every tool with what is to be known of it, and what is wrong with the files they come
+    from.
+    """
     found = find_tools(settings)
     toolset = build_toolset(settings, found.tools, clock=clock or SystemClock())
     states = zip(toolset.list(), toolset.check_availability(PORTS), strict=True)
@@ -76,13 +78,18 @@ def tools_to_text(rows: Iterable[Mapping[str, Any]]) -> str:
     """A line for each tool, in columns."""
     heads = ("TOOL", "TYPE", "PERMISSION", "AUDIENCE", "SIDE EFFECTS", "AVAILABLE")
     keys = ("name", "type", "permission", "audience", "side_effects")
-    told = [(*(row[key] for key in keys), "yes" if row["available"] else f"no: it {row['reason']}") for row in rows]
+    told = [
+        (*(row[key] for key in keys), "yes" if row["available"] else f"no: it {row['reason']}")
+        for row in rows
+    ]
     return columns([heads, *told])
 
 
 @dataclass(frozen=True, slots=True)
 class TerminalApprover:
-    """Asks whoever sits at the terminal; `ask` prints a question and gives the line that is typed."""
+    """Asks whoever sits at the terminal; `ask` prints a question and gives the line that is
+    typed.
+    """
 
     ask: Ask
 
@@ -108,7 +115,8 @@ class TerminalApprover:
 async def call_tool(
     settings: Settings, name: str, arguments: str, *, ask: Ask | None, tell: Callable[[str], None]
 ) -> ToolResult:
-    """Run a tool as the engine would, on an owner's authority; nobody can be asked about it where `ask` is None.
+    """Run a tool as the engine would, on an owner's authority; nobody can be asked about it where
+    `ask` is None.
 
     What is said while it runs goes to `tell`.
     """
@@ -120,26 +128,42 @@ async def call_tool(
     tool = toolset.get(name)
     if tool is not None and Speaker in tool.needs:
         text = NEEDS_CONVERSATION.format(name=name)
-        return ToolResult(f"error: {text} [{ToolUnavailable.code}]", is_error=True, code=ToolUnavailable.code)
+        return ToolResult(
+            f"error: {text} [{ToolUnavailable.code}]", is_error=True, code=ToolUnavailable.code
+        )
     async with AsyncExitStack() as stack:
         staff = None
         if settings.coder_endpoint.base_url:
             session = await stack.enter_async_context(make_session())
             metrics = Metrics(tools=found.names, clock=clock)
             models = build_models(
-                settings, session=session, wrap=as_it_is, metrics=metrics, clock=clock, ids=ids, tell=tell
+                settings,
+                session=session,
+                wrap=as_it_is,
+                metrics=metrics,
+                clock=clock,
+                ids=ids,
+                tell=tell,
             )
             staff = Staff(settings, models=models, toolset=toolset, clock=clock).subagents
             tool = toolset.get(name)
-        web = HttpxWeb(clock=clock, user_agent=user_agent(settings), base_urls=settings.tools_mirrors)
+        web = HttpxWeb(
+            clock=clock, user_agent=user_agent(settings), base_urls=settings.tools_mirrors
+        )
         stack.push_async_callback(web.aclose)
         games = Games(clock=clock, file=settings.games_file)
-        media = await stack.enter_async_context(open_media(settings, clock=clock, user_agent=user_agent(settings)))
-        ports = build_ports(settings, subagents=staff, media=media.media, web=web, games=games, clock=clock)
+        media = await stack.enter_async_context(
+            open_media(settings, clock=clock, user_agent=user_agent(settings))
+        )
+        ports = build_ports(
+            settings, subagents=staff, media=media.media, web=web, games=games, clock=clock
+        )
         return await toolset.execute(name, arguments, _context(tool, ports, clock, tell))
 
 
-def _context(tool: Tool | None, ports: Mapping[type, object], clock: Clock, tell: Callable[[str], None]) -> ToolContext:
+def _context(
+    tool: Tool | None, ports: Mapping[type, object], clock: Clock, tell: Callable[[str], None]
+) -> ToolContext:
     return ToolContext(
         run_id="tools",
         step=1,

@@ -26,7 +26,9 @@ app.add_typer(runs, name="runs")
 
 @app.command()
 def export(conversation: Annotated[str, Option(help="Which one, as 10001:group:4242.")]) -> None:
-    """Everything stored about a conversation, on standard output: one JSON object a line, with its type."""
+    """Everything stored about a conversation, on standard output: one JSON object a line, with its
+    type.
+    """
     from adapters.storage.export import export as lines_of
     from bot.domain.events import Conversation, NotAConversation
 
@@ -59,9 +61,17 @@ def forget(
     settings = configure(service=False)
     with journal(settings) as database:
         gone = forget_user(database, user) if user else forget_group(database, group)
-    tell("Forgotten: " + (", ".join(f"{rows} {table}" for table, rows in gone.items() if rows) or "nothing was there"))
+    tell(
+        "Forgotten: "
+        + (
+            ", ".join(f"{rows} {table}" for table, rows in gone.items() if rows)
+            or "nothing was there"
+        )
+    )
     for copy in database.copies():
-        tell(f"warning: {copy} was put aside earlier and still has it; delete the file if you do not need it")
+        tell(
+            f"warning: {copy} was put aside earlier and still has it; delete the file if you do not need it"
+        )
     from bot.cli.control_commands import reload_running
 
     if told := reload_running(settings.store_url.get_secret_value()):
@@ -70,7 +80,10 @@ def forget(
 
 @runs.callback(invoke_without_command=True)
 def runs_list(
-    context: typer.Context, limit: Annotated[int, Option(help="How many.", min=1)] = 20, *, as_json: AsJson = False
+    context: typer.Context,
+    limit: Annotated[int, Option(help="How many.", min=1)] = 20,
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """The latest runs, newest first, of the file LOG_RUNS; of the journal where that is not set."""
     if context.invoked_subcommand is None:
@@ -83,7 +96,9 @@ def runs_list(
 
 @runs.command("show")
 def runs_show(run: str, *, as_json: AsJson = False) -> None:
-    """One run: each answer of the model, the calls it made, their results. Texts with LOG_CONTENT=1 only."""
+    """One run: each answer of the model, the calls it made, their results. Texts with LOG_CONTENT=1
+    only.
+    """
     from bot.cli.past_runs import chain_to_text, lines_of, to_json
 
     settings = configure(service=False)
@@ -96,7 +111,9 @@ def runs_show(run: str, *, as_json: AsJson = False) -> None:
 
 @contextlib.contextmanager
 def journal(settings: Settings | None = None) -> Iterator[Database]:
-    """The journal's database, for a command; what is wrong with it is told in one line and ends the process."""
+    """The journal's database, for a command; what is wrong with it is told in one line and ends the
+    process.
+    """
     from adapters.storage.ahead import ahead_of
     from adapters.storage.batches import Batches
     from adapters.storage.database import Database

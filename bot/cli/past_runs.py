@@ -1,6 +1,7 @@
 """The runs there were, as an operator sees them, and how lists are told.
 
-Apart from `inspection`, which needs all that tools need: asking for the runs begins in a third of the time.
+Apart from `inspection`, which needs all that tools need: asking for the runs begins in a third of
+the time.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ Journal = Callable[[], AbstractContextManager[Database]]
 
 
 def latest_runs(settings: Settings, journal: Journal, *, limit: int) -> list[RunSummary]:
-    """The latest runs, the newest first: of the file LOG_RUNS, of the journal where that is not set."""
+    """The latest runs, the newest first: of the file LOG_RUNS, of the journal where that is not
+    set.
+    """
     if settings.log_runs is not None:
         found = list(islice(summaries(_lines_of_file(settings)), limit))
         return list(map(interrupted, found)) if _nobody_runs(settings) else found
@@ -44,7 +47,9 @@ def _nobody_runs(settings: Settings) -> bool:
     if not hasattr(os, "fork"):  # Windows has no lock to look at
         return False
     try:
-        with closing(Database(settings.store_url.get_secret_value(), migrate=lambda _: None)) as database:
+        with closing(
+            Database(settings.store_url.get_secret_value(), migrate=lambda _: None)
+        ) as database:
             return database.holder() is None
     except Exception:
         logger.debug("nobody knows whether a bot runs", exc_info=True)
@@ -52,7 +57,9 @@ def _nobody_runs(settings: Settings) -> bool:
 
 
 def lines_of(settings: Settings, journal: Journal, run: str) -> list[Line]:
-    """All that is known of one run; in the file, the beginning of its id will do. Texts with LOG_CONTENT=1 only."""
+    """All that is known of one run; in the file, the beginning of its id will do. Texts with
+    LOG_CONTENT=1 only.
+    """
     if settings.log_runs is not None:
         return chain(_lines_of_file(settings), run)
     with journal() as database, database.reading() as connection:
@@ -68,7 +75,17 @@ def _lines_of_file(settings: Settings) -> Iterator[Line]:
 
 def runs_to_text(runs: Iterable[RunSummary]) -> str:
     """A line for each run, in columns."""
-    heads = ("RUN", "STARTED", "OUTCOME", "STEPS", "TOOLS", "TOKENS", "COST", "SECONDS", "CONVERSATION")
+    heads = (
+        "RUN",
+        "STARTED",
+        "OUTCOME",
+        "STEPS",
+        "TOOLS",
+        "TOKENS",
+        "COST",
+        "SECONDS",
+        "CONVERSATION",
+    )
     return columns([heads, *map(_row, runs)])
 
 
@@ -92,7 +109,8 @@ def _row(run: RunSummary) -> tuple[str, ...]:
 def chain_to_text(lines: Iterable[Line]) -> str:
     """A run from its start to its end: each answer of the model, then the calls it made."""
     return "\n".join(
-        f"{_here(str(line['timestamp']), 'milliseconds')}  {_told(line)}".translate(UNSAFE) for line in lines
+        f"{_here(str(line['timestamp']), 'milliseconds')}  {_told(line)}".translate(UNSAFE)
+        for line in lines
     )
 
 
@@ -110,17 +128,29 @@ def _told(line: Line) -> str:
             why = f": {line['error']}" if line.get("error") else ""
             return f"run {line['run']} {line['outcome']}{why}, {line['steps']} steps{_took(line)}{_said(line, 'text')}"
         case {"layer": "run", "action": action}:
-            where = f" in {line['conversation']} for {line['asker']}" if "conversation" in line else ""
+            where = (
+                f" in {line['conversation']} for {line['asker']}" if "conversation" in line else ""
+            )
             return f"run {line['run']} {action}{where}"
         case {"layer": "inference"}:
             calls = f", calls {' '.join(line['calls'])}" if line.get("calls") else ""
-            tokens = "" if line.get("prompt") is None else f", {line['prompt']} + {line['completion']} tokens"
-            answer = f"step {line['step']}: {line['model'] or 'the model'} answered {line['response']}"
+            tokens = (
+                ""
+                if line.get("prompt") is None
+                else f", {line['prompt']} + {line['completion']} tokens"
+            )
+            answer = (
+                f"step {line['step']}: {line['model'] or 'the model'} answered {line['response']}"
+            )
             return f"{answer} ({line['finish']}{tokens}{calls}){_took(line)}{_said(line, 'text')}"
         case {"layer": "tool", "action": "execute_start"}:
-            return f"step {line['step']}: {line['name']} {line['call_id']} starts{_said(line, 'args')}"
+            return (
+                f"step {line['step']}: {line['name']} {line['call_id']} starts{_said(line, 'args')}"
+            )
         case {"layer": "tool"}:
-            how = "cancelled" if line["action"] == "execute_cancelled" else line.get("error") or "ok"
+            how = (
+                "cancelled" if line["action"] == "execute_cancelled" else line.get("error") or "ok"
+            )
             result = "" if line.get("error") else _said(line, "result")
             return f"step {line['step']}: {line['name']} {line['call_id']} {how}{_took(line)}{_waited(line)}{result}"
         case _:

@@ -1,4 +1,6 @@
-"""A command as a process: how it is configured, how it runs and how it ends, and what it tells on standard error."""
+"""A command as a process: how it is configured, how it runs and how it ends, and what it tells on
+standard error.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +29,18 @@ OWNER_ONLY = 0o077  # what a file that is made here does not let others do
 INTERRUPTED = 130  # as a shell says of Ctrl-C
 GRACE = 10.0  # seconds that runs have to end when the service stops; stop_grace_period in docker-compose.yml is longer
 LINGER = 3.0  # seconds the end waits for threads; one that hangs, as in a look-up of a name, cannot be stopped
-LOUD = ("websockets", "httpx", "httpcore", "alembic")  # log every connection, urls with their queries, every step
+LOUD = (
+    "websockets",
+    "httpx",
+    "httpcore",
+    "alembic",
+)  # log every connection, urls with their queries, every step
 
 
 def configure(*, service: bool) -> Settings:
-    """The settings; every problem is told at once and ends the process. What is secret is nowhere else from then on."""
+    """The settings; every problem is told at once and ends the process. What is secret is nowhere
+    else from then on.
+    """
     keep_private()
     try:
         settings, warnings = load_settings(environ=os.environ, env_file=ENV_FILE, service=service)
@@ -55,7 +64,9 @@ def configure(*, service: bool) -> Settings:
 
 
 def locate() -> str:
-    """STORE_URL, by which a running bot is found, also where the other settings went bad after its start."""
+    """STORE_URL, by which a running bot is found, also where the other settings went bad after its
+    start.
+    """
     keep_private()
     try:
         return read_store_url(environ=os.environ, env_file=ENV_FILE)
@@ -75,7 +86,9 @@ def mask_of(settings: Settings) -> Mask:
 
 
 async def serve(settings: Settings, *, grace: float = GRACE) -> None:
-    """The service, until it is asked to stop; SIGHUP lets it read its files and its journal once more."""
+    """The service, until it is asked to stop; SIGHUP lets it read its files and its journal once
+    more.
+    """
     reload = asyncio.Event()
     if hasattr(signal, "SIGHUP"):
         on_signal(signal.SIGHUP, reload.set)
@@ -92,10 +105,19 @@ async def serve(settings: Settings, *, grace: float = GRACE) -> None:
         control.open(),  # to its very end: whoever asked it to stop waits for that
         open_service(settings, grace=grace, mask=mask_of(settings)) as service,
     ):
-        desk = Desk(service=service, settings=settings, clock=clock, version=version(), since=since, stop=end_as_asked)
+        desk = Desk(
+            service=service,
+            settings=settings,
+            clock=clock,
+            version=version(),
+            since=since,
+            stop=end_as_asked,
+        )
         await control.listen(desk.commands)
         where = (
-            f"listening on {settings.onebot_host}:{service.port}" if service.port else f"dialling {settings.onebot_url}"
+            f"listening on {settings.onebot_host}:{service.port}"
+            if service.port
+            else f"dialling {settings.onebot_url}"
         )
         relax_collector()
         logger.info("ready: %s, model %s", where, settings.llm_model)
@@ -116,16 +138,20 @@ def exporting_spans() -> contextlib.AbstractAsyncContextManager[None]:
     try:
         from adapters.traces.exporting import exporting
     except ImportError:
-        logging.getLogger("bot").warning('OTEL_ is set, but no spans are sent: pip install "frostagent[otel]"')
+        logging.getLogger("bot").warning(
+            'OTEL_ is set, but no spans are sent: pip install "frostagent[otel]"'
+        )
         return contextlib.nullcontext()
     return exporting(os.environ)
 
 
 def go(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run to the end, or until SIGINT or SIGTERM, which end it properly: the work is cancelled, once.
+    """Run to the end, or until SIGINT or SIGTERM, which end it properly: the work is cancelled,
+    once.
 
-    While it ends, SIGINT leaves at once, as a kill does, and SIGTERM changes nothing. Where the loop takes no signal
-    handlers, as on Windows, Ctrl-C still ends it properly, by way of the runner.
+    While it ends, SIGINT leaves at once, as a kill does, and SIGTERM changes nothing. Where the
+    loop takes no signal handlers, as on Windows, Ctrl-C still ends it properly, by way of the
+    runner.
     """
 
     async def until_stopped() -> None:

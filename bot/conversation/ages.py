@@ -1,6 +1,7 @@
 """Whether an answer is older than what it answers: told by the server's clock, which is not ours.
 
-What was missed and found in a history later answers nothing, whatever its time: an old word looks like a new one there.
+What was missed and found in a history later answers nothing, whatever its time: an old word looks
+like a new one there.
 """
 
 from __future__ import annotations
@@ -18,12 +19,18 @@ HEARD = 64  # messages by whose times the server's clock is known
 
 
 class Ages:
-    """Knows how far our clock is ahead of the server's, by the messages that came as they were said."""
+    """Knows how far our clock is ahead of the server's, by the messages that came as they were
+    said.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._ahead: deque[float] = deque(maxlen=HEARD)  # seconds, and what each message took to come
-        self._surely: deque[float] = deque(maxlen=HEARD)  # the same, of messages that were said in this process's time
+        self._ahead: deque[float] = deque(
+            maxlen=HEARD
+        )  # seconds, and what each message took to come
+        self._surely: deque[float] = deque(
+            maxlen=HEARD
+        )  # the same, of messages that were said in this process's time
         self._missed: LRUCache[Identity, None] = LRUCache(MAX_MISSED)
 
     def hear(self, message: MessageReceived) -> None:
@@ -44,13 +51,17 @@ class Ages:
         return message.identity in self._missed
 
     def age(self, message: MessageReceived) -> float:
-        """Seconds since it was said; by our clock, until something new was heard that tells the server's."""
+        """Seconds since it was said; by our clock, until something new was heard that tells the
+        server's.
+        """
         return self._clock.now() - message.time - min(self._surely, default=0.0)
 
     def is_older(self, message: MessageReceived, asked: float) -> bool:
-        """Whether it was said before `asked` (by our clock, in seconds since 1970), or nobody can tell.
+        """Whether it was said before `asked` (by our clock, in seconds since 1970), or nobody can
+        tell.
 
-        A message has the whole second it was said in. A server whose clock is ahead of ours is believed to be right.
+        A message has the whole second it was said in. A server whose clock is ahead of ours is
+        believed to be right.
         """
         ahead = max(0.0, min(self._ahead, default=0.0))
         return self.is_missed(message) or message.time < math.floor(asked - ahead)

@@ -1,10 +1,12 @@
-"""The owner's word on a call: he is asked in private by a number, `#A3`, and what he answers lets the run go on.
+"""The owner's word on a call: he is asked in private by a number, `#A3`, and what he answers lets
+the run go on.
 
-A run that waits is data, and so is what it waits for: the numbers are in it (`PendingCall`), written down before
-anybody is asked, so that they mean the same after a restart. An answer is taken before any lane sees it and never
-reaches the model. Only the owners' answers count, in private or in the group it was asked in; the first word decides.
-What is older than the request, or was missed and found in a history, decides nothing. In the chat of a terminal, the
-terminal stands in for the owners.
+A run that waits is data, and so is what it waits for: the numbers are in it (`PendingCall`),
+written down before anybody is asked, so that they mean the same after a restart. An answer is taken
+before any lane sees it and never reaches the model. Only the owners' answers count, in private or
+in the group it was asked in; the first word decides. What is older than the request, or was missed
+and found in a history, decides nothing. In the chat of a terminal, the terminal stands in for the
+owners.
 """
 
 from __future__ import annotations
@@ -74,8 +76,8 @@ Resume: TypeAlias = Callable[[Conversation, str, Mapping[str, Decision]], bool]
 class Request:
     """A call that waits. `text` is what people are asked, but for the line that says how to answer.
 
-    `full` is all of it where `text` is shortened, `since` when it was first asked. `asked` are the owners who may have
-    read it or will.
+    `full` is all of it where `text` is shortened, `since` when it was first asked. `asked` are the
+    owners who may have read it or will.
     """
 
     number: int
@@ -101,7 +103,9 @@ class Past:
 class Approvals:
     """The `Approver` of the service, and who listens for the owners' answers."""
 
-    def __init__(self, *, owners: frozenset[int], outbox: Outbox, history: History, clock: Clock) -> None:
+    def __init__(
+        self, *, owners: frozenset[int], outbox: Outbox, history: History, clock: Clock
+    ) -> None:
         self._owners = owners
         self._postbox = Postbox(outbox=outbox, history=history, clock=clock)
         self._history = history
@@ -119,7 +123,9 @@ class Approvals:
         self._resume = resume
 
     def ask_on(self, terminal: Say) -> None:
-        """From now on whoever reads this is asked, in the owners' place; what he answers comes through `answer`."""
+        """From now on whoever reads this is asked, in the owners' place; what he answers comes
+        through `answer`.
+        """
         self._terminal = terminal
 
     # --- asking -----------------------------------------------------------------------------------
@@ -127,7 +133,9 @@ class Approvals:
     async def approve(self, request: ApprovalRequest) -> Deny | Pending:
         """Nobody can say at once: the run is to wait, unless there is nobody to ask."""
         if not self._owners and self._terminal is None:
-            logger.warning("run %s: %s must be allowed, but %s", request.run_id, request.name, NOBODY)
+            logger.warning(
+                "run %s: %s must be allowed, but %s", request.run_id, request.name, NOBODY
+            )
             return Deny(NOBODY)
         return Pending(WAIT)
 
@@ -136,29 +144,43 @@ class Approvals:
         return self._numbered(run, taken=())
 
     def ask(self, run: SuspendedRun, question: MessageReceived) -> None:
-        """Ask about what waits in a run, unless that was done; the run with its numbers must be written down.
+        """Ask about what waits in a run, unless that was done; the run with its numbers must be
+        written down.
 
         What is too much of one asker is denied, and no owner is asked.
         """
         known = {*self._open, *self._past}
         self._send(self._register(run, question, but=known), question)
-        surplus = [pending for pending in run.pending if pending.number not in {*self._open, *self._past}]
+        surplus = [
+            pending for pending in run.pending if pending.number not in {*self._open, *self._past}
+        ]
         if surplus:
             logger.warning(
-                "run %s: %d requests are denied: too many of %d", run.run_id, len(surplus), run.asker.user_id
+                "run %s: %d requests are denied: too many of %d",
+                run.run_id,
+                len(surplus),
+                run.asker.user_id,
             )
-            self._resume(run.conversation, run.run_id, {pending.call.id: Deny(TOO_MANY) for pending in surplus})
+            self._resume(
+                run.conversation,
+                run.run_id,
+                {pending.call.id: Deny(TOO_MANY) for pending in surplus},
+            )
 
     def restore(self, run: SuspendedRun, question: MessageReceived) -> SuspendedRun:
-        """Wait for what an earlier process waited for, and ask once more: nobody knows whether it came to that.
+        """Wait for what an earlier process waited for, and ask once more: nobody knows whether it
+        came to that.
 
-        The run with its numbers, which are others only where this process has given them away meanwhile.
+        The run with its numbers, which are others only where this process has given them away
+        meanwhile.
         """
         before = {pending.number for pending in run.pending}
         run = self._numbered(run, taken={*self._open, *self._past})
         self._noticed[run.run_id] = None
         requests, now = self._register(run, question, asked_before=before), self._clock.now()
-        if self._owners or self._terminal is not None:  # who is not there yet may come, until the time is over
+        if (
+            self._owners or self._terminal is not None
+        ):  # who is not there yet may come, until the time is over
             self._send([request for request in requests if request.expires > now], question)
         return run
 
@@ -205,21 +227,29 @@ class Approvals:
             logger.info("run %s waits for the owner: A%d", request.run_id, request.number)
             if self._terminal is not None:
                 first, _, _ = request.text.partition("\n")
-                self._terminal(f"{request.full or first}  同意 A{request.number} / 拒绝 A{request.number}")
+                self._terminal(
+                    f"{request.full or first}  同意 A{request.number} / 拒绝 A{request.number}"
+                )
                 continue
             said = [request.text, how(request.number, request.expires - self._clock.now())]
             words = "\n".join([*said, FILE.format(number=request.number)] if request.full else said)
             for owner in sorted(self._owners):
                 where = Conversation(request.where.platform_id, "private", owner)
-                if self._postbox.post(where, words, then=partial(self._learn, request, owner, question)):
+                if self._postbox.post(
+                    where, words, then=partial(self._learn, request, owner, question)
+                ):
                     request.asked.add(owner)
                     if request.full:
                         unshown = partial(self._give_up, request, TOO_LONG)
-                        self._postbox.show(where, request.full, name=f"A{request.number}", unshown=unshown)
+                        self._postbox.show(
+                            where, request.full, name=f"A{request.number}", unshown=unshown
+                        )
             if not request.asked:
                 self._give_up(request)
 
-    def _learn(self, request: Request, owner: int, question: MessageReceived, receipt: Receipt) -> None:
+    def _learn(
+        self, request: Request, owner: int, question: MessageReceived, receipt: Receipt
+    ) -> None:
         """What became of a line to an owner; where no owner gets one, the call is not to wait."""
         if self._open.get(request.number) is not request:
             return
@@ -240,7 +270,9 @@ class Approvals:
             self._end(request, WITHDRAWN)
 
     def _notice(self, request: Request, question: MessageReceived) -> None:
-        """Tell the asker once that the owner is asked; an owner in private has just been asked himself."""
+        """Tell the asker once that the owner is asked; an owner in private has just been asked
+        himself.
+        """
         if request.run_id in self._noticed:
             return
         self._noticed[request.run_id] = None
@@ -253,7 +285,8 @@ class Approvals:
     # --- answers ----------------------------------------------------------------------------------
 
     def take(self, message: MessageReceived) -> bool:
-        """Whether this is an owner's answer to a request, which he names or quotes; then it is done with.
+        """Whether this is an owner's answer to a request, which he names or quotes; then it is done
+        with.
 
         A quote of what is not in memory is none here: see `take_later`.
         """
@@ -270,11 +303,17 @@ class Approvals:
         if answer is None:
             return False
         quote = quote_in(message)
-        quoted = await self._history.find(message.conversation, quote) if quote and not answer.number else None
+        quoted = (
+            await self._history.find(message.conversation, quote)
+            if quote and not answer.number
+            else None
+        )
         return self._take(answer, message, quoted)
 
     def answer(self, line: str) -> bool:
-        """Whether this line of the terminal that is asked is an answer to a request; then it is done with."""
+        """Whether this line of the terminal that is asked is an answer to a request; then it is
+        done with.
+        """
         answer = read_answer(line)
         if self._terminal is None or answer is None or not answer.number:
             return False
@@ -285,7 +324,9 @@ class Approvals:
             return None
         return answer_in(message)
 
-    def _take(self, answer: Answer, message: MessageReceived, quoted: MessageReceived | None) -> bool:
+    def _take(
+        self, answer: Answer, message: MessageReceived, quoted: MessageReceived | None
+    ) -> bool:
         number = answer.number or (self._number_of(quoted) if quoted else self._only_one(message))
         here = message.conversation
         quote = message.message_id if here.is_group else ""
@@ -293,20 +334,27 @@ class Approvals:
         return bool(number) and self._decide(answer, number, message=message, reply=reply)
 
     def _only_one(self, message: MessageReceived) -> int:
-        """The request that an owner means who names none: the only one that he was asked, or in a group, that is his
-        own; there he must speak to the bot. 0 where there are more, or he quotes something else."""
+        """The request that an owner means who names none: the only one that he was asked, or in a
+        group, that is his own; there he must speak to the bot. 0 where there are more, or he quotes
+        something else."""
         here, owner = message.conversation, message.sender.user_id
         if quote_in(message) or (here.is_group and not mentions_the_bot(message)):
             return 0
         meant = [
             request.number
             for request in self._open.values()
-            if (request.where == here and request.asker == owner if here.is_group else owner in request.asked)
+            if (
+                request.where == here and request.asker == owner
+                if here.is_group
+                else owner in request.asked
+            )
         ]
         return meant[0] if len(meant) == 1 else 0
 
     def _number_of(self, quoted: MessageReceived) -> int:
-        """The request that a message asks about; 0 for one of somebody else, or one that only looks like ours."""
+        """The request that a message asks about; 0 for one of somebody else, or one that only looks
+        like ours.
+        """
         text = words_of(quoted) if quoted.is_own else ""
         if number := number_in(text):
             request = self._open.get(number)
@@ -321,7 +369,8 @@ class Approvals:
         message: MessageReceived | None = None,
         reply: Callable[[str], object],
     ) -> bool:
-        """Take the answer; False where it is talk: a group is no place for requests that were asked elsewhere.
+        """Take the answer; False where it is talk: a group is no place for requests that were asked
+        elsewhere.
 
         `message` is what says it, None in the terminal.
         """
@@ -341,7 +390,11 @@ class Approvals:
             reply(EXPIRED.format(number=number))
         else:
             word = ALLOWED if answer.allows else DENIED
-            decision = Allow() if answer.allows else Deny(f"{SAID_NO}: {answer.reason}" if answer.reason else SAID_NO)
+            decision = (
+                Allow()
+                if answer.allows
+                else Deny(f"{SAID_NO}: {answer.reason}" if answer.reason else SAID_NO)
+            )
             if not self._resume(request.where, request.run_id, {request.call_id: decision}):
                 reply(BUSY.format(number=number))
                 return True
@@ -362,7 +415,9 @@ class Approvals:
                 self._tell(request, EXPIRED.format(number=request.number))
 
     def close(self, run_id: str) -> None:
-        """The run is over: what still waited in it, because its question was recalled, waits no more."""
+        """The run is over: what still waited in it, because its question was recalled, waits no
+        more.
+        """
         for request in self._of(run_id):
             self._end(request, WITHDRAWN)
             self._tell(request, WITHDRAWN.format(number=request.number))
@@ -372,7 +427,9 @@ class Approvals:
 
     def _end(self, request: Request, words: str, **more: str) -> None:
         del self._open[request.number]
-        self._past[request.number] = Past(request.where, words.format(number=request.number, **more))
+        self._past[request.number] = Past(
+            request.where, words.format(number=request.number, **more)
+        )
 
     def _tell(self, request: Request, words: str) -> None:
         if self._terminal is not None:
@@ -382,5 +439,7 @@ class Approvals:
 
 
 def _resume_nothing(where: Conversation, run_id: str, decisions: Mapping[str, Decision]) -> bool:
-    logger.warning("run %s in %s cannot go on: %d decisions are lost", run_id, where, len(decisions))
+    logger.warning(
+        "run %s in %s cannot go on: %d decisions are lost", run_id, where, len(decisions)
+    )
     return False

@@ -1,9 +1,10 @@
 """After a connection was lost: what was said meanwhile, once, for each conversation that is in use.
 
-OneBot servers do not repeat what nobody listened to; NapCat and LLBot can be asked for the history. Old messages are
-only heard; a question to the bot that is younger than two minutes and has no answer yet is answered, once, like any
-other, and in its turn: until a place is caught up with, nothing new is begun there, though nobody waits for long.
-Histories also show what became of sends that nobody confirmed.
+OneBot servers do not repeat what nobody listened to; NapCat and LLBot can be asked for the history.
+Old messages are only heard; a question to the bot that is younger than two minutes and has no
+answer yet is answered, once, like any other, and in its turn: until a place is caught up with,
+nothing new is begun there, though nobody waits for long. Histories also show what became of sends
+that nobody confirmed.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ HELD = 3.0  # seconds a lane waits at most
 
 
 class _Round:
-    """One arrival: the places to look at, each with the time since when, and those whose lanes are still held."""
+    """One arrival: the places to look at, each with the time since when, and those whose lanes are
+    still held.
+    """
 
     def __init__(self, arrival: Arrival, since: dict[Conversation, float]) -> None:
         self.account = arrival.account
@@ -44,7 +47,13 @@ class Catchup:
     """Looks at the histories of an account's conversations whenever the account comes (back)."""
 
     def __init__(
-        self, *, transport: Transport, dispatcher: Dispatcher, outbox: Outbox, store: Store, clock: Clock
+        self,
+        *,
+        transport: Transport,
+        dispatcher: Dispatcher,
+        outbox: Outbox,
+        store: Store,
+        clock: Clock,
     ) -> None:
         self._transport = transport
         self._dispatcher = dispatcher
@@ -55,7 +64,9 @@ class Catchup:
         dispatcher.announce_to(self.arrived)
 
     def arrived(self, arrival: Arrival) -> None:
-        """An account is there: nothing new is begun in its conversations before they are caught up with."""
+        """An account is there: nothing new is begun in its conversations before they are caught up
+        with.
+        """
         round_ = _Round(arrival, self._places(arrival))
         for where in round_.held:
             self._dispatcher.lanes.hold(where)
@@ -84,7 +95,11 @@ class Catchup:
     async def _lose_patience(self, round_: _Round) -> None:
         await self._clock.sleep(HELD)
         if round_.held:
-            logger.info("account %d: what was missed in %d places is not known yet", round_.account, len(round_.held))
+            logger.info(
+                "account %d: what was missed in %d places is not known yet",
+                round_.account,
+                len(round_.held),
+            )
         self._let_go(round_)
 
     def _let_go(self, round_: _Round) -> None:
@@ -92,7 +107,11 @@ class Catchup:
             self._go_on(round_, where)
 
     def _go_on(
-        self, round_: _Round, where: Conversation, history: Sequence[MessageReceived] = (), known: Collection[str] = ()
+        self,
+        round_: _Round,
+        where: Conversation,
+        history: Sequence[MessageReceived] = (),
+        known: Collection[str] = (),
     ) -> None:
         if where in round_.held:
             round_.held.remove(where)
@@ -106,7 +125,8 @@ class Catchup:
             if where.platform_id == arrival.account and heard >= now - ACTIVE
         ]
         in_use.sort(key=lambda place: place[1], reverse=True)
-        # What is young is looked at in any case: it may have been missed before something that was heard.
+        # What is young is looked at in any case: it may have been missed before something that was
+        # heard.
         places = {where: min(heard, now - YOUNG) for where, heard in in_use[:MAX_PLACES]}
         for where in self._outbox.unconfirmed.places(arrival.account):
             places.setdefault(where, math.inf)
@@ -124,7 +144,9 @@ class Catchup:
             self._go_on(round_, where)
 
     async def _look_at(self, round_: _Round, where: Conversation, since: float) -> bool:
-        """What was said in one place since then; False if this server cannot tell histories of its kind."""
+        """What was said in one place since then; False if this server cannot tell histories of its
+        kind.
+        """
         try:
             history = await self._transport.get_history(where, count=MESSAGES)
         except ActionRefused as error:
@@ -146,10 +168,18 @@ class Catchup:
     def _accounted(self, history: Sequence[MessageReceived], heard: Collection[str]) -> list[str]:
         """The account's own messages of which it is known what they answered."""
         own = (message for message in history if message.is_own)
-        return [one.message_id for one in own if one.message_id in heard or self._outbox.unconfirmed.is_known(one)]
+        return [
+            one.message_id
+            for one in own
+            if one.message_id in heard or self._outbox.unconfirmed.is_known(one)
+        ]
 
-    def _new(self, found: list[MessageReceived], heard: Collection[str] | None) -> list[MessageReceived]:
-        """Those that nobody has heard yet; of what is older than the dispatcher's memory, only the store knows."""
+    def _new(
+        self, found: list[MessageReceived], heard: Collection[str] | None
+    ) -> list[MessageReceived]:
+        """Those that nobody has heard yet; of what is older than the dispatcher's memory, only the
+        store knows.
+        """
         if heard is None:
             begin = self._clock.now() - DEDUPLICATION
             return [message for message in found if message.time > begin]

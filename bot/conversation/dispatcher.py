@@ -1,7 +1,7 @@
 """One event -> known already? whose lane?
 
-Never awaits anything slow: it runs on the connection's own reading loop, so whatever needs an answer from the
-server (a quote nobody remembers) is decided in the lane.
+Never awaits anything slow: it runs on the connection's own reading loop, so whatever needs an
+answer from the server (a quote nobody remembers) is decided in the lane.
 """
 
 from __future__ import annotations
@@ -96,7 +96,9 @@ class Dispatcher:
         approvals.resume_with(self.resume)
 
     def announce_to(self, arrive: Arrive) -> None:
-        """From now on say here that an account has connected: at once, before any of its messages. It must not wait."""
+        """From now on say here that an account has connected: at once, before any of its messages.
+        It must not wait.
+        """
         self._arrive = arrive
 
     async def handle(self, event: Event) -> None:
@@ -115,7 +117,13 @@ class Dispatcher:
                 self._mutes.take(event)
             case AccountChanged(online=online, reason=reason):
                 level = logging.INFO if online else logging.ERROR
-                logger.log(level, "account %d is %s %s", event.self_id, "online" if online else "offline", reason)
+                logger.log(
+                    level,
+                    "account %d is %s %s",
+                    event.self_id,
+                    "online" if online else "offline",
+                    reason,
+                )
             case Connected(self_id=account):
                 self._mutes.forget(account)
                 self._owner.connected(account)
@@ -134,10 +142,12 @@ class Dispatcher:
         return self.seen.duplicates
 
     async def finish(self, *, within: float) -> None:
-        """Begin no run any more, let those that are going on end, and cut off what is left after so many seconds.
+        """Begin no run any more, let those that are going on end, and cut off what is left after so
+        many seconds.
 
-        Questions that wait, and those that still come, stay in the journal as ones that nobody came to: the next start
-        answers them while they are young. A run that is cut off leaves its turn open: the next start settles it.
+        Questions that wait, and those that still come, stay in the journal as ones that nobody came
+        to: the next start answers them while they are young. A run that is cut off leaves its turn
+        open: the next start settles it.
         """
         self.stopping = True
         if going := self.lanes.active:
@@ -152,10 +162,11 @@ class Dispatcher:
         *,
         whole: bool = True,
     ) -> None:
-        """Know again what an earlier process knew: messages taken (with their times), conversations in use.
+        """Know again what an earlier process knew: messages taken (with their times), conversations
+        in use.
 
-        `whole` is False where that is not all. Accounts that are there already are caught up with anew: until now
-        nobody knew where they are in use.
+        `whole` is False where that is not all. Accounts that are there already are caught up with
+        anew: until now nobody knew where they are in use.
         """
         earlier = self.seen.read((identity for identity, _ in seen), whole=whole)
         known = (*heard, *((message.conversation, message.time) for message in earlier))
@@ -167,10 +178,12 @@ class Dispatcher:
             self._take_late(message)
 
     def ask_again(self, message: MessageReceived, *, retry: OpenTurn | None = None) -> None:
-        """Answer a question that an earlier process took and did not come to, or whose turn it left open before
-        anything came of it (`retry`), once its account is there: QQ may show that it was answered.
+        """Answer a question that an earlier process took and did not come to, or whose turn it left
+        open before anything came of it (`retry`), once its account is there: QQ may show that it
+        was answered.
 
-        Only the OneBot server may know what it quotes; until then it is in the store as one that nobody came to.
+        Only the OneBot server may know what it quotes; until then it is in the store as one that
+        nobody came to.
         """
         self._history.know(message)
         self._put_off.add(Task(message, Wake("retry"), self._clock.now(), retry))
@@ -188,7 +201,9 @@ class Dispatcher:
                 self._let_be(task)
 
     def resume(self, where: Conversation, turn_id: str, decisions: Mapping[str, Decision]) -> bool:
-        """Let a suspended turn go on in its lane; False when the lane is full, or nothing is begun any more."""
+        """Let a suspended turn go on in its lane; False when the lane is full, or nothing is begun
+        any more.
+        """
         return self.lanes.put(where, Resume(turn_id, decisions, self._turns.question(turn_id)))
 
     async def deny_expired(self) -> None:
@@ -208,19 +223,28 @@ class Dispatcher:
                     self.approvals.expire(turn_id)
 
     def take_missed(self, message: MessageReceived, *, answered: bool = False) -> None:
-        """A message found in the history: a young question without an answer is answered, the rest is heard.
+        """A message found in the history: a young question without an answer is answered, the rest
+        is heard.
 
-        Known ones are nothing. One older than this process is left alone until the journal says what became of it.
+        Known ones are nothing. One older than this process is left alone until the journal says
+        what became of it.
         """
-        if message.has_identity and self.seen.past_of(message) is not Past.UNREAD and not self.seen.knows(message):
+        if (
+            message.has_identity
+            and self.seen.past_of(message) is not Past.UNREAD
+            and not self.seen.knows(message)
+        ):
             self._take_late(message, answer=not answered)
 
     def _take_late(self, message: MessageReceived, *, answer: bool = True) -> None:
         self.approvals.ages.miss(message)
         self._message(message, answer=answer and self.approvals.ages.age(message) < YOUNG)
 
-    def go_on(self, where: Conversation, history: Sequence[MessageReceived], accounted: Collection[str]) -> None:
-        """Let a lane go on that was held: in the order in which QQ has what was said, without what was answered.
+    def go_on(
+        self, where: Conversation, history: Sequence[MessageReceived], accounted: Collection[str]
+    ) -> None:
+        """Let a lane go on that was held: in the order in which QQ has what was said, without what
+        was answered.
 
         Own words in the history whose ids are not `accounted` for are an earlier process's.
         """
@@ -238,10 +262,14 @@ class Dispatcher:
         if before and self.lanes.drop_waiting(where, is_answered):
             logger.info("questions in %s are not answered: they were, before", where)
         self.seen.show(where, history)
-        self.lanes.release(where, order=lambda task: place_of(task.message if isinstance(task, Task) else None))
+        self.lanes.release(
+            where, order=lambda task: place_of(task.message if isinstance(task, Task) else None)
+        )
 
     def put_off(self, where: Conversation) -> None:
-        """Its account is gone again: what is older than this process waits until QQ can show what became of it."""
+        """Its account is gone again: what is older than this process waits until QQ can show what
+        became of it.
+        """
 
         def waits(task: Task | Resume) -> bool:
             if isinstance(task, Resume) or not self.seen.is_earlier(task.message):
@@ -252,7 +280,9 @@ class Dispatcher:
         self.lanes.drop_waiting(where, waits)
 
     async def wait_settled(self, identity: Identity) -> None:
-        """Return once the message of this identity has been taken and no lane has anything to do."""
+        """Return once the message of this identity has been taken and no lane has anything to
+        do.
+        """
         await self.seen.wait(identity)
         await self.lanes.wait_idle()
 
@@ -276,11 +306,15 @@ class Dispatcher:
         if isinstance(verdict, Wake | NeedsQuoted) and not answer:
             verdict = Observe()
         if not isinstance(verdict, Ignore):
-            self._heard[message.conversation] = max(message.time, self._heard.get(message.conversation, 0.0))
+            self._heard[message.conversation] = max(
+                message.time, self._heard.get(message.conversation, 0.0)
+            )
         self._follow(message, verdict)
 
     def _judge(self, message: MessageReceived) -> Verdict:
-        """The verdict; a quote of a message in memory is decided at once, so that talk among people fills no lane."""
+        """The verdict; a quote of a message in memory is decided at once, so that talk among people
+        fills no lane.
+        """
         verdict = judge(message, self._rules, accounts=self._accounts)
         if isinstance(verdict, NeedsQuoted):
             quoted = self._history.known(message.conversation, verdict.message_id)
@@ -298,12 +332,20 @@ class Dispatcher:
             case Wake() | NeedsQuoted():
                 told = not self.approvals.ages.is_missed(message)
                 lost = self.seen.past_of(message, told=told) is Past.LOST
-                self._observe(message, overheard=lost)  # then the next process does not answer it either
+                self._observe(
+                    message, overheard=lost
+                )  # then the next process does not answer it either
                 if self.stopping:
-                    logger.info("message %s in %s came while stopping: for the next start", message.message_id, where)
+                    logger.info(
+                        "message %s in %s came while stopping: for the next start",
+                        message.message_id,
+                        where,
+                    )
                 else:
                     earlier = self.seen.is_earlier(message)
-                    self._line_up(Task(message, verdict, self._clock.now(), told=earlier, lost=lost))
+                    self._line_up(
+                        Task(message, verdict, self._clock.now(), told=earlier, lost=lost)
+                    )
             case _:
                 assert_never(verdict)
 
@@ -316,7 +358,8 @@ class Dispatcher:
     def _line_up(self, task: Task) -> None:
         """A lane for a question that is taken, or a word that nobody comes to it.
 
-        One that is older than this process may have been answered: what QQ shows is looked at first, once.
+        One that is older than this process may have been answered: what QQ shows is looked at
+        first, once.
         """
         where = task.message.conversation
         is_shown = self.approvals.ages.is_missed(task.message) or self.lanes.is_held(where)
@@ -340,7 +383,9 @@ class Dispatcher:
                 try:
                     quotes_the_bot = await self._perception.quotes_the_bot(task.message, message_id)
                 except NotConnected as error:
-                    logger.info("message %s waits for a connection: %s", task.message.message_id, error)
+                    logger.info(
+                        "message %s waits for a connection: %s", task.message.message_id, error
+                    )
                     self._put_off.add(task)
                     return
                 if not quotes_the_bot:

@@ -1,7 +1,9 @@
-"""What may have been said, and what becomes of it: looked for once more after a while, and told where it got lost.
+"""What may have been said, and what becomes of it: looked for once more after a while, and told
+where it got lost.
 
-A history that reaches back past a send and does not have it says more than a missing answer: nobody has read it. Where
-that was the answer to a question, its asker is asked to ask again, once; the answer itself is never repeated.
+A history that reaches back past a send and does not have it says more than a missing answer: nobody
+has read it. Where that was the answer to a question, its asker is asked to ask again, once; the
+answer itself is never repeated.
 """
 
 from __future__ import annotations
@@ -70,9 +72,17 @@ class Doubts:
         sent = await self._store.heard(where, [message.message_id for message in own])
         if sent is None:
             return True
-        known = [one.message_id for one in own if one.message_id in sent or self._unconfirmed.is_known(one)]
-        turns = {send.turn_id: [one for one in ripe if one.turn_id == send.turn_id] for send in ripe}
-        goes_on = [await self._settle(turn_id, sends, history, known) for turn_id, sends in turns.items()]
+        known = [
+            one.message_id
+            for one in own
+            if one.message_id in sent or self._unconfirmed.is_known(one)
+        ]
+        turns = {
+            send.turn_id: [one for one in ripe if one.turn_id == send.turn_id] for send in ripe
+        }
+        goes_on = [
+            await self._settle(turn_id, sends, history, known) for turn_id, sends in turns.items()
+        ]
         return any(goes_on) or any(send not in ripe for send in self._young(where))
 
     def _young(self, where: Conversation) -> list[Send]:
@@ -81,19 +91,32 @@ class Doubts:
         return [send for send in self._unconfirmed.at(where) if send.turn_id and send.at > begin]
 
     async def _settle(
-        self, turn_id: str, sends: Sequence[Send], history: Sequence[MessageReceived], known: Collection[str]
+        self,
+        turn_id: str,
+        sends: Sequence[Send],
+        history: Sequence[MessageReceived],
+        known: Collection[str],
     ) -> bool:
         """What became of one turn's words; whether the turn goes on, and they may yet matter."""
         spoken = await self._store.spoken(turn_id)
         if spoken is None or any(is_apology(send.action) for send in spoken.sends):
             return False
         doubted = [send for send in sends if self._unconfirmed.holds(send)]
-        lost = [send for send in doubted if lacks_answer(history, spoken.question, send.at, accounted=known)]
+        lost = [
+            send
+            for send in doubted
+            if lacks_answer(history, spoken.question, send.at, accounted=known)
+        ]
         if lost and is_unheard(spoken, {send.send_id for send in lost}):
             self._tell(spoken, lost)
         return not spoken.is_over
 
     def _tell(self, spoken: Spoken, lost: Sequence[Send]) -> None:
-        logger.warning("the answer of run %s was never delivered: its asker is asked to ask again", lost[0].turn_id)
+        logger.warning(
+            "the answer of run %s was never delivered: its asker is asked to ask again",
+            lost[0].turn_id,
+        )
         action = apology(spoken.question, LOST)
-        self._outbox.post_with(*self._unconfirmed.lost(lost), action=action, turn_id=lost[0].turn_id)
+        self._outbox.post_with(
+            *self._unconfirmed.lost(lost), action=action, turn_id=lost[0].turn_id
+        )

@@ -11,7 +11,9 @@ from bot.domain.ports import EventSink
 
 
 class Gate:
-    """An `EventSink` that is shut until it is opened; what waits goes through in the order of its connection."""
+    """An `EventSink` that is shut until it is opened; what waits goes through in the order of its
+    connection.
+    """
 
     def __init__(self, sink: EventSink) -> None:
         self._sink = sink

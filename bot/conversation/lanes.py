@@ -1,7 +1,7 @@
 """One lane per conversation: what arrives in a lane is done in order, lanes are independent.
 
-Every task belongs to the group that `open` owns; a lane is there only while it has something to do. A lane that is held
-begins with nothing new: what was to be done before is still on its way.
+Every task belongs to the group that `open` owns; a lane is there only while it has something to do.
+A lane that is held begins with nothing new: what was to be done before is still on its way.
 """
 
 from __future__ import annotations
@@ -39,9 +39,13 @@ class _Lane(Generic[Item]):
 
 
 class Lanes(Generic[Item]):
-    """Queues by conversation, each worked off in order by `work`, which handles its own failures."""
+    """Queues by conversation, each worked off in order by `work`, which handles its own
+    failures.
+    """
 
-    def __init__(self, *, work: Callable[[Item], Awaitable[None]], max_waiting: int = MAX_WAITING) -> None:
+    def __init__(
+        self, *, work: Callable[[Item], Awaitable[None]], max_waiting: int = MAX_WAITING
+    ) -> None:
         self._work = work
         self._max_waiting = max_waiting
         self._lanes: dict[Conversation, _Lane[Item]] = {}
@@ -53,7 +57,9 @@ class Lanes(Generic[Item]):
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Own the work while the block runs; at its end everything in progress is cancelled and waited for."""
+        """Own the work while the block runs; at its end everything in progress is cancelled and
+        waited for.
+        """
         async with asyncio.TaskGroup() as group:
             self._group = group
             try:
@@ -78,7 +84,9 @@ class Lanes(Generic[Item]):
         return True
 
     def hold(self, key: Conversation) -> None:
-        """Begin with nothing new there until it is released as often; what is in progress goes on."""
+        """Begin with nothing new there until it is released as often; what is in progress goes
+        on.
+        """
         self._held[key] += 1
 
     def is_held(self, key: Conversation) -> bool:
@@ -86,7 +94,9 @@ class Lanes(Generic[Item]):
         return key in self._held
 
     def release(self, key: Conversation, *, order: Callable[[Item], float] = lambda _: 0.0) -> None:
-        """Let a lane go on; what waits in it is now in this order, and as it came where that is equal."""
+        """Let a lane go on; what waits in it is now in this order, and as it came where that is
+        equal.
+        """
         self._held[key] -= 1
         if self._held[key] <= 0:
             del self._held[key]
@@ -95,7 +105,8 @@ class Lanes(Generic[Item]):
             self._go_on(key, lane)
 
     async def finish(self, *, within: float) -> int:
-        """Begin nothing more, and cancel what is still in progress after so many seconds. How much was cancelled.
+        """Begin nothing more, and cancel what is still in progress after so many seconds. How much
+        was cancelled.
 
         What waits is left undone: whoever put it there must know of it from elsewhere.
         """
@@ -113,7 +124,9 @@ class Lanes(Generic[Item]):
         return len(late)
 
     def drop(self, key: Conversation, unwanted: Callable[[Item], bool]) -> int:
-        """Take items back: waiting ones are forgotten, one in progress is cancelled. How many there were."""
+        """Take items back: waiting ones are forgotten, one in progress is cancelled. How many there
+        were.
+        """
         lane = self._lanes.get(key)
         if lane is None:
             return 0
@@ -145,7 +158,9 @@ class Lanes(Generic[Item]):
 
     @property
     def active(self) -> int:
-        """How many lanes have something to do; each has one item in progress, or is about to, unless it is held."""
+        """How many lanes have something to do; each has one item in progress, or is about to,
+        unless it is held.
+        """
         return len(self._lanes)
 
     async def wait_idle(self) -> None:
@@ -153,7 +168,8 @@ class Lanes(Generic[Item]):
         await self._idle.wait()
 
     def _go_on(self, key: Conversation, lane: _Lane[Item]) -> None:
-        """Begin with the next item, unless one is in progress or the lane is held; forget a lane that has none.
+        """Begin with the next item, unless one is in progress or the lane is held; forget a lane
+        that has none.
 
         A task for each, so that one can be cancelled and the lane goes on.
         """

@@ -1,4 +1,6 @@
-"""Where the bot may not speak at the moment: a muted bot cannot answer, and must not run up a bill thinking either."""
+"""Where the bot may not speak at the moment: a muted bot cannot answer, and must not run up a bill
+thinking either.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +30,20 @@ class Mutes:
             self._until.pop(event.conversation, None)
             logger.info("the mute in %s is lifted", event.conversation)
             return
-        # A lift may be missed while nobody is connected, and admins may speak in a silenced group: never trust it long.
-        seconds = min(event.seconds, MAX_MUTE) if event.seconds > 0 and event.user_id else UNCERTAIN_MUTE
+        # A lift may be missed while nobody is connected, and admins may speak in a silenced group:
+        # never trust it long.
+        seconds = (
+            min(event.seconds, MAX_MUTE) if event.seconds > 0 and event.user_id else UNCERTAIN_MUTE
+        )
         self._until[event.conversation] = self._clock.monotonic() + seconds
-        logger.warning("muted in %s: messages there are only observed until it is lifted", event.conversation)
+        logger.warning(
+            "muted in %s: messages there are only observed until it is lifted", event.conversation
+        )
 
     def forget(self, account: int) -> None:
-        """After a connection nobody knows what was lifted meanwhile; a mute that still holds shows at the next send."""
+        """After a connection nobody knows what was lifted meanwhile; a mute that still holds shows
+        at the next send.
+        """
         for where in [where for where in self._until if where.platform_id == account]:
             del self._until[where]
 

@@ -1,4 +1,6 @@
-"""Questions that nobody comes to, because too many wait: counted, and their askers told, at most once a minute."""
+"""Questions that nobody comes to, because too many wait: counted, and their askers told, at most
+once a minute.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ class Overflow:
 
     def __init__(self, *, outbox: Outbox, clock: Clock) -> None:
         self._outbox = outbox
-        self._told: TTLCache[Conversation, None] = TTLCache(MAX_PLACES, QUIET, timer=clock.monotonic)
+        self._told: TTLCache[Conversation, None] = TTLCache(
+            MAX_PLACES, QUIET, timer=clock.monotonic
+        )
         self.count = 0  # questions, since the start
 
     def take(self, message: MessageReceived) -> None:

@@ -1,7 +1,8 @@
-"""Resolves what a message refers to: the message it quotes, the messages inside what it forwards, their pictures.
+"""Resolves what a message refers to: the message it quotes, the messages inside what it forwards,
+their pictures.
 
-Looks in the memory first, then asks the OneBot server, for a short time only; what cannot be found is left out. Where
-no model sees, no picture is looked at.
+Looks in the memory first, then asks the OneBot server, for a short time only; what cannot be found
+is left out. Where no model sees, no picture is looked at.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ class Perception:
     async def perceive(self, message: MessageReceived) -> Question:
         """The message with what it quotes and forwards, as far as the server still knows it.
 
-        What it quotes from another conversation stays there: a server answers for any message of its account.
+        What it quotes from another conversation stays there: a server answers for any message of
+        its account.
         """
         if not any(isinstance(segment, Quote | Forward) for segment in message.segments):
             return Question(message)
@@ -82,7 +84,9 @@ class Perception:
                 forwarded = await self._forwarded(message, quoted)
         except (TransportError, TimeoutError) as error:
             # What was found before stays: a forward that cannot be opened does not cost the quote.
-            logger.info("cannot look up all that message %s refers to: %s", message.message_id, error)
+            logger.info(
+                "cannot look up all that message %s refers to: %s", message.message_id, error
+            )
         return Question(message, quoted, forwarded, elsewhere)
 
     async def _quoted_by(self, message: MessageReceived) -> MessageReceived | None:
@@ -91,7 +95,9 @@ class Perception:
                 return await self._quoted(message, segment.message_id)
         return None
 
-    async def _forwarded(self, message: MessageReceived, quoted: MessageReceived | None) -> tuple[MessageReceived, ...]:
+    async def _forwarded(
+        self, message: MessageReceived, quoted: MessageReceived | None
+    ) -> tuple[MessageReceived, ...]:
         """What the message forwards, or the one it quotes: the first forward there is."""
         for segment in (*message.segments, *(quoted.segments if quoted else ())):
             if isinstance(segment, Forward):
@@ -108,9 +114,11 @@ class Perception:
     # --- pictures -------------------------------------------------------------------------------------
 
     async def look(self, question: Question) -> tuple[Picture, ...]:
-        """The pictures of a question that can be had in time, in the order of its text, for this run alone.
+        """The pictures of a question that can be had in time, in the order of its text, for this
+        run alone.
 
-        Its own come before those it quotes, and these before those it forwards, where they are too many.
+        Its own come before those it quotes, and these before those it forwards, where they are too
+        many.
         """
         sight, message = self._sight, question.message
         if sight is None:
@@ -125,18 +133,28 @@ class Perception:
 
         try:
             async with asyncio.timeout(self._looking):
-                wanted = islice(_pictures_of(question, await self._as_kept(question.quoted)), MAX_PICTURES)
+                wanted = islice(
+                    _pictures_of(question, await self._as_kept(question.quoted)), MAX_PICTURES
+                )
                 async with asyncio.TaskGroup() as group:
                     for number, (place, image) in enumerate(wanted):
                         group.create_task(see(number, place, image))
         except TimeoutError:
-            logger.info("not all pictures of message %s came in %g s", message.message_id, self._looking)
+            logger.info(
+                "not all pictures of message %s came in %g s", message.message_id, self._looking
+            )
         seen = (found[number] for number in sorted(found))
         return tuple(sorted(seen, key=lambda picture: IN_TEXT.index(picture.place)))
 
     async def _as_kept(self, quoted: MessageReceived | None) -> MessageReceived | None:
-        """What the bot itself said, as the server keeps it: what we remember of it names our own files."""
-        if quoted is None or not quoted.is_own or not any(isinstance(segment, Image) for segment in quoted.segments):
+        """What the bot itself said, as the server keeps it: what we remember of it names our own
+        files.
+        """
+        if (
+            quoted is None
+            or not quoted.is_own
+            or not any(isinstance(segment, Image) for segment in quoted.segments)
+        ):
             return quoted
         try:
             async with asyncio.timeout(self._looking / 2):
@@ -148,15 +166,25 @@ class Perception:
 
 
 def _is_from(found: MessageReceived, where: Conversation) -> bool:
-    """Whether a message was said there; of the bot's own private ones a server may not say to whom (0)."""
+    """Whether a message was said there; of the bot's own private ones a server may not say to whom
+    (0).
+    """
     place = found.conversation
     return place.message_type == where.message_type and place.session_id in {0, where.session_id}
 
 
-def _pictures_of(question: Question, quoted: MessageReceived | None) -> Iterator[tuple[Place, Image]]:
+def _pictures_of(
+    question: Question, quoted: MessageReceived | None
+) -> Iterator[tuple[Place, Image]]:
     """The pictures, those that matter most first."""
     quotes = (quoted,) if quoted else ()
-    places = (Place.QUESTION, (question.message,)), (Place.QUOTED, quotes), (Place.FORWARDED, question.forwarded)
+    places = (
+        (Place.QUESTION, (question.message,)),
+        (Place.QUOTED, quotes),
+        (Place.FORWARDED, question.forwarded),
+    )
     for place, messages in places:
         for message in messages[:MAX_FORWARDED]:
-            yield from ((place, segment) for segment in message.segments if isinstance(segment, Image))
+            yield from (
+                (place, segment) for segment in message.segments if isinstance(segment, Image)
+            )

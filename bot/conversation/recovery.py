@@ -1,4 +1,5 @@
-"""At start: what an earlier process left behind is closed, told, sent or asked again, each at most once.
+"""At start: what an earlier process left behind is closed, told, sent or asked again, each at most
+once.
 
 - A turn left open is interrupted: its calls get their result, its round is kept, nothing in it runs again.
 - Its asker, if the question is young and has no answer, gets one now: a new run if nothing had happened yet, a polite
@@ -6,11 +7,13 @@
 - A send that was never on the wire is sent if it is young, else dropped; one that may have been on the wire is only
   looked out for.
 
-A question may have been taken more than once, where it came again while the journal could not be read: all that came
-of it counts, and it is answered once. A store that cannot be read at the start is asked again until it can: then only
-of what earlier processes wrote, and a question that came again meanwhile is not asked a second time.
+A question may have been taken more than once, where it came again while the journal could not be
+read: all that came of it counts, and it is answered once. A store that cannot be read at the start
+is asked again until it can: then only of what earlier processes wrote, and a question that came
+again meanwhile is not asked a second time.
 
-The process may end in here as well: a turn is closed in the same commit in which what its asker gets is written down.
+The process may end in here as well: a turn is closed in the same commit in which what its asker
+gets is written down.
 """
 
 from __future__ import annotations
@@ -41,7 +44,14 @@ class Recoverer:
     """Goes through the store's `Recovery`, once."""
 
     def __init__(
-        self, *, store: Store, dispatcher: Dispatcher, turns: Turns, outbox: Outbox, toolset: Toolset, clock: Clock
+        self,
+        *,
+        store: Store,
+        dispatcher: Dispatcher,
+        turns: Turns,
+        outbox: Outbox,
+        toolset: Toolset,
+        clock: Clock,
     ) -> None:
         self._store = store
         self._turns = turns
@@ -52,7 +62,9 @@ class Recoverer:
         self._is_done = False
 
     async def start(self) -> bool:
-        """Settle everything, before any event is taken; False where the store cannot be read: `run` goes on trying."""
+        """Settle everything, before any event is taken; False where the store cannot be read: `run`
+        goes on trying.
+        """
         recovery = await self._store.recover()
         if recovery is None:
             return False
@@ -61,7 +73,9 @@ class Recoverer:
         return True
 
     async def run(self) -> None:
-        """Settle everything once the store can be read, unless that is done; new questions are answered meanwhile."""
+        """Settle everything once the store can be read, unless that is done; new questions are
+        answered meanwhile.
+        """
         while not self._is_done:
             await self._clock.sleep(LOOK)
             if await self.start():
@@ -70,8 +84,15 @@ class Recoverer:
     async def recover(self, recovery: Recovery) -> None:
         """Settle everything; the lanes and the outbox must be open."""
         # First, whose questions these are: a live run's, or one of them each.
-        waits = {one.turn_id for one in reversed(recovery.suspended) if self._dispatcher.seen.claim(one.question)}
-        turns = [(same, self._dispatcher.seen.claim(same[-1].question)) for same in _by_question(recovery.turns)]
+        waits = {
+            one.turn_id
+            for one in reversed(recovery.suspended)
+            if self._dispatcher.seen.claim(one.question)
+        }
+        turns = [
+            (same, self._dispatcher.seen.claim(same[-1].question))
+            for same in _by_question(recovery.turns)
+        ]
         waking = [message for message in recovery.waking if self._dispatcher.seen.claim(message)]
         self._dispatcher.preload(recovery.seen, recovery.active, whole=recovery.whole)
         coming = {send.send_id for send in recovery.sends if self._settle_send(send)}
@@ -97,7 +118,11 @@ class Recoverer:
         for message in waking:
             self._dispatcher.ask_again(message)
         if recovery.turns or recovery.sends:
-            logger.info("after a restart: %d runs interrupted, %d sends", len(recovery.turns), len(recovery.sends))
+            logger.info(
+                "after a restart: %d runs interrupted, %d sends",
+                len(recovery.turns),
+                len(recovery.sends),
+            )
 
     def _give_up(self, turns: Iterable[OpenTurn]) -> None:
         for turn in turns:
@@ -111,14 +136,24 @@ class Recoverer:
         if send.whole and self._is_young(send.at):
             self._outbox.resume(send)
             return True
-        reason = "too old after a restart" if send.whole else "its media were not kept over a restart"
-        self._store.put(SendChanged(send_id=send.send_id, state=SendState.DROPPED, at=self._clock.now(), reason=reason))
+        reason = (
+            "too old after a restart" if send.whole else "its media were not kept over a restart"
+        )
+        self._store.put(
+            SendChanged(
+                send_id=send.send_id, state=SendState.DROPPED, at=self._clock.now(), reason=reason
+            )
+        )
         return False
 
     def _close(self, turn: OpenTurn, *, closing: str = "") -> TurnClosed:
         messages = close_interrupted(turn.messages)
         if not messages or not isinstance(messages[-1], AssistantMessage):
-            ending = (AssistantMessage(closing),) if closing else notes.unanswered(notes.BROKEN_OFF, messages)
+            ending = (
+                (AssistantMessage(closing),)
+                if closing
+                else notes.unanswered(notes.BROKEN_OFF, messages)
+            )
             messages = (*messages, *ending)
         return TurnClosed(
             turn_id=turn.turn_id,
@@ -137,15 +172,21 @@ class Recoverer:
         return not (answered or handled) and self._is_young(turns[-1].at)
 
     def _had_effects(self, turns: Sequence[OpenTurn], coming: Collection[str]) -> bool:
-        """Whether something was or will be said, or a call began that may have changed something."""
-        if any(send.state in ON_WIRE or send.send_id in coming for turn in turns for send in turn.sends):
+        """Whether something was or will be said, or a call began that may have changed
+        something.
+        """
+        if any(
+            send.state in ON_WIRE or send.send_id in coming for turn in turns for send in turn.sends
+        ):
             return True
         tools = [self._toolset.get(name) for turn in turns for name in turn.started]
         return any(tool is None or not tool.side_effects.is_harmless for tool in tools)
 
     def _apologise(self, turns: Sequence[OpenTurn]) -> None:
         turn = turns[-1]
-        logger.info("run %s was interrupted in the middle of its work: telling the asker", turn.turn_id)
+        logger.info(
+            "run %s was interrupted in the middle of its work: telling the asker", turn.turn_id
+        )
         action = apology(turn.question, SORRY)
         closed = (*map(self._close, turns[:-1]), self._close(turn, closing=SORRY))
         self._outbox.post_with(*closed, action=action, turn_id=turn.turn_id)

@@ -1,12 +1,14 @@
 """Which messages were taken, by this process and by those before it: each is handled once.
 
-Of what those before it took, the journal tells. Until it was read, and where a damaged one was set aside, nobody knows
-whether a message older than this process was answered. A server may repeat such a message (LLBot's
-reportOfflineMessage): until the journal was read it waits, and after that it is for a history to say.
+Of what those before it took, the journal tells. Until it was read, and where a damaged one was set
+aside, nobody knows whether a message older than this process was answered. A server may repeat such
+a message (LLBot's reportOfflineMessage): until the journal was read it waits, and after that it is
+for a history to say.
 
-What is older is told by the server's clock, which is not ours. One that is behind makes new messages look old, until a
-history of their place was read: what is newer than its end was said since. One that is ahead makes old messages look
-new: only the journal tells that they are not, or in groups an answer that quotes them.
+What is older is told by the server's clock, which is not ours. One that is behind makes new
+messages look old, until a history of their place was read: what is newer than its end was said
+since. One that is ahead makes old messages look new: only the journal tells that they are not, or
+in groups an answer that quotes them.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ class Seen:
     """The de-duplication window, and how far back it can be trusted."""
 
     def __init__(self, *, clock: Clock) -> None:
-        self._seen: TTLCache[Identity, None] = TTLCache(MAX_IDENTITIES, DEDUPLICATION, timer=clock.monotonic)
+        self._seen: TTLCache[Identity, None] = TTLCache(
+            MAX_IDENTITIES, DEDUPLICATION, timer=clock.monotonic
+        )
         self._news = asyncio.Event()
         self._begun = clock.now()
         self._past = Past.UNREAD
@@ -68,21 +72,28 @@ class Seen:
         return message.has_identity and message.identity in self._seen
 
     def put_off(self, message: MessageReceived) -> bool:
-        """Whether a message that a server tells now is kept until the journal says if an earlier process took it."""
+        """Whether a message that a server tells now is kept until the journal says if an earlier
+        process took it.
+        """
         if self._past is not Past.UNREAD or self.knows(message) or not self.is_earlier(message):
             return False
         self._earlier.append(message)
         return True
 
     def is_earlier(self, message: MessageReceived, *, told: bool = True) -> bool:
-        """Whether it may have been said before this process began; `told` is a message that a server tells now.
+        """Whether it may have been said before this process began; `told` is a message that a
+        server tells now.
 
-        Servers tell times in whole seconds. What is told now of the second of the start counts as said after it, what
-        is found in a history as said before it.
+        Servers tell times in whole seconds. What is told now of the second of the start counts as
+        said after it, what is found in a history as said before it.
         """
         begun = math.floor(self._begun) if told else self._begun
         where = message.conversation
-        return message.has_identity and message.time < begun and message.time <= self._shown.get(where, math.inf)
+        return (
+            message.has_identity
+            and message.time < begun
+            and message.time <= self._shown.get(where, math.inf)
+        )
 
     def show(self, where: Conversation, history: Sequence[MessageReceived]) -> None:
         """A history was read: what is newer than its end was said after this process began."""

@@ -13,7 +13,8 @@ from bot.policy.wake import NeedsQuoted, Wake
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """An account has connected; `heard` is where it is in use, each with the time of the last message before that.
+    """An account has connected; `heard` is where it is in use, each with the time of the last
+    message before that.
 
     Or it is there, and these places are to be looked at before anything new is begun in them.
     """
@@ -24,7 +25,9 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """What a lane does: go on with a suspended turn; `question` is the turn's, None where no such turn waits."""
+    """What a lane does: go on with a suspended turn; `question` is the turn's, None where no such
+    turn waits.
+    """
 
     turn_id: str
     decisions: Mapping[str, Decision]
@@ -35,9 +38,9 @@ class Resume:
 class Task:
     """What a lane does: answer the message, or first find out whether it is for us.
 
-    It was taken at `since`, by our clock: the server's may be another. `retry` is its interrupted turn. `told`: it is
-    older than this process, and no journal knows of it. `lost`: nor is it known what was done for it already, so its
-    asker is asked to ask again.
+    It was taken at `since`, by our clock: the server's may be another. `retry` is its interrupted
+    turn. `told`: it is older than this process, and no journal knows of it. `lost`: nor is it known
+    what was done for it already, so its asker is asked to ask again.
     """
 
     message: MessageReceived
@@ -49,7 +52,9 @@ class Task:
 
     @property
     def may_be_answered(self) -> bool:
-        """Whether own words that nobody knows, and that quote nothing, count as its answer: in private none quotes."""
+        """Whether own words that nobody knows, and that quote nothing, count as its answer: in
+        private none quotes.
+        """
         return self.lost or (self.told and not self.message.conversation.is_group)
 
 
@@ -69,7 +74,9 @@ class PutOff:
 
     def drop(self, where: Conversation, message_id: str) -> list[Task]:
         """Those of a message, which wait no more."""
-        return self._part(lambda message: (message.conversation, message.message_id) == (where, message_id))
+        return self._part(
+            lambda message: (message.conversation, message.message_id) == (where, message_id)
+        )
 
     def _part(self, meant: Callable[[MessageReceived], bool]) -> list[Task]:
         taken = [task for task in self._tasks if meant(task.message)]

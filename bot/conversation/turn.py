@@ -1,9 +1,10 @@
-"""One wake from question to last confirmed send: perception -> prompt -> engine -> delivery -> history.
+"""One wake from question to last confirmed send: perception -> prompt -> engine -> delivery ->
+history.
 
-What was said in the middle of the turn (`bot/speaking/speech.py`) is not said again; the asker hears at least one line
-about every question, and never an error's own words. What QQ did not confirm of the final words is noted behind them in
-the round, so that the next prompt says it, before a restart and after one; never in words of the model's own, which it
-repeats.
+What was said in the middle of the turn (`bot/speaking/speech.py`) is not said again; the asker
+hears at least one line about every question, and never an error's own words. What QQ did not
+confirm of the final words is noted behind them in the round, so that the next prompt says it,
+before a restart and after one; never in words of the model's own, which it repeats.
 """
 
 from __future__ import annotations
@@ -22,7 +23,15 @@ from bot.domain import codec
 from bot.domain.actions import Refused
 from bot.domain.chat import AssistantMessage, Message, UserMessage
 from bot.domain.events import Conversation, Identity, MessageReceived
-from bot.domain.journal import Entry, OpenTurn, RunResumed, RunSuspended, Suspended, TurnClosed, TurnOpened
+from bot.domain.journal import (
+    Entry,
+    OpenTurn,
+    RunResumed,
+    RunSuspended,
+    Suspended,
+    TurnClosed,
+    TurnOpened,
+)
 from bot.domain.ports import Clock, Ids, Speaker, Store
 from bot.domain.run import Asker, Outcome, Spent, Stop, SuspendedRun
 from bot.domain.suspension import Decision, Deny
@@ -64,7 +73,9 @@ class WaitingTurn:
 
 @dataclass(frozen=True, slots=True)
 class Persona:
-    """Who the bot is in its chats: its system prompt, the name it goes by, and what else it is called."""
+    """Who the bot is in its chats: its system prompt, the name it goes by, and what else it is
+    called.
+    """
 
     prompt: str
     name: str
@@ -121,7 +132,9 @@ class Turns:
         self._persona = persona
 
     def disown(self, message: MessageReceived) -> None:
-        """The question is not to be answered any more: its turn, when it is cancelled, leaves nothing behind."""
+        """The question is not to be answered any more: its turn, when it is cancelled, leaves
+        nothing behind.
+        """
         self._disowned[message.identity] = None
 
     def abandon(self, where: Conversation, message_id: str) -> None:
@@ -133,18 +146,24 @@ class Turns:
                 self._approvals.close(turn_id)
 
     def give_up(self, turn: OpenTurn) -> None:
-        """Close a turn of an earlier process that is not tried again after all; it leaves nothing behind."""
+        """Close a turn of an earlier process that is not tried again after all; it leaves nothing
+        behind.
+        """
         self._store.put(self._closed(turn.turn_id, RunState().outcome(Stop.STOPPED), ()))
 
     def supersede(self, turn_id: str) -> None:
         """Close a suspended turn that does not go on; it leaves nothing behind."""
-        self._store.put(RunResumed(turn_id), self._closed(turn_id, RunState().outcome(Stop.STOPPED), ()))
+        self._store.put(
+            RunResumed(turn_id), self._closed(turn_id, RunState().outcome(Stop.STOPPED), ())
+        )
 
     async def take(self, message: MessageReceived, *, retry: OpenTurn | None = None) -> None:
-        """Answer one message. Only a cancellation gets out; what was said until then stays in the history.
+        """Answer one message. Only a cancellation gets out; what was said until then stays in the
+        history.
 
-        A `retry` takes the place of the turn it repeats, with the same words for the model and in one commit, so that
-        there is one of them in the history, and one left open, whenever the process ends.
+        A `retry` takes the place of the turn it repeats, with the same words for the model and in
+        one commit, so that there is one of them in the history, and one left open, whenever the
+        process ends.
         """
         where = message.conversation
         question = Question(message) if retry else await self._perception.perceive(message)
@@ -159,26 +178,40 @@ class Turns:
             overheard=overheard,
             earlier=partial(self._voices, where),
         )
-        if retry and user != user_message(question):  # whose words are in it besides is not known any more
+        if retry and user != user_message(
+            question
+        ):  # whose words are in it besides is not known any more
             asker = replace(asker, authority=Audience.EVERYONE)
         run, speaker = self._prepare(message, user, asker)
         repeated = retry.turn_id if retry else ""
-        opened = TurnOpened(turn_id=run.id, question=message, user=user, at=self._clock.now(), retry_of=repeated)
-        replaced = [self._closed(repeated, RunState().outcome(Stop.INTERRUPTED), ())] if retry else []
+        opened = TurnOpened(
+            turn_id=run.id, question=message, user=user, at=self._clock.now(), retry_of=repeated
+        )
+        replaced = (
+            [self._closed(repeated, RunState().outcome(Stop.INTERRUPTED), ())] if retry else []
+        )
         state = RunState()
-        await self._finish(message, user, run, state, speaker, self._begin(run, question, state, *replaced, opened))
+        await self._finish(
+            message, user, run, state, speaker, self._begin(run, question, state, *replaced, opened)
+        )
 
-    async def _begin(self, run: Run, question: Question, state: RunState, *entries: Entry) -> Outcome | SuspendedRun:
+    async def _begin(
+        self, run: Run, question: Question, state: RunState, *entries: Entry
+    ) -> Outcome | SuspendedRun:
         await self._store.commit(*entries)
         return await self._engine.run(await self._seeing(run, question), state)
 
     async def _seeing(self, run: Run, question: Question) -> Run:
-        """The run with the pictures of its question, which nothing else gets: neither the journal nor the history."""
+        """The run with the pictures of its question, which nothing else gets: neither the journal
+        nor the history.
+        """
         pictures = await self._perception.look(question)
         return replace(run, transcript=showing(run.transcript, pictures)) if pictures else run
 
     async def resume(self, turn_id: str, decisions: Mapping[str, Decision]) -> None:
-        """Go on with a suspended turn; what is not decided waits on, or is denied when it has expired."""
+        """Go on with a suspended turn; what is not decided waits on, or is denied when it has
+        expired.
+        """
         if turn_id in self._waiting:
             await self._history.load(self._waiting[turn_id].question.conversation)
         waiting = self._waiting.pop(turn_id, None)
@@ -186,11 +219,17 @@ class Turns:
             logger.warning("run %s does not wait (any more)", turn_id)
             return
         asked = {pending.call.id for pending in waiting.run.pending}
-        decisions = {call_id: decision for call_id, decision in decisions.items() if call_id in asked}
+        decisions = {
+            call_id: decision for call_id, decision in decisions.items() if call_id in asked
+        }
         message, user = waiting.question, waiting.user
         before = waiting.run.asker
-        asker = asker_of(message, owners=self._owners, earlier=partial(self._voices, message.conversation))
-        asker = replace(asker, authority=before.authority, overheard=least((before.overheard, asker.overheard)))
+        asker = asker_of(
+            message, owners=self._owners, earlier=partial(self._voices, message.conversation)
+        )
+        asker = replace(
+            asker, authority=before.authority, overheard=least((before.overheard, asker.overheard))
+        )
         run, speaker = self._prepare(message, user, asker, run_id=turn_id, spent=spent_by(waiting))
         speaker.said += waiting.said
         speaker.heard.update(waiting.heard)
@@ -207,16 +246,23 @@ class Turns:
         decisions: Mapping[str, Decision],
         state: RunState,
     ) -> Outcome | SuspendedRun:
-        """First it is written down that the run is not waiting any more, so that nothing is ever allowed twice.
+        """First it is written down that the run is not waiting any more, so that nothing is ever
+        allowed twice.
 
         Where that cannot be promised nothing is allowed.
         """
         if not await self._store.commit(RunResumed(run.id)):
-            decisions = {id_: it if isinstance(it, Deny) else Deny(NOT_PROMISED) for id_, it in decisions.items()}
-        return await self._engine.resume(await self._seeing(run, question), suspended, decisions, state)
+            decisions = {
+                id_: it if isinstance(it, Deny) else Deny(NOT_PROMISED)
+                for id_, it in decisions.items()
+            }
+        return await self._engine.resume(
+            await self._seeing(run, question), suspended, decisions, state
+        )
 
     def restore(self, suspended: Suspended) -> Conversation | None:
-        """Wait again for what an earlier process waited for; where it is asked, None for what cannot be read.
+        """Wait again for what an earlier process waited for; where it is asked, None for what
+        cannot be read.
 
         That will never go on: its turn is closed.
         """
@@ -224,14 +270,20 @@ class Turns:
             run: SuspendedRun = codec.read(SuspendedRun, suspended.state)
         except codec.Unreadable:
             logger.exception("suspended run %s cannot be read", suspended.turn_id)
-            interrupted = RunState().outcome(Stop.INTERRUPTED, error="interrupted: what was suspended cannot be read")
+            interrupted = RunState().outcome(
+                Stop.INTERRUPTED, error="interrupted: what was suspended cannot be read"
+            )
             round_ = (suspended.user, *notes.unanswered(notes.UNANSWERED, ()))
-            self._store.put(RunResumed(suspended.turn_id), self._closed(suspended.turn_id, interrupted, round_))
+            self._store.put(
+                RunResumed(suspended.turn_id), self._closed(suspended.turn_id, interrupted, round_)
+            )
             return None
         numbered = self._approvals.restore(run, suspended.question)
         if numbered != run:
             self._put_down(suspended.turn_id, numbered)
-        self._waiting[suspended.turn_id] = WaitingTurn(suspended.question, suspended.user, numbered, suspended.said)
+        self._waiting[suspended.turn_id] = WaitingTurn(
+            suspended.question, suspended.user, numbered, suspended.said
+        )
         return run.conversation
 
     def question(self, turn_id: str) -> MessageReceived | None:
@@ -268,17 +320,23 @@ class Turns:
             disowned = message.identity in self._disowned
             self._disowned.pop(message.identity, None)
             if outcome is not None and not ending:
-                self._keep(message.conversation, run, user, state, outcome, closing=closing, note=note)
+                self._keep(
+                    message.conversation, run, user, state, outcome, closing=closing, note=note
+                )
                 self._approvals.close(run.id)
             elif disowned:
                 self._drop(run, state)
                 self._approvals.close(run.id)
-            # Else it waits, or the process is ending, perhaps with the answer ready and not said: the turn stays open,
-            # and the next start decides about it.
+            # Else it waits, or the process is ending, perhaps with the answer ready and not said:
+            # the turn stays open, and the next start decides about it.
 
-    def _suspend(self, message: MessageReceived, user: UserMessage, run: SuspendedRun, speaker: TurnSpeaker) -> None:
+    def _suspend(
+        self, message: MessageReceived, user: UserMessage, run: SuspendedRun, speaker: TurnSpeaker
+    ) -> None:
         run = self._approvals.number(run)
-        self._waiting[run.run_id] = WaitingTurn(message, user, run, tuple(speaker.said), speaker.heard)
+        self._waiting[run.run_id] = WaitingTurn(
+            message, user, run, tuple(speaker.said), speaker.heard
+        )
         self._put_down(run.run_id, run)
         self._approvals.ask(run, message)
 
@@ -303,9 +361,13 @@ class Turns:
         run_id = run_id or self._ids.trace()
         current_run.set(run_id)  # for the rest of this lane's task
         system = system_prompt(self._persona.prompt, name=self._persona.name, conversation=where)
-        read = transcript(system, self._history.messages(where), user, summary=self._history.summary(where))
+        read = transcript(
+            system, self._history.messages(where), user, summary=self._history.summary(where)
+        )
         asked = plain(message.segments, self_id=message.self_id)
-        frames = Frames(self._persona.names, number=where.platform_id, people=People.of(read), question=asked)
+        frames = Frames(
+            self._persona.names, number=where.platform_id, people=People.of(read), question=asked
+        )
         budget = Budget(self._limits, spent)
         speaker = TurnSpeaker(self._delivery, run_id, asker, where, frames, budget)
         run = Run(
@@ -332,7 +394,9 @@ class Turns:
     async def _close(
         self, message: MessageReceived, run: Run, outcome: Outcome, speaker: TurnSpeaker
     ) -> tuple[str, str]:
-        """Say the final words, unless they were said; words that the transcript does not have yet, a note on them."""
+        """Say the final words, unless they were said; words that the transcript does not have yet,
+        a note on them.
+        """
         match outcome.stop:
             case Stop.ANSWERED:
                 if already_said(outcome.text, speaker.said):
@@ -345,9 +409,13 @@ class Turns:
                 return sorry, await self._answer(message, run, sorry)
 
     async def _answer(self, message: MessageReceived, run: Run, words: str) -> str:
-        """Say these as the answer, or why they cannot be said; what the model should know of their delivery."""
+        """Say these as the answer, or why they cannot be said; what the model should know of their
+        delivery.
+        """
         said = await self._delivery.answer(message, words, turn_id=run.id)
-        if any(isinstance(one.receipt, Refused) and is_too_long(one.receipt.reason) for one in said):
+        if any(
+            isinstance(one.receipt, Refused) and is_too_long(one.receipt.reason) for one in said
+        ):
             await self._delivery.answer(message, TOO_LONG, turn_id=run.id)
         return note_on(said)
 
@@ -364,8 +432,15 @@ class Turns:
     ) -> None:
         """Keep the round. What became of the answer is noted behind it, and that there was none."""
         answer = list(state.messages)
-        if not (answer and isinstance(answer[-1], AssistantMessage)) and outcome.stop is not Stop.SILENT:
-            answer += (AssistantMessage(closing),) if closing else notes.unanswered(notes.UNANSWERED, answer)
+        if (
+            not (answer and isinstance(answer[-1], AssistantMessage))
+            and outcome.stop is not Stop.SILENT
+        ):
+            answer += (
+                (AssistantMessage(closing),)
+                if closing
+                else notes.unanswered(notes.UNANSWERED, answer)
+            )
         if note:
             answer.append(notes.note(note))
         round_ = self._history.add_round(where, run.id, user, answer)

@@ -6,7 +6,18 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from bot.domain.events import Conversation
-from bot.domain.segments import Face, File, Image, Mention, MentionAll, Quote, Record, Segment, Text, Video
+from bot.domain.segments import (
+    Face,
+    File,
+    Image,
+    Mention,
+    MentionAll,
+    Quote,
+    Record,
+    Segment,
+    Text,
+    Video,
+)
 
 SENT = "消息已发送"
 """What a model reads about a message that arrived."""
@@ -16,7 +27,9 @@ MediaKind: TypeAlias = Literal["image", "record", "video", "file"]
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A medium to send. `source` is what goes on the wire: base64://..., file:///..., or an http(s) url."""
+    """A medium to send. `source` is what goes on the wire: base64://..., file:///..., or an http(s)
+    url.
+    """
 
     kind: MediaKind
     source: str
@@ -72,7 +85,9 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """It was written but not confirmed: it may have been delivered and must not be repeated blindly."""
+    """It was written but not confirmed: it may have been delivered and must not be repeated
+    blindly.
+    """
 
     reason: str
     type: Literal["unknown"] = "unknown"
@@ -80,7 +95,9 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """It is queued and will be said as soon as it can be, within two minutes; then it is given up."""
+    """It is queued and will be said as soon as it can be, within two minutes; then it is given
+    up.
+    """
 
     reason: str
     type: Literal["waiting"] = "waiting"

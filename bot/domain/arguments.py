@@ -21,10 +21,14 @@ from bot.domain.readings import loads, read_json
 ELSEWHERE = frozenset({
     "patternProperties", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "$ref", "$dynamicRef",
 })  # fmt: skip
-"""Keywords beside which the properties are not all there is: which keys are unknown, the check alone can say."""
+"""Keywords beside which the properties are not all there is: which keys are unknown, the check
+alone can say.
+"""
 
 NEVER_GUESSED = ("boolean", "integer", "number")
-"""Types that a check may be freer with than we are: pydantic takes "yes" for true, true for 1, "1_000" for 1000."""
+"""Types that a check may be freer with than we are: pydantic takes "yes" for true, true for 1,
+"1_000" for 1000.
+"""
 
 WRAPPERS = ("arguments", "parameters")
 INPUT = "input"  # the one field of a tool that takes plain text (seeds/002)
@@ -42,9 +46,11 @@ Check = Callable[[dict[str, Any]], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Arguments that fit. `arguments` are as the body takes them, `plain` the same as JSON has them.
+    """Arguments that fit. `arguments` are as the body takes them, `plain` the same as JSON has
+    them.
 
-    `coerced` has a line for each value that was mended, `unknown` the path of each key that no parameter has.
+    `coerced` has a line for each value that was mended, `unknown` the path of each key that no
+    parameter has.
     """
 
     arguments: dict[str, Any]
@@ -54,7 +60,8 @@ class Checked:
 
 
 def parse_arguments(raw: str) -> dict[str, Any]:
-    """A call's raw arguments as an object; nothing at all means no arguments. Raises InvalidArguments.
+    """A call's raw arguments as an object; nothing at all means no arguments. Raises
+    InvalidArguments.
 
     Several vendors send "" or null for a call without arguments, or the object once more as text (`providers/quirks.md`
     3.1, 3.5); what else it may look like is in `readings`.
@@ -62,16 +69,21 @@ def parse_arguments(raw: str) -> dict[str, Any]:
     return _parse(raw)[0]
 
 
-def parse_for(schema: Mapping[str, Any], raw: str, *, name: str) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The same for a tool of that schema and name, and a line for each thing that was mended. Raises InvalidArguments.
+def parse_for(
+    schema: Mapping[str, Any], raw: str, *, name: str
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The same for a tool of that schema and name, and a line for each thing that was mended.
+    Raises InvalidArguments.
 
-    An object that holds the arguments, and their tool's name at most, is taken off them (3.5), unless the tool has
-    such a field itself, or may have any.
+    An object that holds the arguments, and their tool's name at most, is taken off them (3.5),
+    unless the tool has such a field itself, or may have any.
     """
     given, how = _parse(raw)
     notes = [f"arguments: {how}"] if how else []
     wrapper = next((name for name in WRAPPERS if name in given), "")
-    if not wrapper or not (given.keys() == {wrapper} or (given.keys() == {"name", wrapper} and given["name"] == name)):
+    if not wrapper or not (
+        given.keys() == {wrapper} or (given.keys() == {"name", wrapper} and given["name"] == name)
+    ):
         return given, tuple(notes)
     match given[wrapper]:
         case dict() as inner:
@@ -89,7 +101,9 @@ def parse_for(schema: Mapping[str, Any], raw: str, *, name: str) -> tuple[dict[s
 
 
 def _may_have(schema: Mapping[str, Any], names: Iterable[str], inner: Mapping[str, Any]) -> bool:
-    """Whether the names may be a tool's own. One that names no fields at all may have any, so only nothing is clear."""
+    """Whether the names may be a tool's own. One that names no fields at all may have any, so only
+    nothing is clear.
+    """
     properties = schema.get("properties") or {}
     if not ELSEWHERE.isdisjoint(schema) or schema.get("additionalProperties"):
         return True
@@ -106,7 +120,9 @@ def _parse(raw: str) -> tuple[dict[str, Any], str]:
         case dict():
             return value, how
         case _:
-            raise InvalidArguments(f"the arguments must be one JSON object, got {type(value).__name__}.")
+            raise InvalidArguments(
+                f"the arguments must be one JSON object, got {type(value).__name__}."
+            )
 
 
 def _read(raw: str) -> tuple[Any, str]:
@@ -116,11 +132,15 @@ def _read(raw: str) -> tuple[Any, str]:
     try:
         return read_json(text)
     except ValueError as error:
-        raise InvalidArguments(f"the arguments are not valid JSON ({error}). Send one JSON object.") from None
+        raise InvalidArguments(
+            f"the arguments are not valid JSON ({error}). Send one JSON object."
+        ) from None
 
 
 def parse_input(raw: str) -> dict[str, Any]:
-    """The arguments of a tool that takes one text: an object with the field `input`, or else the raw text."""
+    """The arguments of a tool that takes one text: an object with the field `input`, or else the
+    raw text.
+    """
     try:
         value = loads(raw)
     except ValueError:
@@ -130,7 +150,9 @@ def parse_input(raw: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A schema as arguments are mended by it. `plain` are the types of parameters whose values need no second look."""
+    """A schema as arguments are mended by it. `plain` are the types of parameters whose values need
+    no second look.
+    """
 
     schema: Mapping[str, Any]
     plain: Mapping[str, type]
@@ -139,14 +161,24 @@ class Shape:
     def of(cls, schema: Mapping[str, Any]) -> Shape:
         """The shape of an object with this schema."""
         properties: Mapping[str, Any] = schema.get("properties") or {}
-        kinds = {name: node.get("type") for name, node in properties.items() if isinstance(node, Mapping)}
+        kinds = {
+            name: node.get("type") for name, node in properties.items() if isinstance(node, Mapping)
+        }
         return cls(
-            schema, {name: PLAIN[kind] for name, kind in kinds.items() if isinstance(kind, str) and kind in PLAIN}
+            schema,
+            {
+                name: PLAIN[kind]
+                for name, kind in kinds.items()
+                if isinstance(kind, str) and kind in PLAIN
+            },
         )
 
 
-def read_arguments(given: Mapping[str, Any], *, shape: Shape, check: Check, lenient: bool) -> Checked:
-    """Mend the arguments by their shape, then have them checked. Raises InvalidArguments with every problem.
+def read_arguments(
+    given: Mapping[str, Any], *, shape: Shape, check: Check, lenient: bool
+) -> Checked:
+    """Mend the arguments by their shape, then have them checked. Raises InvalidArguments with every
+    problem.
 
     Unknown keys are left out and named where the tool is `lenient`, refused where it is not.
     """
@@ -166,11 +198,15 @@ def read_arguments(given: Mapping[str, Any], *, shape: Shape, check: Check, leni
         raise InvalidArguments("; ".join(fields), fields=fields) from None
     if refused := (*notes.unfit, *strange):
         raise InvalidArguments("; ".join(refused), fields=refused)
-    return Checked(arguments, _finite(plain), tuple(notes.coerced), tuple(path for path, _ in notes.unknown))
+    return Checked(
+        arguments, _finite(plain), tuple(notes.coerced), tuple(path for path, _ in notes.unknown)
+    )
 
 
 def _finite(plain: dict[str, Any]) -> dict[str, Any]:
-    """The arguments, if every number in them is one that JSON has: 1e999 is none. Raises InvalidArguments."""
+    """The arguments, if every number in them is one that JSON has: 1e999 is none. Raises
+    InvalidArguments.
+    """
     fields = tuple(f"{path}: must be a finite number" for path in _infinities(plain, ""))
     if fields:
         raise InvalidArguments("; ".join(fields), fields=fields)
@@ -196,7 +232,9 @@ def _infinities(value: Any, path: str) -> Iterator[str]:
 
 @dataclass(slots=True)
 class _Notes:
-    """One walk along the schema: gives the mended values, and takes down what it did, and what it could not mend."""
+    """One walk along the schema: gives the mended values, and takes down what it did, and what it
+    could not mend.
+    """
 
     root: Mapping[str, Any]
     coerced: list[str] = field(default_factory=list)
@@ -227,11 +265,15 @@ class _Notes:
                 items = node.get("items")
                 if not isinstance(items, Mapping):
                     return value
-                return [self.value(item, items, f"{path}.{index}") for index, item in enumerate(value)]
+                return [
+                    self.value(item, items, f"{path}.{index}") for index, item in enumerate(value)
+                ]
             case _:
                 return value
 
-    def members(self, value: Mapping[str, Any], node: Mapping[str, Any], path: str) -> dict[str, Any]:
+    def members(
+        self, value: Mapping[str, Any], node: Mapping[str, Any], path: str
+    ) -> dict[str, Any]:
         """The object with its members mended; what is unknown or null for nothing is not in it."""
         properties = node.get("properties") or {}
         others = not ELSEWHERE.isdisjoint(node) or node.get("additionalProperties", not properties)
@@ -240,7 +282,11 @@ class _Notes:
         for name, member in value.items():
             if name in properties:
                 child = properties[name]
-                if member is None and name not in node.get("required", ()) and not self._takes_null(child):
+                if (
+                    member is None
+                    and name not in node.get("required", ())
+                    and not self._takes_null(child)
+                ):
                     self.coerced.append(f"{prefix}{name}: null left out")
                 else:
                     mended[name] = self.value(member, child, prefix + name)
@@ -257,7 +303,9 @@ class _Notes:
         return nullable or not types
 
     def resolve(self, node: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A reference into the schema itself, followed; and a choice between one thing and null, that thing."""
+        """A reference into the schema itself, followed; and a choice between one thing and null,
+        that thing.
+        """
         for _ in range(DEEPEST):
             node = follow(node, self.root)
             options = node.get("anyOf") or node.get("oneOf")
@@ -269,7 +317,9 @@ class _Notes:
             node = {**real[0], "nullable": len(real) < len(options)}
         return {}
 
-    def _mend(self, value: Any, kind: str, node: Mapping[str, Any], path: str, *, nullable: bool) -> Any:
+    def _mend(
+        self, value: Any, kind: str, node: Mapping[str, Any], path: str, *, nullable: bool
+    ) -> Any:
         if nullable and value == "null":
             self.coerced.append(f"{path}: text -> null")
             return None
@@ -294,7 +344,9 @@ class _Notes:
 
 
 def follow(node: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A reference into the schema itself, followed, with what stands beside it; {} where it leads nowhere."""
+    """A reference into the schema itself, followed, with what stands beside it; {} where it leads
+    nowhere.
+    """
     for _ in range(DEEPEST):
         ref = node.get("$ref")
         if not (isinstance(ref, str) and ref.startswith("#/")):
@@ -310,7 +362,9 @@ def follow(node: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any
 
 
 def types_of(node: Mapping[str, Any]) -> tuple[tuple[str, ...], bool]:
-    """The JSON types a node of a schema takes, and whether null is one of them; no types where it does not say."""
+    """The JSON types a node of a schema takes, and whether null is one of them; no types where it
+    does not say.
+    """
     kind = node.get("type")
     kinds = (kind,) if isinstance(kind, str) else tuple(kind or ())
     real = tuple(name for name in kinds if name != "null")
@@ -348,7 +402,11 @@ def _mended(value: Any, kind: str) -> Any:
             return int(value.strip().partition(".")[0])
         case ("number", str()) if len(value) <= LONGEST_NUMBER and NUMBER.fullmatch(value):
             number = float(value)
-            return (int(value) if WHOLE.fullmatch(value) and "." not in value else number) if isfinite(number) else None
+            return (
+                (int(value) if WHOLE.fullmatch(value) and "." not in value else number)
+                if isfinite(number)
+                else None
+            )
         case "object" | "array", str():
             try:
                 parsed = loads(value)

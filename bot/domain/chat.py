@@ -1,4 +1,6 @@
-"""What is said between us and a model: messages, tool calls, what a request asks and what an answer holds."""
+"""What is said between us and a model: messages, tool calls, what a request asks and what an answer
+holds.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ from enum import StrEnum
 from typing import Any, Literal, Protocol, TypeAlias
 
 NOTED = "(noted)"
-"""Stands for an answer where a vendor wants one and none was given; a model that says it back has said nothing."""
+"""Stands for an answer where a vendor wants one and none was given; a model that says it back has
+said nothing.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +70,8 @@ class AssistantMessage:
 class ToolMessage:
     """The one result of one call; `images` are data urls, for a model that sees.
 
-    `code` is the stable word of a failure, empty where there was none (or in what an older version wrote down).
-    `text` is `content` under the name that words have everywhere else.
+    `code` is the stable word of a failure, empty where there was none (or in what an older version
+    wrote down). `text` is `content` under the name that words have everywhere else.
     """
 
     call_id: str
@@ -134,7 +138,8 @@ class FinishReason(StrEnum):
 class Usage:
     """Tokens. `prompt` includes `cached`, `completion` includes `reasoning`.
 
-    `cost` is in US dollars, the vendor's own figure or by its prices; None where nobody knows, never 0 for that.
+    `cost` is in US dollars, the vendor's own figure or by its prices; None where nobody knows,
+    never 0 for that.
     """
 
     prompt: int = 0
@@ -156,10 +161,12 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A finished answer. `refusal` is the model's own refusal in words; `usage` is None when the vendor did not say.
+    """A finished answer. `refusal` is the model's own refusal in words; `usage` is None when the
+    vendor did not say.
 
-    `first_token` is in seconds from the request to the first piece of a streamed answer, None where it is not known.
-    `model` is what the vendor calls the model, `endpoint` what we call who answered: the `name` of that `ChatModel`.
+    `first_token` is in seconds from the request to the first piece of a streamed answer, None where
+    it is not known. `model` is what the vendor calls the model, `endpoint` what we call who
+    answered: the `name` of that `ChatModel`.
     """
 
     message: AssistantMessage

@@ -1,7 +1,8 @@
 """A time limit for what is cleaned up while its task is being cancelled.
 
-Python 3.11.2, Debian 12's own, takes the older cancellation for its time-out's: `asyncio.timeout` then raises
-CancelledError where TimeoutError was meant, and the rest of the cleaning up is left undone (mended in 3.11.3).
+Python 3.11.2, Debian 12's own, takes the older cancellation for its time-out's: `asyncio.timeout`
+then raises CancelledError where TimeoutError was meant, and the rest of the cleaning up is left
+undone (mended in 3.11.3).
 """
 
 from __future__ import annotations

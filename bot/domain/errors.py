@@ -51,7 +51,9 @@ class BotError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with the configuration: the name a person typed, what is wrong, how to mend it."""
+    """One thing wrong with the configuration: the name a person typed, what is wrong, how to mend
+    it.
+    """
 
     name: str
     what: str
@@ -73,10 +75,11 @@ class ConfigError(BotError):
 
 
 class ModelError(BotError):
-    """A model request failed; `kind` is a stable word for logs and metrics, `status` the HTTP status or None.
+    """A model request failed; `kind` is a stable word for logs and metrics, `status` the HTTP
+    status or None.
 
-    The message is at most 500 characters of the vendor's own words with keys masked: for logs and the owner,
-    never for a group.
+    The message is at most 500 characters of the vendor's own words with keys masked: for logs and
+    the owner, never for a group.
     """
 
     kind: ClassVar[str] = "model"
@@ -99,7 +102,12 @@ class _ModelBusy(ModelError):
     """Comes right by waiting; `retry_after` is what the vendor asked for, in seconds, or None."""
 
     def __init__(
-        self, message: str, *, status: int | None = None, code: str = "", retry_after: float | None = None
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        code: str = "",
+        retry_after: float | None = None,
     ) -> None:
         self.retry_after = retry_after
         super().__init__(message, status=status, code=code)
@@ -118,7 +126,9 @@ class ContextOverflow(ModelError):
 
     kind = "context_overflow"
 
-    def __init__(self, message: str, *, status: int | None = None, code: str = "", limit: int | None = None) -> None:
+    def __init__(
+        self, message: str, *, status: int | None = None, code: str = "", limit: int | None = None
+    ) -> None:
         self.limit = limit
         super().__init__(message, status=status, code=code)
 
@@ -199,8 +209,8 @@ class MediaError(BotError):
 class ToolError(BotError):
     """A tool call that did not work; the text goes to the model and says what to change.
 
-    `code` is the stable word that ends the error result (seeds/004: argument validation codes), `family` the wider one
-    it belongs to; `details` are for people and logs.
+    `code` is the stable word that ends the error result (seeds/004: argument validation codes),
+    `family` the wider one it belongs to; `details` are for people and logs.
     """
 
     code: ClassVar[str] = "TOOL_EXECUTION_FAILED"
@@ -217,7 +227,9 @@ class ToolNotFound(ToolError):
 
 
 class InvalidArguments(ToolError):
-    """The arguments do not fit the tool; `fields` has one `path: problem` line for each wrong field."""
+    """The arguments do not fit the tool; `fields` has one `path: problem` line for each wrong
+    field.
+    """
 
     code = "TOOL_INVALID_ARGUMENTS"
     family = "TOOL_EXECUTION_FAILED"
@@ -250,7 +262,9 @@ class ToolCancelled(ToolError):
 
 
 class ToolRateLimited(ToolError):
-    """The tool was called too often; `seconds` is how long it takes until it may be called again."""
+    """The tool was called too often; `seconds` is how long it takes until it may be called
+    again.
+    """
 
     code = "TOOL_RATE_LIMITED"
 
@@ -266,7 +280,8 @@ class ToolRateLimited(ToolError):
 class ToolFailed(ToolError):
     """Raised by a tool that could not do its work; the text says what the model should do now.
 
-    `transient` says that the same may well work in a moment: a tool that is idempotent is then tried once more.
+    `transient` says that the same may well work in a moment: a tool that is idempotent is then
+    tried once more.
     """
 
     def __init__(self, message: str, *, transient: bool = False) -> None:

@@ -1,8 +1,9 @@
 """What happened: events, and where they happened.
 
-Everything is frozen; `type` is the tag by which `bot/domain/codec.py` tells union members apart. Ids of people
-and groups are numbers (QQ numbers and group numbers, up to 10 digits, above 2**31 is normal); message ids are
-opaque text (OneBot servers use signed numbers that may repeat and do not last; `shared/onebot/facts.md` 3.2).
+Everything is frozen; `type` is the tag by which `bot/domain/codec.py` tells union members apart.
+Ids of people and groups are numbers (QQ numbers and group numbers, up to 10 digits, above 2**31 is
+normal); message ids are opaque text (OneBot servers use signed numbers that may repeat and do not
+last; `shared/onebot/facts.md` 3.2).
 """
 
 from __future__ import annotations
@@ -17,14 +18,17 @@ from bot.domain.segments import Segment
 MessageType: TypeAlias = Literal["group", "private"]
 Role: TypeAlias = Literal["owner", "admin", "member", "unknown"]
 
-Identity: TypeAlias = tuple[int, str, int, str]  # account, message type, group or person, message id
+Identity: TypeAlias = tuple[
+    int, str, int, str
+]  # account, message type, group or person, message id
 
 MAX_ID = 2**63 - 1  # what JSON writers and databases hold
 _DIGITS = re.compile(r"[0-9]{1,19}")  # int() refuses texts of thousands of digits with a ValueError
 
 
 def read_id(text: str) -> int | None:
-    """The number of a person or group, written in digits; None for anything else, 0 and beyond 64 bits.
+    """The number of a person or group, written in digits; None for anything else, 0 and beyond 64
+    bits.
 
     Nobody is 0, and some servers take it for everybody (Lagrange, go-cqhttp: `at` with qq=0).
     """
@@ -42,10 +46,11 @@ class NotAConversation(BotError):
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Where something is said: the bot's account, group or private, and the group's or person's number.
+    """Where something is said: the bot's account, group or private, and the group's or person's
+    number.
 
-    `via_group` is the group a temporary private session came through (0: none); it is needed to answer but is
-    not part of the identity.
+    `via_group` is the group a temporary private session came through (0: none); it is needed to
+    answer but is not part of the identity.
     """
 
     platform_id: int
@@ -54,7 +59,8 @@ class Conversation:
     via_group: int = field(default=0, compare=False)
 
     def __hash__(self) -> int:
-        # Forty times for one message: nearly all differ in this, and it takes a third of a tuple of all.
+        # Forty times for one message: nearly all differ in this, and it takes a third of a tuple of
+        # all.
         return self.session_id
 
     def __str__(self) -> str:
@@ -68,23 +74,30 @@ class Conversation:
     def parse(cls, text: str) -> Conversation:
         """Read `platform_id:message_type:session_id`. Raises NotAConversation.
 
-        A place may have the number 0, where a server did not say which it was, or in a session of the library.
+        A place may have the number 0, where a server did not say which it was, or in a session of
+        the library.
         """
         platform, _, rest = text.strip().partition(":")
         kind, _, session = rest.partition(":")
         platform_id, session_id = _number(platform), _number(session)
         if platform_id is None or session_id is None:
-            raise NotAConversation(f"{text[:80]!r} is not platform_id:message_type:session_id, as in 10001:group:4242")
+            raise NotAConversation(
+                f"{text[:80]!r} is not platform_id:message_type:session_id, as in 10001:group:4242"
+            )
         match kind:
             case "group" | "private":
                 return cls(platform_id, kind, session_id)
             case _:
-                raise NotAConversation(f"{kind[:80]!r} in {text[:80]!r} is neither group nor private")
+                raise NotAConversation(
+                    f"{kind[:80]!r} in {text[:80]!r} is neither group nor private"
+                )
 
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Who spoke. `card` is the name in the group, often empty; `role` is unknown while the server's cache is cold."""
+    """Who spoke. `card` is the name in the group, often empty; `role` is unknown while the server's
+    cache is cold.
+    """
 
     user_id: int
     nickname: str = ""
@@ -124,7 +137,12 @@ class MessageReceived(_Event):
     @property
     def identity(self) -> Identity:
         """What makes it the same event when it is delivered again (facts.md 3.2)."""
-        return (self.self_id, self.conversation.message_type, self.conversation.session_id, self.message_id)
+        return (
+            self.self_id,
+            self.conversation.message_type,
+            self.conversation.session_id,
+            self.message_id,
+        )
 
     @property
     def has_identity(self) -> bool:
@@ -138,7 +156,9 @@ class MessageReceived(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageSent(_Event):
-    """The bot's own account said something (from here or from the owner's phone): confirms a send, never wakes."""
+    """The bot's own account said something (from here or from the owner's phone): confirms a send,
+    never wakes.
+    """
 
     conversation: Conversation
     message_id: str
@@ -179,7 +199,9 @@ class Poked(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Muted(_Event):
-    """`user_id` may not speak for `seconds` (0: lifted; -1: until lifted); user 0 is the whole group."""
+    """`user_id` may not speak for `seconds` (0: lifted; -1: until lifted); user 0 is the whole
+    group.
+    """
 
     conversation: Conversation
     user_id: int
@@ -194,7 +216,9 @@ class Muted(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberChanged(_Event):
-    """Somebody joined or left a group: `change` is joined or left, `how` the server's word (approve, kick, ...)."""
+    """Somebody joined or left a group: `change` is joined or left, `how` the server's word
+    (approve, kick, ...).
+    """
 
     conversation: Conversation
     user_id: int
@@ -206,7 +230,9 @@ class MemberChanged(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requested(_Event):
-    """Somebody asks to be a friend, to join a group, or invites the bot; `flag` is needed to answer."""
+    """Somebody asks to be a friend, to join a group, or invites the bot; `flag` is needed to
+    answer.
+    """
 
     kind: Literal["friend", "group"]
     sub_type: str
@@ -245,7 +271,9 @@ class AccountChanged(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noticed(_Event):
-    """Any other notice, request or meta event: its wire names, so that logs can say what was ignored."""
+    """Any other notice, request or meta event: its wire names, so that logs can say what was
+    ignored.
+    """
 
     kind: str
     sub_type: str = ""

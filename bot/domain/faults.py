@@ -1,7 +1,8 @@
 """What code that is not ours may raise, and what of it is not its own to raise.
 
-A tool, a hook or a check can raise anything, also what is no `Exception`: SystemExit, a panic of a library in Rust, a
-group of such. None of it may end more than its call. Whoever runs such code catches BROKEN, and calls `isolate` first.
+A tool, a hook or a check can raise anything, also what is no `Exception`: SystemExit, a panic of a
+library in Rust, a group of such. None of it may end more than its call. Whoever runs such code
+catches BROKEN, and calls `isolate` first.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ BROKEN = BaseException
 
 
 def isolate(error: BaseException) -> None:
-    """Raise it again if it comes from outside: an interrupt, the end of a generator, a cancellation of this task."""
+    """Raise it again if it comes from outside: an interrupt, the end of a generator, a cancellation
+    of this task.
+    """
     if isinstance(error, KeyboardInterrupt | GeneratorExit):
         raise error
     if isinstance(error, asyncio.CancelledError) and is_cancelled():

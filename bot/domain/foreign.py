@@ -1,7 +1,9 @@
-"""Tools that are no typed functions of ours: JSON schemas from outside, and objects that say all about themselves.
+"""Tools that are no typed functions of ours: JSON schemas from outside, and objects that say all
+about themselves.
 
-Their schemas may be anything JSON Schema allows; what a vendor cannot read of one is the model adapter's business.
-Their arguments are mended by the types the schema names, filled with its defaults, and validated by `jsonschema`.
+Their schemas may be anything JSON Schema allows; what a vendor cannot read of one is the model
+adapter's business. Their arguments are mended by the types the schema names, filled with its
+defaults, and validated by `jsonschema`.
 """
 
 from __future__ import annotations
@@ -42,10 +44,12 @@ FORMS = "give a Tool, a typed function, or an object with name, description, par
 
 
 def our_name(foreign: str) -> str:
-    """A foreign name in our alphabet: `getWeather` and `get-weather` are `get_weather`. Ours stay as they are.
+    """A foreign name in our alphabet: `getWeather` and `get-weather` are `get_weather`. Ours stay
+    as they are.
 
-    What would lose letters, or is too long, ends in a short digest of the whole, so that it stays one of its own.
-    `Tool.origin` keeps the foreign name, which is the way back. Raises ValueError where there is no name.
+    What would lose letters, or is too long, ends in a short digest of the whole, so that it stays
+    one of its own. `Tool.origin` keeps the foreign name, which is the way back. Raises ValueError
+    where there is no name.
     """
     if NAME.fullmatch(foreign):
         return foreign
@@ -61,11 +65,17 @@ def our_name(foreign: str) -> str:
 
 
 def foreign_tool(
-    name: str, description: str, parameters: Mapping[str, Any], execute: Callable[..., Any] | None, **declared: Any
+    name: str,
+    description: str,
+    parameters: Mapping[str, Any],
+    execute: Callable[..., Any] | None,
+    **declared: Any,
 ) -> Tool:
-    """A tool from its JSON schema. `execute` gets its arguments as `pass_arguments` says; `declared` is as in `@tool`.
+    """A tool from its JSON schema. `execute` gets its arguments as `pass_arguments` says;
+    `declared` is as in `@tool`.
 
-    Raises UnsuitableType for a schema that is none or not one of an object, ValueError as `@tool` does.
+    Raises UnsuitableType for a schema that is none or not one of an object, ValueError as `@tool`
+    does.
     """
     schema = whole_schema(parameters, name)
     validator = validator_of(schema, name)
@@ -87,33 +97,48 @@ def foreign_tool(
 
 
 def class_tool(source: object, **declared: Any) -> Tool:
-    """A tool from an object with `name`, `description`, `parameters` (or `schema`) and `execute`; `available` may be.
+    """A tool from an object with `name`, `description`, `parameters` (or `schema`) and `execute`;
+    `available` may be.
 
-    Each may be an attribute or a method without parameters. As in seeds/004, `definition()` may give the first three,
-    as the model reads them, and `info()` what people read of the tool: its `description` is the summary, its `type` the
-    type. `execute` may be a coroutine function, or None for a tool that is never offered. Raises UnsuitableType,
-    ValueError.
+    Each may be an attribute or a method without parameters. As in seeds/004, `definition()` may
+    give the first three, as the model reads them, and `info()` what people read of the tool: its
+    `description` is the summary, its `type` the type. `execute` may be a coroutine function, or
+    None for a tool that is never offered. Raises UnsuitableType, ValueError.
     """
     info, definition = _read(source, "info"), _read(source, "definition")
 
     def find(*names: str) -> Any:
         places = (definition, source, info)
-        return next((value for place in places for name in names if (value := _read(place, name)) is not None), None)
+        return next(
+            (
+                value
+                for place in places
+                for name in names
+                if (value := _read(place, name)) is not None
+            ),
+            None,
+        )
 
     name, description = find("name"), str(find("description") or "")
     if not isinstance(name, str):
-        raise UnsuitableType(f"{type(source).__name__} has no name as text, so it is no tool: {FORMS}")
+        raise UnsuitableType(
+            f"{type(source).__name__} has no name as text, so it is no tool: {FORMS}"
+        )
     if "available" not in declared and callable(getattr(source, "available", None)):
         declared["available"] = lambda: _read(source, "available")
     if (about := str(_read(info, "description") or "")) and about != description:
         declared.setdefault("summary", about)
     if kind := _word(_read(info, "type")):
         declared.setdefault("type", kind)
-    return foreign_tool(name, description, find("parameters", "schema") or {}, _execute_of(source, name), **declared)
+    return foreign_tool(
+        name, description, find("parameters", "schema") or {}, _execute_of(source, name), **declared
+    )
 
 
 def as_tool(source: object) -> Tool:
-    """A tool as it is, of a typed function, or of an object that says all about itself. Raises as `@tool` does."""
+    """A tool as it is, of a typed function, or of an object that says all about itself. Raises as
+    `@tool` does.
+    """
     match source:
         case Tool():
             return source
@@ -124,17 +149,25 @@ def as_tool(source: object) -> Tool:
 
 
 def _execute_of(source: object, name: str) -> Callable[..., Any] | None:
-    """What runs the tool; None only where the object says that it has none. Raises UnsuitableType."""
+    """What runs the tool; None only where the object says that it has none. Raises
+    UnsuitableType.
+    """
     members = [member for member in dir(source) if not member.startswith("_")]
     if "execute" not in members:
         near = difflib.get_close_matches("execute", members, n=1)
         hint = f"; is it {near[0]}?" if near else ""
-        raise UnsuitableType(f"{name}: {type(source).__name__} has no execute, so it could never be run{hint}")
+        raise UnsuitableType(
+            f"{name}: {type(source).__name__} has no execute, so it could never be run{hint}"
+        )
     execute = getattr(source, "execute", None)
     if execute is not None and not callable(execute):
         raise UnsuitableType(f"{name}: execute is to be a function, not {type(execute).__name__}")
-    if isinstance(source, type) and isinstance(inspect.getattr_static(source, "execute"), FunctionType):
-        raise UnsuitableType(f"{name}: {source.__name__} is a class. Give an object of it: {source.__name__}()")
+    if isinstance(source, type) and isinstance(
+        inspect.getattr_static(source, "execute"), FunctionType
+    ):
+        raise UnsuitableType(
+            f"{name}: {source.__name__} is a class. Give an object of it: {source.__name__}()"
+        )
     return execute
 
 
@@ -147,8 +180,14 @@ def _word(value: object) -> str:
 def _read(place: object, name: str) -> Any:
     """An attribute, a member of a mapping, or what a method of that name gives."""
     value = place.get(name) if isinstance(place, Mapping) else getattr(place, name, None)
-    if callable(value) and isinstance(place, type) and isinstance(inspect.getattr_static(place, name), FunctionType):
-        raise UnsuitableType(f"{place.__name__} is a class. Give an object of it: {place.__name__}()")
+    if (
+        callable(value)
+        and isinstance(place, type)
+        and isinstance(inspect.getattr_static(place, name), FunctionType)
+    ):
+        raise UnsuitableType(
+            f"{place.__name__} is a class. Give an object of it: {place.__name__}()"
+        )
     return value() if callable(value) else value
 
 
@@ -156,7 +195,8 @@ def _read(place: object, name: str) -> Any:
 
 
 def whole_schema(parameters: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The schema of an object, with what others leave out as self-evident, and no reference at its top.
+    """The schema of an object, with what others leave out as self-evident, and no reference at its
+    top.
 
     Raises UnsuitableType.
     """
@@ -165,12 +205,16 @@ def whole_schema(parameters: Mapping[str, Any], name: str) -> dict[str, Any]:
         given = dict(follow(given, given)) or given
     schema = {"type": "object", "properties": {}, **given}
     if schema["type"] != "object":
-        raise UnsuitableType(f"{name}: the parameters of a tool are an object, not {schema['type']!r}")
+        raise UnsuitableType(
+            f"{name}: the parameters of a tool are an object, not {schema['type']!r}"
+        )
     return schema
 
 
 def validator_of(schema: dict[str, Any], name: str) -> Validator:
-    """What checks arguments against the schema, and fetches nothing. Raises UnsuitableType for one that is none."""
+    """What checks arguments against the schema, and fetches nothing. Raises UnsuitableType for one
+    that is none.
+    """
     kind = validator_for(schema, default=validator_for({}))
     try:
         kind.check_schema(schema)
@@ -182,7 +226,9 @@ def validator_of(schema: dict[str, Any], name: str) -> Validator:
     try:
         _look_up_references(specification_with(kind.META_SCHEMA["$schema"]).create_resource(schema))
     except Unresolvable as error:
-        raise UnsuitableType(f"{name}: the schema refers to {error.ref}, which is not in it") from None
+        raise UnsuitableType(
+            f"{name}: the schema refers to {error.ref}, which is not in it"
+        ) from None
     extended: Callable[..., Callable[..., Validator]] = extend  # it has no types of its own
     return extended(kind, {"pattern": _check_pattern})(schema, registry=Registry())
 
@@ -200,8 +246,12 @@ def _look_up_references(schema: Resource[Any]) -> None:
         nodes += [(inner, resolver.in_subresource(inner)) for inner in node.subresources()]
 
 
-def _check_pattern(_: Validator, pattern: str, value: object, __: object) -> Iterator[ValidationError]:
-    """`$` is the end of the text, as JSON Schema has it; in Python it is also what is before a last line break."""
+def _check_pattern(
+    _: Validator, pattern: str, value: object, __: object
+) -> Iterator[ValidationError]:
+    """`$` is the end of the text, as JSON Schema has it; in Python it is also what is before a last
+    line break.
+    """
     ended = LAST.sub(lambda found: r"\Z" if found[0] == "$" else found[0], pattern)
     if isinstance(value, str) and not re.search(ended, value):
         yield ValidationError(f"{value!r} does not match {pattern!r}")
@@ -213,10 +263,16 @@ def takes_raw_input(schema: Mapping[str, Any]) -> bool:
     return list(properties) == [INPUT] and properties[INPUT].get("type") == "string"
 
 
-def check_by_schema(validator: Validator, schema: Mapping[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments with the schema's defaults where they were left out. Raises InvalidArguments, a line for each."""
+def check_by_schema(
+    validator: Validator, schema: Mapping[str, Any], given: dict[str, Any]
+) -> dict[str, Any]:
+    """The arguments with the schema's defaults where they were left out. Raises InvalidArguments, a
+    line for each.
+    """
     filled: dict[str, Any] = fill_defaults(given, schema, schema)
-    errors = sorted(validator.iter_errors(filled), key=lambda error: [str(part) for part in error.absolute_path])
+    errors = sorted(
+        validator.iter_errors(filled), key=lambda error: [str(part) for part in error.absolute_path]
+    )
     if errors:
         fields = tuple(line for error in errors for line in describe(error))
         raise InvalidArguments("; ".join(fields), fields=fields)
@@ -224,7 +280,8 @@ def check_by_schema(validator: Validator, schema: Mapping[str, Any], given: dict
 
 
 def fill_defaults(value: Any, schema: object, root: Mapping[str, Any]) -> Any:
-    """A copy with the defaults of the schema put in, at any depth, where an object or a list is there to hold them.
+    """A copy with the defaults of the schema put in, at any depth, where an object or a list is
+    there to hold them.
 
     `root` is the whole schema, into which references lead.
     """
@@ -234,7 +291,10 @@ def fill_defaults(value: Any, schema: object, root: Mapping[str, Any]) -> Any:
     match value:
         case dict():
             properties = schema.get("properties", {})
-            filled = {name: fill_defaults(member, properties.get(name), root) for name, member in value.items()}
+            filled = {
+                name: fill_defaults(member, properties.get(name), root)
+                for name, member in value.items()
+            }
             for name, child in properties.items():
                 whole = follow(child, root) if isinstance(child, Mapping) else {}
                 if name not in filled and "default" in whole:
@@ -251,7 +311,9 @@ def describe(error: ValidationError) -> Iterator[str]:
     path = ".".join(map(str, error.absolute_path))
     match error.validator:
         case "required":
-            name = error.message.removesuffix(" is a required property").strip("'\"")  # told on its own for each name
+            name = error.message.removesuffix(" is a required property").strip(
+                "'\""
+            )  # told on its own for each name
             yield f"{path}.{name}: required" if path else f"{name}: required"
         case "anyOf" | "oneOf" if error.context:
             closest = best_match(error.context)
@@ -265,19 +327,24 @@ def describe(error: ValidationError) -> Iterator[str]:
 # --- bodies ---------------------------------------------------------------------------------------
 
 
-def pass_arguments(execute: Callable[..., Any], schema: Mapping[str, Any]) -> tuple[Callable[..., Any], bool]:
+def pass_arguments(
+    execute: Callable[..., Any], schema: Mapping[str, Any]
+) -> tuple[Callable[..., Any], bool]:
     """The body as our tools have one, called by name, and whether it wants the context.
 
-    After a `ToolContext`, if it takes one, `execute` gets: its arguments by name where its parameters are the schema's;
-    else, as its only parameter, the text `input` of a tool that takes nothing else, the arguments as JSON where it is
-    annotated as `str`, the arguments as a dict otherwise. Raises UnsuitableType where nothing of that fits.
+    After a `ToolContext`, if it takes one, `execute` gets: its arguments by name where its
+    parameters are the schema's; else, as its only parameter, the text `input` of a tool that takes
+    nothing else, the arguments as JSON where it is annotated as `str`, the arguments as a dict
+    otherwise. Raises UnsuitableType where nothing of that fits.
     """
     parameters = list(inspect.signature(execute).parameters.values())
     hints = _hints(execute)
     wants_context = bool(parameters) and hints.get(parameters[0].name) is ToolContext
     own = parameters[1:] if wants_context else parameters
     names = {parameter.name for parameter in own}
-    by_name = names == set(schema["properties"]) or any(each.kind is each.VAR_KEYWORD for each in own)
+    by_name = names == set(schema["properties"]) or any(
+        each.kind is each.VAR_KEYWORD for each in own
+    )
     if by_name:
         return execute, wants_context
     if not own or len([each for each in own if each.default is each.empty]) > 1:
@@ -286,7 +353,9 @@ def pass_arguments(execute: Callable[..., Any], schema: Mapping[str, Any]) -> tu
     if takes_raw_input(schema):
         return _adapt(execute, lambda arguments: arguments[INPUT]), wants_context
     if hints.get(own[0].name) is str:
-        return _adapt(execute, lambda arguments: json.dumps(arguments, ensure_ascii=False)), wants_context
+        return _adapt(
+            execute, lambda arguments: json.dumps(arguments, ensure_ascii=False)
+        ), wants_context
     return _adapt(execute, lambda arguments: arguments), wants_context
 
 
@@ -297,7 +366,9 @@ def _hints(execute: Callable[..., Any]) -> dict[str, Any]:
         return {}  # annotations that nobody can resolve say nothing
 
 
-def _adapt(execute: Callable[..., Any], form: Callable[[dict[str, Any]], Any]) -> Callable[..., Any]:
+def _adapt(
+    execute: Callable[..., Any], form: Callable[[dict[str, Any]], Any]
+) -> Callable[..., Any]:
     if inspect.iscoroutinefunction(execute):
 
         async def body(*context: ToolContext, **arguments: Any) -> Any:

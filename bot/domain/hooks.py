@@ -1,15 +1,16 @@
-"""Where somebody else may have a say in a run, each place with one clear moment, what it is told, what it may answer.
+"""Where somebody else may have a say in a run, each place with one clear moment, what it is told,
+what it may answer.
 
     before_request   each model request: may reshape what this one shows the model, and switch the model from here on
     before_call      a call whose arguments fit, before it is permitted: may block it, change its arguments, end the run
     after_call       a call that has come to its result, or been denied or blocked: may rewrite the result, end the run
     after_step       a step with calls is whole, their results are in the transcript: may end the run
 
-All are functions or coroutine functions. Those of one run are never called concurrently: the hooks of a step's calls
-run in source order, all `before_call` before the first body, all `after_call` after the last. Every before has an
-after, also in a run that is cancelled. A call that waits for somebody's word has had its before and gets its after
-once it has its result, in whichever process that is. A hook that raises makes its call an error result; a run is
-never broken by one.
+All are functions or coroutine functions. Those of one run are never called concurrently: the hooks
+of a step's calls run in source order, all `before_call` before the first body, all `after_call`
+after the last. Every before has an after, also in a run that is cancelled. A call that waits for
+somebody's word has had its before and gets its after once it has its result, in whichever process
+that is. A hook that raises makes its call an error result; a run is never broken by one.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ T = TypeVar("T")
 MaybeAwaitable: TypeAlias = Awaitable[T] | T
 
 Metadata: TypeAlias = Mapping[str, Any]
-"""`run`, `step`, `call`, `response` and `conversation` (written as text), and `asker` (a user id)."""
+"""`run`, `step`, `call`, `response` and `conversation` (written as text), and `asker` (a user
+id).
+"""
 
 
 # --- what a hook is told --------------------------------------------------------------------------
@@ -34,7 +37,9 @@ Metadata: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestEvent:
-    """A model is about to be asked. `messages` is all it would read, `model` the one that would answer."""
+    """A model is about to be asked. `messages` is all it would read, `model` the one that would
+    answer.
+    """
 
     messages: tuple[Message, ...]
     model: ChatModel
@@ -44,7 +49,9 @@ class RequestEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeforeCall:
-    """A call is about to be permitted and run; `input` are its arguments as JSON has them, mended and validated."""
+    """A call is about to be permitted and run; `input` are its arguments as JSON has them, mended
+    and validated.
+    """
 
     name: str
     input: Mapping[str, Any] = field(hash=False)
@@ -56,7 +63,9 @@ class BeforeCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AfterCall:
-    """A call is over. `error` is what went wrong as the model will read it, None where nothing did."""
+    """A call is over. `error` is what went wrong as the model will read it, None where nothing
+    did.
+    """
 
     name: str
     input: Mapping[str, Any] = field(hash=False)
@@ -81,7 +90,9 @@ class StepEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reshape:
-    """Other messages for this one request (the transcript stays what it is), another model from this request on."""
+    """Other messages for this one request (the transcript stays what it is), another model from
+    this request on.
+    """
 
     messages: tuple[Message, ...] | None = None
     model: ChatModel | None = None
@@ -112,8 +123,8 @@ class Rewrite:
 class StopRun:
     """The run ends with this step, as stopped; the reason is for the log.
 
-    Before a call it means that no call of the step is run: each has its result all the same, as cancelled. After one
-    the results stay, and what still waits for somebody's word waits no more.
+    Before a call it means that no call of the step is run: each has its result all the same, as
+    cancelled. After one the results stay, and what still waits for somebody's word waits no more.
     """
 
     reason: str
@@ -121,13 +132,16 @@ class StopRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hooks:
-    """What one party wants to be asked; a place left out is no hook. Several of these are asked in their order.
+    """What one party wants to be asked; a place left out is no hook. Several of these are asked in
+    their order.
 
     Raises TypeError for what cannot be called.
     """
 
     before_request: Callable[[RequestEvent], MaybeAwaitable[Reshape | None]] | None = None
-    before_call: Callable[[BeforeCall], MaybeAwaitable[Block | Change | StopRun | None]] | None = None
+    before_call: Callable[[BeforeCall], MaybeAwaitable[Block | Change | StopRun | None]] | None = (
+        None
+    )
     after_call: Callable[[AfterCall], MaybeAwaitable[Rewrite | StopRun | None]] | None = None
     after_step: Callable[[StepEvent], MaybeAwaitable[StopRun | None]] | None = None
 
@@ -145,5 +159,7 @@ def verified(hooks: Iterable[Hooks]) -> tuple[Hooks, ...]:
     for each in told:
         if not isinstance(each, Hooks):
             name = getattr(each, "__name__", type(each).__name__)
-            raise TypeError(f"{name} is no Hooks: say where it is asked, as in Hooks(before_call={name})")
+            raise TypeError(
+                f"{name} is no Hooks: say where it is asked, as in Hooks(before_call={name})"
+            )
     return told

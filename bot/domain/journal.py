@@ -1,7 +1,8 @@
-"""What is written down: the entries a store takes, in the order they happened, and what it gives back.
+"""What is written down: the entries a store takes, in the order they happened, and what it gives
+back.
 
-An entry is a fact, never changed by a later one of the same kind; a state (of a send, a run) is the last entry about
-it. Ids are ours: a turn's is its run's trace id, a send's is made for it.
+An entry is a fact, never changed by a later one of the same kind; a state (of a send, a run) is the
+last entry about it. Ids are ours: a turn's is its run's trace id, a send's is made for it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from bot.domain.run import Stop
 
 @dataclass(frozen=True, slots=True)
 class MessageObserved:
-    """A message was taken. `overheard` is one that did not wake the bot: the next turn there will read it.
+    """A message was taken. `overheard` is one that did not wake the bot: the next turn there will
+    read it.
 
     It also opens the message's place in the de-duplication window.
     """
@@ -30,7 +32,9 @@ class MessageObserved:
 
 @dataclass(frozen=True, slots=True)
 class MessageOverheard:
-    """A message taken as a possible wake turned out to be for somebody else: the next turn will read it."""
+    """A message taken as a possible wake turned out to be for somebody else: the next turn will
+    read it.
+    """
 
     message: MessageReceived
     type: Literal["message_overheard"] = "message_overheard"
@@ -49,8 +53,8 @@ class MessageErased:
 class TurnOpened:
     """A turn begins: the question and all that was overheard are now its own, rendered as `user`.
 
-    `retry_of` is the turn that was interrupted before anybody heard anything; such a turn has that one's words, reads
-    nothing that was said since, and is never retried again.
+    `retry_of` is the turn that was interrupted before anybody heard anything; such a turn has that
+    one's words, reads nothing that was said since, and is never retried again.
     """
 
     turn_id: str
@@ -65,7 +69,8 @@ class TurnOpened:
 class StepTaken:
     """The model answered a step: its words or calls, what they cost. `seconds` the request took.
 
-    `model` is who answered, as model@host, or the vendor's name of the model where that is not known.
+    `model` is who answered, as model@host, or the vendor's name of the model where that is not
+    known.
     """
 
     turn_id: str
@@ -104,7 +109,8 @@ class CallFinished:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnClosed:
-    """A turn ended: `round` is the user message and all that followed, as the next prompt will repeat it.
+    """A turn ended: `round` is the user message and all that followed, as the next prompt will
+    repeat it.
 
     An empty round is one that the history does not keep.
     """
@@ -121,10 +127,11 @@ class TurnClosed:
 
 @dataclass(frozen=True, slots=True)
 class WindowMoved:
-    """The prompt of a conversation now begins with this turn's round; older ones stay stored, but are not read.
+    """The prompt of a conversation now begins with this turn's round; older ones stay stored, but
+    are not read.
 
-    Of the rounds up to `light_to`'s, in the order in which they ended, long tool results are told shortened (of none
-    where it is empty). `summary` stands for what was said before the first turn.
+    Of the rounds up to `light_to`'s, in the order in which they ended, long tool results are told
+    shortened (of none where it is empty). `summary` stands for what was said before the first turn.
     """
 
     conversation: Conversation
@@ -136,7 +143,9 @@ class WindowMoved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageAdded:
-    """A model was asked beside the steps of a turn, on its behalf and after its end: to summarise what came before."""
+    """A model was asked beside the steps of a turn, on its behalf and after its end: to summarise
+    what came before.
+    """
 
     turn_id: str
     model: str
@@ -187,7 +196,9 @@ class SendChanged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSuspended:
-    """A run waits for somebody's word: `state` is all it needs to go on, as JSON; after `expires` it is denied."""
+    """A run waits for somebody's word: `state` is all it needs to go on, as JSON; after `expires`
+    it is denied.
+    """
 
     turn_id: str
     state: str
@@ -234,9 +245,11 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What a conversation remembers: its rounds from the window's first on, and what was overheard since the last.
+    """What a conversation remembers: its rounds from the window's first on, and what was overheard
+    since the last.
 
-    The first `light` of the rounds are told with shortened tool results; `summary` is of what came before them.
+    The first `light` of the rounds are told with shortened tool results; `summary` is of what came
+    before them.
     """
 
     rounds: tuple[Round, ...] = ()
@@ -247,7 +260,9 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSend:
-    """A send as it was left. `whole` is False where its media were too large to keep: it cannot be sent any more."""
+    """A send as it was left. `whole` is False where its media were too large to keep: it cannot be
+    sent any more.
+    """
 
     send_id: str
     turn_id: str
@@ -262,10 +277,10 @@ class StoredSend:
 class OpenTurn:
     """A turn that was never closed.
 
-    `messages` are its steps, each followed by the results there are (calls that were under way have none). `started`
-    names the tools whose calls began, `sends` is what was said: in this turn or in another one of the same question,
-    which may have been taken up more than once. `handled`: such another turn has come to its end. `recalled`: the
-    question was taken back.
+    `messages` are its steps, each followed by the results there are (calls that were under way have
+    none). `started` names the tools whose calls began, `sends` is what was said: in this turn or in
+    another one of the same question, which may have been taken up more than once. `handled`: such
+    another turn has come to its end. `recalled`: the question was taken back.
     """
 
     turn_id: str
@@ -282,7 +297,9 @@ class OpenTurn:
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """What a turn has said, for whom: its question, its sends as they stand. `is_over`: it has come to its end."""
+    """What a turn has said, for whom: its question, its sends as they stand. `is_over`: it has come
+    to its end.
+    """
 
     question: MessageReceived
     sends: tuple[StoredSend, ...]
@@ -291,10 +308,11 @@ class Spoken:
 
 @dataclass(frozen=True, slots=True)
 class Suspended:
-    """A run that waits, as it was put down, with the question and the rendered user message of its turn.
+    """A run that waits, as it was put down, with the question and the rendered user message of its
+    turn.
 
-    `said` are the words of what the turn sent to its own conversation and that may have been read, in order (empty for
-    a message of media alone).
+    `said` are the words of what the turn sent to its own conversation and that may have been read,
+    in order (empty for a message of media alone).
     """
 
     turn_id: str
@@ -309,11 +327,12 @@ class Suspended:
 class Recovery:
     """What a store has to say at start.
 
-    `seen` are the identities of the de-duplication window with their times, `waking` the questions of the last minutes
-    that were taken but whose turn had not begun (oldest first), `turns` those left open (suspended ones not among
-    them), `sends` the unfinished ones whatever their turn (QUEUED, SENDING, and UNKNOWN for a day), `active` the
-    conversations heard in the last day with the time of the last message (latest first). `whole` is False where an
-    earlier journal was damaged and set aside within the window: what was taken, and done, is not known then.
+    `seen` are the identities of the de-duplication window with their times, `waking` the questions
+    of the last minutes that were taken but whose turn had not begun (oldest first), `turns` those
+    left open (suspended ones not among them), `sends` the unfinished ones whatever their turn
+    (QUEUED, SENDING, and UNKNOWN for a day), `active` the conversations heard in the last day with
+    the time of the last message (latest first). `whole` is False where an earlier journal was
+    damaged and set aside within the window: what was taken, and done, is not known then.
     """
 
     seen: tuple[tuple[tuple[int, str, int, str], float], ...] = ()

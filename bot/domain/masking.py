@@ -1,4 +1,6 @@
-"""What must never be read: secrets, masked wherever they stand in a text and however they are spelt there."""
+"""What must never be read: secrets, masked wherever they stand in a text and however they are spelt
+there.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from urllib.parse import quote, quote_plus
 
 MASK: Final = "***"
 LONG: Final = 8  # characters; shorter ones are masked as whole words only: "local" is also a part of "localhost"
-SHORTEST: Final = 4  # characters; what is shorter cannot be told from ordinary text, and anybody can guess it
+SHORTEST: Final = (
+    4  # characters; what is shorter cannot be told from ordinary text, and anybody can guess it
+)
 
 
 KEYS: Final = re.compile(
@@ -18,17 +22,23 @@ KEYS: Final = re.compile(
     | \b(?:sk|ak|pk|rk|gsk|xai)[-_](?=[\w-]*\d)[\w-]{8,} | \bAIza[\w-]{20,} | \beyJ[\w.-]{20,}""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""What looks like a secret, whoever's it is: in a url, behind a name that says so, known kinds of keys."""
+"""What looks like a secret, whoever's it is: in a url, behind a name that says so, known kinds of
+keys.
+"""
 
 
 def one_line(text: str, longest: int) -> str:
-    """Somebody else's words, on one line, without what looks like a secret, cut to so many characters."""
+    """Somebody else's words, on one line, without what looks like a secret, cut to so many
+    characters.
+    """
     text = KEYS.sub(lambda found: f"{found['before'] or ''}{MASK}", " ".join(text.split()))
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 class Quoting(str):
-    """A text with a vendor's words in brackets, who may repeat what people said: for the owner, not for the log."""
+    """A text with a vendor's words in brackets, who may repeat what people said: for the owner, not
+    for the log.
+    """
 
     __slots__ = ()
 
@@ -44,14 +54,21 @@ class Mask:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         spellings = {spelling for secret in secrets for spelling in _spellings(secret)}
         # The longest first: one secret may be the beginning of another.
-        patterns = [_pattern(spelling) for spelling in sorted(spellings, key=lambda text: (-len(text), text))]
+        patterns = [
+            _pattern(spelling)
+            for spelling in sorted(spellings, key=lambda text: (-len(text), text))
+        ]
         self._spellings = tuple(spellings)
         self._secrets = re.compile("|".join(patterns))
 
     def __call__(self, text: str) -> str:
         """The text without any of the secrets."""
         # Nearly no text has one, and looking for each is many times faster than the expression.
-        return self._secrets.sub(MASK, text) if any(spelling in text for spelling in self._spellings) else text
+        return (
+            self._secrets.sub(MASK, text)
+            if any(spelling in text for spelling in self._spellings)
+            else text
+        )
 
 
 def _spellings(secret: str) -> Iterator[str]:

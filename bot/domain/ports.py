@@ -21,7 +21,9 @@ from bot.domain.tool import ToolContext
 
 
 class Clock(Protocol):
-    """Time. `now` is seconds since 1970, `monotonic` never goes back; every wait of ours goes through `sleep`."""
+    """Time. `now` is seconds since 1970, `monotonic` never goes back; every wait of ours goes
+    through `sleep`.
+    """
 
     def now(self) -> float: ...
 
@@ -53,21 +55,28 @@ class Transport(Protocol):
     """Carries actions to the OneBot server of the conversation's account, and asks it questions."""
 
     async def send(self, action: SendMessage) -> str:
-        """Send one message; the message id QQ gave it. Raises NotConnected, ActionRefused, ActionUnanswered."""
+        """Send one message; the message id QQ gave it. Raises NotConnected, ActionRefused,
+        ActionUnanswered.
+        """
         ...
 
     async def get_message(self, account: int, message_id: str) -> MessageReceived | None:
-        """Look up a message by id, the bot's own included; None if the server does not know it (any more).
+        """Look up a message by id, the bot's own included; None if the server does not know it (any
+        more).
 
         Raises NotConnected, ActionUnanswered.
         """
         ...
 
     async def get_forward(self, account: int, forward_id: str) -> tuple[MessageReceived, ...]:
-        """The messages inside a merged forward. Raises NotConnected, ActionRefused, ActionUnanswered."""
+        """The messages inside a merged forward. Raises NotConnected, ActionRefused,
+        ActionUnanswered.
+        """
         ...
 
-    async def get_history(self, conversation: Conversation, *, count: int = 20) -> tuple[MessageReceived, ...]:
+    async def get_history(
+        self, conversation: Conversation, *, count: int = 20
+    ) -> tuple[MessageReceived, ...]:
         """The latest messages there, oldest first, the bot's own (sender = account) included.
 
         Raises NotConnected, ActionRefused (also where the server cannot do it), ActionUnanswered.
@@ -78,8 +87,8 @@ class Transport(Protocol):
 class Store(Protocol):
     """Where the journal is kept. One writer: entries are written in the order they were given.
 
-    A store that cannot write (disk full, database gone) says so once through its `trouble` callback, keeps a bounded
-    number of entries in memory, and catches up by itself.
+    A store that cannot write (disk full, database gone) says so once through its `trouble`
+    callback, keeps a bounded number of entries in memory, and catches up by itself.
     """
 
     def put(self, *entries: Entry) -> None:
@@ -87,7 +96,8 @@ class Store(Protocol):
         ...
 
     async def commit(self, *entries: Entry) -> bool:
-        """Take entries and wait until they and all before them are durable; slow disks slow the caller down.
+        """Take entries and wait until they and all before them are durable; slow disks slow the
+        caller down.
 
         False where the store is in trouble and cannot promise it.
         """
@@ -101,18 +111,24 @@ class Store(Protocol):
         """The latest stored message of this id there."""
         ...
 
-    async def heard(self, conversation: Conversation, message_ids: Collection[str]) -> Collection[str] | None:
-        """Which of these messages were observed there, recalled ones included, or sent from here; None where that
-        cannot be read now.
+    async def heard(
+        self, conversation: Conversation, message_ids: Collection[str]
+    ) -> Collection[str] | None:
+        """Which of these messages were observed there, recalled ones included, or sent from here;
+        None where that cannot be read now.
         """
         ...
 
     async def spoken(self, turn_id: str) -> Spoken | None:
-        """What a turn has said; None where that cannot be read now, or its question was recalled or forgotten."""
+        """What a turn has said; None where that cannot be read now, or its question was recalled or
+        forgotten.
+        """
         ...
 
     async def recover(self) -> Recovery | None:
-        """What was left unfinished before anything was put; None where it cannot be read now: ask again."""
+        """What was left unfinished before anything was put; None where it cannot be read now: ask
+        again.
+        """
         ...
 
 
@@ -130,25 +146,32 @@ class Speaker(Protocol):
     ) -> tuple[Receipt, ...]:
         """Put the segments on the wire now, in order; one receipt for each QQ message it took.
 
-        `session` is platform_id:message_type:session_id, empty for the conversation of the run. `allowed` says that
-        somebody has allowed this very call (`ToolContext.allowed`). A medium that QQ wants alone becomes a message of
-        its own. Raises ToolDenied (a session the asker may not write to), InvalidArguments (a session that is none),
-        Suspend (another session, or everybody mentioned, which somebody must allow first).
+        `session` is platform_id:message_type:session_id, empty for the conversation of the run.
+        `allowed` says that somebody has allowed this very call (`ToolContext.allowed`). A medium
+        that QQ wants alone becomes a message of its own. Raises ToolDenied (a session the asker may
+        not write to), InvalidArguments (a session that is none), Suspend (another session, or
+        everybody mentioned, which somebody must allow first).
         """
         ...
 
 
 class Media(Protocol):
-    """Turns a path or url a tool names into something that may be sent; the one place where both are checked."""
+    """Turns a path or url a tool names into something that may be sent; the one place where both
+    are checked.
+    """
 
-    async def attach(self, kind: MediaKind, *, path: str = "", url: str = "", name: str = "") -> Attachment:
+    async def attach(
+        self, kind: MediaKind, *, path: str = "", url: str = "", name: str = ""
+    ) -> Attachment:
         """The path wins when both are given. Raises MediaError (says what to do instead)."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class KeptFile:
-    """A file as the OneBot server has it: its content, where it gives that, a path on its own machine, a url."""
+    """A file as the OneBot server has it: its content, where it gives that, a path on its own
+    machine, a url.
+    """
 
     base64: str = field(default="", repr=False)
     path: str = ""
@@ -159,7 +182,9 @@ class Sight(Protocol):
     """Gets the pictures people send, as a model that sees takes them."""
 
     async def see(self, account: int, image: Image) -> str:
-        """The picture as a data url of moderate size. Raises MediaError (it cannot be had, or not be shown)."""
+        """The picture as a data url of moderate size. Raises MediaError (it cannot be had, or not
+        be shown).
+        """
         ...
 
 
@@ -170,7 +195,8 @@ class Subagents(Protocol):
     def names(self) -> tuple[str, ...]: ...
 
     async def ask(self, context: ToolContext, name: str, content: str) -> str:
-        """The helper's answer in words, on behalf of the call with this context; a note is behind one cut short.
+        """The helper's answer in words, on behalf of the call with this context; a note is behind
+        one cut short.
 
         Raises ToolFailed (told for the model), InvalidArguments (no such name).
         """
@@ -195,7 +221,9 @@ class WebResponse:
 
 
 class Web(Protocol):
-    """Fetches public web resources for tools: bounded size and time, proxies respected, no private addresses."""
+    """Fetches public web resources for tools: bounded size and time, proxies respected, no private
+    addresses.
+    """
 
     async def get(
         self,
@@ -206,11 +234,13 @@ class Web(Protocol):
         fresh: float = 0,
         keep: Callable[[WebResponse], bool] | None = None,
     ) -> WebResponse:
-        """GET, following redirects; any status comes back. Raises ToolFailed (unreachable, too slow, too large).
+        """GET, following redirects; any status comes back. Raises ToolFailed (unreachable, too
+        slow, too large).
 
-        `fresh` is for how many seconds an equal earlier answer may be served instead; equal requests in flight are
-        then one request. Kept for that are only answers of status 200 that have a body and that `keep` agrees to
-        (say: one that can be read), so that a vendor's error inside a 200 does not last.
+        `fresh` is for how many seconds an equal earlier answer may be served instead; equal
+        requests in flight are then one request. Kept for that are only answers of status 200 that
+        have a body and that `keep` agrees to (say: one that can be read), so that a vendor's error
+        inside a 200 does not last.
         """
         ...
 
@@ -219,7 +249,9 @@ class Approver(Protocol):
     """Asks somebody whether a call may be run."""
 
     async def approve(self, request: ApprovalRequest) -> Allow | Deny | Pending:
-        """The answer, or that it comes later. May take as long as the run may; whatever it raises is a no."""
+        """The answer, or that it comes later. May take as long as the run may; whatever it raises
+        is a no.
+        """
         ...
 
 

@@ -25,7 +25,9 @@ SPELT = {"true": True, "false": False, "null": None}  # by those who speak half 
 
 
 class Refused(ValueError):
-    """It can be read, but means nothing, or not one thing: no other way of reading it is any better."""
+    """It can be read, but means nothing, or not one thing: no other way of reading it is any
+    better.
+    """
 
 
 def loads(text: str) -> Any:
@@ -34,7 +36,9 @@ def loads(text: str) -> Any:
 
 
 def read_json(text: str) -> tuple[Any, str]:
-    """The value of what should be a JSON text, and in what way it was read, empty for strictly. Raises ValueError."""
+    """The value of what should be a JSON text, and in what way it was read, empty for strictly.
+    Raises ValueError.
+    """
     text = text.strip()
     try:
         return loads(text), ""
@@ -185,7 +189,9 @@ def _plain(node: ast.expr) -> Any:
         case ast.List(elts=items):
             return [_plain(item) for item in items]
         case ast.Dict(keys=keys, values=values):
-            return _object([(_name(key), _plain(value)) for key, value in zip(keys, values, strict=True)])
+            return _object(
+                [(_name(key), _plain(value)) for key, value in zip(keys, values, strict=True)]
+            )
         case _:
             raise ValueError("no JSON in Python's spelling")
 

@@ -1,4 +1,6 @@
-"""What a tool gives back: text for the model, pictures for one that sees, details for people who look on."""
+"""What a tool gives back: text for the model, pictures for one that sees, details for people who
+look on.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ PICTURES = ((b"\x89PNG\r\n\x1a\n", "png"), (b"\xff\xd8\xff", "jpeg"), (b"GIF8", 
 """How the bytes of a picture begin; WebP is told apart by its fifth word as well."""
 
 DATA_URL = re.compile(
-    r"data:image/([a-z0-9.+-]+)(?:;[a-z0-9=-]+)*;base64,((?:[a-z0-9+/]{60,}\r?\n)*[a-z0-9+/_-]+=*)", re.IGNORECASE
+    r"data:image/([a-z0-9.+-]+)(?:;[a-z0-9=-]+)*;base64,((?:[a-z0-9+/]{60,}\r?\n)*[a-z0-9+/_-]+=*)",
+    re.IGNORECASE,
 )
 """A picture spelt out; its lines may be broken as in a mail."""
 
@@ -27,7 +30,8 @@ SHOWN_KINDS = frozenset({"png", "jpeg", "jpg", "gif", "webp"})
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A picture as a data url. `png`, `jpeg`, `gif` and `webp` are what models can read (`providers/quirks.md` 6.16).
+    """A picture as a data url. `png`, `jpeg`, `gif` and `webp` are what models can read
+    (`providers/quirks.md` 6.16).
 
     Raises ValueError for a url that is none: nobody else could open a link of ours, or a file.
     """
@@ -48,10 +52,11 @@ class Image:
 class ToolResult:
     """What one call came to; a tool may return one of these, or anything that `render` can say.
 
-    `details` is for logs and for people, never for the model: any JSON. `terminate` ends the run after this step, if
-    every result of the step says so. `is_error` is a failure told by the tool itself, in its own words. `code` is the
-    stable word of a failure, put there by whoever ran the call: what a tool says of it counts for nothing. `text` is
-    `content` under the name that words have everywhere else.
+    `details` is for logs and for people, never for the model: any JSON. `terminate` ends the run
+    after this step, if every result of the step says so. `is_error` is a failure told by the tool
+    itself, in its own words. `code` is the stable word of a failure, put there by whoever ran the
+    call: what a tool says of it counts for nothing. `text` is `content` under the name that words
+    have everywhere else.
     """
 
     content: str = ""
@@ -68,7 +73,9 @@ class ToolResult:
 
     @classmethod
     def of(cls, value: object) -> ToolResult:
-        """What a tool returned, as a result. A picture in it becomes one that is shown, never text."""
+        """What a tool returned, as a result. A picture in it becomes one that is shown, never
+        text.
+        """
         if not isinstance(value, ToolResult):
             text, images = render(value)
             return cls(text, images)
@@ -82,9 +89,11 @@ class ToolResult:
 
 
 def render(value: object, *, after: int = 0) -> tuple[str, tuple[Image, ...]]:
-    """What a tool returned, as the text the model reads, and the pictures in it, each named `[图片 n]` in the text.
+    """What a tool returned, as the text the model reads, and the pictures in it, each named `[图片
+    n]` in the text.
 
-    A list of pictures and words is each of them in turn. The numbers of the pictures follow `after`.
+    A list of pictures and words is each of them in turn. The numbers of the pictures follow
+    `after`.
     """
     found: list[Image] = []
     parts = value if isinstance(value, list | tuple) and any(map(_picture, value)) else [value]
@@ -127,7 +136,9 @@ def _kind_of(head: bytes) -> str:
 
 
 def render_result(value: object) -> str:
-    """What a tool returned, as text: text as is, data as JSON, nothing as "(no output)"; pictures as data urls."""
+    """What a tool returned, as text: text as is, data as JSON, nothing as "(no output)"; pictures
+    as data urls.
+    """
     match value:
         case str():
             return value if value.strip() else NO_OUTPUT
@@ -178,9 +189,13 @@ def _text_of(data: bytes) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """At most about `limit` characters: the head and the tail are kept, and what was cut is said."""
+    """At most about `limit` characters: the head and the tail are kept, and what was cut is
+    said.
+    """
     if len(text) <= limit:
         return text
     tail = limit // 4
     head = limit - tail
-    return f"{text[:head]}\n[... {len(text) - limit} characters cut ...]\n{text[len(text) - tail :]}"
+    return (
+        f"{text[:head]}\n[... {len(text) - limit} characters cut ...]\n{text[len(text) - tail :]}"
+    )

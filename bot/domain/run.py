@@ -1,8 +1,8 @@
 """What a run tells while it goes, and how it ends, or waits.
 
-A run goes in segments: the first begins with RunStarted, each later one with RunContinued; each segment ends with
-exactly one RunPaused (it waits for somebody's word) or RunFinished (it is over). A call is told started once and
-finished once, whatever number of segments lies between.
+A run goes in segments: the first begins with RunStarted, each later one with RunContinued; each
+segment ends with exactly one RunPaused (it waits for somebody's word) or RunFinished (it is over).
+A call is told started once and finished once, whatever number of segments lies between.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from bot.domain.traits import Audience
 class Asker:
     """On whose authority a run acts. `is_owner` comes from settings, never from what somebody says.
 
-    `authority` is the least of those whose words the question passes on (quoted, forwarded), `overheard` the least of
-    those whose talk stands before it; OWNER where nobody's does (`bot/policy/authority.py`).
+    `authority` is the least of those whose words the question passes on (quoted, forwarded),
+    `overheard` the least of those whose talk stands before it; OWNER where nobody's does
+    (`bot/policy/authority.py`).
     """
 
     user_id: int
@@ -49,7 +50,9 @@ class Stop(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolFailure:
-    """A call of a run that failed: which, with which stable code, and what the model read about it."""
+    """A call of a run that failed: which, with which stable code, and what the model read about
+    it.
+    """
 
     call_id: str
     name: str
@@ -59,10 +62,11 @@ class ToolFailure:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of a run: the final words (may be empty), and every message it added to the transcript, in order.
+    """The end of a run: the final words (may be empty), and every message it added to the
+    transcript, in order.
 
-    `messages` is valid as it stands: each call has its one result. `limit` says that the step limit was reached;
-    `error` is for the log and the owner.
+    `messages` is valid as it stands: each call has its one result. `limit` says that the step limit
+    was reached; `error` is for the log and the owner.
     """
 
     stop: Stop
@@ -84,13 +88,17 @@ class Outcome:
 
 
 def code_of(result: ToolMessage) -> str:
-    """The stable word a result stands for: `ok`, or that of its failure. What it reads like says nothing."""
+    """The stable word a result stands for: `ok`, or that of its failure. What it reads like says
+    nothing.
+    """
     return result.code or ToolFailed.code if result.is_error else "ok"
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a run and all that ran inside it has taken: requests to models, their tokens, messages to QQ."""
+    """What a run and all that ran inside it has taken: requests to models, their tokens, messages
+    to QQ.
+    """
 
     requests: int = 0
     tokens: float = 0.0
@@ -101,11 +109,12 @@ class Spent:
 class PendingCall:
     """A call that waits for somebody's word.
 
-    `asks` is what is to be decided, for people; `expires` is in seconds since 1970, from then on it is denied; `digest`
-    binds the wait to its call, run and asker (`bot/domain/suspension.py`). `arguments` are those it will be run with,
-    as JSON: prepared, mended, with their defaults, as hooks want them; where empty (an older state), the call's own.
-    `number` is what people call it by, as in `#A3`; 0 until it has one. `since` is when the call began, in seconds
-    since 1970; 0 in an older state.
+    `asks` is what is to be decided, for people; `expires` is in seconds since 1970, from then on it
+    is denied; `digest` binds the wait to its call, run and asker (`bot/domain/suspension.py`).
+    `arguments` are those it will be run with, as JSON: prepared, mended, with their defaults, as
+    hooks want them; where empty (an older state), the call's own. `number` is what people call it
+    by, as in `#A3`; 0 until it has one. `since` is when the call began, in seconds since 1970; 0 in
+    an older state.
     """
 
     call: ToolCall
@@ -122,10 +131,10 @@ class PendingCall:
 class SuspendedRun:
     """A run that waits, as data: all it needs to go on, in another process too.
 
-    `messages` is what it had added to the transcript, valid as it stands; `message` the calls of the unfinished step,
-    not part of the transcript yet, and `answers` what has come of them: for each call, in call order, its result or
-    what it waits for. `steps` and `usage` are those of the run so far, `response_id` is the answer that made the calls.
-    `spent` is of its budget.
+    `messages` is what it had added to the transcript, valid as it stands; `message` the calls of
+    the unfinished step, not part of the transcript yet, and `answers` what has come of them: for
+    each call, in call order, its result or what it waits for. `steps` and `usage` are those of the
+    run so far, `response_id` is the answer that made the calls. `spent` is of its budget.
     """
 
     run_id: str
@@ -146,13 +155,17 @@ class SuspendedRun:
 
     @property
     def expires(self) -> float:
-        """When the first of its waits ends, in seconds since 1970: resume it then, whatever has been decided."""
+        """When the first of its waits ends, in seconds since 1970: resume it then, whatever has
+        been decided.
+        """
         return min(pending.expires for pending in self.pending)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _RunEvent:
-    """`parent` is the run that this one goes on inside of (a subagent's): empty for a run of its own."""
+    """`parent` is the run that this one goes on inside of (a subagent's): empty for a run of its
+    own.
+    """
 
     run_id: str
     parent: str = ""
@@ -174,7 +187,9 @@ class RunContinued(_RunEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepFinished(_RunEvent):
-    """The model answered. `response_id` is the vendor's, or one made for it: its calls carry the same one."""
+    """The model answered. `response_id` is the vendor's, or one made for it: its calls carry the
+    same one.
+    """
 
     step: int
     completion: Completion
@@ -204,11 +219,13 @@ class ToolProgressed(_RunEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolFinished(_RunEvent):
-    """A call has its result. `details` are what the tool tells people only, or what is known of its failure.
+    """A call has its result. `details` are what the tool tells people only, or what is known of its
+    failure.
 
-    `seconds` is how long its body ran, 0 where it never did; `waited` how long it waited before that (for calls before
-    it, for a place, for somebody's word), or until it was refused. `arguments` are those it was run with, after mending
-    and hooks; None where it never came to that. `coerced` says what was mended.
+    `seconds` is how long its body ran, 0 where it never did; `waited` how long it waited before
+    that (for calls before it, for a place, for somebody's word), or until it was refused.
+    `arguments` are those it was run with, after mending and hooks; None where it never came to
+    that. `coerced` says what was mended.
     """
 
     step: int
@@ -249,5 +266,12 @@ class RunFinished(_RunEvent):
 
 
 RunEvent: TypeAlias = (
-    RunStarted | RunContinued | StepFinished | ToolStarted | ToolProgressed | ToolFinished | RunPaused | RunFinished
+    RunStarted
+    | RunContinued
+    | StepFinished
+    | ToolStarted
+    | ToolProgressed
+    | ToolFinished
+    | RunPaused
+    | RunFinished
 )

@@ -1,8 +1,8 @@
 """Typed functions -> a flat JSON schema and a validator of arguments.
 
-The schema uses only what every vendor reads: no `$ref`, no `anyOf`, no type lists, no `additionalProperties`
-(`shared/providers/quirks.md` 6.10). A parameter whose type cannot be said that way is an error when the tool is
-defined, not when a model calls it.
+The schema uses only what every vendor reads: no `$ref`, no `anyOf`, no type lists, no
+`additionalProperties` (`shared/providers/quirks.md` 6.10). A parameter whose type cannot be said
+that way is an error when the tool is defined, not when a model calls it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ class UnsuitableType(TypeError):
 
 
 def describe_function(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    """A docstring's text and its `Args:` section: what the tool does, and what each parameter means."""
+    """A docstring's text and its `Args:` section: what the tool does, and what each parameter
+    means.
+    """
     text = inspect.getdoc(function) or ""
     head, _, rest = text.partition("\nArgs:\n")
     arguments: dict[str, str] = {}
@@ -51,20 +53,28 @@ def describe_function(function: Callable[..., Any]) -> tuple[str, dict[str, str]
 
 
 def model_of(function: Callable[..., Any], *, skip: type) -> type[BaseModel]:
-    """A pydantic model of the function's parameters, the one annotated `skip` left out. Raises UnsuitableType."""
+    """A pydantic model of the function's parameters, the one annotated `skip` left out. Raises
+    UnsuitableType.
+    """
     hints = get_type_hints(function, include_extras=True)
     _, described = describe_function(function)
     fields: dict[str, Any] = {}
     for index, (name, parameter) in enumerate(inspect.signature(function).parameters.items()):
         if hints.get(name) is skip:
             if index or parameter.kind is parameter.KEYWORD_ONLY:
-                raise UnsuitableType(f"{function.__name__}: {name!r}, a {skip.__name__}, must be the first parameter")
+                raise UnsuitableType(
+                    f"{function.__name__}: {name!r}, a {skip.__name__}, must be the first parameter"
+                )
             continue
         if name not in hints or parameter.kind not in NAMED:
-            raise UnsuitableType(f"{function.__name__}: parameter {name!r} needs a type and a fixed name")
+            raise UnsuitableType(
+                f"{function.__name__}: parameter {name!r} needs a type and a fixed name"
+            )
         default: Any = ... if parameter.default is parameter.empty else parameter.default
         # None would hide a description that stands in the annotation.
-        info: FieldInfo = Field(default, description=described[name]) if name in described else Field(default)
+        info: FieldInfo = (
+            Field(default, description=described[name]) if name in described else Field(default)
+        )
         fields[name] = (hints[name], info)
     config = ConfigDict(extra="forbid", coerce_numbers_to_str=True, allow_inf_nan=False)
     try:
@@ -74,7 +84,9 @@ def model_of(function: Callable[..., Any], *, skip: type) -> type[BaseModel]:
 
 
 def flat_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """The model's JSON schema with references inlined and only widely read keywords kept. Raises UnsuitableType."""
+    """The model's JSON schema with references inlined and only widely read keywords kept. Raises
+    UnsuitableType.
+    """
     return _schema_of(model, KEPT)
 
 
@@ -88,7 +100,9 @@ def _schema_of(model: type[BaseModel], kept: frozenset[str]) -> dict[str, Any]:
         whole = model.model_json_schema()
     except PydanticUserError as error:
         raise UnsuitableType(f"{model.__name__}: {error.message}") from error
-    schema = _Flattener(whole.get("$defs", {}), kept).flatten(whole, where=model.__name__, inside=())
+    schema = _Flattener(whole.get("$defs", {}), kept).flatten(
+        whole, where=model.__name__, inside=()
+    )
     schema.setdefault("properties", {})
     return schema
 
@@ -100,7 +114,9 @@ class _Flattener:
         self._defs = defs
         self._kept = kept
 
-    def flatten(self, node: dict[str, Any], *, where: str, inside: tuple[str, ...]) -> dict[str, Any]:
+    def flatten(
+        self, node: dict[str, Any], *, where: str, inside: tuple[str, ...]
+    ) -> dict[str, Any]:
         """The node and all below it. Raises UnsuitableType with the place."""
         if ref := node.get("$ref"):
             name = ref.rsplit("/", 1)[-1]
@@ -112,7 +128,9 @@ class _Flattener:
             real = [option for option in options if option.get("type") != "null"]
             if len(real) != 1:
                 raise UnsuitableType(f"{where}: a parameter must have one type, not a union")
-            beside = {key: value for key, value in node.items() if key not in ("anyOf", "oneOf", "allOf")}
+            beside = {
+                key: value for key, value in node.items() if key not in ("anyOf", "oneOf", "allOf")
+            }
             if beside.get("default", "") is None:
                 del beside["default"]
             if len(real) < len(options):
@@ -130,7 +148,9 @@ class _Flattener:
             }
         values = node.get("additionalProperties")
         if isinstance(values, dict) and values.get("type", "object") in ("object", "array"):
-            raise UnsuitableType(f"{where}: a mapping may hold plain values only, its keyword is not sent")
+            raise UnsuitableType(
+                f"{where}: a mapping may hold plain values only, its keyword is not sent"
+            )
         if flat["type"] == "array":
             if "items" not in flat:
                 raise UnsuitableType(f"{where}: a list needs the type of its items")
@@ -139,7 +159,9 @@ class _Flattener:
 
 
 def check_arguments(model: type[BaseModel], arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments as the function wants them. Raises InvalidArguments with one line for each wrong field."""
+    """The arguments as the function wants them. Raises InvalidArguments with one line for each
+    wrong field.
+    """
     try:
         checked = model.model_validate(arguments)
     except ValidationError as error:
@@ -156,7 +178,9 @@ def _line(error: dict[str, Any]) -> str:
         case "extra_forbidden":
             return f"{path}: no such field, leave it out"
         case "value_error":
-            return f"{path}: {error['ctx']['error']}" if "ctx" in error else f"{path}: {error['msg']}"
+            return (
+                f"{path}: {error['ctx']['error']}" if "ctx" in error else f"{path}: {error['msg']}"
+            )
         case _:
             got = repr(error["input"])
             return f"{path}: {error['msg']}, got {got if len(got) <= 80 else got[:77] + '...'}"

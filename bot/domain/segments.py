@@ -1,4 +1,6 @@
-"""The segments a message is made of, as the bot understands them; `type` is the tag the codec tells them apart by."""
+"""The segments a message is made of, as the bot understands them; `type` is the tag the codec tells
+them apart by.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ class Face:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A picture. `url` expires after about two hours; `size` in bytes, 0 unknown; `sticker` for custom emoji."""
+    """A picture. `url` expires after about two hours; `size` in bytes, 0 unknown; `sticker` for
+    custom emoji.
+    """
 
     file: str = ""
     url: str = ""
@@ -98,7 +102,9 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """Merged forward. `id` has up to 19 digits (kept as text); `content` is the server's nodes as JSON, often empty."""
+    """Merged forward. `id` has up to 19 digits (kept as text); `content` is the server's nodes as
+    JSON, often empty.
+    """
 
     id: str
     content: str = ""
@@ -107,7 +113,9 @@ class Forward:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A json, xml or mini-program card: `prompt` is the line QQ shows, `data` the card as it came."""
+    """A json, xml or mini-program card: `prompt` is the line QQ shows, `data` the card as it
+    came.
+    """
 
     kind: Literal["json", "xml", "miniapp"]
     data: str = ""
@@ -183,7 +191,9 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """A file offered from device to device (`onlinefile`, `flashtransfer`, `flash_file`): it has no content here."""
+    """A file offered from device to device (`onlinefile`, `flashtransfer`, `flash_file`): it has no
+    content here.
+    """
 
     kind: str
     name: str = ""
@@ -193,7 +203,9 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """A segment we do not know: its wire type and its data as JSON text, kept rather than thrown away."""
+    """A segment we do not know: its wire type and its data as JSON text, kept rather than thrown
+    away.
+    """
 
     kind: str
     data: str = "{}"

@@ -1,7 +1,8 @@
-"""Waiting for somebody's word: how a call asks for it, what can be decided, when a stored wait may be trusted.
+"""Waiting for somebody's word: how a call asks for it, what can be decided, when a stored wait may
+be trusted.
 
-A run that waits is data (`bot/domain/run.py`, SuspendedRun): it is written down, survives a restart, and is checked
-here before anything of it is executed.
+A run that waits is data (`bot/domain/run.py`, SuspendedRun): it is written down, survives a
+restart, and is checked here before anything of it is executed.
 """
 
 from __future__ import annotations
@@ -23,21 +24,25 @@ from bot.domain.tool import ToolContext
 class Suspend(Exception):
     """Raised by a tool before it has done anything: somebody must allow this call first.
 
-    Not a failure, so not in the error tree: once it is allowed the tool is run again from its beginning, with
-    `ToolContext.allowed`. `asks` is the question people read, `seconds` how long it stays open.
-    Raises ValueError for a time that is not positive and finite.
+    Not a failure, so not in the error tree: once it is allowed the tool is run again from its
+    beginning, with `ToolContext.allowed`. `asks` is the question people read, `seconds` how long it
+    stays open. Raises ValueError for a time that is not positive and finite.
     """
 
     def __init__(self, asks: str, *, seconds: float) -> None:
         if not (seconds > 0 and math.isfinite(seconds)):
-            raise ValueError(f"a wait must end: it takes a positive number of seconds, not {seconds}")
+            raise ValueError(
+                f"a wait must end: it takes a positive number of seconds, not {seconds}"
+            )
         self.asks = asks
         self.seconds = seconds
         super().__init__(asks)
 
 
 class BadSuspension(BotError):
-    """A suspended run that cannot go on as it is: not this run's, changed since, or decided on what does not wait."""
+    """A suspended run that cannot go on as it is: not this run's, changed since, or decided on what
+    does not wait.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,9 @@ Decision: TypeAlias = Allow | Deny
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """Nobody can say at once: the run is suspended for at most so many seconds, then the call is denied."""
+    """Nobody can say at once: the run is suspended for at most so many seconds, then the call is
+    denied.
+    """
 
     seconds: float
     type: Literal["pending"] = "pending"
@@ -68,7 +75,8 @@ class Pending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequest:
-    """A call that somebody must allow. `asks` is what people read; `arguments` are those the call would be run with.
+    """A call that somebody must allow. `asks` is what people read; `arguments` are those the call
+    would be run with.
 
     `context` are the call's surroundings, as its body would get them.
     """
@@ -85,10 +93,12 @@ class ApprovalRequest:
 
 
 def digest_call(call: ToolCall, *, run_id: str, asker: int, arguments: str = "") -> str:
-    """What binds a wait to its call, run and asker (a user id), as hex; the layout of the arguments does not matter.
+    """What binds a wait to its call, run and asker (a user id), as hex; the layout of the arguments
+    does not matter.
 
-    `arguments` are those it will be run with, where they are known: `PendingCall.arguments`.
-    It tells changed state from unchanged; it is no signature: who can write the store can write a fitting one.
+    `arguments` are those it will be run with, where they are known: `PendingCall.arguments`. It
+    tells changed state from unchanged; it is no signature: who can write the store can write a
+    fitting one.
     """
     bound = [run_id, asker, call.id, call.name, _canonical(call.arguments)]
     if arguments:
@@ -106,18 +116,28 @@ def _canonical(arguments: str) -> str:
 
 
 def verify(
-    suspended: SuspendedRun, *, run_id: str, conversation: Conversation, asker: int, decided: Collection[str]
+    suspended: SuspendedRun,
+    *,
+    run_id: str,
+    conversation: Conversation,
+    asker: int,
+    decided: Collection[str],
 ) -> None:
-    """Refuse what must not go on: another run's, place's or person's state, a changed one, a decision on no wait.
+    """Refuse what must not go on: another run's, place's or person's state, a changed one, a
+    decision on no wait.
 
     `asker` is a user id, `decided` the call ids that decisions are there for. Raises BadSuspension.
     """
     theirs = (suspended.run_id, suspended.conversation, suspended.asker.user_id)
     if theirs != (run_id, conversation, asker):
-        raise BadSuspension(f"the suspended run {suspended.run_id} is another run's, conversation's or asker's")
+        raise BadSuspension(
+            f"the suspended run {suspended.run_id} is another run's, conversation's or asker's"
+        )
     calls = suspended.message.tool_calls
     if len(calls) != len(suspended.answers):
-        raise BadSuspension(f"run {run_id} has {len(calls)} calls, but {len(suspended.answers)} answers")
+        raise BadSuspension(
+            f"run {run_id} has {len(calls)} calls, but {len(suspended.answers)} answers"
+        )
     for call, answer in zip(calls, suspended.answers, strict=True):
         match answer:
             case ToolMessage():
@@ -128,7 +148,9 @@ def verify(
             case _:
                 assert_never(answer)
         if not fits:
-            raise BadSuspension(f"call {call.id} of run {run_id} is not what it was when it was suspended")
+            raise BadSuspension(
+                f"call {call.id} of run {run_id} is not what it was when it was suspended"
+            )
     waiting = [pending.call.id for pending in suspended.pending]
     if not waiting or len(set(waiting)) < len(waiting):
         raise BadSuspension(f"nothing waits in run {run_id}, or two calls under one id")

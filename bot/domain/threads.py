@@ -1,7 +1,7 @@
 """Plain functions beside the loop: each in a thread of its own, so many at once.
 
-Not the loop's own executor: others need that (the resolver of names does), and a function that never returns would keep
-its place there, and hold up the end of the process.
+Not the loop's own executor: others need that (the resolver of names does), and a function that
+never returns would keep its place there, and hold up the end of the process.
 """
 
 from __future__ import annotations
@@ -21,13 +21,17 @@ FULL = "too many calls are under way that have not come back. Do without it."
 
 
 class Threads:
-    """At most so many threads at once; one whose caller has gone still counts until its function returns."""
+    """At most so many threads at once; one whose caller has gone still counts until its function
+    returns.
+    """
 
     def __init__(self, most: int = MAX_THREADS) -> None:
         self._places = threading.BoundedSemaphore(most)
 
     async def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """What the function returns, or raises. Raises ToolUnavailable where all threads are busy."""
+        """What the function returns, or raises. Raises ToolUnavailable where all threads are
+        busy.
+        """
         if not self._places.acquire(blocking=False):
             raise ToolUnavailable(FULL)
         loop = asyncio.get_running_loop()

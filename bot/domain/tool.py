@@ -1,4 +1,5 @@
-"""What a tool is: a name, a description, a flat schema, what it declares about itself, and a body with a context.
+"""What a tool is: a name, a description, a flat schema, what it declares about itself, and a body
+with a context.
 
     @tool(needs=(Web,), side_effects="read", idempotent=True)
     async def get_weather(context: ToolContext, city: str) -> str:
@@ -8,8 +9,9 @@
             city: What the model reads about this parameter.
         \"\"\"
 
-The decorated function becomes a `Tool`; calling it calls the function as before. Tools from outside, classes and
-programs become one too (`bot/domain/foreign.py`). Nothing here runs a call: that is `bot/engine/calls.py`.
+The decorated function becomes a `Tool`; calling it calls the function as before. Tools from
+outside, classes and programs become one too (`bot/domain/foreign.py`). Nothing here runs a call:
+that is `bot/engine/calls.py`.
 """
 
 from __future__ import annotations
@@ -27,14 +29,29 @@ from typing import Any, Protocol, TypeAlias, TypeVar, cast, overload
 
 from pydantic_core import to_jsonable_python
 
-from bot.domain.arguments import INPUT, Check, Checked, Shape, parse_for, parse_input, read_arguments
+from bot.domain.arguments import (
+    INPUT,
+    Check,
+    Checked,
+    Shape,
+    parse_for,
+    parse_input,
+    read_arguments,
+)
 from bot.domain.chat import Allowance, ToolSpec
 from bot.domain.errors import ToolUnavailable
 from bot.domain.events import Conversation
 from bot.domain.faults import BROKEN, isolate
 from bot.domain.result import ToolResult
 from bot.domain.run import Asker, RunEvent
-from bot.domain.schema import UnsuitableType, check_arguments, describe_function, flat_schema, model_of, reading_schema
+from bot.domain.schema import (
+    UnsuitableType,
+    check_arguments,
+    describe_function,
+    flat_schema,
+    model_of,
+    reading_schema,
+)
 from bot.domain.threads import THREADS
 from bot.domain.traits import Audience, Execution, Permission, Rate, SideEffects, ToolType
 
@@ -80,10 +97,10 @@ class Progress:
 class ToolContext:
     """One call's surroundings. `deadline` is on the clock's monotonic scale, in seconds.
 
-    `response_id` is the model's answer that made the call. `allowed` says that somebody has allowed this very call: a
-    tool that raises `Suspend` does so only without it. `inner` is told what a run inside this call does: what its model
-    takes is counted to the run of the call. `share` is that run's of its question's budget, where the inner one has its
-    part.
+    `response_id` is the model's answer that made the call. `allowed` says that somebody has allowed
+    this very call: a tool that raises `Suspend` does so only without it. `inner` is told what a run
+    inside this call does: what its model takes is counted to the run of the call. `share` is that
+    run's of its question's budget, where the inner one has its part.
     """
 
     run_id: str
@@ -104,40 +121,52 @@ class ToolContext:
         try:
             return cast("P", self.ports[kind])
         except KeyError:
-            raise ToolUnavailable(f"needs {kind.__name__}, which is not there in this run") from None
+            raise ToolUnavailable(
+                f"needs {kind.__name__}, which is not there in this run"
+            ) from None
 
     def progress(self, partial_result: object = None, **details: Any) -> None:
-        """Tell how far the call is: words, or a whole partial `ToolResult`. Nobody hears it once the call is over.
+        """Tell how far the call is: words, or a whole partial `ToolResult`. Nobody hears it once
+        the call is over.
 
         The model does not read it; it is for people who look on. Never waits.
         """
         if self.reports is not None:
             result = ToolResult() if partial_result is None else ToolResult.of(partial_result)
             if details:
-                known = result.details if isinstance(result.details, Mapping) else {"details": result.details}
+                known = (
+                    result.details
+                    if isinstance(result.details, Mapping)
+                    else {"details": result.details}
+                )
                 result = replace(result, details={**known, **details})
             self.reports(result)
 
 
 Guard: TypeAlias = Callable[[ToolContext, Mapping[str, Any]], Awaitable[None] | None]
-"""A tool's own check of a call whose arguments fit its schema. It refuses by raising: a `ToolError` of its choice, or
-ValueError, which is told as wrong arguments."""
+"""A tool's own check of a call whose arguments fit its schema. It refuses by raising: a `ToolError`
+of its choice, or ValueError, which is told as wrong arguments."""
 
 Prepare: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
 """Raw arguments -> raw arguments, before anything is checked: for a vendor's quirk, or a default it left out."""
 
 Recover: TypeAlias = Callable[[ToolContext, Mapping[str, Any], Exception], Any]
-"""What to do about a body that raised: gives a result in its place (or an awaitable of one), or raises."""
+"""What to do about a body that raised: gives a result in its place (or an awaitable of one), or
+raises.
+"""
 
 Available: TypeAlias = Callable[[], object]
-"""Why the tool cannot be used right now; empty where it can. Asked before each model request, so it must be quick.
+"""Why the tool cannot be used right now; empty where it can. Asked before each model request, so it
+must be quick.
 
 A bool, or a bool and a text, are understood as well (`reason_of`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolStatus:
-    """Whether a tool can be used now, and if not, why. `description` is for people: its summary, if it has one."""
+    """Whether a tool can be used now, and if not, why. `description` is for people: its summary, if
+    it has one.
+    """
 
     name: str
     type: str
@@ -150,10 +179,11 @@ class ToolStatus:
 class Tool:
     """A tool the engine can offer: what the model is told (`spec`), what it declares, and the body.
 
-    `check` turns plain arguments into the body's; `shape` is that by which they are mended first (by `parameters` where
-    it is left out). `timeout` is in seconds. `label` and `summary` are for people, and so is `type`: a word of
-    `ToolType`, or one that a foreign tool has for itself. `origin` is the name a foreign tool has at home. A tool
-    without a `function` can be registered, but not run.
+    `check` turns plain arguments into the body's; `shape` is that by which they are mended first
+    (by `parameters` where it is left out). `timeout` is in seconds. `label` and `summary` are for
+    people, and so is `type`: a word of `ToolType`, or one that a foreign tool has for itself.
+    `origin` is the name a foreign tool has at home. A tool without a `function` can be registered,
+    but not run.
     """
 
     name: str
@@ -189,7 +219,9 @@ class Tool:
         if not NAME.fullmatch(self.name):
             raise ValueError(f"a tool's name must match {NAME.pattern}, not {self.name!r}")
         if not self.description:
-            raise ValueError(f"tool {self.name} has no description: the model would not know when to use it")
+            raise ValueError(
+                f"tool {self.name} has no description: the model would not know when to use it"
+            )
 
     @property
     def spec(self) -> ToolSpec:
@@ -217,7 +249,9 @@ class Tool:
         return self.idempotent and self.side_effects.is_harmless and not self.repeatable
 
     def why_not(self) -> str:
-        """Why the tool cannot be used right now, by its own word; empty where it can. Never raises."""
+        """Why the tool cannot be used right now, by its own word; empty where it can. Never
+        raises.
+        """
         if self.function is None:
             return "has no body"
         if self.available is None:
@@ -230,7 +264,9 @@ class Tool:
             return f"cannot say whether it is available ({type(broken).__name__})"
 
     def read(self, raw: str) -> Checked:
-        """The raw text of a call -> arguments that fit. Raises InvalidArguments, and whatever `prepare` raises."""
+        """The raw text of a call -> arguments that fit. Raises InvalidArguments, and whatever
+        `prepare` raises.
+        """
         mended: tuple[str, ...] = ()
         if self.raw_input:
             given = parse_input(raw)
@@ -242,13 +278,19 @@ class Tool:
     def validate(self, given: Mapping[str, Any]) -> Checked:
         """Plain arguments, mended and checked. Raises InvalidArguments."""
         shape = self.shape or Shape.of(self.parameters)
-        checked = read_arguments(given, shape=shape, check=self.check, lenient=self.side_effects.is_harmless)
+        checked = read_arguments(
+            given, shape=shape, check=self.check, lenient=self.side_effects.is_harmless
+        )
         properties = self.parameters.get("properties", {})
         known = {name: value for name, value in checked.arguments.items() if name in properties}
-        return replace(checked, plain=completed(checked.plain, to_jsonable_python(known, fallback=str)))
+        return replace(
+            checked, plain=completed(checked.plain, to_jsonable_python(known, fallback=str))
+        )
 
     async def run(self, context: ToolContext, arguments: dict[str, Any]) -> object:
-        """Run the body with checked arguments: a coroutine on the loop, a plain `def` in a thread."""
+        """Run the body with checked arguments: a coroutine on the loop, a plain `def` in a
+        thread.
+        """
         if self.function is None:
             raise ToolUnavailable(f"{self.name} has no body, so it cannot run. Do without it.")
         given = (context,) if self.wants_context else ()
@@ -258,7 +300,9 @@ class Tool:
         return await result if inspect.isawaitable(result) else result
 
     def wrap(self, check: Guard) -> Tool:
-        """The same tool, guarded: no call runs unless this check passes as well (seeds/004's sandbox, as code)."""
+        """The same tool, guarded: no call runs unless this check passes as well (seeds/004's
+        sandbox, as code).
+        """
         return replace(self, guards=(*self.guards, check))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -268,7 +312,8 @@ class Tool:
 
 
 def completed(given: Any, checked: Any) -> Any:
-    """A copy of what was given, with what checking it has put in besides: the defaults, at any depth.
+    """A copy of what was given, with what checking it has put in besides: the defaults, at any
+    depth.
 
     What was given stays in its own words, so that checking the whole once more gives the same.
     """
@@ -333,23 +378,30 @@ def tool(function: Callable[..., Any] | None = None, /, **declared: Any) -> Tool
     """Make a tool of a typed function; its name, docstring and annotations say all the model needs.
 
     A plain `def` runs in a thread. What may be declared (all of it optional; the words are those of
-    `bot/domain/traits.py`): `permission`, `side_effects`, `audience`, `execution`; `idempotent` (a second run does no
-    harm); `needs` (ports) and `requires` (names of settings); `timeout` in seconds; `rate` as "calls/seconds";
-    `repeatable` (the same call twice is fine); `critical` (a run without it has failed); `replace` (on purpose a second
-    one of that name); `label` and `summary` for people; `prepare`, `check`, `available`, `recover` as described above;
-    `raw_input` (its one text parameter `input` also takes what is no JSON).
+    `bot/domain/traits.py`): `permission`, `side_effects`, `audience`, `execution`; `idempotent` (a
+    second run does no harm); `needs` (ports) and `requires` (names of settings); `timeout` in
+    seconds; `rate` as "calls/seconds"; `repeatable` (the same call twice is fine); `critical` (a
+    run without it has failed); `replace` (on purpose a second one of that name); `label` and
+    `summary` for people; `prepare`, `check`, `available`, `recover` as described above; `raw_input`
+    (its one text parameter `input` also takes what is no JSON).
 
-    Raises UnsuitableType for a parameter that has no flat schema, ValueError for a bad name, a missing description or
-    a word that says nothing.
+    Raises UnsuitableType for a parameter that has no flat schema, ValueError for a bad name, a
+    missing description or a word that says nothing.
     """
     return partial(make_tool, **declared) if function is None else make_tool(function, **declared)
 
 
-def make_tool(function: Callable[..., Any], /, *, name: str = "", raw_input: bool = False, **declared: Any) -> Tool:
+def make_tool(
+    function: Callable[..., Any], /, *, name: str = "", raw_input: bool = False, **declared: Any
+) -> Tool:
     """What `@tool` does."""
     model = model_of(function, skip=ToolContext)
-    if raw_input and {key: info.annotation for key, info in model.model_fields.items()} != {INPUT: str}:
-        raise UnsuitableType(f"{function.__name__}: a tool that takes raw input has one parameter, {INPUT}: str")
+    if raw_input and {key: info.annotation for key, info in model.model_fields.items()} != {
+        INPUT: str
+    }:
+        raise UnsuitableType(
+            f"{function.__name__}: a tool that takes raw input has one parameter, {INPUT}: str"
+        )
     description, _ = describe_function(function)
     return Tool(
         name=name or function.__name__,
@@ -374,7 +426,9 @@ def declarations(
     check: Guard | None = None,
     **others: Any,
 ) -> dict[str, Any]:
-    """What a person declares -> the fields of `Tool`; words become members. Raises ValueError for unknown ones."""
+    """What a person declares -> the fields of `Tool`; words become members. Raises ValueError for
+    unknown ones.
+    """
     return {
         "permission": Permission(permission),
         "audience": Audience(audience),

@@ -1,4 +1,6 @@
-"""What a tool declares about itself: who may call it, what it does to the world, how its calls may be run."""
+"""What a tool declares about itself: who may call it, what it does to the world, how its calls may
+be run.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from math import isfinite
 
 
 class Permission(StrEnum):
-    """What happens when a tool is called: it runs, it runs once somebody allows the call, it never runs."""
+    """What happens when a tool is called: it runs, it runs once somebody allows the call, it never
+    runs.
+    """
 
     ALLOW = "allow"
     REQUIRE_APPROVAL = "require_approval"
@@ -18,10 +22,11 @@ class Permission(StrEnum):
 
 
 class SideEffects(StrEnum):
-    """What a call changes: nothing (a pure computation), nothing (it reads), our own state, the world outside.
+    """What a call changes: nothing (a pure computation), nothing (it reads), our own state, the
+    world outside.
 
-    Undeclared is not trusted with anything (no retry, no cached results, no second try of its turn after a crash), but
-    holds nobody up either.
+    Undeclared is not trusted with anything (no retry, no cached results, no second try of its turn
+    after a crash), but holds nobody up either.
     """
 
     UNDECLARED = "undeclared"
@@ -44,11 +49,16 @@ class SideEffects(StrEnum):
     def of_all(cls, kinds: Iterable[SideEffects]) -> SideEffects:
         """What somebody does who may do each of these."""
         found = set(kinds)
-        return next((kind for kind in (cls.EXTERNAL, cls.WRITE, cls.UNDECLARED, cls.READ) if kind in found), cls.NONE)
+        return next(
+            (kind for kind in (cls.EXTERNAL, cls.WRITE, cls.UNDECLARED, cls.READ) if kind in found),
+            cls.NONE,
+        )
 
 
 class Audience(StrEnum):
-    """Who may have a tool called: anybody, a group's admins and its owner, the bot's owners. Owners may always."""
+    """Who may have a tool called: anybody, a group's admins and its owner, the bot's owners. Owners
+    may always.
+    """
 
     EVERYONE = "everyone"
     GROUP_ADMIN = "group_admin"
@@ -56,7 +66,9 @@ class Audience(StrEnum):
 
 
 class Execution(StrEnum):
-    """Side by side with the other calls of a step, or all calls of such a step one after the other."""
+    """Side by side with the other calls of a step, or all calls of such a step one after the
+    other.
+    """
 
     CONCURRENT = "concurrent"
     SEQUENTIAL = "sequential"
@@ -71,7 +83,9 @@ class ToolType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """At most so many calls in any so many seconds. Raises ValueError for what is not positive and finite."""
+    """At most so many calls in any so many seconds. Raises ValueError for what is not positive and
+    finite.
+    """
 
     calls: int
     seconds: float

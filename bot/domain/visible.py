@@ -1,7 +1,9 @@
-"""Text as people see it: without escapes for terminals, marks that cannot be seen, and marks that turn letters round.
+"""Text as people see it: without escapes for terminals, marks that cannot be seen, and marks that
+turn letters round.
 
-What comes from people, from the web and from programs is read by a model and shown to owners. What neither of them
-would see on a screen can only mislead. Line ends become `\\n`, whatever Unicode calls one.
+What comes from people, from the web and from programs is read by a model and shown to owners. What
+neither of them would see on a screen can only mislead. Line ends become `\\n`, whatever Unicode
+calls one.
 """
 
 from __future__ import annotations
@@ -12,11 +14,14 @@ EMOJI = "\u2190-\u2bff\ufe0f\U0001f000-\U0001faff"
 
 LINE_END = re.compile("\r\n?|[\v\f\x85\u2028\u2029]")
 
-# An escape sequence as a whole (ECMA-48, and a title of xterm's), else the escape alone. Possessive: linear.
-ESCAPE = re.compile(r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]|\x1b\][^\x07\x1b\n]*+(?:\x07|\x1b\\)|\x1b[ -/]*+[0-~]?")
+# An escape sequence as a whole (ECMA-48, and a title of xterm's), else the escape alone.
+# Possessive: linear.
+ESCAPE = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]|\x1b\][^\x07\x1b\n]*+(?:\x07|\x1b\\)|\x1b[ -/]*+[0-~]?"
+)
 
-# Controls, blanks without a width, directions, fillers, tags, and the variants no emoji has. A joiner is part of an
-# emoji, and of nothing else here.
+# Controls, blanks without a width, directions, fillers, tags, and the variants no emoji has. A
+# joiner is part of an emoji, and of nothing else here.
 UNSEEN = re.compile(
     "[\0-\b\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200c\u200e\u200f"
     "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001345f\U0001bca0-\U0001bca3"
@@ -28,7 +33,9 @@ CLEAN = re.compile("[ -~\t\n\u3000-\u3020\u3400-\u9fff\uff01-\uff5e]*")
 
 
 def visible(text: str) -> str:
-    """The text without what cannot be seen in it, in time linear in its length; the same object where nothing is."""
+    """The text without what cannot be seen in it, in time linear in its length; the same object
+    where nothing is.
+    """
     if CLEAN.fullmatch(text):
         return text
     ended = LINE_END.sub("\n", text)

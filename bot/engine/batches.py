@@ -1,7 +1,8 @@
 """The calls of one step: begun in call order, run side by side, finished in call order.
 
-Invariant: every `ToolCall` gets exactly one `ToolMessage`, in call order, whatever happens, also when the run is
-cancelled in the middle. A call that must wait for somebody's word (`Suspend`) has its result once that is there.
+Invariant: every `ToolCall` gets exactly one `ToolMessage`, in call order, whatever happens, also
+when the run is cancelled in the middle. A call that must wait for somebody's word (`Suspend`) has
+its result once that is there.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ NOT_DONE = "the call was cancelled while it waited to be allowed: it was not don
 
 
 class Batch:
-    """The calls of one step and what has come of them so far; whole as soon as it has run, also when cancelled."""
+    """The calls of one step and what has come of them so far; whole as soon as it has run, also
+    when cancelled.
+    """
 
     def __init__(self, calls: Sequence[ToolCall]) -> None:
         self.calls = tuple(calls)
@@ -42,7 +45,9 @@ class Batch:
         self._denied: dict[int, ToolError] = {}
 
     def keep(self, index: int, answer: ToolMessage | PendingCall) -> None:
-        """Take an answer from an earlier segment of the run, or note that the call waits for somebody's word."""
+        """Take an answer from an earlier segment of the run, or note that the call waits for
+        somebody's word.
+        """
         self._answers[index] = answer
 
     def allow(self, index: int, pending: PendingCall) -> None:
@@ -74,11 +79,17 @@ class Batch:
 
     def waiting(self) -> tuple[int, ...]:
         """The calls that wait for somebody's word."""
-        return tuple(index for index in sorted(self._answers) if isinstance(self._answers[index], PendingCall))
+        return tuple(
+            index
+            for index in sorted(self._answers)
+            if isinstance(self._answers[index], PendingCall)
+        )
 
     def answers(self) -> tuple[ToolMessage | PendingCall, ...]:
         """For each call, in call order, its result or what it waits for."""
-        return tuple(self._answers.get(index) or _lost(call) for index, call in enumerate(self.calls))
+        return tuple(
+            self._answers.get(index) or _lost(call) for index, call in enumerate(self.calls)
+        )
 
     def results(self) -> tuple[ToolMessage, ...] | None:
         """One result for each call, in call order; None while one of them waits."""
@@ -87,7 +98,9 @@ class Batch:
 
     def is_terminal(self) -> bool:
         """Whether every call was finished here, and wants the run to end."""
-        return len(self._finished) == len(self.calls) and all(each.terminate for each in self._finished.values())
+        return len(self._finished) == len(self.calls) and all(
+            each.terminate for each in self._finished.values()
+        )
 
     def finished(self) -> tuple[tuple[ToolCall, Executed], ...]:
         """The calls that were finished here, not in an earlier segment, in call order."""
@@ -103,11 +116,13 @@ def untold(call: ToolCall, output: str) -> None:
 
 
 class Batches:
-    """Runs the calls of a step, at most `max_calls` of them. `execution` is that of all steps; a tool may ask for it in
-    its own. `on_result` is told of each call and its output as the model reads it, as soon as that is so.
+    """Runs the calls of a step, at most `max_calls` of them. `execution` is that of all steps; a
+    tool may ask for it in its own. `on_result` is told of each call and its output as the model
+    reads it, as soon as that is so.
 
-    `recorded` is waited for before a call that may change something: a process that ends in the middle of it comes back
-    knowing that it had begun, unless the journal could not be written then, which the operator was told.
+    `recorded` is waited for before a call that may change something: a process that ends in the
+    middle of it comes back knowing that it had begun, unless the journal could not be written then,
+    which the operator was told.
     """
 
     def __init__(
@@ -127,15 +142,19 @@ class Batches:
         self._execution = execution
         self._at_once = at_once
 
-    async def run(self, batch: Batch, contexts: Sequence[ToolContext], tally: Tally | None = None) -> None:
+    async def run(
+        self, batch: Batch, contexts: Sequence[ToolContext], tally: Tally | None = None
+    ) -> None:
         """Run the open calls, each with its context of `contexts` (one for each call of the batch).
 
-        Calls beyond the most are refused. When this is cancelled, so are they, and every call has its result, those
-        that wait too; and so it is for what is not run yet, or waits, when a hook stops the run.
+        Calls beyond the most are refused. When this is cancelled, so are they, and every call has
+        its result, those that wait too; and so it is for what is not run yet, or waits, when a hook
+        stops the run.
         """
         tally = tally or Tally()
         flows = {
-            index: self._calls.start(batch.calls[index], contexts[index], batch.waited(index)) for index in batch.open()
+            index: self._calls.start(batch.calls[index], contexts[index], batch.waited(index))
+            for index in batch.open()
         }
         try:
             await self._begin(batch, flows, tally)
@@ -175,7 +194,9 @@ class Batches:
             if first := self._barrier(batch, before=group[0]):
                 text = f"it was not run: {first} before it waits to be allowed. Call it again once that is decided."
                 for index in group:
-                    if not (flows[index].needs_word or flows[index].context.allowed):  # what people decide by itself
+                    if not (
+                        flows[index].needs_word or flows[index].context.allowed
+                    ):  # what people decide by itself
                         flows[index].refuse(ToolDenied(text))
             await self._run_together(batch, group, flows)
         for index in batch.open():
@@ -183,11 +204,18 @@ class Batches:
                 self._calls.break_off(flows[index], "the tool cancelled itself.")
 
     def _barrier(self, batch: Batch, *, before: int) -> str:
-        """The name of a call with effects that waits: what comes after it must not be run before it; empty: none."""
+        """The name of a call with effects that waits: what comes after it must not be run before
+        it; empty: none.
+        """
         names = (batch.calls[index].name for index in batch.waiting() if index < before)
-        return next((name for name in names if (tool := self._calls.find(name)) and tool.may_have_happened), "")
+        return next(
+            (name for name in names if (tool := self._calls.find(name)) and tool.may_have_happened),
+            "",
+        )
 
-    async def _run_together(self, batch: Batch, group: Iterable[int], flows: Mapping[int, Flow]) -> None:
+    async def _run_together(
+        self, batch: Batch, group: Iterable[int], flows: Mapping[int, Flow]
+    ) -> None:
         places = asyncio.Semaphore(self._at_once)
 
         async def one(index: int) -> None:
@@ -211,15 +239,22 @@ class Batches:
         self._tell(flow)
 
     def _tell(self, flow: Flow) -> None:
-        """Tell whoever wants to know at once, unless that was done, or the result may still be another."""
+        """Tell whoever wants to know at once, unless that was done, or the result may still be
+        another.
+        """
         if not flow.is_told and (output := self._calls.preview(flow)) is not None:
             flow.is_told = True
             self._on_result(flow.call, output)
 
     def _groups(self, todo: Iterable[int], flows: Mapping[int, Flow]) -> Iterator[list[int]]:
-        """What may run side by side. A call with effects waits for all before it, and all after it wait for it."""
+        """What may run side by side. A call with effects waits for all before it, and all after it
+        wait for it.
+        """
         tools = {index: tool for index in todo if (tool := flows[index].tool) is not None}
-        in_turn = Execution.SEQUENTIAL in {self._execution, *(tool.execution for tool in tools.values())}
+        in_turn = Execution.SEQUENTIAL in {
+            self._execution,
+            *(tool.execution for tool in tools.values()),
+        }
         group: list[int] = []
         for index, tool in tools.items():
             if in_turn or tool.may_have_happened:
@@ -235,13 +270,17 @@ class Batches:
     async def _cancel(
         self, batch: Batch, flows: dict[int, Flow], contexts: Sequence[ToolContext], tally: Tally
     ) -> None:
-        """Answer what has no result yet. What waits was never done; of what was under way nobody knows."""
+        """Answer what has no result yet. What waits was never done; of what was under way nobody
+        knows.
+        """
         self._refuse_waiting(batch, flows, contexts, NOT_DONE)
         for index in batch.open():
             flow = flows[index]
             if flow.result is None:
                 self._calls.break_off(flow, CANCELLED)
-        unfinished = [index for index in sorted(flows) if index in {*batch.open(), *batch.waiting()}]
+        unfinished = [
+            index for index in sorted(flows) if index in {*batch.open(), *batch.waiting()}
+        ]
         try:
             async with last_moments(LAST_HOOKS):
                 for index in unfinished:
@@ -273,4 +312,10 @@ class Batches:
 
 def _lost(call: ToolCall) -> ToolMessage:
     """Whatever goes wrong here, a call has its one result."""
-    return ToolMessage(call.id, call.name, f"error: {LOST} [{ToolFailed.code}]", is_error=True, code=ToolFailed.code)
+    return ToolMessage(
+        call.id,
+        call.name,
+        f"error: {LOST} [{ToolFailed.code}]",
+        is_error=True,
+        code=ToolFailed.code,
+    )

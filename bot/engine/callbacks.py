@@ -1,4 +1,6 @@
-"""What people give an agent as plain functions, made into the ports that the engine and the tools ask for."""
+"""What people give an agent as plain functions, made into the ports that the engine and the tools
+ask for.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ from bot.domain.tool import Tool, ToolContext
 logger = logging.getLogger(__name__)
 
 Payload: TypeAlias = dict[str, Any]
-"""What `send_message` says, in the words of its parameters: `messages`, and `session` where it is not this one."""
+"""What `send_message` says, in the words of its parameters: `messages`, and `session` where it is
+not this one.
+"""
 
 SendHook: TypeAlias = Callable[[Payload], MaybeAwaitable[None]]
 OnToolResult: TypeAlias = Callable[[str, str], None]
@@ -37,7 +41,8 @@ Subscriber: TypeAlias = Callable[[RunEvent], None]
 
 
 class Subscribers:
-    """An observer of runs that passes each event on, in order and one at a time; one that breaks harms no other.
+    """An observer of runs that passes each event on, in order and one at a time; one that breaks
+    harms no other.
 
     Raises TypeError for a `first` that is neither an observer nor a function.
     """
@@ -48,7 +53,9 @@ class Subscribers:
             self.add(told_events(first))
 
     def add(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Tell it every event from now on; what this returns ends that. Raises TypeError for a coroutine function."""
+        """Tell it every event from now on; what this returns ends that. Raises TypeError for a
+        coroutine function.
+        """
         refuse_coroutines(subscriber)
         mark = object()
         self._subscribers[mark] = subscriber
@@ -68,15 +75,22 @@ def void(_: object) -> None:
 
 
 def refuse_coroutines(function: Callable[..., Any]) -> None:
-    """Raises TypeError for what is no function, or would have to be awaited: who only looks on, nobody waits for."""
+    """Raises TypeError for what is no function, or would have to be awaited: who only looks on,
+    nobody waits for.
+    """
     if not callable(function):
-        raise TypeError(f"whoever looks on is a function, or an object with notice, not {type(function).__name__}")
+        raise TypeError(
+            f"whoever looks on is a function, or an object with notice, not {type(function).__name__}"
+        )
     if inspect.iscoroutinefunction(function):
-        raise TypeError(f"{getattr(function, '__name__', function)} is told while the run goes on: make it a plain def")
+        raise TypeError(
+            f"{getattr(function, '__name__', function)} is told while the run goes on: make it a plain def"
+        )
 
 
 def told_results(on_tool_result: OnToolResult) -> OnResult:
-    """What tells name and output of each call, as the model reads it, as soon as that is so; it breaks no run.
+    """What tells name and output of each call, as the model reads it, as soon as that is so; it
+    breaks no run.
 
     Raises TypeError for what cannot be called, or would have to be awaited.
     """
@@ -92,7 +106,9 @@ def told_results(on_tool_result: OnToolResult) -> OnResult:
 
 
 def told_events(observer: Observer | Subscriber) -> Subscriber:
-    """What is told of runs: an observer's `notice`, or a function. Raises TypeError for what is neither."""
+    """What is told of runs: an observer's `notice`, or a function. Raises TypeError for what is
+    neither.
+    """
     notice: Any = getattr(observer, "notice", None) or observer
     refuse_coroutines(notice)
     return cast("Subscriber", notice)
@@ -108,9 +124,9 @@ def as_approver(approver: Approver | ApprovalHandler | None) -> Approver | None:
 class FunctionApprover:
     """An `Approver` from a function that answers True or False.
 
-    It gets the call's context, the tool's name and the arguments, as in seeds/000; one of two parameters the name and
-    the arguments. A plain function runs in a thread, so that it may ask at a terminal, and answers one call after the
-    other. Raises TypeError for what takes neither.
+    It gets the call's context, the tool's name and the arguments, as in seeds/000; one of two
+    parameters the name and the arguments. A plain function runs in a thread, so that it may ask at
+    a terminal, and answers one call after the other. Raises TypeError for what takes neither.
     """
 
     def __init__(self, handler: ApprovalHandler) -> None:
@@ -130,7 +146,9 @@ class FunctionApprover:
         return Allow() if answer is True else Deny("the approval handler said no")
 
     async def _ask_in_thread(self, arguments: tuple[Any, ...]) -> Any:
-        """One question at a time, also where nobody waits for the answer any more; then none is begun."""
+        """One question at a time, also where nobody waits for the answer any more; then none is
+        begun.
+        """
         given_up = threading.Event()
 
         def ask() -> Any:
@@ -144,24 +162,40 @@ class FunctionApprover:
 
 
 def wants_context(handler: Callable[..., Any]) -> bool:
-    """Whether an approval handler takes the call's context before name and arguments. Raises TypeError."""
+    """Whether an approval handler takes the call's context before name and arguments. Raises
+    TypeError.
+    """
     if not callable(handler):
-        raise TypeError(f"an approver is an object with approve, or a function, not {type(handler).__name__}")
+        raise TypeError(
+            f"an approver is an object with approve, or a function, not {type(handler).__name__}"
+        )
     parameters = inspect.signature(handler).parameters.values()
-    places = [each for each in parameters if each.kind in {each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD}]
+    places = [
+        each
+        for each in parameters
+        if each.kind in {each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD}
+    ]
     needed = [each for each in places if each.default is each.empty]
     takes_any = any(each.kind is each.VAR_POSITIONAL for each in parameters)
-    others = [each for each in parameters if each.kind is each.KEYWORD_ONLY and each.default is each.empty]
+    others = [
+        each for each in parameters if each.kind is each.KEYWORD_ONLY and each.default is each.empty
+    ]
     if others or len(needed) > 3 or (len(places) < 2 and not takes_any):
         name = getattr(handler, "__name__", type(handler).__name__)
-        raise TypeError(f"{name} is to take a call's context, its name and arguments, or the last two")
+        raise TypeError(
+            f"{name} is to take a call's context, its name and arguments, or the last two"
+        )
     return len(needed) == 3 or (len(needed) < 2 and (takes_any or len(places) > 2))
 
 
 class PlainMedia:
-    """The `Media` port that takes paths and urls at their word: whoever hears the payload looks at them."""
+    """The `Media` port that takes paths and urls at their word: whoever hears the payload looks at
+    them.
+    """
 
-    async def attach(self, kind: MediaKind, *, path: str = "", url: str = "", name: str = "") -> Attachment:
+    async def attach(
+        self, kind: MediaKind, *, path: str = "", url: str = "", name: str = ""
+    ) -> Attachment:
         """The path, else the url. Raises MediaError where there is neither."""
         if not (path.strip() or url.strip()):
             raise MediaError(f"{kind} needs a path or a url")
@@ -169,7 +203,8 @@ class PlainMedia:
 
 
 class HookSpeaker:
-    """The `Speaker` of one run that hands what is said to a hook; hooks of one agent never run side by side.
+    """The `Speaker` of one run that hands what is said to a hook; hooks of one agent never run side
+    by side.
 
     Without a hook nobody hears it: what would be said is kept in `said`.
     """
@@ -202,7 +237,9 @@ class HookSpeaker:
 
 
 def payload_of(segments: tuple[SendSegment, ...], session: str = "") -> Payload:
-    """Segments in the words of `send_message`, so that a hook reads what the model wrote, made regular."""
+    """Segments in the words of `send_message`, so that a hook reads what the model wrote, made
+    regular.
+    """
     payload: Payload = {"messages": [_part(segment) for segment in segments]}
     return {**payload, "session": session} if session else payload
 

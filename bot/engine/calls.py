@@ -5,9 +5,10 @@
     run      somebody's word, where one is needed -> the body with a deadline, once more if that does no harm
     finish   after hooks -> the size -> the result
 
-Others have their say in `bot/engine/interception.py`; what is raised is told in `bot/engine/failures.py`. A step's
-calls go through the three phases side by side (`bot/engine/batches.py`). Whatever goes wrong becomes an error result;
-only a cancellation from outside gets out, and `Suspend` where the call must wait for somebody's word.
+Others have their say in `bot/engine/interception.py`; what is raised is told in
+`bot/engine/failures.py`. A step's calls go through the three phases side by side
+(`bot/engine/batches.py`). Whatever goes wrong becomes an error result; only a cancellation from
+outside gets out, and `Suspend` where the call must wait for somebody's word.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ CLOSED = "{name} was called with wrong arguments three times in a row: it is not
 
 
 class Calls:
-    """The way of a call. `find` looks a tool up, `names` are all there are; the approver may be set later.
+    """The way of a call. `find` looks a tool up, `names` are all there are; the approver may be set
+    later.
 
     `mask` takes the secrets out of what tools say was wrong.
     """
@@ -112,10 +114,16 @@ class Calls:
         missing = [need.__name__ for need in tool.needs if need not in ports]
         unset = [name for name in tool.requires if name not in self._configured]
         told = [f"needs {', '.join(missing)}"] if missing else []
-        return " and ".join([*told, f"requires {', '.join(unset)} (not configured)"] if unset else told)
+        return " and ".join(
+            [*told, f"requires {', '.join(unset)} (not configured)"] if unset else told
+        )
 
-    async def execute(self, call: ToolCall, context: ToolContext, tally: Tally | None = None) -> Executed:
-        """All of it, for one call alone. Raises Suspend where the call must wait for somebody's word."""
+    async def execute(
+        self, call: ToolCall, context: ToolContext, tally: Tally | None = None
+    ) -> Executed:
+        """All of it, for one call alone. Raises Suspend where the call must wait for somebody's
+        word.
+        """
         tally, flow = tally or Tally(), self.start(call, context)
         await self.begin(flow, tally)
         await self.run(flow)
@@ -123,8 +131,12 @@ class Calls:
 
     # --- begin ------------------------------------------------------------------------------------
 
-    def start(self, call: ToolCall, context: ToolContext, pending: PendingCall | None = None) -> Flow:
-        """The call, at its beginning; `pending` is what it had waited for, in an earlier segment of its run."""
+    def start(
+        self, call: ToolCall, context: ToolContext, pending: PendingCall | None = None
+    ) -> Flow:
+        """The call, at its beginning; `pending` is what it had waited for, in an earlier segment of
+        its run.
+        """
         since = pending.since if pending else 0.0
         earlier = max(0.0, self._clock.now() - since) if since else 0.0
         return Flow(call, context, self._clock.monotonic(), earlier=earlier, waited=earlier)
@@ -132,7 +144,8 @@ class Calls:
     async def begin(self, flow: Flow, tally: Tally, *, pending: PendingCall | None = None) -> None:
         """Everything before the body; a flow that has a result then needs none.
 
-        `pending` is what the call had waited for, until it was allowed: its before hooks have been asked then.
+        `pending` is what the call had waited for, until it was allowed: its before hooks have been
+        asked then.
         """
         try:
             await self._begin(flow, tally, pending)
@@ -163,13 +176,17 @@ class Calls:
         names = sorted(self._names())
         near = difflib.get_close_matches(name, names, n=1)
         hint = f' Did you mean "{near[0]}"?' if near else ""
-        raise ToolNotFound(f'tool not found: "{name[:64]}".{hint} Available: {", ".join(names) or "none"}.')
+        raise ToolNotFound(
+            f'tool not found: "{name[:64]}".{hint} Available: {", ".join(names) or "none"}.'
+        )
 
     def _permit(self, flow: Flow, tool: Tool, tally: Tally) -> None:
         context = flow.context
         if not may_call(context.asker, tool.audience, where=context.conversation):
             audience = tool.audience.value.replace("_", " ")
-            raise ToolDenied(f"{tool.name} is only for {audience}s, in their own words alone. Tell the asker so.")
+            raise ToolDenied(
+                f"{tool.name} is only for {audience}s, in their own words alone. Tell the asker so."
+            )
         permission = self.permission(tool)
         if permission is Permission.DENY:
             raise ToolDenied(f"{tool.name} may not be run. Do without it.")
@@ -191,12 +208,16 @@ class Calls:
             text = f"{tool.name} was called too often. It may be called again in {seconds:.0f} s; do without it now."
             raise ToolRateLimited(text, seconds=seconds)
         unsure = must_be_confirmed(context.asker, tool.audience)
-        flow.needs_word = (unsure or permission is Permission.REQUIRE_APPROVAL) and not context.allowed
+        flow.needs_word = (
+            unsure or permission is Permission.REQUIRE_APPROVAL
+        ) and not context.allowed
 
     # --- run --------------------------------------------------------------------------------------
 
     async def run(self, flow: Flow) -> None:
-        """The body, unless there is a result already. Raises Suspend where somebody must allow the call first."""
+        """The body, unless there is a result already. Raises Suspend where somebody must allow the
+        call first.
+        """
         if flow.result is not None or flow.tool is None or flow.checked is None:
             return
         began = 0.0
@@ -227,8 +248,13 @@ class Calls:
 
     async def _ask_for_word(self, flow: Flow, tool: Tool) -> None:
         if self.approver is None:
-            raise ToolDenied(f"{tool.name} must be allowed by somebody, and there is nobody to ask. Do without it.")
-        context, asks = flow.context, f"{tool.label or tool.name} {json.dumps(flow.input, ensure_ascii=False)}"
+            raise ToolDenied(
+                f"{tool.name} must be allowed by somebody, and there is nobody to ask. Do without it."
+            )
+        context, asks = (
+            flow.context,
+            f"{tool.label or tool.name} {json.dumps(flow.input, ensure_ascii=False)}",
+        )
         request = ApprovalRequest(
             run_id=context.run_id,
             step=context.step,
@@ -291,22 +317,30 @@ class Calls:
         """What the call waits for."""
         call, context = flow.call, flow.context
         arguments = json.dumps(flow.input)
-        digest = digest_call(call, run_id=context.run_id, asker=context.asker.user_id, arguments=arguments)
+        digest = digest_call(
+            call, run_id=context.run_id, asker=context.asker.user_id, arguments=arguments
+        )
         now = self._clock.now()
         expires, since = now + asked.seconds, now - flow.waited
-        return PendingCall(call, readable(asked.asks, self._max_result), expires, digest, arguments, since=since)
+        return PendingCall(
+            call, readable(asked.asks, self._max_result), expires, digest, arguments, since=since
+        )
 
     # --- finish -----------------------------------------------------------------------------------
 
     async def finish(self, flow: Flow, tally: Tally) -> Executed:
-        """The after hooks, then the result as the model reads it; what the tool gave is kept as it was before them."""
+        """The after hooks, then the result as the model reads it; what the tool gave is kept as it
+        was before them.
+        """
         if flow.tool is not None:
             self._count(flow, flow.tool, tally)
         await self._others.after(flow, tally)
         return self.close(flow, tally)
 
     def preview(self, flow: Flow) -> str | None:
-        """The result as the model reads it, unless there is none yet, or a hook may still rewrite it."""
+        """The result as the model reads it, unless there is none yet, or a hook may still rewrite
+        it.
+        """
         if flow.result is None or self._others.will_be_asked_after(flow):
             return None
         return readable(told_with_images(flow.result), self._max_result)
@@ -314,11 +348,15 @@ class Calls:
     def close(self, flow: Flow, tally: Tally) -> Executed:
         """Give the result the form the model reads, and count its size."""
         result = flow.result or ToolResult()
-        content = readable(told_with_images(result), min(self._max_result, max(LEAST_RESULT, tally.left)))
+        content = readable(
+            told_with_images(result), min(self._max_result, max(LEAST_RESULT, tally.left))
+        )
         tally.left = max(0, tally.left - len(content))
         images = tuple(image.url for image in result.images)
         return Executed(
-            ToolMessage(flow.call.id, flow.call.name, content, result.is_error, images, code=result.code),
+            ToolMessage(
+                flow.call.id, flow.call.name, content, result.is_error, images, code=result.code
+            ),
             flow.code,
             flow.seconds,
             flow.waited,
@@ -332,5 +370,10 @@ class Calls:
         tally.repeats.took(tool.name, fits=flow.code != InvalidArguments.code)
         if flow.ran and not tool.side_effects.is_harmless:
             tally.repeats.forget()
-        elif flow.ran and tool.is_guarded_from_repeats and flow.result is not None and not flow.result.is_error:
+        elif (
+            flow.ran
+            and tool.is_guarded_from_repeats
+            and flow.result is not None
+            and not flow.result.is_error
+        ):
             tally.repeats.keep(key_of(tool.name, flow.input), flow.result)

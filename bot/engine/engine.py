@@ -1,12 +1,13 @@
 """The run: step until words.
 
-A step is one model request and its tool calls. State goes in, run events and an outcome come out; nothing here
-knows of prompts, of delivery or of stored history.
+A step is one model request and its tool calls. State goes in, run events and an outcome come out;
+nothing here knows of prompts, of delivery or of stored history.
 
-Invariant: `RunState.messages` is a valid transcript at every moment anyone can look at it: an assistant message
-with calls is added together with one result for each call, also when the run is cancelled in the middle. A step with
-a call that waits for somebody's word is not part of it: it lives in the `SuspendedRun` until it is whole. What people
-say meanwhile (`RunState.steer`, `follow_up`) comes after a whole step, never between a call and its result.
+Invariant: `RunState.messages` is a valid transcript at every moment anyone can look at it: an
+assistant message with calls is added together with one result for each call, also when the run is
+cancelled in the middle. A step with a call that waits for somebody's word is not part of it: it
+lives in the `SuspendedRun` until it is whole. What people say meanwhile (`RunState.steer`,
+`follow_up`) comes after a whole step, never between a call and its result.
 """
 
 from __future__ import annotations
@@ -23,7 +24,13 @@ from bot.domain.chat import (
     ToolCall,
     ToolMessage,
 )
-from bot.domain.errors import ContentFiltered, InvalidArguments, ModelError, ToolDenied, ToolUnavailable
+from bot.domain.errors import (
+    ContentFiltered,
+    InvalidArguments,
+    ModelError,
+    ToolDenied,
+    ToolUnavailable,
+)
 from bot.domain.hooks import Metadata, StepEvent
 from bot.domain.ports import ChatModel, Clock, Observer
 from bot.domain.result import ToolResult
@@ -73,11 +80,12 @@ OnLimit: TypeAlias = Literal["answer", "error"]
 class Engine:
     """Lets the model speak and call tools until it answers in words, or a limit is reached.
 
-    At `max_steps` (0 is the default) the model must answer in words, or the run fails: `on_limit`. `tool_execution`
-    is how the calls of every step are run, `max_calls` how many of one step. Hooks are those of the toolset. `recorded`
-    returns once what the observer was told is written down, or cannot be; calls that may change something wait for it.
-    `on_result` is told of a call and its output as soon as the model's words for it are known, the observer of all
-    calls of a step together, in their order.
+    At `max_steps` (0 is the default) the model must answer in words, or the run fails: `on_limit`.
+    `tool_execution` is how the calls of every step are run, `max_calls` how many of one step. Hooks
+    are those of the toolset. `recorded` returns once what the observer was told is written down, or
+    cannot be; calls that may change something wait for it. `on_result` is told of a call and its
+    output as soon as the model's words for it are known, the observer of all calls of a step
+    together, in their order.
     """
 
     def __init__(
@@ -98,7 +106,11 @@ class Engine:
         self._model = model
         self._toolset = toolset
         self._batches = Batches(
-            toolset.calls, execution=tool_execution, max_calls=max_calls, recorded=recorded, on_result=on_result
+            toolset.calls,
+            execution=tool_execution,
+            max_calls=max_calls,
+            recorded=recorded,
+            on_result=on_result,
         )
         self._clock = clock
         self._observer = observer
@@ -111,27 +123,38 @@ class Engine:
 
         Only a cancellation gets out, and leaves `state` valid.
         """
-        self._observer.notice(RunStarted(run_id=run.id, conversation=run.conversation, asker=run.asker))
+        self._observer.notice(
+            RunStarted(run_id=run.id, conversation=run.conversation, asker=run.asker)
+        )
         return await self._segment(run, state, self._steps(run, state))
 
     async def resume(
         self, run: Run, suspended: SuspendedRun, decisions: Mapping[str, Decision], state: RunState
     ) -> Outcome | SuspendedRun:
-        """Go on with a suspended run, as `run` does; `decisions` are by call id, `state` is set to where it stood.
+        """Go on with a suspended run, as `run` does; `decisions` are by call id, `state` is set to
+        where it stood.
 
-        `run` has the id, conversation and asker it had; its asker's authority and its ports are today's. What is
-        allowed is run now, denied or expired calls are told so, and what is left undecided is waited for further: the
-        model goes on only when nothing waits. Raises BadSuspension, before anything was told, changed or run.
+        `run` has the id, conversation and asker it had; its asker's authority and its ports are
+        today's. What is allowed is run now, denied or expired calls are told so, and what is left
+        undecided is waited for further: the model goes on only when nothing waits. Raises
+        BadSuspension, before anything was told, changed or run.
 
-        Whoever calls this has first written down that the run is resumed: an equal state resumes as often as one asks.
+        Whoever calls this has first written down that the run is resumed: an equal state resumes as
+        often as one asks.
         """
         verify(
-            suspended, run_id=run.id, conversation=run.conversation, asker=run.asker.user_id, decided=decisions.keys()
+            suspended,
+            run_id=run.id,
+            conversation=run.conversation,
+            asker=run.asker.user_id,
+            decided=decisions.keys(),
         )
         if close_interrupted(suspended.messages) != suspended.messages:
             raise BadSuspension(f"the transcript of run {run.id} is not whole")
         state.restore(suspended)
-        self._observer.notice(RunContinued(run_id=run.id, conversation=run.conversation, asker=run.asker))
+        self._observer.notice(
+            RunContinued(run_id=run.id, conversation=run.conversation, asker=run.asker)
+        )
         return await self._segment(run, state, self._go_on(run, state, suspended, decisions))
 
     async def _segment(
@@ -148,7 +171,9 @@ class Engine:
         except TimeoutError:
             if not deadline.expired():
                 raise
-            ended = state.outcome(Stop.FAILED, error=f"deadline: not finished after {self._deadline:g} s")
+            ended = state.outcome(
+                Stop.FAILED, error=f"deadline: not finished after {self._deadline:g} s"
+            )
         finally:
             seconds = self._clock.monotonic() - started
             if isinstance(ended, SuspendedRun):
@@ -171,10 +196,14 @@ class Engine:
             if not may_ask(run, state, specs):
                 return self._give_up(state)
             last = state.steps >= self._max_steps or empty > 1 or state.tally.is_over
-            messages = with_notice((*run.transcript, *state.messages), LAST_STEP if last else notice)
+            messages = with_notice(
+                (*run.transcript, *state.messages), LAST_STEP if last else notice
+            )
             request = ModelRequest(messages, () if last else specs, run.share)
             if hooks := self._toolset.hooks:
-                request, model = await ask_before_request(hooks, request, model, _metadata(run, state.steps + 1))
+                request, model = await ask_before_request(
+                    hooks, request, model, _metadata(run, state.steps + 1)
+                )
             answer, spoilt = await self._ask(run, state, model, request)
             completion = answer.completion
             if completion.message.tool_calls and not completion.refusal and not last:
@@ -182,13 +211,17 @@ class Engine:
                     return ended
             elif (text := words_of(completion)) or run.heard():
                 if text:
-                    state.messages.append(AssistantMessage(text, reasoning=completion.message.reasoning))
+                    state.messages.append(
+                        AssistantMessage(text, reasoning=completion.message.reasoning)
+                    )
                 goes_on = state.steps < self._max_steps and not run.share.is_over
                 if goes_on and state.listen(state.steering, state.follow_ups):
                     state.tally.is_over, empty = False, 0
                     continue
                 limit = state.steps > self._max_steps
-                return state.outcome(Stop.ANSWERED if text else Stop.SILENT, text, limit=bool(text) and limit)
+                return state.outcome(
+                    Stop.ANSWERED if text else Stop.SILENT, text, limit=bool(text) and limit
+                )
             elif last or (spoilt and notice == SPOILT_ANSWER):
                 return self._give_up(state)
             else:
@@ -197,7 +230,9 @@ class Engine:
     async def _ask(
         self, run: Run, state: RunState, model: ChatModel, request: ModelRequest
     ) -> tuple[StepFinished, bool]:
-        """What the model answers, tidied before anybody is told; and whether nothing was left of its words then."""
+        """What the model answers, tidied before anybody is told; and whether nothing was left of
+        its words then.
+        """
         state.steps += 1
         started = self._clock.monotonic()
         said = await model.complete(request)
@@ -217,25 +252,32 @@ class Engine:
         match completion.finish:
             case FinishReason.CONTENT_FILTER:
                 raise ContentFiltered(completion.refusal or "the vendor filtered the answer")
-            case FinishReason.LENGTH | FinishReason.STOP | FinishReason.TOOL_CALLS | FinishReason.UNKNOWN:
+            case (
+                FinishReason.LENGTH
+                | FinishReason.STOP
+                | FinishReason.TOOL_CALLS
+                | FinishReason.UNKNOWN
+            ):
                 return answer, bool(words_of(said)) and not words_of(completion)
             case _:
                 assert_never(completion.finish)
 
     # --- the calls of a step ----------------------------------------------------------------------
 
-    async def _call(self, run: Run, state: RunState, answer: StepFinished) -> Outcome | SuspendedRun | None:
+    async def _call(
+        self, run: Run, state: RunState, answer: StepFinished
+    ) -> Outcome | SuspendedRun | None:
         """Run the calls of an answer; None where the model is to be asked next."""
         message = answer.completion.message
         for call in message.tool_calls:
-            started = ToolStarted(run_id=run.id, step=state.steps, call=call, response_id=answer.response_id)
+            started = ToolStarted(
+                run_id=run.id, step=state.steps, call=call, response_id=answer.response_id
+            )
             self._observer.notice(started)
         batch = Batch(message.tool_calls)
         if answer.completion.finish is FinishReason.LENGTH:
             for index, call in enumerate(batch.calls):
-                problem = (
-                    f'the arguments for "{call.name}" were cut off (output limit). Send fewer or shorter arguments.'
-                )
+                problem = f'the arguments for "{call.name}" were cut off (output limit). Send fewer or shorter arguments.'
                 batch.deny(index, InvalidArguments(problem))
         return await self._run_batch(run, state, message, batch, answer.response_id)
 
@@ -255,7 +297,9 @@ class Engine:
         ended = await self._run_batch(run, state, suspended.message, batch, suspended.response_id)
         return ended or await self._steps(run, state)
 
-    def _decide(self, batch: Batch, index: int, pending: PendingCall, decision: Decision | None) -> None:
+    def _decide(
+        self, batch: Batch, index: int, pending: PendingCall, decision: Decision | None
+    ) -> None:
         if self._clock.now() >= pending.expires:
             decision = Deny(NOBODY_ANSWERED)
         match decision:
@@ -284,9 +328,11 @@ class Engine:
     def _settle(
         self, run: Run, state: RunState, message: AssistantMessage, batch: Batch, response_id: str
     ) -> SuspendedRun | None:
-        """The one place where calls enter the transcript: with all their results, at once; not while one waits.
+        """The one place where calls enter the transcript: with all their results, at once; not
+        while one waits.
 
-        What was finished is told in either case: a wait can be long, and a result known now is not lost in it.
+        What was finished is told in either case: a wait can be long, and a result known now is not
+        lost in it.
         """
         results = batch.results()
         if results is not None:
@@ -317,7 +363,9 @@ class Engine:
         for call, executed in batch.finished():
             tool = self._toolset.get(call.name)
             if executed.code == ToolUnavailable.code and tool is not None and tool.critical:
-                return state.outcome(Stop.FAILED, error=f"tool: {tool.name} is critical: {executed.message.content}")
+                return state.outcome(
+                    Stop.FAILED, error=f"tool: {tool.name} is critical: {executed.message.content}"
+                )
         event = StepEvent(
             message=message,
             results=batch.results() or (),
@@ -338,11 +386,15 @@ class Engine:
             state.messages.append(AssistantMessage(text))
         return state.outcome(Stop.ANSWERED if text else Stop.SILENT, text)
 
-    def _context(self, run: Run, state: RunState, call: ToolCall, response_id: str, *, allowed: bool) -> ToolContext:
+    def _context(
+        self, run: Run, state: RunState, call: ToolCall, response_id: str, *, allowed: bool
+    ) -> ToolContext:
         step, tool = state.steps, self._toolset.get(call.name)
 
         def tell(partial: ToolResult) -> None:
-            event = ToolProgressed(run_id=run.id, step=step, call=call, partial=partial, response_id=response_id)
+            event = ToolProgressed(
+                run_id=run.id, step=step, call=call, partial=partial, response_id=response_id
+            )
             self._observer.notice(event)
 
         return ToolContext(
@@ -363,7 +415,9 @@ class Engine:
     def _give_up(self, state: RunState) -> Outcome:
         limit = state.steps > self._max_steps
         if not limit and not state.tally.is_over:
-            return state.outcome(Stop.FAILED, error="empty: the model gave no answer, whatever it was told")
+            return state.outcome(
+                Stop.FAILED, error="empty: the model gave no answer, whatever it was told"
+            )
         state.messages.append(AssistantMessage(NO_CONCLUSION))
         return state.outcome(Stop.ANSWERED, NO_CONCLUSION, limit=limit)
 
@@ -379,7 +433,9 @@ def _metadata(run: Run, step: int, response_id: str = "") -> Metadata:
     }
 
 
-def _suspended(run: Run, state: RunState, message: AssistantMessage, batch: Batch, response_id: str) -> SuspendedRun:
+def _suspended(
+    run: Run, state: RunState, message: AssistantMessage, batch: Batch, response_id: str
+) -> SuspendedRun:
     return SuspendedRun(
         run_id=run.id,
         conversation=run.conversation,

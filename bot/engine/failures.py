@@ -21,12 +21,18 @@ Mask = Callable[[str], str]
 def take(flow: Flow, error: BaseException, *, mask: Mask = str) -> None:
     """Make what was raised the flow's result. Raises what is none of the call's business again.
 
-    A ToolError, and the ValueError of a tool's own code, are told in their words: that is how a tool says what was
-    wrong. Anything else is a bug, whose words are for the log. `mask` takes the secrets out of what is told.
+    A ToolError, and the ValueError of a tool's own code, are told in their words: that is how a
+    tool says what was wrong. Anything else is a bug, whose words are for the log. `mask` takes the
+    secrets out of what is told.
     """
     isolate(error)
     told = _told(flow, error, mask)
-    if flow.ran and type(told) is ToolFailed and flow.tool is not None and (reason := flow.tool.why_not()):
+    if (
+        flow.ran
+        and type(told) is ToolFailed
+        and flow.tool is not None
+        and (reason := flow.tool.why_not())
+    ):
         told = ToolUnavailable(f"{flow.tool.name} cannot be used now: it {reason}. Do without it.")
     flow.refuse(told)
 
@@ -45,10 +51,20 @@ def _told(flow: Flow, error: BaseException, mask: Mask) -> ToolError:
         case ValueError() if flow.doing is Doing.PREPARING and (words := own_words(error, mask)):
             return InvalidArguments(words, fields=(words,))
         case ValueError() if flow.doing is Doing.RUNNING and (words := own_words(error, mask)):
-            logger.warning("tool %s refused in run %s", flow.call.name, flow.context.run_id, exc_info=error)
+            logger.warning(
+                "tool %s refused in run %s", flow.call.name, flow.context.run_id, exc_info=error
+            )
             return ToolFailed(words)
-    logger.error("tool %s: %s broke in run %s", flow.call.name, flow.doing, flow.context.run_id, exc_info=error)
+    logger.error(
+        "tool %s: %s broke in run %s",
+        flow.call.name,
+        flow.doing,
+        flow.context.run_id,
+        exc_info=error,
+    )
     if flow.doing is Doing.ASKING:
-        return ToolDenied(f"nobody could be asked to allow it ({type(error).__name__}). Do without it.")
+        return ToolDenied(
+            f"nobody could be asked to allow it ({type(error).__name__}). Do without it."
+        )
     text = f"{flow.doing} broke ({type(error).__name__})."
     return ToolFailed(f"{text} Do not repeat the call; say that it did not work.")

@@ -19,7 +19,9 @@ STOPPED = "the run was stopped here: the call was not done."
 
 
 class Interception:
-    """The hooks of calls, and the checks of tools. `mask` takes the secrets out of what a check says."""
+    """The hooks of calls, and the checks of tools. `mask` takes the secrets out of what a check
+    says.
+    """
 
     def __init__(self, hooks: Sequence[Hooks] = (), *, mask: Mask = str) -> None:
         self._before = tuple(hook.before_call for hook in hooks if hook.before_call is not None)
@@ -31,7 +33,9 @@ class Interception:
         return flow.owes_after and bool(self._after)
 
     async def check(self, flow: Flow, tool: Tool, checked: Checked) -> None:
-        """The tool's own checks. Raises what they raise; a ValueError is told as wrong arguments."""
+        """The tool's own checks. Raises what they raise; a ValueError is told as wrong
+        arguments.
+        """
         flow.doing = Doing.CHECKING
         for guard in tool.guards:
             try:
@@ -43,10 +47,14 @@ class Interception:
                 raise InvalidArguments(words, fields=(words,)) from wrong
 
     async def before(self, flow: Flow, tool: Tool, tally: Tally) -> None:
-        """Ask the before hooks. Raises ToolDenied for a blocked call, ToolCancelled where the run is to stop."""
+        """Ask the before hooks. Raises ToolDenied for a blocked call, ToolCancelled where the run
+        is to stop.
+        """
         for hook in self._before:
             flow.doing = Doing.HOOK
-            event = BeforeCall(name=tool.name, input=deepcopy(flow.input), metadata=metadata_of(flow.context))
+            event = BeforeCall(
+                name=tool.name, input=deepcopy(flow.input), metadata=metadata_of(flow.context)
+            )
             answer = hook(event)
             match await answer if inspect.isawaitable(answer) else answer:
                 case None:
@@ -61,10 +69,14 @@ class Interception:
                     raise ToolCancelled(STOPPED)
                 case other:
                     kind = type(other).__name__
-                    raise TypeError(f"a before hook answers Block, Change, StopRun or nothing, not {kind}")
+                    raise TypeError(
+                        f"a before hook answers Block, Change, StopRun or nothing, not {kind}"
+                    )
 
     async def after(self, flow: Flow, tally: Tally) -> None:
-        """Ask the after hooks, once, where the before hooks were asked; one that breaks is the call's failure."""
+        """Ask the after hooks, once, where the before hooks were asked; one that breaks is the
+        call's failure.
+        """
         if not flow.owes_after:
             return
         flow.owes_after = False
@@ -88,7 +100,9 @@ class Interception:
                         tally.stop = tally.stop or stop
                     case other:
                         kind = type(other).__name__
-                        raise TypeError(f"an after hook answers Rewrite, StopRun or nothing, not {kind}")
+                        raise TypeError(
+                            f"an after hook answers Rewrite, StopRun or nothing, not {kind}"
+                        )
             except BROKEN as error:
                 done = flow.ran and not result.is_error
                 flow.doing = Doing.HOOK_AFTER if done else Doing.HOOK

@@ -1,4 +1,6 @@
-"""A call on its way through `bot/engine/calls.py`: what is known of it, and what it leaves behind."""
+"""A call on its way through `bot/engine/calls.py`: what is known of it, and what it leaves
+behind.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +40,10 @@ class Doing(StrEnum):
 class Executed:
     """One finished call: its result, and its stable code ("ok" or a TOOL_... word).
 
-    `seconds` is how long its body ran, 0 where it never did; `waited` how long it waited before that, or until it was
-    refused. `details` are for people only; `terminate` is the tool's wish that the run ends here; `arguments` are those
-    it was run with, None where it never came to that, and `coerced` what was mended in them.
+    `seconds` is how long its body ran, 0 where it never did; `waited` how long it waited before
+    that, or until it was refused. `details` are for people only; `terminate` is the tool's wish
+    that the run ends here; `arguments` are those it was run with, None where it never came to that,
+    and `coerced` what was mended in them.
     """
 
     message: ToolMessage
@@ -55,9 +58,11 @@ class Executed:
 
 @dataclass(slots=True)
 class Tally:
-    """What the calls of one run have come to so far. `left` is how many characters its results may still have.
+    """What the calls of one run have come to so far. `left` is how many characters its results may
+    still have.
 
-    `is_over` says that the run must come to its end: it goes round in circles. `stop` is a hook's wish that it ends.
+    `is_over` says that the run must come to its end: it goes round in circles. `stop` is a hook's
+    wish that it ends.
     """
 
     repeats: Repeats = field(default_factory=Repeats)
@@ -70,8 +75,9 @@ class Tally:
 class Flow:
     """A call on its way. `owes_after`: its before hooks were asked, so its after hooks will be.
 
-    `started` is on the clock's monotonic scale; `earlier` is how long it had waited in earlier segments of its run,
-    part of `waited`. `is_told`: whoever wants to know of results as they come knows of its own.
+    `started` is on the clock's monotonic scale; `earlier` is how long it had waited in earlier
+    segments of its run, part of `waited`. `is_told`: whoever wants to know of results as they come
+    knows of its own.
     """
 
     call: ToolCall
@@ -103,7 +109,9 @@ class Flow:
     @property
     def may_change_something(self) -> bool:
         """Whether its body is still to come, and is not known to be harmless."""
-        return self.result is None and self.tool is not None and not self.tool.side_effects.is_harmless
+        return (
+            self.result is None and self.tool is not None and not self.tool.side_effects.is_harmless
+        )
 
     @property
     def input(self) -> Mapping[str, Any]:
@@ -129,7 +137,8 @@ def metadata_of(context: ToolContext) -> Metadata:
 
 
 def as_told(result: ToolResult, code: str = OK) -> ToolResult:
-    """A failure that a tool or a hook tells, in the words every failure has; anything else as it is.
+    """A failure that a tool or a hook tells, in the words every failure has; anything else as it
+    is.
 
     `code` is that of the failure it stands for; where there was none, the tool has failed.
     """
@@ -137,7 +146,11 @@ def as_told(result: ToolResult, code: str = OK) -> ToolResult:
         return result
     code = ToolFailed.code if code == OK else code
     start = "" if result.content.startswith("error: ") else "error: "
-    return replace(result, content=f"{start}{result.content.removesuffix(ending(code))}{ending(code)}", code=code)
+    return replace(
+        result,
+        content=f"{start}{result.content.removesuffix(ending(code))}{ending(code)}",
+        code=code,
+    )
 
 
 def ending(code: str) -> str:
@@ -146,7 +159,8 @@ def ending(code: str) -> str:
 
 
 def with_left_out(result: ToolResult, checked: Checked) -> ToolResult:
-    """The result with a line on what was left out of the arguments, so that the model knows it had no effect.
+    """The result with a line on what was left out of the arguments, so that the model knows it had
+    no effect.
 
     A failure still ends in its code.
     """
@@ -156,17 +170,22 @@ def with_left_out(result: ToolResult, checked: Checked) -> ToolResult:
 
 
 def told_with_images(result: ToolResult) -> str:
-    """The text of a result, with a line for each picture that it does not name: a model that sees gets them after it,
-    in this order.
+    """The text of a result, with a line for each picture that it does not name: a model that sees
+    gets them after it, in this order.
     """
     names = map(name_of_picture, range(1, len(result.images) + 1))
     return "\n".join([result.content, *(name for name in names if name not in result.content)])
 
 
 def readable(text: str, limit: int) -> str:
-    """Text that any vendor and store can take: not too long, without half surrogates (they have no UTF-8).
+    """Text that any vendor and store can take: not too long, without half surrogates (they have no
+    UTF-8).
 
     Nor with what nobody sees: escapes for terminals, marks that turn letters round, controls.
     """
     short = shorten(visible(text), limit)
-    return short if short.isascii() else short.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return (
+        short
+        if short.isascii()
+        else short.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    )

@@ -1,4 +1,6 @@
-"""A run from outside: what it is asked, what it has done so far, and what people say into it meanwhile."""
+"""A run from outside: what it is asked, what it has done so far, and what people say into it
+meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,15 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from bot.domain.chat import AssistantMessage, Message, ModelRequest, ToolMessage, ToolSpec, Usage, UserMessage
+from bot.domain.chat import (
+    AssistantMessage,
+    Message,
+    ModelRequest,
+    ToolMessage,
+    ToolSpec,
+    Usage,
+    UserMessage,
+)
 from bot.domain.events import Conversation
 from bot.domain.ports import Observer
 from bot.domain.run import Asker, Outcome, RunEvent, StepFinished, Stop, SuspendedRun
@@ -23,10 +33,12 @@ def as_it_is(message: AssistantMessage) -> AssistantMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What the engine is asked. `transcript` is everything the model gets to read before its first step.
+    """What the engine is asked. `transcript` is everything the model gets to read before its first
+    step.
 
-    `heard` says whether the asker has already been told something in this run: then an empty ending is fine.
-    `tidy` makes of what the model said what may be said and kept. `share` is what of its question's budget is its own.
+    `heard` says whether the asker has already been told something in this run: then an empty ending
+    is fine. `tidy` makes of what the model said what may be said and kept. `share` is what of its
+    question's budget is its own.
     """
 
     id: str
@@ -41,10 +53,12 @@ class Run:
 
 @dataclass(slots=True)
 class RunState:
-    """What a run has done so far; owned by the caller, so that it is still there when the run is cancelled.
+    """What a run has done so far; owned by the caller, so that it is still there when the run is
+    cancelled.
 
-    While it goes on, people may be let in: what they say is read after the next tool calls (`steer`), or once the
-    model is done (`follow_up`; what is steered too late is one, too). What comes after its end stays in the queues.
+    While it goes on, people may be let in: what they say is read after the next tool calls
+    (`steer`), or once the model is done (`follow_up`; what is steered too late is one, too). What
+    comes after its end stays in the queues.
     """
 
     messages: list[Message] = field(default_factory=list)
@@ -55,7 +69,9 @@ class RunState:
     follow_ups: deque[UserMessage] = field(default_factory=deque, compare=False)
 
     def steer(self, message: UserMessage) -> None:
-        """Say something into the run: the model reads it with its next request, after the results of its calls."""
+        """Say something into the run: the model reads it with its next request, after the results
+        of its calls.
+        """
         self.steering.append(message)
 
     def follow_up(self, message: UserMessage) -> None:
@@ -71,24 +87,33 @@ class RunState:
         return bool(said)
 
     def restore(self, suspended: SuspendedRun) -> None:
-        """Stand where the run stood when it began to wait, with as much room for results as was left.
+        """Stand where the run stood when it began to wait, with as much room for results as was
+        left.
 
-        Begun anew are the counting of repeats (something was done or said meanwhile) and the choice of a model: hooks
-        are asked before every request anyway.
+        Begun anew are the counting of repeats (something was done or said meanwhile) and the choice
+        of a model: hooks are asked before every request anyway.
         """
         self.messages[:] = suspended.messages
         self.usage, self.steps = suspended.usage, suspended.steps
-        results = (one for one in (*suspended.messages, *suspended.answers) if isinstance(one, ToolMessage))
+        results = (
+            one for one in (*suspended.messages, *suspended.answers) if isinstance(one, ToolMessage)
+        )
         self.tally.left = max(0, MAX_RESULTS - sum(len(result.content) for result in results))
 
-    def outcome(self, stop: Stop, text: str = "", *, limit: bool = False, error: str = "") -> Outcome:
+    def outcome(
+        self, stop: Stop, text: str = "", *, limit: bool = False, error: str = ""
+    ) -> Outcome:
         """How it ends, if it ends here."""
-        return Outcome(stop, text, tuple(self.messages), self.usage, self.steps, limit=limit, error=error)
+        return Outcome(
+            stop, text, tuple(self.messages), self.usage, self.steps, limit=limit, error=error
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """What runs inside a run tell: it is passed on under the outer one's name, and what they took is its own, too."""
+    """What runs inside a run tell: it is passed on under the outer one's name, and what they took
+    is its own, too.
+    """
 
     run: Run
     state: RunState
@@ -102,7 +127,9 @@ class Inside:
 
 
 def may_ask(run: Run, state: RunState, tools: tuple[ToolSpec, ...]) -> bool:
-    """Whether the run's share has room for a request, which is counted; the last it has room for is for words alone."""
+    """Whether the run's share has room for a request, which is counted; the last it has room for is
+    for words alone.
+    """
     share, tokens = run.share, 0.0
     if share.counts_tokens:
         tokens = estimate(ModelRequest((*run.transcript, *state.messages), tools))

@@ -1,4 +1,6 @@
-"""What a step is made of besides its calls: what the model is shown, who else is asked, what it says to people."""
+"""What a step is made of besides its calls: what the model is shown, who else is asked, what it
+says to people.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,15 @@ from typing import TypeVar
 
 from bot.domain.chat import Completion, FinishReason, Message, ModelRequest, UserMessage
 from bot.domain.faults import BROKEN, isolate
-from bot.domain.hooks import Hooks, MaybeAwaitable, Metadata, RequestEvent, Reshape, StepEvent, StopRun
+from bot.domain.hooks import (
+    Hooks,
+    MaybeAwaitable,
+    Metadata,
+    RequestEvent,
+    Reshape,
+    StepEvent,
+    StopRun,
+)
 from bot.domain.ports import ChatModel
 from bot.policy.tokens import estimate, estimate_message
 
@@ -24,9 +34,11 @@ Answer = TypeVar("Answer")
 
 
 def with_notice(messages: tuple[Message, ...], notice: str) -> tuple[Message, ...]:
-    """The messages with a notice at their end; it is for one request only and never becomes history.
+    """The messages with a notice at their end; it is for one request only and never becomes
+    history.
 
-    It joins a user message that stands last: strict servers refuse two in a row (`providers/quirks.md` 6.4).
+    It joins a user message that stands last: strict servers refuse two in a row
+    (`providers/quirks.md` 6.4).
     """
     match messages[-1]:
         case _ if not notice:
@@ -38,7 +50,9 @@ def with_notice(messages: tuple[Message, ...], notice: str) -> tuple[Message, ..
 
 
 def words_of(completion: Completion) -> str:
-    """What the model says to people: its text, or its refusal; marked where the output limit cut it off."""
+    """What the model says to people: its text, or its refusal; marked where the output limit cut it
+    off.
+    """
     text = (completion.message.text or completion.refusal).strip()
     return text + CUT_OFF if text and completion.finish is FinishReason.LENGTH else text
 
@@ -51,7 +65,9 @@ def tokens_of(request: ModelRequest, completion: Completion) -> float:
 
 
 def drain(queue: deque[UserMessage]) -> UserMessage | None:
-    """All that waits in the queue as one message, since two in a row are one to most models; None if nothing does."""
+    """All that waits in the queue as one message, since two in a row are one to most models; None
+    if nothing does.
+    """
     if not queue:
         return None
     waiting = [queue.popleft() for _ in range(len(queue))]
@@ -64,25 +80,33 @@ def drain(queue: deque[UserMessage]) -> UserMessage | None:
 async def ask_before_request(
     hooks: Sequence[Hooks], request: ModelRequest, model: ChatModel, metadata: Metadata
 ) -> tuple[ModelRequest, ChatModel]:
-    """The request and the model as the hooks want them, each seeing what those before it made of them."""
+    """The request and the model as the hooks want them, each seeing what those before it made of
+    them.
+    """
     for hook in hooks:
         if hook.before_request is None:
             continue
         event = RequestEvent(messages=request.messages, model=model, metadata=metadata)
         answer = await consult(hook.before_request, event)
         if isinstance(answer, Reshape):
-            request = request if answer.messages is None else replace(request, messages=answer.messages)
+            request = (
+                request if answer.messages is None else replace(request, messages=answer.messages)
+            )
             model = answer.model or model
     return request, model
 
 
 async def ask_after_step(hooks: Sequence[Hooks], event: StepEvent) -> StopRun | None:
     """All hooks are asked; the first that wants the run to end is heard."""
-    answers = [await consult(hook.after_step, event) for hook in hooks if hook.after_step is not None]
+    answers = [
+        await consult(hook.after_step, event) for hook in hooks if hook.after_step is not None
+    ]
     return next((answer for answer in answers if isinstance(answer, StopRun)), None)
 
 
-async def consult(hook: Callable[[Event], MaybeAwaitable[Answer | None]], event: Event) -> Answer | None:
+async def consult(
+    hook: Callable[[Event], MaybeAwaitable[Answer | None]], event: Event
+) -> Answer | None:
     """What the hook answers; None where it breaks, since a run is never broken by one."""
     try:
         answer = hook(event)

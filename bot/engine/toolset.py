@@ -1,4 +1,6 @@
-"""The registry of tools: which there are, which can be used now, and the one way to run one by its name."""
+"""The registry of tools: which there are, which can be used now, and the one way to run one by its
+name.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +37,14 @@ CANNOT_WAIT = "it must be allowed first, and a call outside a run cannot wait fo
 
 
 class Toolset:
-    """The name-keyed registry of tools: each a `Tool`, a typed function, or an object that says all about itself.
+    """The name-keyed registry of tools: each a `Tool`, a typed function, or an object that says all
+    about itself.
 
-    `deny` and `approve` are the operator's word on tools, by name; `configured` the names of what is configured, for
-    tools that require it. `hooks` are those of the calls and, in an engine, of its requests and steps. The `approver`
-    may be set later; a function will do as one (`set_approval_handler`). `mask` takes secrets out of what tools say was
-    wrong. Raises TypeError for what is no tool, hook or approver, ConfigError for two tools of one name.
+    `deny` and `approve` are the operator's word on tools, by name; `configured` the names of what
+    is configured, for tools that require it. `hooks` are those of the calls and, in an engine, of
+    its requests and steps. The `approver` may be set later; a function will do as one
+    (`set_approval_handler`). `mask` takes secrets out of what tools say was wrong. Raises TypeError
+    for what is no tool, hook or approver, ConfigError for two tools of one name.
     """
 
     def __init__(
@@ -59,14 +63,18 @@ class Toolset:
     ) -> None:
         self._tools: dict[str, Tool] = {}
         self._offered: tuple[Tool, ...] = ()  # those the operator does not deny
-        self._equipped: dict[tuple[type, ...], tuple[Tool, ...]] = {}  # of them, those that lack nothing; by the ports
+        self._equipped: dict[
+            tuple[type, ...], tuple[Tool, ...]
+        ] = {}  # of them, those that lack nothing; by the ports
         self._definitions: dict[tuple[str, ...], tuple[ToolSpec, ...]] = {}
         self._overrides = Overrides(frozenset(deny), frozenset(approve))
         self._clock = clock = clock or SystemClock()
         self._configured = frozenset(configured)
         self._max_result = max_result
         self._mask = mask
-        self._missed: set[str] = set()  # tools of which the log knows that something they require is not configured
+        self._missed: set[str] = (
+            set()
+        )  # tools of which the log knows that something they require is not configured
         self.hooks = verified(hooks)
         self.calls = Calls(
             find=self._tools.get,
@@ -93,25 +101,32 @@ class Toolset:
         self.calls.approver = as_approver(approver)
 
     def set_approval_handler(self, handler: ApprovalHandler) -> None:
-        """Let a function say whether a call may run: True, or no. It gets the call's context, its name and arguments,
-        or the last two where it takes no more. Raises TypeError for one that takes neither.
+        """Let a function say whether a call may run: True, or no. It gets the call's context, its
+        name and arguments, or the last two where it takes no more. Raises TypeError for one that
+        takes neither.
         """
         self.calls.approver = FunctionApprover(handler)
 
     def register(self, source: object, *, replace: bool = False) -> None:
         """Add a tool, whole or not at all.
 
-        Raises ConfigError for a second tool of one name, unless it replaces it on purpose, TypeError (UnsuitableType)
-        or ValueError for what cannot be one.
+        Raises ConfigError for a second tool of one name, unless it replaces it on purpose,
+        TypeError (UnsuitableType) or ValueError for what cannot be one.
         """
         tool = as_tool(source)
         if tool.name in self._tools and not (replace or tool.replace):
             raise ConfigError(
-                Problem(f"tool {tool.name}", "is registered twice", "Rename one, or register it with replace=True.")
+                Problem(
+                    f"tool {tool.name}",
+                    "is registered twice",
+                    "Rename one, or register it with replace=True.",
+                )
             )
         self._tools[tool.name] = tool
         self._offered = tuple(
-            tool for tool in self._tools.values() if self.calls.permission(tool) is not Permission.DENY
+            tool
+            for tool in self._tools.values()
+            if self.calls.permission(tool) is not Permission.DENY
         )
         self._equipped.clear()
         self._definitions.clear()
@@ -125,7 +140,9 @@ class Toolset:
         return tuple(self._tools[name] for name in sorted(self._tools))
 
     def part(self, names: Collection[str]) -> Toolset:
-        """The tools of these names, by the same rules and quotas, with nobody to ask: what needs a word is denied."""
+        """The tools of these names, by the same rules and quotas, with nobody to ask: what needs a
+        word is denied.
+        """
         return Toolset(
             (tool for tool in self.list() if tool.name in names),
             clock=self._clock,
@@ -144,10 +161,13 @@ class Toolset:
 
     def strangers(self) -> tuple[str, ...]:
         """The names the operator denies or wants approved that no tool has, sorted."""
-        return tuple(sorted((self._overrides.deny | self._overrides.approve).difference(self._tools)))
+        return tuple(
+            sorted((self._overrides.deny | self._overrides.approve).difference(self._tools))
+        )
 
     def definitions(self, ports: Collection[type] = ()) -> tuple[ToolSpec, ...]:
-        """What the model is told of: the tools that can be used with these ports now and are not denied, by name.
+        """What the model is told of: the tools that can be used with these ports now and are not
+        denied, by name.
 
         The same object for the same tools, so that adapters may remember how they wrote it.
         """
@@ -158,7 +178,9 @@ class Toolset:
             self._tell_of_missed()
         names = tuple([tool.name for tool in equipped if not tool.why_not()])
         if (definitions := self._definitions.get(names)) is None:
-            definitions = self._definitions[names] = tuple(self._tools[name].spec for name in sorted(names))
+            definitions = self._definitions[names] = tuple(
+                self._tools[name].spec for name in sorted(names)
+            )
         return definitions
 
     def all_definitions(self) -> tuple[ToolSpec, ...]:
@@ -166,7 +188,9 @@ class Toolset:
         return tuple(tool.spec for tool in self.list())
 
     def check_availability(self, ports: Collection[type] | None = None) -> tuple[ToolStatus, ...]:
-        """Whether each tool can be used now, sorted by name; without `ports`, whatever capabilities a run has."""
+        """Whether each tool can be used now, sorted by name; without `ports`, whatever capabilities
+        a run has.
+        """
         statuses = []
         for tool in self.list():
             reason = self._why_not(tool, tool.needs if ports is None else ports)
@@ -174,14 +198,18 @@ class Toolset:
         return tuple(statuses)
 
     def lost(self, ports: Collection[type] = ()) -> ToolStatus | None:
-        """The first critical tool that cannot be used with these ports now; what the operator denies is not missed."""
+        """The first critical tool that cannot be used with these ports now; what the operator
+        denies is not missed.
+        """
         for tool in self._offered:
             if tool.critical and (reason := self._why_not(tool, ports)):
                 return ToolStatus(tool.name, tool.type, tool.about, available=False, reason=reason)
         return None
 
     def _tell_of_missed(self) -> None:
-        """Tell the log, once for each, what is not offered since something it requires is not configured."""
+        """Tell the log, once for each, what is not offered since something it requires is not
+        configured.
+        """
         for tool in self._offered:
             if tool.name not in self._missed and (reason := self.calls.lacks(tool, tool.needs)):
                 self._missed.add(tool.name)
@@ -191,24 +219,37 @@ class Toolset:
         return self.calls.lacks(tool, ports) or tool.why_not()
 
     def get_executor(self, name: str) -> Callable[..., Awaitable[ToolResult]] | None:
-        """What runs the tool of this name: `execute` bound to it, never the bare body. None where there is none."""
+        """What runs the tool of this name: `execute` bound to it, never the bare body. None where
+        there is none.
+        """
         if name not in self._tools:
             return None
 
-        async def execute(arguments: str | Mapping[str, object] = "", context: ToolContext | None = None) -> ToolResult:
+        async def execute(
+            arguments: str | Mapping[str, object] = "", context: ToolContext | None = None
+        ) -> ToolResult:
             return await self.execute(name, arguments, context)
 
         return execute
 
     async def execute(
-        self, name: str, arguments: str | Mapping[str, object] = "", context: ToolContext | None = None
+        self,
+        name: str,
+        arguments: str | Mapping[str, object] = "",
+        context: ToolContext | None = None,
     ) -> ToolResult:
-        """Run a tool by name as an engine would: the whole way, with hooks and permissions. Every failure is a result.
+        """Run a tool by name as an engine would: the whole way, with hooks and permissions. Every
+        failure is a result.
 
         Outside a run a call that would have to wait for somebody's word is denied.
         """
         context = context or ToolContext(
-            run_id="", step=0, call_id="call", conversation=NOWHERE, asker=Asker(0), deadline=self._clock.monotonic()
+            run_id="",
+            step=0,
+            call_id="call",
+            conversation=NOWHERE,
+            asker=Asker(0),
+            deadline=self._clock.monotonic(),
         )
         flow, tally = self.calls.start(ToolCall(context.call_id, name, ""), context), Tally()
         try:

@@ -1,10 +1,11 @@
-"""What a conversation remembers: rounds, what was overheard since the last one, and who said which message.
+"""What a conversation remembers: rounds, what was overheard since the last one, and who said which
+message.
 
-A round is a rendered user message and all that followed it, and is never changed once stored: the prompt of the next
-run begins with the same bytes, so providers can cache it. When it grows too long, the window moves, rarely and never
-during a run: long tool results of older rounds are told shortened, then the oldest rounds become a summary
-(`bot/memory/summaries.py`), or leave without one where it does not come in time. The store keeps the rounds, and knows
-the window.
+A round is a rendered user message and all that followed it, and is never changed once stored: the
+prompt of the next run begins with the same bytes, so providers can cache it. When it grows too
+long, the window moves, rarely and never during a run: long tool results of older rounds are told
+shortened, then the oldest rounds become a summary (`bot/memory/summaries.py`), or leave without one
+where it does not come in time. The store keeps the rounds, and knows the window.
 
 This is a bounded cache over the store: a conversation is read once, when it is first needed.
 """
@@ -55,7 +56,8 @@ Telling: TypeAlias = Callable[[Conversation, tuple[Message, ...]], tuple[Message
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """What is to become a summary: rounds, oldest first, as they are told, and the summary before them.
+    """What is to become a summary: rounds, oldest first, as they are told, and the summary before
+    them.
 
     `turn_id` is the latest turn of the conversation: it is what made it too long.
     """
@@ -117,13 +119,18 @@ def as_stored(_where: Conversation, messages: tuple[Message, ...]) -> tuple[Mess
 
 
 class History:
-    """The memory of all conversations of the process. `room` is how many estimated tokens of one are told.
+    """The memory of all conversations of the process. `room` is how many estimated tokens of one
+    are told.
 
     `told` makes of a stored round what the model is told of it; the same for the same round.
     """
 
     def __init__(
-        self, *, store: Store, room: Callable[[], float] = lambda: MAX_TOKENS, told: Telling = as_stored
+        self,
+        *,
+        store: Store,
+        room: Callable[[], float] = lambda: MAX_TOKENS,
+        told: Telling = as_stored,
     ) -> None:
         self._store = store
         self._room = room
@@ -131,18 +138,22 @@ class History:
         self._folding: Folding | None = None
         self._memories = _Memories(MAX_CONVERSATIONS)
         self._let_go: set[Conversation] = set()  # by `reread`, and not loaded since
-        self._known: LRUCache[tuple[Conversation, str], MessageReceived] = LRUCache(MAX_KNOWN, getsizeof=weight_of)
+        self._known: LRUCache[tuple[Conversation, str], MessageReceived] = LRUCache(
+            MAX_KNOWN, getsizeof=weight_of
+        )
 
     def fold_with(self, folding: Folding) -> None:
         """Have summaries made by this."""
         self._folding = folding
 
     async def load(self, conversation: Conversation) -> None:
-        """A turn begins: have at hand what the store has of the conversation, in its room. Ask for messages then."""
+        """A turn begins: have at hand what the store has of the conversation, in its room. Ask for
+        messages then.
+        """
         if self._folding is not None:
             self._folding.stop(conversation)
-        # A turn that went on meanwhile has put its round, and kept none here. Where that cannot be written just now,
-        # what is read lacks it: the next turn reads again.
+        # A turn that went on meanwhile has put its round, and kept none here. Where that cannot be
+        # written just now, what is read lacks it: the next turn reads again.
         if whole := conversation not in self._let_go or await self._store.commit():
             self._let_go.discard(conversation)
         memory = self._memories[conversation]
@@ -154,7 +165,9 @@ class History:
             self._drop(conversation, memory)
 
     async def reread(self) -> bool:
-        """Let go of everything, so that it is read from the store anew; False while that cannot promise to have it."""
+        """Let go of everything, so that it is read from the store anew; False while that cannot
+        promise to have it.
+        """
         if not await self._store.commit():
             return False
         self._let_go.update(self._memories)
@@ -165,7 +178,9 @@ class History:
     async def _read(self, conversation: Conversation) -> None:
         remembered = await self._store.remember(conversation)
         memory = self._memories[conversation]
-        if memory.loaded or remembered is None:  # somebody else did it meanwhile; or the next turn will ask again
+        if (
+            memory.loaded or remembered is None
+        ):  # somebody else did it meanwhile; or the next turn will ask again
             return
         stored = [message.identity for message in remembered.overheard]
         since = [message for message in memory.overheard if message.identity not in stored]
@@ -173,10 +188,17 @@ class History:
         memory.overheard.extend((*remembered.overheard, *since))
         known = [round_.turn_id for round_ in remembered.rounds]
         told = [
-            _Told.of(round_.turn_id, self._tell(conversation, round_.messages), light=place < remembered.light)
+            _Told.of(
+                round_.turn_id,
+                self._tell(conversation, round_.messages),
+                light=place < remembered.light,
+            )
             for place, round_ in enumerate(remembered.rounds)
         ]
-        memory.tell(remembered.summary, [*told, *(told for told in memory.rounds if told.turn_id not in known)])
+        memory.tell(
+            remembered.summary,
+            [*told, *(told for told in memory.rounds if told.turn_id not in known)],
+        )
         memory.light_to = known[remembered.light - 1] if remembered.light else ""
         memory.loaded = True
 
@@ -191,7 +213,9 @@ class History:
 
     async def find(self, conversation: Conversation, message_id: str) -> MessageReceived | None:
         """A message by its id: remembered, or stored."""
-        return self.known(conversation, message_id) or await self._store.find(conversation, message_id)
+        return self.known(conversation, message_id) or await self._store.find(
+            conversation, message_id
+        )
 
     def overhear(self, message: MessageReceived) -> None:
         """Keep a message that did not wake the bot, as context for the next run."""
@@ -217,20 +241,28 @@ class History:
 
     def messages(self, conversation: Conversation) -> tuple[Message, ...]:
         """The rounds as one transcript, oldest first, as they are told."""
-        return tuple(chain.from_iterable([told.messages for told in self._memories[conversation].rounds]))
+        return tuple(
+            chain.from_iterable([told.messages for told in self._memories[conversation].rounds])
+        )
 
     def summary(self, conversation: Conversation) -> str:
-        """What was said before the first of the rounds; empty where nothing was, or nobody knows."""
+        """What was said before the first of the rounds; empty where nothing was, or nobody
+        knows.
+        """
         return self._memories[conversation].summary
 
     def add_round(
         self, conversation: Conversation, turn_id: str, user: UserMessage, answer: Sequence[Message]
     ) -> tuple[Message, ...]:
-        """Keep a finished round: what the user said, and all that the run added to it. The round, as it is stored."""
+        """Keep a finished round: what the user said, and all that the run added to it. The round,
+        as it is stored.
+        """
         # Pictures were for this run; the text says where they stood.
         round_ = Round(turn_id, tuple(map(_without_pictures, (user, *answer))))
         if conversation in self._let_go:
-            return round_.messages  # it began before: the store knows whether it is still to be told
+            return (
+                round_.messages
+            )  # it began before: the store knows whether it is still to be told
         memory = self._memories[conversation]
         memory.add(_Told.of(turn_id, self._tell(conversation, round_.messages)))
         if memory.loaded and memory.tokens > FULL * self._room():
@@ -250,7 +282,9 @@ class History:
         return Fold(rounds, memory.summary, lighter[-1].turn_id) if rounds else None
 
     def folded(self, conversation: Conversation, fold: Fold, summary: str) -> bool:
-        """The summary stands for these rounds from now on, unless the window has moved since it was asked for."""
+        """The summary stands for these rounds from now on, unless the window has moved since it was
+        asked for.
+        """
         memory = self._memories.get(conversation)
         gone = [round_.turn_id for round_ in fold.rounds]
         if memory is None or [told.turn_id for told in memory.rounds[: len(gone)]] != gone:
@@ -272,7 +306,9 @@ class History:
         if surplus or lighter != memory.rounds:
             self._move(conversation, memory, gone=surplus)
 
-    def _move(self, conversation: Conversation, memory: _Memory, *, gone: int = 0, summary: str = "") -> None:
+    def _move(
+        self, conversation: Conversation, memory: _Memory, *, gone: int = 0, summary: str = ""
+    ) -> None:
         older = memory.rounds[:-FRESH]
         memory.light_to = older[-1].turn_id if older else memory.light_to
         memory.tell(summary or memory.summary, _lighter(memory.rounds)[gone:])

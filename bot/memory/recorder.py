@@ -1,4 +1,6 @@
-"""The observer that writes runs into the journal: each step, the start and the result of each call."""
+"""The observer that writes runs into the journal: each step, the start and the result of each
+call.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from bot.domain.run import (
 
 
 class Recorder:
-    """Fits `Observer`. How a run began and ended is the turn's own entry; runs inside it are a call of it, no more."""
+    """Fits `Observer`. How a run began and ended is the turn's own entry; runs inside it are a call
+    of it, no more.
+    """
 
     def __init__(self, *, store: Store, clock: Clock) -> None:
         self._store = store
@@ -45,13 +49,19 @@ class Recorder:
                     )
                 )
             case ToolStarted(call=call):
-                self._store.put(CallStarted(turn_id=event.run_id, step=event.step, call_id=call.id, name=call.name))
+                self._store.put(
+                    CallStarted(
+                        turn_id=event.run_id, step=event.step, call_id=call.id, name=call.name
+                    )
+                )
             case ToolFinished():
                 self._store.put(
                     CallFinished(
                         turn_id=event.run_id,
                         step=event.step,
-                        result=replace(event.result, images=()),  # megabytes that nobody would read again
+                        result=replace(
+                            event.result, images=()
+                        ),  # megabytes that nobody would read again
                         code=event.code,
                         seconds=event.seconds,
                     )

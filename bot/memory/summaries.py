@@ -1,7 +1,9 @@
-"""Summaries of what leaves the prompts, made by the model after a turn has ended: nobody waits for one.
+"""Summaries of what leaves the prompts, made by the model after a turn has ended: nobody waits for
+one.
 
-One at a time for each conversation, few over all; the next turn there ends the work on one, since a small server would
-answer the person later. Whatever goes wrong leaves everything as it was: `bot/memory/history.py` does without.
+One at a time for each conversation, few over all; the next turn there ends the work on one, since a
+small server would answer the person later. Whatever goes wrong leaves everything as it was:
+`bot/memory/history.py` does without.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ AT_ONCE = 2  # over all conversations
 
 
 class Summaries:
-    """Fits `Folding`. What a summary costs is written down against the turn that made the conversation too long."""
+    """Fits `Folding`. What a summary costs is written down against the turn that made the
+    conversation too long.
+    """
 
     def __init__(self, *, model: ChatModel, history: History, store: Store, clock: Clock) -> None:
         self._model = model
@@ -86,7 +90,9 @@ class Summaries:
         completion = await self._model.complete(request)
         if usage := completion.usage:
             model = completion.endpoint or completion.model
-            self._store.put(UsageAdded(turn_id=fold.turn_id, model=model, usage=usage, at=self._clock.now()))
+            self._store.put(
+                UsageAdded(turn_id=fold.turn_id, model=model, usage=usage, at=self._clock.now())
+            )
         summary = read_summary(completion)
         if not summary:
             logger.warning("no summary of %s: the model gave none", conversation)

@@ -1,4 +1,6 @@
-"""Witnesses of the journal: the store that shows them what is written down, and the log of what was said."""
+"""Witnesses of the journal: the store that shows them what is written down, and the log of what was
+said.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ logger = logging.getLogger(__name__)
 
 
 class WitnessedStore:
-    """A `Store` that shows each entry to its witnesses before it takes it; one that breaks does not stop the others."""
+    """A `Store` that shows each entry to its witnesses before it takes it; one that breaks does not
+    stop the others.
+    """
 
     def __init__(self, store: Store, witnesses: Sequence[Witness]) -> None:
         self._store = store
@@ -36,7 +40,9 @@ class WitnessedStore:
         """What the conversation's next prompt is made of."""
         return self._store.remember(conversation)
 
-    def find(self, conversation: Conversation, message_id: str) -> Coroutine[Any, Any, MessageReceived | None]:
+    def find(
+        self, conversation: Conversation, message_id: str
+    ) -> Coroutine[Any, Any, MessageReceived | None]:
         """The latest stored message of this id there."""
         return self._store.find(conversation, message_id)
 
@@ -64,13 +70,17 @@ class WitnessedStore:
 
 
 class ContentLog:
-    """The question and the answer of each turn, or what it failed of, at INFO. Only where LOG_CONTENT=1 asks for it."""
+    """The question and the answer of each turn, or what it failed of, at INFO. Only where
+    LOG_CONTENT=1 asks for it.
+    """
 
     def see(self, entry: Entry) -> None:
         """What is written down."""
         match entry:
             case TurnOpened(turn_id=turn_id, question=question):
-                words = "".join(segment.text for segment in question.segments if isinstance(segment, Text)).strip()
+                words = "".join(
+                    segment.text for segment in question.segments if isinstance(segment, Text)
+                ).strip()
                 logger.info("run %s was asked by %d: %s", turn_id, question.sender.user_id, words)
             case TurnClosed(turn_id=turn_id, stop=stop, error=error) if error:
                 logger.info("run %s %s: %s", turn_id, stop, error)

@@ -1,4 +1,6 @@
-"""One request on its way through several models: what has become of it, what was tried, who is next."""
+"""One request on its way through several models: what has become of it, what was tried, who is
+next.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ Change = Callable[[ModelRequest], ModelRequest | None]
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Whom to ask, by which key, and how long to wait before, in seconds; `trusted` if all is well there."""
+    """Whom to ask, by which key, and how long to wait before, in seconds; `trusted` if all is well
+    there.
+    """
 
     upstream: Upstream
     line: Line
@@ -35,10 +39,11 @@ class Way:
 
 @dataclass(slots=True)
 class Errand:
-    """One request on its way: what has become of it, and what was tried; `patience` is for all waits, in seconds.
+    """One request on its way: what has become of it, and what was tried; `patience` is for all
+    waits, in seconds.
 
-    `began` is when, by the monotonic clock; `stalls` counts those that were waited for in vain. `too_long` are those
-    who said that the request is: it is made shorter for them alone.
+    `began` is when, by the monotonic clock; `stalls` counts those that were waited for in vain.
+    `too_long` are those who said that the request is: it is made shorter for them alone.
     """
 
     request: ModelRequest
@@ -56,7 +61,9 @@ class Errand:
     spoilt: tuple[Message, ...] = ()
 
     def change(self, change: Change, *, times: int = 1) -> bool:
-        """Go on with another request; whether there is one, and it was not made so often already."""
+        """Go on with another request; whether there is one, and it was not made so often
+        already.
+        """
         changed = change(self.request) if self.changes[change] < times else None
         if changed is None or changed == self.request:
             return False
@@ -65,7 +72,9 @@ class Errand:
         return True
 
     def shorten(self, upstream: Upstream) -> bool:
-        """Have the request made shorter for that upstream; whether it can be, and was not already."""
+        """Have the request made shorter for that upstream; whether it can be, and was not
+        already.
+        """
         shorter = upstream.shrink(self.request)
         if upstream in self.too_long or shorter is None or shorter == self.request:
             return False
@@ -92,16 +101,25 @@ class Errand:
     def _way(self, upstream: Upstream, now: float) -> Way | None:
         lines = upstream.lines
         if self.closed:
-            lines = () if upstream in self.closed else tuple(line for line in lines if line not in self.closed)
+            lines = (
+                ()
+                if upstream in self.closed
+                else tuple(line for line in lines if line not in self.closed)
+            )
         if not lines:
             return None
         line = lines[0]
         if len(lines) > 1:
-            line = min(lines, key=lambda one: (not one.breaker.trusts(now), self._ready(upstream, one, now)))
+            line = min(
+                lines,
+                key=lambda one: (not one.breaker.trusts(now), self._ready(upstream, one, now)),
+            )
         trusted = line.breaker.trusts(now) and upstream.breaker.trusts(now)
         return Way(upstream, line, self._ready(upstream, line, now) - now, trusted)
 
     def _ready(self, upstream: Upstream, line: Line, now: float) -> float:
         """When they may be asked, in monotonic seconds."""
         ours = self.not_before
-        return max(now, upstream.busy_until, line.busy_until, ours.get(upstream, now), ours.get(line, now))
+        return max(
+            now, upstream.busy_until, line.busy_until, ours.get(upstream, now), ours.get(line, now)
+        )

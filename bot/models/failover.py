@@ -1,8 +1,9 @@
 """A ChatModel over ChatModels: what is done about each class of error, and who is asked next.
 
-An adapter's client makes one attempt and classifies; each class has its one action here, in `Failover._react`. No
-class can loop: a change of the request is made once, an upstream fails only so often, and all waits share one patience.
-Somebody in a chat hears nothing meanwhile: whoever stalls is not asked again, and after a while nobody who failed is.
+An adapter's client makes one attempt and classifies; each class has its one action here, in
+`Failover._react`. No class can loop: a change of the request is made once, an upstream fails only
+so often, and all waits share one patience. Somebody in a chat hears nothing meanwhile: whoever
+stalls is not asked again, and after a while nobody who failed is.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ BAD_PICTURE = "invalid_image"  # codes that begin so mean that picture, not pict
 SPOILT = 32  # beginnings of transcripts that are known to be refused
 
 KEY_REFUSED = "模型 {name} 的第 {number} 个密钥不能用了，已改用其他密钥或备用模型，请检查密钥和余额 ({kind}: {reason})"
-NOT_FOUND = "模型 {name} 不存在或未开通，已改用备用模型，请检查模型名称和接口地址 ({kind}: {reason})"
+NOT_FOUND = (
+    "模型 {name} 不存在或未开通，已改用备用模型，请检查模型名称和接口地址 ({kind}: {reason})"
+)
 MAX_REASON = 200  # characters of an error that somebody reads on a phone
 
 
@@ -71,9 +74,9 @@ def nobody(text: str) -> None:
 class Failover:
     """Asks upstreams in order until one answers; every other end is one ModelError.
 
-    Retry-After is honoured up to `patience` seconds, counted over all waits of one request; without it the waits
-    are about 1, 2, 4 s, and with it no shorter. An answer is only handed on whole, so asking again never repeats
-    anything said.
+    Retry-After is honoured up to `patience` seconds, counted over all waits of one request; without
+    it the waits are about 1, 2, 4 s, and with it no shorter. An answer is only handed on whole, so
+    asking again never repeats anything said.
     """
 
     def __init__(
@@ -87,10 +90,11 @@ class Failover:
         attempts: int = ATTEMPTS,
         patience: float = PATIENCE,
     ) -> None:
-        """`vision` are asked, in order, where the request has pictures; empty: the same as for any other.
+        """`vision` are asked, in order, where the request has pictures; empty: the same as for any
+        other.
 
-        `tell` reaches the owner: what only they can mend, where the request could go on by another way; else the
-        error that gets out tells it.
+        `tell` reaches the owner: what only they can mend, where the request could go on by another
+        way; else the error that gets out tells it.
         """
         self._upstreams = tuple(upstreams)
         self._vision = tuple(vision)
@@ -133,7 +137,9 @@ class Failover:
         return self._vision if self._vision and has_pictures(request) else self._upstreams
 
     async def _wait(self, errand: Errand, way: Way) -> bool:
-        """Wait until that way is open; False where that would be too long. Nobody is refused without being tried."""
+        """Wait until that way is open; False where that would be too long. Nobody is refused
+        without being tried.
+        """
         if way.wait <= 0 or (errand.error is None and way.wait > self._patience):
             return True
         if errand.waited + way.wait > self._patience:
@@ -154,10 +160,20 @@ class Failover:
                 completion = await line.model.complete(request)
         except ModelError as error:
             way.hear(*said)
-            logger.info("%s: %s (status %s, code %s)", upstream.name, error.kind, error.status, error.code or "-")
-            logger.debug("%s: %s", upstream.name, error)  # the vendor's words, who may repeat what people said
+            logger.info(
+                "%s: %s (status %s, code %s)",
+                upstream.name,
+                error.kind,
+                error.status,
+                error.code or "-",
+            )
+            logger.debug(
+                "%s: %s", upstream.name, error
+            )  # the vendor's words, who may repeat what people said
             errand.error = error
-            self._react(errand, way, error, request=request, seconds=self._clock.monotonic() - started)
+            self._react(
+                errand, way, error, request=request, seconds=self._clock.monotonic() - started
+            )
             return None
         way.hear(*said)
         upstream.breaker.succeed()
@@ -169,12 +185,20 @@ class Failover:
         self._remember(errand, completion)
         if upstream is not errand.upstreams[0]:
             logger.info("%s answered instead of %s", upstream.name, errand.upstreams[0].name)
-        return completion if completion.endpoint == upstream.name else replace(completion, endpoint=upstream.name)
+        return (
+            completion
+            if completion.endpoint == upstream.name
+            else replace(completion, endpoint=upstream.name)
+        )
 
     # --- what is done about what -----------------------------------------------------------------------
 
-    def _react(self, errand: Errand, way: Way, error: ModelError, *, request: ModelRequest, seconds: float) -> None:
-        """The one action of each class (quirks.md section 7); where it leaves nothing to be done, the next upstream."""
+    def _react(
+        self, errand: Errand, way: Way, error: ModelError, *, request: ModelRequest, seconds: float
+    ) -> None:
+        """The one action of each class (quirks.md section 7); where it leaves nothing to be done,
+        the next upstream.
+        """
         upstream, line, now = way.upstream, way.line, self._clock.monotonic()
         going_on = True
         match error:
@@ -222,14 +246,18 @@ class Failover:
         if not going_on:
             errand.closed.add(upstream)
 
-    def _postpone(self, errand: Errand, upstream: Upstream, busy: Upstream | Line, after: float | None) -> bool:
+    def _postpone(
+        self, errand: Errand, upstream: Upstream, busy: Upstream | Line, after: float | None
+    ) -> bool:
         """Come back later; False where that was done often or long enough."""
         errand.failures[upstream] += 1
         failures, now = errand.failures[upstream], self._clock.monotonic()
         errand.not_before[busy] = now + 2.0 ** (failures - 1) * (0.75 + self._ids.jitter() / 2)
         if after is not None:
             busy.busy_until = max(busy.busy_until, now + min(after, LONGEST_REST))
-        return failures < self._attempts + len(upstream.lines) - 1 and now - errand.began < LONG_ENOUGH
+        return (
+            failures < self._attempts + len(upstream.lines) - 1 and now - errand.began < LONG_ENOUGH
+        )
 
     def _clean(self, errand: Errand) -> bool:
         """After a content filter: once without pictures, then once without the earlier rounds."""
@@ -251,9 +279,15 @@ class Failover:
     # --- beginnings that a vendor refuses --------------------------------------------------------------
 
     def _remember(self, errand: Errand, completion: Completion) -> None:
-        """What was left out is what the filter refused: it is left out from now on, else each step is asked twice."""
+        """What was left out is what the filter refused: it is left out from now on, else each step
+        is asked twice.
+        """
         if errand.spoilt and completion.finish is not FinishReason.CONTENT_FILTER:
-            logger.warning("%s: %d messages are left out, a content filter refuses them", self.name, len(errand.spoilt))
+            logger.warning(
+                "%s: %d messages are left out, a content filter refuses them",
+                self.name,
+                len(errand.spoilt),
+            )
             self._spoilt[hash(errand.spoilt)] = len(errand.spoilt)
 
     def _without_spoilt(self, request: ModelRequest) -> ModelRequest:

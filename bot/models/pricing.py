@@ -1,4 +1,6 @@
-"""A ChatModel whose answers say what they cost, where the vendor does not and its prices are known."""
+"""A ChatModel whose answers say what they cost, where the vendor does not and its prices are
+known.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""One model at one place, asked by one or more keys: how well it is, and what it has turned out not to take."""
+"""One model at one place, asked by one or more keys: how well it is, and what it has turned out not
+to take.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from bot.policy.tokens import Scale, estimate
 KEY_REST = 600.0  # seconds that a refused key is left alone while there is another way; then it is tried again,
 LONGEST_KEY_REST = 3600.0  # and rests longer each time, up to this
 BLIND = 3600.0  # seconds that a model is not shown pictures after it refused one,
-TOOLLESS = 3600.0  # nor offered tools after it refused them: servers are started anew with other options,
+TOOLLESS = (
+    3600.0  # nor offered tools after it refused them: servers are started anew with other options,
+)
 NARROW = 3600.0  # and gateways pass requests on to others: a window that a refusal named counts for so long
 
 TELLING = 8  # answers: estimating a request costs more than most of what a message costs, and all tell much the same
@@ -27,7 +31,9 @@ class _Busy:
         self.busy_until = 0.0
 
     def hear(self, said: float) -> None:
-        """It answered: any answer, also a refusal, is a newer word than what it had said when it was asked."""
+        """It answered: any answer, also a refusal, is a newer word than what it had said when it
+        was asked.
+        """
         if self.busy_until == said:  # else it was said meanwhile, to somebody else
             self.busy_until = 0.0
 
@@ -42,7 +48,9 @@ class Line(_Busy):
 
 
 class Upstream(_Busy):
-    """All we know of one model at one place; shared by everybody who asks it, so that all learn at once."""
+    """All we know of one model at one place; shared by everybody who asks it, so that all learn at
+    once.
+    """
 
     def __init__(self, *models: ChatModel, window: int | None = None) -> None:
         """One client for each key, in order. `window` is in tokens, None where nobody knows."""
@@ -74,9 +82,13 @@ class Upstream(_Busy):
         return request
 
     def shrink(self, request: ModelRequest) -> ModelRequest | None:
-        """A request that turned out to be too long, made shorter: to half of it, or less where its window is small."""
+        """A request that turned out to be too long, made shorter: to half of it, or less where its
+        window is small.
+        """
         half = estimate(request) / 2
-        return compaction.shrink(request, to=half if self.window is None else min(half, self._room(self.window)))
+        return compaction.shrink(
+            request, to=half if self.window is None else min(half, self._room(self.window))
+        )
 
     def _room(self, window: int) -> float:
         return compaction.room_in(window) / self.scale.factor
@@ -91,7 +103,9 @@ class Upstream(_Busy):
         self._toolless_until = now + TOOLLESS
 
     def refuse_pictures(self, now: float) -> None:
-        """It takes no pictures, for all we know: not for long, as it may have been that picture alone."""
+        """It takes no pictures, for all we know: not for long, as it may have been that picture
+        alone.
+        """
         self._blind_until = now + BLIND
 
     def measure(self, request: ModelRequest) -> int:
@@ -99,7 +113,9 @@ class Upstream(_Busy):
         return self.scale.correct(estimate(request))
 
     def learn(self, request: ModelRequest, completion: Completion) -> None:
-        """It answered: what it counted corrects how we count; the first answer, then one of `TELLING`."""
+        """It answered: what it counted corrects how we count; the first answer, then one of
+        `TELLING`.
+        """
         if completion.usage is None:
             return
         if self._counted % TELLING == 0:

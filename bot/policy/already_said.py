@@ -1,11 +1,13 @@
 """Was it said already? Pure; keeps a run from saying again what it has said.
 
-Said already is what has the same letters, digits and signs, whatever its blanks, marks and emoji; or the same content
-in the same order, where it adds and lacks function words only (`FUNCTION`), and at least `SHARE` of its words and pairs
-of characters were said. Words of time may stand elsewhere in their clause, and whole clauses of mere words may be left
-out. All else is content: names and numbers, what negates, opposites. So two cities, two numbers, yes and no are never
-the same answer: an addition, an exchange or an omission of any of them is something new. What is only a part of what
-was said is new, too, where the rest of its sentence turns it round: "I do not think that ...", "if ...".
+Said already is what has the same letters, digits and signs, whatever its blanks, marks and emoji;
+or the same content in the same order, where it adds and lacks function words only (`FUNCTION`), and
+at least `SHARE` of its words and pairs of characters were said. Words of time may stand elsewhere
+in their clause, and whole clauses of mere words may be left out. All else is content: names and
+numbers, what negates, opposites. So two cities, two numbers, yes and no are never the same answer:
+an addition, an exchange or an omission of any of them is something new. What is only a part of what
+was said is new, too, where the rest of its sentence turns it round: "I do not think that ...", "if
+...".
 """
 
 from __future__ import annotations
@@ -24,9 +26,14 @@ LONGEST = 4000  # characters; of longer texts only the same is the same
 MOST = 100  # beginnings of clauses where it is looked for
 
 CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-WORD, END = "(?<![A-Za-z0-9_])", "(?![A-Za-z0-9_])"  # of Latin words: Chinese is written up against them
+WORD, END = (
+    "(?<![A-Za-z0-9_])",
+    "(?![A-Za-z0-9_])",
+)  # of Latin words: Chinese is written up against them
 NUMERALS = r"[零〇一二两三四五六七八九十百千万亿半]"
-NUMBERS = re.compile(r"(?:(?<![0-9a-z])-)?\d+(?:[.:/]\d+)*|" + NUMERALS + "+")  # no minus: 3-5, GPT-4
+NUMBERS = re.compile(
+    r"(?:(?<![0-9a-z])-)?\d+(?:[.:/]\d+)*|" + NUMERALS + "+"
+)  # no minus: 3-5, GPT-4
 SIGNS = re.compile(r"[+<>±×÷≠≤≥≈√∞%‰°#$€£¥₩₽↑↓←→↗↘❌❎✖✗✘🚫👎🙅♂♀]")
 NOTATION = re.compile(
     r"(?<=[A-Za-z0-9)\]}\"'])\s?(?:[=!<>]=+|&&?|\|\|?|[*/^=<>+~_\\])\s?(?=[A-Za-z0-9(\[{\"'.$-])"
@@ -34,7 +41,9 @@ NOTATION = re.compile(
     r"|[♠♣♥♦♤♡♢♧🔴🟢🟡🔵🟠🟣🟤⚫⚪🟥🟩🟨🟦]",
     re.MULTILINE,
 )
-"""What code, paths, formulas and suits are told apart by: operators beside letters or digits, options, codes."""
+"""What code, paths, formulas and suits are told apart by: operators beside letters or digits,
+options, codes.
+"""
 TIME = re.compile(
     r"[今明昨后前]天|[今明去后前]年|[上下][个]?(?:周|月|星期|礼拜)[一二三四五六日天末]?|(?:周|星期|礼拜)[一二三四五六日天末]"
     r"|凌晨|清晨|早上|上午|中午|下午|傍晚|晚上|夜里|半夜|今早|今晚|明早|明晚|昨晚|现在|目前|刚才"
@@ -51,7 +60,9 @@ FUNCTION = re.compile(
 )
 CAPITALS = re.compile(f"{WORD}{EMPTY.upper()}{END}")
 NOTHING = frozenset(char for char in f"{FUNCTION.pattern}了" if char.isalnum())
-"""The letters of all words without meaning: what has others that were not said says something new."""
+"""The letters of all words without meaning: what has others that were not said says something
+new.
+"""
 FLIPS = re.compile(
     r"(?!不错|不过|不客气|不好意思|没问题|别忘|别人)[不没無无非否别未勿莫假错谣吗](?!常)"
     r"|如果|要是|假如|倘若|除非|可能|也许|或许|应该|据说|听说|正在|准备|即将|马上|稍等|稍候"
@@ -85,11 +96,15 @@ def already_said(text: str, said: Sequence[str]) -> bool:
     if not letters:
         return not text.strip() or any(text.strip() in old for old in said)
     everything = (*said, "\n".join(said)) if len(said) > 1 else said
-    return any(_repeats(new, letters, _fold(old)) and _is_noted_alike(text, old) for old in everything)
+    return any(
+        _repeats(new, letters, _fold(old)) and _is_noted_alike(text, old) for old in everything
+    )
 
 
 def _is_noted_alike(new: str, old: str) -> bool:
-    """Whether code, paths and formulas are the same; of a part, whether they are among those of the whole."""
+    """Whether code, paths and formulas are the same; of a part, whether they are among those of the
+    whole.
+    """
     ours, theirs = (Counter(mark.strip() for mark in NOTATION.findall(text)) for text in (new, old))
     return ours == theirs or (ours <= theirs and bare(new) != bare(old))
 
@@ -103,8 +118,14 @@ def _repeats(new: str, letters: str, old: str) -> bool:
     if letters == (said := _letters(old)):
         if new.rstrip().endswith("?") != old.rstrip().endswith("?"):
             return False
-        return NUMBERS.findall(new) == NUMBERS.findall(old) and SIGNS.findall(_plain(new)) == SIGNS.findall(_plain(old))
-    if len(letters) < COMPARABLE or not {*letters} <= {*said, *NOTHING} or max(len(new), len(old)) > LONGEST:
+        return NUMBERS.findall(new) == NUMBERS.findall(old) and SIGNS.findall(
+            _plain(new)
+        ) == SIGNS.findall(_plain(old))
+    if (
+        len(letters) < COMPARABLE
+        or not {*letters} <= {*said, *NOTHING}
+        or max(len(new), len(old)) > LONGEST
+    ):
         return False
     if _share(new, old) < SHARE:
         return False
@@ -120,8 +141,8 @@ def _repeats(new: str, letters: str, old: str) -> bool:
 class _Content:
     """The words that mean something, in order, and where each begins in `text`.
 
-    `times` are the words of time, each with the number of other words before it and its place, `breaks` those two of
-    the ends of clauses.
+    `times` are the words of time, each with the number of other words before it and its place,
+    `breaks` those two of the ends of clauses.
     """
 
     text: str
@@ -158,7 +179,9 @@ class _Content:
     def is_mere_words(self, begin: int, end: int) -> bool:
         """Whether these words may be left out without anybody missing a fact."""
         text = self.text[self.places[begin][0] : self.places[end - 1][1]]
-        return not (NUMBERS.search(text) or SIGNS.search(text) or TIME.search(text) or FLIPS.search(text))
+        return not (
+            NUMBERS.search(text) or SIGNS.search(text) or TIME.search(text) or FLIPS.search(text)
+        )
 
     def whole(self) -> _Part:
         """All of it."""
@@ -174,11 +197,19 @@ class _Content:
         first, last = self.places[chosen[0]][0], self.places[chosen[-1]][1]
         start = max((place for _, place in self.breaks if place < first), default=-1)
         stop = min((place for _, place in self.breaks if place >= last), default=len(self.text))
-        begin_of_sentence = max((mark.end() for mark in SENTENCE_ENDS.finditer(self.text, 0, first)), default=0)
+        begin_of_sentence = max(
+            (mark.end() for mark in SENTENCE_ENDS.finditer(self.text, 0, first)), default=0
+        )
         mark = SENTENCE_ENDS.search(self.text, last)
         return _Part(
-            times=tuple((time, bisect_left(chosen, at)) for time, at, place in self.times if start < place < stop),
-            breaks=tuple(bisect_left(chosen, at) for at, place in self.breaks if start < place < stop),
+            times=tuple(
+                (time, bisect_left(chosen, at))
+                for time, at, place in self.times
+                if start < place < stop
+            ),
+            breaks=tuple(
+                bisect_left(chosen, at) for at, place in self.breaks if start < place < stop
+            ),
             asks=mark is not None and mark[0] == "?",
             is_turned_round=bool(
                 FLIPS.search(self.text[begin_of_sentence:first])
@@ -189,7 +220,8 @@ class _Content:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Some words in their clauses: the words of time and the ends there, each by the number of them before it.
+    """Some words in their clauses: the words of time and the ends there, each by the number of them
+    before it.
 
     `is_turned_round`: what stands beside them in their sentences makes something else of them.
     """
@@ -201,29 +233,44 @@ class _Part:
 
 
 def _is_within(new: _Content, old: _Content) -> bool:
-    """Whether the words stand in the other text as they stand here, with the same words of time in their clauses."""
+    """Whether the words stand in the other text as they stand here, with the same words of time in
+    their clauses.
+    """
     if not new.words:
         return False
     ours, starts = new.whole(), old.starts
     for begin in starts[:MOST]:
         if places := _follow(new, old, begin, starts):
             theirs = old.part(places)
-            if _same_times(ours, theirs) and ours.asks == theirs.asks and not theirs.is_turned_round:
+            if (
+                _same_times(ours, theirs)
+                and ours.asks == theirs.asks
+                and not theirs.is_turned_round
+            ):
                 return True
     return False
 
 
 def _follow(new: _Content, old: _Content, begin: int, starts: tuple[int, ...]) -> list[int]:
-    """Where each of the words stands, from there on and up to the end of a clause; empty where they are others.
+    """Where each of the words stands, from there on and up to the end of a clause; empty where they
+    are others.
 
-    Whole clauses may be left out between two others, as long as they are mere words: no numbers, nothing that negates.
+    Whole clauses may be left out between two others, as long as they are mere words: no numbers,
+    nothing that negates.
     """
     at, places = begin, list[int]()
     for word in new.words:
         if old.words[at : at + 1] != (word,):
             if not places or at not in starts:
                 return []
-            ahead = next((place for place in starts if place > at and old.words[place : place + 1] == (word,)), 0)
+            ahead = next(
+                (
+                    place
+                    for place in starts
+                    if place > at and old.words[place : place + 1] == (word,)
+                ),
+                0,
+            )
             if not ahead or not old.is_mere_words(at, ahead):
                 return []
             at = ahead

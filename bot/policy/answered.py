@@ -1,8 +1,10 @@
-"""What a history shows of questions and their answers. Pure; a history is oldest first, the account's own words in it.
+"""What a history shows of questions and their answers. Pure; a history is oldest first, the
+account's own words in it.
 
-An answer in a group quotes its question, one in private does not, nor do words said in the middle of a run. So quotes
-decide where there are quotes; own words without one may be the answer to anything that stands before them, unless
-somebody knows what they were (`accounted`: ids of own messages whose questions are known).
+An answer in a group quotes its question, one in private does not, nor do words said in the middle
+of a run. So quotes decide where there are quotes; own words without one may be the answer to
+anything that stands before them, unless somebody knows what they were (`accounted`: ids of own
+messages whose questions are known).
 """
 
 from __future__ import annotations
@@ -15,13 +17,21 @@ from bot.domain.journal import SendState, Spoken
 from bot.domain.segments import Quote
 
 SKEW = 30.0  # seconds the server's clock may be behind ours
-UNREAD = (SendState.REFUSED, SendState.WITHDRAWN, SendState.DROPPED)  # what nobody has read, nor will
+UNREAD = (
+    SendState.REFUSED,
+    SendState.WITHDRAWN,
+    SendState.DROPPED,
+)  # what nobody has read, nor will
 
 
-def answered(history: Sequence[MessageReceived], *, accounted: Collection[str] = ()) -> frozenset[str]:
-    """Ids of the messages that count as answered: quoted by own words, or before own words that may be their answer.
+def answered(
+    history: Sequence[MessageReceived], *, accounted: Collection[str] = ()
+) -> frozenset[str]:
+    """Ids of the messages that count as answered: quoted by own words, or before own words that may
+    be their answer.
 
-    What directly follows own words with a quote goes on with them: a long answer is several messages.
+    What directly follows own words with a quote goes on with them: a long answer is several
+    messages.
     """
     found: set[str] = set()
     said_to = 0  # everything before this place
@@ -34,22 +44,34 @@ def answered(history: Sequence[MessageReceived], *, accounted: Collection[str] =
             goes_on = True
         elif not goes_on and message.message_id not in accounted:
             said_to = place
-    return frozenset(found) | {message.message_id for message in history[:said_to] if not message.is_own}
+    return frozenset(found) | {
+        message.message_id for message in history[:said_to] if not message.is_own
+    }
 
 
-def quoted(history: Sequence[MessageReceived], *, accounted: Collection[str] = ()) -> frozenset[str]:
-    """Ids of the messages that own words quote of which nobody knows: somebody before us has answered those."""
+def quoted(
+    history: Sequence[MessageReceived], *, accounted: Collection[str] = ()
+) -> frozenset[str]:
+    """Ids of the messages that own words quote of which nobody knows: somebody before us has
+    answered those.
+    """
     own = (message for message in history if message.is_own and message.message_id not in accounted)
     return frozenset[str]().union(*map(quotes_of, own))
 
 
 def lacks_answer(
-    history: Sequence[MessageReceived], question: MessageReceived, at: float, *, accounted: Collection[str]
+    history: Sequence[MessageReceived],
+    question: MessageReceived,
+    at: float,
+    *,
+    accounted: Collection[str],
 ) -> bool:
-    """Whether the history reaches back past the answer, sent at that time, and shows that it never arrived.
+    """Whether the history reaches back past the answer, sent at that time, and shows that it never
+    arrived.
 
-    It reaches past it where the question stands in it, or something older than the answer by more than the clocks may
-    differ. Own words that nobody accounts for may be the answer, changed on its way.
+    It reaches past it where the question stands in it, or something older than the answer by more
+    than the clocks may differ. Own words that nobody accounts for may be the answer, changed on its
+    way.
     """
     place = next((place for place, one in enumerate(history) if _is_same(one, question)), None)
     if place is not None:
@@ -69,9 +91,12 @@ def lacks_answer(
 def is_unheard(spoken: Spoken, lost: Collection[str]) -> bool:
     """Whether a turn has ended without an answer, because these of its sends (by id) got lost.
 
-    Its answer is what was said as such; where nothing was, whatever was said in the middle of the run.
+    Its answer is what was said as such; where nothing was, whatever was said in the middle of the
+    run.
     """
-    here = [send for send in spoken.sends if send.action.conversation == spoken.question.conversation]
+    here = [
+        send for send in spoken.sends if send.action.conversation == spoken.question.conversation
+    ]
     answers = [send for send in here if send.final] or here
     gone = [send.send_id in lost for send in answers]
     unread = (is_lost or send.state in UNREAD for send, is_lost in zip(answers, gone, strict=True))
@@ -79,11 +104,16 @@ def is_unheard(spoken: Spoken, lost: Collection[str]) -> bool:
 
 
 def order_of(history: Sequence[MessageReceived]) -> Callable[[MessageReceived | None], float]:
-    """Where something stands in the order in which QQ has what was said; what is no message stands first.
+    """Where something stands in the order in which QQ has what was said; what is no message stands
+    first.
 
     What the history does not show stands between two messages that it does, by its time.
     """
-    places = {message.message_id: float(place) for place, message in enumerate(history) if message.has_identity}
+    places = {
+        message.message_id: float(place)
+        for place, message in enumerate(history)
+        if message.has_identity
+    }
     times = [message.time for message in history]
 
     def place_of(message: MessageReceived | None) -> float:
@@ -96,7 +126,9 @@ def order_of(history: Sequence[MessageReceived]) -> Callable[[MessageReceived | 
 
 def quotes_of(message: MessageReceived) -> frozenset[str]:
     """Ids of the messages it quotes."""
-    return frozenset(segment.message_id for segment in message.segments if isinstance(segment, Quote))
+    return frozenset(
+        segment.message_id for segment in message.segments if isinstance(segment, Quote)
+    )
 
 
 def _is_same(one: MessageReceived, question: MessageReceived) -> bool:

@@ -1,4 +1,6 @@
-"""The polite lines that stand in place of an answer, in the asker's language, and how they are addressed. Pure."""
+"""The polite lines that stand in place of an answer, in the asker's language, and how they are
+addressed. Pure.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Somebody's word on a call, as people write it: what they are asked, and how their answer is read. Pure.
+"""Somebody's word on a call, as people write it: what they are asked, and how their answer is read.
+Pure.
 
-Invariant: only we write at the beginning of a line of a request. What the model or a person wrote stands in one line,
-without anything that cannot be seen.
+Invariant: only we write at the beginning of a line of a request. What the model or a person wrote
+stands in one line, without anything that cannot be seen.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ DECIDED = "A{number} 已经处理过了：{by} {word}。"
 EXPIRED = "A{number} 过期了：没有人及时同意，所以没有做。"
 WITHDRAWN = "A{number} 不用管了：提问已经撤回或结束，没有做。"
 UNKNOWN = "没有编号为 A{number} 的请求，可能已经过期或处理过了。"
-AGAIN = "这条回复比 A{number} 的请求早，或是断线时发的，没有算数；A{number} 还在等，要回复请再发一次。"
+AGAIN = (
+    "这条回复比 A{number} 的请求早，或是断线时发的，没有算数；A{number} 还在等，要回复请再发一次。"
+)
 FILE = "完整内容在随后的文件 A{number}.txt 里。"
 BUSY = "现在处理不过来，A{number} 还在等，请过一会儿再回复一次。"
 
@@ -41,7 +44,8 @@ TOO_LONG = "its arguments are too long to be shown to the owner"
 YES = ("同意", "approve")
 NUMBER = r"[#＃]?\s*[aAａＡ]\s*(?P<number>[0-9０-９]{1,9})(?![0-9A-Za-z])"
 ANSWER = re.compile(
-    rf"\s*(?P<word>同意|拒绝|approve|deny)(?![0-9B-Zb-z])(?:\s*{NUMBER})?(?P<rest>.*)", re.IGNORECASE | re.DOTALL
+    rf"\s*(?P<word>同意|拒绝|approve|deny)(?![0-9B-Zb-z])(?:\s*{NUMBER})?(?P<rest>.*)",
+    re.IGNORECASE | re.DOTALL,
 )
 MARKS = " \t\r\n\u3000,，:：;；.。!！~～、"
 REQUEST = re.compile(r"#A([0-9]{1,9}) ")
@@ -49,7 +53,9 @@ REQUEST = re.compile(r"#A([0-9]{1,9}) ")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Somebody's yes or no; `number` is the request's, 0 where the answer names none (it quotes the request)."""
+    """Somebody's yes or no; `number` is the request's, 0 where the answer names none (it quotes the
+    request).
+    """
 
     allows: bool
     number: int = 0
@@ -57,7 +63,8 @@ class Answer:
 
 
 def read_answer(text: str) -> Answer | None:
-    """`同意 A3`, `拒绝 A3 理由`, `approve a3`, `deny A3 reason`, or the same without a number; None for anything else.
+    """`同意 A3`, `拒绝 A3 理由`, `approve a3`, `deny A3 reason`, or the same without a number; None for
+    anything else.
 
     A yes has nothing behind it: with a condition it is none.
     """
@@ -92,7 +99,9 @@ def answer_in(message: MessageReceived) -> Answer | None:
 
 def quote_in(message: MessageReceived) -> str:
     """The id of the message it quotes; empty where it quotes none."""
-    return next((segment.message_id for segment in message.segments if isinstance(segment, Quote)), "")
+    return next(
+        (segment.message_id for segment in message.segments if isinstance(segment, Quote)), ""
+    )
 
 
 def number_in(text: str) -> int:
@@ -102,7 +111,9 @@ def number_in(text: str) -> int:
 
 
 def in_one_line(text: str, limit: int) -> str:
-    """The text as one line of visible characters; of a long one the beginning and the end, and how long it was."""
+    """The text as one line of visible characters; of a long one the beginning and the end, and how
+    long it was.
+    """
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     if len(line) <= limit:
         return line
@@ -118,15 +129,17 @@ def what(pending: PendingCall) -> str:
 def in_full(pending: PendingCall) -> str:
     """All that is to be allowed, where the first line does not show it all; else empty.
 
-    Only its own first line stands at the beginning of a line: nobody reads another request in it. What cannot be seen
-    is spelt out.
+    Only its own first line stands at the beginning of a line: nobody reads another request in it.
+    What cannot be seen is spelt out.
     """
     told = _told(pending)
     line = in_one_line(told, len(told))
     if len(line) <= MAX_ARGUMENTS:
         return ""
     try:
-        arguments = json.dumps(json.loads(pending.arguments or pending.call.arguments), ensure_ascii=False, indent=2)
+        arguments = json.dumps(
+            json.loads(pending.arguments or pending.call.arguments), ensure_ascii=False, indent=2
+        )
     except (ValueError, RecursionError):
         arguments = in_one_line(pending.call.arguments, len(pending.call.arguments))
     indented = "\n".join(f"  {part}" for part in arguments.split("\n"))
@@ -168,7 +181,9 @@ def words_of(message: MessageReceived) -> str:
 
 def mentions_the_bot(message: MessageReceived) -> bool:
     """Whether the message is addressed to the bot by a mention."""
-    return any(isinstance(each, Mention) and each.user_id == message.self_id for each in message.segments)
+    return any(
+        isinstance(each, Mention) and each.user_id == message.self_id for each in message.segments
+    )
 
 
 def flat(text: str) -> str:

@@ -1,8 +1,9 @@
 """Whose words a question is made of, and how much authority is left to it. Pure.
 
-A run has the least authority of everyone whose words are in its prompt: who asks, who is quoted or forwarded, who made
-the card that is shared; who was overheard since the last run, who spoke in an earlier round, who is mentioned by a name
-he chose. Words alone give none; it comes from user ids (owners) and from QQ (a group's admins).
+A run has the least authority of everyone whose words are in its prompt: who asks, who is quoted or
+forwarded, who made the card that is shared; who was overheard since the last run, who spoke in an
+earlier round, who is mentioned by a name he chose. Words alone give none; it comes from user ids
+(owners) and from QQ (a group's admins).
 """
 
 from __future__ import annotations
@@ -52,16 +53,19 @@ def asker_of(
 ) -> Asker:
     """Who asks, and what is left of his authority beside the words of others in his prompt.
 
-    Who wrote inside a merged forward or a card is what its maker says: anybody can make one in anybody's name. The
-    bot's own words are nobody's: quoting it is how people answer it. `earlier` gives the numbers of those who spoke in
-    earlier rounds, 0 for whom nobody knows; it is asked only where there is authority to be lost.
+    Who wrote inside a merged forward or a card is what its maker says: anybody can make one in
+    anybody's name. The bot's own words are nobody's: quoting it is how people answer it. `earlier`
+    gives the numbers of those who spoke in earlier rounds, 0 for whom nobody knows; it is asked
+    only where there is authority to be lost.
     """
     where, sender = message.conversation, message.sender
     asker = Asker(sender.user_id, sender.name, sender.role, is_owner=sender.user_id in owners)
     if authority_of(sender, where=where, owners=owners) is Audience.EVERYONE:
         return asker
     said = (message, quoted) if quoted is not None else (message,)
-    shared = any(isinstance(segment, Card | Link | Markdown) for one in said for segment in one.segments)
+    shared = any(
+        isinstance(segment, Card | Link | Markdown) for one in said for segment in one.segments
+    )
     passed_on = [Audience.EVERYONE] if forwarded or shared else []
     if quoted is not None and not quoted.is_own:
         passed_on.append(authority_of(quoted.sender, where=where, owners=owners))

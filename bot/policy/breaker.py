@@ -1,4 +1,6 @@
-"""Whether something that failed is worth asking again: trusted, left alone for a while, then tried by one at a time."""
+"""Whether something that failed is worth asking again: trusted, left alone for a while, then tried
+by one at a time.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,13 @@ NOTHING_TO_TRY = nullcontext()
 
 @dataclass(slots=True, kw_only=True)
 class Breaker:
-    """Opens after `threshold` failures in a row and rests; then one probe decides whether it closes again.
+    """Opens after `threshold` failures in a row and rests; then one probe decides whether it closes
+    again.
 
-    `rest` is in seconds; it doubles with each opening in a row, up to `longest`. Times are the clock's monotonic ones.
-    Whoever asks does so within `asking`, and says `succeed` or `fail` if that told anything; while it is not closed,
-    all who ask are probes, also those who had nobody else to ask.
+    `rest` is in seconds; it doubles with each opening in a row, up to `longest`. Times are the
+    clock's monotonic ones. Whoever asks does so within `asking`, and says `succeed` or `fail` if
+    that told anything; while it is not closed, all who ask are probes, also those who had nobody
+    else to ask.
     """
 
     threshold: int = 3
@@ -48,7 +52,9 @@ class Breaker:
         self._until = None
 
     def fail(self, now: float, *, at_once: bool = False) -> None:
-        """It does not work; `at_once` opens it whatever came before. While it rests nothing is news."""
+        """It does not work; `at_once` opens it whatever came before. While it rests nothing is
+        news.
+        """
         if self._until is not None and now < self._until:
             return
         self._failures += 1

@@ -1,7 +1,8 @@
-"""What one question may take, of the model and of the chat: counted over its run and all that runs inside it. Pure.
+"""What one question may take, of the model and of the chat: counted over its run and all that runs
+inside it. Pure.
 
-Each run of the tree has a share. As long as it may go on it holds one request back for its last words, with the tokens
-that the latest one had: so nobody else can use up what it owes.
+Each run of the tree has a share. As long as it may go on it holds one request back for its last
+words, with the tokens that the latest one had: so nobody else can use up what it owes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ class Limits:
 
 
 class Room(Enum):
-    """What a run may ask now: there is room for another request after this one, this is the last, or none is left."""
+    """What a run may ask now: there is room for another request after this one, this is the last,
+    or none is left.
+    """
 
     MORE = auto()
     LAST = auto()
@@ -57,7 +60,9 @@ class Budget:
 
     @property
     def tokens_left(self) -> float:
-        """Tokens that are neither used nor held; those of a request under way are used, as many as estimated."""
+        """Tokens that are neither used nor held; those of a request under way are used, as many as
+        estimated.
+        """
         return (self.limits.tokens or math.inf) - self._tokens - sum(self.held.values())
 
     @property
@@ -72,7 +77,9 @@ class Budget:
         return share
 
     def part(self, tokens: float = 0.0) -> Share | None:
-        """That of a run inside, whose first request has so many tokens; None where there is no room for even that."""
+        """That of a run inside, whose first request has so many tokens; None where there is no room
+        for even that.
+        """
         if self.requests_left < 1 or self.tokens_left < tokens:
             return None
         share = Share(self)
@@ -88,7 +95,9 @@ class Budget:
 
 @dataclass(slots=True, eq=False)
 class Share:
-    """What one run of the tree may ask. Fits `Allowance`: attempts after a first one that failed are counted, too."""
+    """What one run of the tree may ask. Fits `Allowance`: attempts after a first one that failed
+    are counted, too.
+    """
 
     budget: Budget = field(default_factory=Budget)
     is_short: bool = False

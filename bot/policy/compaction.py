@@ -1,4 +1,5 @@
-"""Prompts made shorter: old tool results first, to their head and tail, then whole rounds. Pure and deterministic.
+"""Prompts made shorter: old tool results first, to their head and tail, then whole rounds. Pure and
+deterministic.
 
 A cut is made before a user's message only, so a call is never parted from its result.
 """
@@ -18,7 +19,9 @@ VERY_LONG = 200  # the same where even the question's own results are too much
 SHORT_HEAD, SHORT_TAIL = 80, 40
 LEFT_OUT = "\n[{number} characters left out]\n"
 
-LARGEST_ANSWER = 4096  # tokens that are left to the answer, at most; of a small window its fourth part
+LARGEST_ANSWER = (
+    4096  # tokens that are left to the answer, at most; of a small window its fourth part
+)
 LEAST_HISTORY = 300.0  # tokens: the last answer, however small the window is
 
 
@@ -29,10 +32,11 @@ def lighten(messages: tuple[Message, ...]) -> tuple[Message, ...]:
 
 
 def shrink(request: ModelRequest, *, to: float) -> ModelRequest | None:
-    """The request in as many estimated tokens, or as few as it takes; None where nothing can go, or nothing has to.
+    """The request in as many estimated tokens, or as few as it takes; None where nothing can go, or
+    nothing has to.
 
-    The results of earlier rounds are cut, then the oldest rounds go, then the results of the latest question are cut,
-    then its pictures go. What the system says and that question stay.
+    The results of earlier rounds are cut, then the oldest rounds go, then the results of the latest
+    question are cut, then its pictures go. What the system says and that question stay.
     """
     if estimate(request) <= to:
         return None
@@ -57,10 +61,11 @@ def room_in(window: int) -> int:
 def history_room(most: float, *, window: int | None, scale: float, around: float) -> float:
     """How many estimated tokens of a conversation are told again with each question.
 
-    `most` is what the operator wants to pay for. A small window leaves less: what is `around` it (in estimated tokens:
-    the system's words, the tools) and the answer have their place in it, and so has as much again for the question and
-    its tools. `scale` is how many tokens the model counts where we estimate one; only windows are so sharp that it
-    matters: `most` means estimated ones, so that what is told does not depend on what was learned since the start.
+    `most` is what the operator wants to pay for. A small window leaves less: what is `around` it
+    (in estimated tokens: the system's words, the tools) and the answer have their place in it, and
+    so has as much again for the question and its tools. `scale` is how many tokens the model counts
+    where we estimate one; only windows are so sharp that it matters: `most` means estimated ones,
+    so that what is told does not depend on what was learned since the start.
     """
     if window is None:
         return most
@@ -72,7 +77,11 @@ def _light(message: Message) -> Message:
 
 
 def _tiny(message: Message) -> Message:
-    return _cut(message, VERY_LONG, SHORT_HEAD, SHORT_TAIL) if isinstance(message, ToolMessage) else message
+    return (
+        _cut(message, VERY_LONG, SHORT_HEAD, SHORT_TAIL)
+        if isinstance(message, ToolMessage)
+        else message
+    )
 
 
 def _cut(result: ToolMessage, longest: int, head: int, tail: int) -> ToolMessage:

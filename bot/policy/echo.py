@@ -1,4 +1,6 @@
-"""Is an answer nothing but its question, said back? Pure; small models do that, and it is no answer."""
+"""Is an answer nothing but its question, said back? Pure; small models do that, and it is no
+answer.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +42,11 @@ def is_echo(text: str, question: str) -> bool:
         return False
     if "```" in text or text.count("\n") > question.count("\n"):
         return False
-    if len(WORDS.findall(text)) < FEW_WORDS or not {*ASKING.findall(question)} <= {*ASKING.findall(text)}:
+    if len(WORDS.findall(text)) < FEW_WORDS or not {*ASKING.findall(question)} <= {
+        *ASKING.findall(text)
+    }:
         return False
-    # What differs in a number, a name or a negation is an answer, however much of the question is in it.
+    # What differs in a number, a name or a negation is an answer, however much of the question is
+    # in it.
     said, asked = (one.rstrip("?？ ") for one in (text, question))
     return already_said(said, (asked,)) and fuzz.ratio(bare(said), bare(asked)) >= ECHO

@@ -1,7 +1,9 @@
-"""A message without its ballast: what nobody will read is not kept in memory, in the store or in a prompt.
+"""A message without its ballast: what nobody will read is not kept in memory, in the store or in a
+prompt.
 
-Anybody in a group can send a forward or a card of a megabyte; thousands of such messages must not be a problem. Of a
-text that is too long the end stays, too: there stands who is called, and often the question.
+Anybody in a group can send a forward or a card of a megabyte; thousands of such messages must not
+be a problem. Of a text that is too long the end stays, too: there stands who is called, and often
+the question.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ def lighten(message: MessageReceived) -> MessageReceived:
     if max(len(sender.nickname), len(sender.card), len(group_name)) > MAX_NAME:
         sender = replace(sender, nickname=sender.nickname[:MAX_NAME], card=sender.card[:MAX_NAME])
         group_name = group_name[:MAX_NAME]
-    elif len(segments) == len(message.segments) and all(map(operator.is_, segments, message.segments)):
+    elif len(segments) == len(message.segments) and all(
+        map(operator.is_, segments, message.segments)
+    ):
         return message
     return replace(message, segments=segments, sender=sender, group_name=group_name)
 

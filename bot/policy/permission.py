@@ -11,17 +11,21 @@ from bot.policy.authority import reaches
 
 
 def may_write_to(asker: Asker, *, active: Conversation, target: Conversation) -> bool:
-    """Whether a run asked for by `asker` in `active` may say something in `target`; elsewhere, once that is allowed.
+    """Whether a run asked for by `asker` in `active` may say something in `target`; elsewhere, once
+    that is allowed.
 
-    Only an owner reaches another conversation, only from the same account, and only in his own words: not where he
-    passes on those of others. What was overheard keeps him from nothing, for he reads what is to be said before it is.
+    Only an owner reaches another conversation, only from the same account, and only in his own
+    words: not where he passes on those of others. What was overheard keeps him from nothing, for he
+    reads what is to be said before it is.
     """
     alone = asker.is_owner and asker.authority is Audience.OWNER
     return target == active or (alone and target.platform_id == active.platform_id)
 
 
 def may_mention_all(asker: Asker, *, where: Conversation) -> bool:
-    """Whether a run asked for by `asker` may mention everybody there: for the group's admins and for owners."""
+    """Whether a run asked for by `asker` may mention everybody there: for the group's admins and
+    for owners.
+    """
     return where.is_group and may_call(asker, Audience.GROUP_ADMIN, where=where)
 
 
@@ -42,16 +46,20 @@ def may_call(asker: Asker, audience: Audience, *, where: Conversation) -> bool:
 
 
 def must_be_confirmed(asker: Asker, audience: Audience) -> bool:
-    """Whether others were overheard before the question that such a tool is not for: an owner must allow the call.
+    """Whether others were overheard before the question that such a tool is not for: an owner must
+    allow the call.
 
-    Nobody can help what others say, so it is not refused as it is where the asker himself passes their words on.
+    Nobody can help what others say, so it is not refused as it is where the asker himself passes
+    their words on.
     """
     return not reaches(asker.overheard, audience)
 
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """The operator's word on tools, by name: never to be run, only to be run when somebody allows it. Deny wins."""
+    """The operator's word on tools, by name: never to be run, only to be run when somebody allows
+    it. Deny wins.
+    """
 
     deny: frozenset[str] = frozenset()
     approve: frozenset[str] = frozenset()

@@ -1,7 +1,8 @@
-"""What is known of models, as a table: context windows, what tokens cost, who sees pictures (`models.toml`).
+"""What is known of models, as a table: context windows, what tokens cost, who sees pictures
+(`models.toml`).
 
-An operator's own rows (LLM_PRICES) come before ours. What is in neither has no window, no price and no eyes: nothing is
-guessed.
+An operator's own rows (LLM_PRICES) come before ours. What is in neither has no window, no price and
+no eyes: nothing is guessed.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ class Row(BaseModel):
 
     def holds_at(self, host: str) -> bool:
         """Whether the prices are that host's."""
-        return not self.hosts or any(host == known or host.endswith("." + known) for known in self.hosts)
+        return not self.hosts or any(
+            host == known or host.endswith("." + known) for known in self.hosts
+        )
 
 
 class Table(BaseModel):
@@ -70,7 +73,9 @@ class Table(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars for a million tokens; `cached` is for those of the prompt that came from the vendor's cache."""
+    """US dollars for a million tokens; `cached` is for those of the prompt that came from the
+    vendor's cache.
+    """
 
     prompt: float
     cached: float
@@ -80,7 +85,9 @@ class Price:
         """What that many tokens cost."""
         cached = min(usage.cached, usage.prompt)
         fresh = usage.prompt - cached
-        return (fresh * self.prompt + cached * self.cached + usage.completion * self.completion) / MILLION
+        return (
+            fresh * self.prompt + cached * self.cached + usage.completion * self.completion
+        ) / MILLION
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +98,12 @@ class Known:
 
     def window(self, model: str) -> int | None:
         """How many tokens the model takes, prompt and answer together; None where nobody knows."""
-        found = (row.context for table in self.tables for row in table.model if row.context and row.names(model))
+        found = (
+            row.context
+            for table in self.tables
+            for row in table.model
+            if row.context and row.names(model)
+        )
         return next(found, None)
 
     def sees(self, model: str) -> bool:
@@ -104,7 +116,12 @@ class Known:
         host = host.lower().partition(":")[0]
         for table in self.tables:
             for row in table.model:
-                if row.input is not None and row.output is not None and row.names(model) and row.holds_at(host):
+                if (
+                    row.input is not None
+                    and row.output is not None
+                    and row.names(model)
+                    and row.holds_at(host)
+                ):
                     rate = 1.0 if row.currency == DOLLAR else self._rate(row.currency)
                     cached = row.input if row.cached is None else row.cached
                     return Price(row.input / rate, cached / rate, row.output / rate)
@@ -115,7 +132,9 @@ class Known:
 
 
 def read_known(file: Path | None = None) -> Known:
-    """The tables: the operator's file, if there is one, before ours. Raises ConfigError for a file with a mistake."""
+    """The tables: the operator's file, if there is one, before ours. Raises ConfigError for a file
+    with a mistake.
+    """
     ours = _read(BUILT_IN, {})
     return Known((_read(file, ours.rates), ours) if file else (ours,))
 
@@ -126,16 +145,24 @@ def _read(file: Path, rates: Mapping[str, float]) -> Table:
     try:
         table = Table.model_validate(tomllib.loads(file.read_text("utf-8-sig")))
     except OSError as error:
-        raise ConfigError(Problem("LLM_PRICES", f"{file} cannot be read ({error.strerror})", mend)) from None
+        raise ConfigError(
+            Problem("LLM_PRICES", f"{file} cannot be read ({error.strerror})", mend)
+        ) from None
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
-        raise ConfigError(Problem("LLM_PRICES", f"{file} has a mistake at {place}: {first['msg']}", mend)) from None
+        raise ConfigError(
+            Problem("LLM_PRICES", f"{file} has a mistake at {place}: {first['msg']}", mend)
+        ) from None
     except ValueError as error:  # no TOML, or no UTF-8
         raise ConfigError(Problem("LLM_PRICES", f"{file} is not TOML ({error})", mend)) from None
     known = {DOLLAR, *table.rates, *rates}
     for row in table.model:
         if row.currency not in known:
             what = f"{file} has prices in {row.currency}, but no rate for it"
-            raise ConfigError(Problem("LLM_PRICES", what, f"Say under [rates] how many {row.currency} a dollar is"))
+            raise ConfigError(
+                Problem(
+                    "LLM_PRICES", what, f"Say under [rates] how many {row.currency} a dollar is"
+                )
+            )
     return table

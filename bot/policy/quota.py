@@ -1,4 +1,6 @@
-"""How often a tool may be called, over all runs together. Pure: the time is given, in seconds on any steady scale."""
+"""How often a tool may be called, over all runs together. Pure: the time is given, in seconds on
+any steady scale.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ class Quotas:
         self._calls: dict[str, deque[float]] = {}
 
     def take(self, name: str, rate: Rate, *, now: float) -> float:
-        """Take one call; 0 where it may be made, else the seconds until one may, and nothing is taken."""
+        """Take one call; 0 where it may be made, else the seconds until one may, and nothing is
+        taken.
+        """
         calls = self._calls.setdefault(name, deque())
         begin = now - rate.seconds
         while calls and calls[0] <= begin:

@@ -1,4 +1,5 @@
-"""How far what a run says may go: where it was asked freely, elsewhere and to everybody only when allowed. Pure.
+"""How far what a run says may go: where it was asked freely, elsewhere and to everybody only when
+allowed. Pure.
 
 Whoever allows it is shown what is said and where, in full, in words of ours (`asks`).
 """
@@ -36,7 +37,8 @@ def permit(
 ) -> None:
     """Let it be said there, or not: by the run of `asker` in `active`, which may be `allowed` to.
 
-    Raises InvalidArguments for a place that is none, ToolDenied, and Suspend where somebody must allow it first.
+    Raises InvalidArguments for a place that is none, ToolDenied, and Suspend where somebody must
+    allow it first.
     """
     if target.session_id <= 0 and target != active:
         raise InvalidArguments(f"session: there is no {target.message_type} {target.session_id}")

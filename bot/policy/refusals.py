@@ -1,6 +1,8 @@
-"""Why QQ did not take a message, and what the model should do about it: data, matched by what servers say.
+"""Why QQ did not take a message, and what the model should do about it: data, matched by what
+servers say.
 
-The words are those of `onebot/facts.md` section 2 (NapCat, LLBot) and of go-cqhttp's kernel results.
+The words are those of `onebot/facts.md` section 2 (NapCat, LLBot) and of go-cqhttp's kernel
+results.
 """
 
 from __future__ import annotations
@@ -29,7 +31,10 @@ REFUSALS = (
     ),
     Refusal(
         "not a friend",
-        re.compile(r"不是好友|非好友|加好友|添加.*好友|not (a )?friend|临时会话.*(关闭|失败|禁)", re.IGNORECASE),
+        re.compile(
+            r"不是好友|非好友|加好友|添加.*好友|not (a )?friend|临时会话.*(关闭|失败|禁)",
+            re.IGNORECASE,
+        ),
         "this person cannot be written to: not a friend of the bot. Do not try again",
     ),
     Refusal(
@@ -50,7 +55,8 @@ REFUSALS = (
     Refusal(
         "bad media",
         re.compile(
-            r"识别URL失败|ENOENT|文件.*(不存在|失败)|rich media|download|不支持的(文件|图片)|base64", re.IGNORECASE
+            r"识别URL失败|ENOENT|文件.*(不存在|失败)|rich media|download|不支持的(文件|图片)|base64",
+            re.IGNORECASE,
         ),
         "QQ could not use the file or url. Send it another way, or say it in words",
     ),

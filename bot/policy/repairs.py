@@ -1,11 +1,20 @@
-"""A request changed so that a model takes it after all; each gives None where there is nothing to change."""
+"""A request changed so that a model takes it after all; each gives None where there is nothing to
+change.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
 
-from bot.domain.chat import AssistantMessage, Message, ModelRequest, SystemMessage, ToolMessage, UserMessage
+from bot.domain.chat import (
+    AssistantMessage,
+    Message,
+    ModelRequest,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+)
 
 PICTURE_LEFT_OUT = "[image omitted]"
 CALL_AGAIN = (
@@ -23,7 +32,10 @@ def without_pictures(request: ModelRequest) -> ModelRequest | None:
 
 def has_pictures(request: ModelRequest) -> bool:
     """Whether any message shows a picture."""
-    return any(isinstance(message, UserMessage | ToolMessage) and message.images for message in request.messages)
+    return any(
+        isinstance(message, UserMessage | ToolMessage) and message.images
+        for message in request.messages
+    )
 
 
 def _without_pictures(message: Message) -> Message:
@@ -59,10 +71,11 @@ def asking_again(request: ModelRequest) -> ModelRequest:
 
 
 def latest_round(request: ModelRequest) -> ModelRequest | None:
-    """The system's words and the latest question with what followed: the question is never part of what goes.
+    """The system's words and the latest question with what followed: the question is never part of
+    what goes.
 
-    A user message that stands last behind a result may be a notice of ours on the question before it, so there one
-    more round stays.
+    A user message that stands last behind a result may be a notice of ours on the question before
+    it, so there one more round stays.
     """
     earlier = earlier_rounds(request)
     return dropping(request, earlier) if earlier else None
@@ -71,11 +84,15 @@ def latest_round(request: ModelRequest) -> ModelRequest | None:
 def earlier_rounds(request: ModelRequest) -> tuple[Message, ...]:
     """What stands between the system's words and the latest question."""
     messages, begin = request.messages, _beginning(request)
-    questions = [index for index, message in enumerate(messages) if isinstance(message, UserMessage)]
+    questions = [
+        index for index, message in enumerate(messages) if isinstance(message, UserMessage)
+    ]
     if not questions:
         return ()
     cut = questions[-1]
-    behind_result = cut == len(messages) - 1 and cut > begin and isinstance(messages[cut - 1], ToolMessage)
+    behind_result = (
+        cut == len(messages) - 1 and cut > begin and isinstance(messages[cut - 1], ToolMessage)
+    )
     if behind_result and len(questions) > 1:
         cut = questions[-2]
     return messages[begin:cut]
@@ -89,7 +106,9 @@ def dropping(request: ModelRequest, earlier: tuple[Message, ...]) -> ModelReques
 
 
 def beginning_with(request: ModelRequest, lengths: Iterable[int]) -> Iterable[tuple[Message, ...]]:
-    """The first so many messages behind the system's words, for each length that leaves a question behind it."""
+    """The first so many messages behind the system's words, for each length that leaves a question
+    behind it.
+    """
     begin = _beginning(request)
     for length in lengths:
         end = begin + length
@@ -101,5 +120,6 @@ def _beginning(request: ModelRequest) -> int:
     """The index of the first message that is not the system's."""
     messages = request.messages
     return next(
-        (index for index, message in enumerate(messages) if not isinstance(message, SystemMessage)), len(messages)
+        (index for index, message in enumerate(messages) if not isinstance(message, SystemMessage)),
+        len(messages),
     )

@@ -1,9 +1,11 @@
-"""The same call again, and again: what a model gets that goes round in circles. Pure; one of these for each run.
+"""The same call again, and again: what a model gets that goes round in circles. Pure; one of these
+for each run.
 
-Counted are calls of the same tool with the same arguments in different steps, as long as nothing was written and nobody
-said anything in between: the second gets the result there already is, the third an error, the fourth ends the run with
-a last answer. A call that failed may be tried a second time. And a tool that was called with wrong arguments three
-times in a row is closed for the rest of the run.
+Counted are calls of the same tool with the same arguments in different steps, as long as nothing
+was written and nobody said anything in between: the second gets the result there already is, the
+third an error, the fourth ends the run with a last answer. A call that failed may be tried a second
+time. And a tool that was called with wrong arguments three times in a row is closed for the rest of
+the run.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ class TooOften:
 
 
 def key_of(name: str, arguments: Mapping[str, Any]) -> Key:
-    """What two calls have in common that are the same: the layout and order of the arguments do not matter."""
+    """What two calls have in common that are the same: the layout and order of the arguments do not
+    matter.
+    """
     return name, json.dumps(arguments, sort_keys=True, default=str)
 
 

@@ -8,11 +8,15 @@ from bot.domain.segments import File, Image, Record, Sticker, Text, Video
 
 
 def is_same_message(seen: MessageReceived, sent: SendMessage) -> bool:
-    """Whether the account's own message says what was sent: the same words, blanks aside, and as many media."""
+    """Whether the account's own message says what was sent: the same words, blanks aside, and as
+    many media.
+    """
     if seen.conversation != sent.conversation:
         return False
     words = "".join(segment.text for segment in seen.segments if isinstance(segment, Text))
     sent_words = "".join(segment.text for segment in sent.segments if isinstance(segment, Text))
-    media = sum(isinstance(segment, Image | Record | Video | File | Sticker) for segment in seen.segments)
+    media = sum(
+        isinstance(segment, Image | Record | Video | File | Sticker) for segment in seen.segments
+    )
     sent_media = sum(isinstance(segment, Attachment) for segment in sent.segments)
     return media == sent_media and "".join(words.split()) == "".join(sent_words.split())

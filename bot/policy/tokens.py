@@ -1,7 +1,8 @@
-"""How many tokens a request will be, without anybody's tokenizer: so much for each letter, digit and CJK character.
+"""How many tokens a request will be, without anybody's tokenizer: so much for each letter, digit
+and CJK character.
 
-The figures fit what vendors counted in recorded exchanges (tests/bot/policy/test_tokens.py says how well). How one
-model counts differently is learned from the usage it reports: `Scale`.
+The figures fit what vendors counted in recorded exchanges (tests/bot/policy/test_tokens.py says how
+well). How one model counts differently is learned from the usage it reports: `Scale`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import assert_never
 
-from bot.domain.chat import AssistantMessage, Message, ModelRequest, SystemMessage, ToolMessage, ToolSpec, UserMessage
+from bot.domain.chat import (
+    AssistantMessage,
+    Message,
+    ModelRequest,
+    SystemMessage,
+    ToolMessage,
+    ToolSpec,
+    UserMessage,
+)
 
 LETTER = 0.22
 DIGIT = 0.5
@@ -40,11 +49,14 @@ WEIGHTS: tuple[tuple[bytes, float], ...] = (
     (string.digits.encode(), DIGIT),
     (bytes((*range(0xC2, 0xE3), 0xEE, *range(0xF0, 0xF5))), OTHER),
 )
-"""What a character counts, by its first byte in UTF-8, the most frequent first; all the rest are signs."""
+"""What a character counts, by its first byte in UTF-8, the most frequent first; all the rest are
+signs.
+"""
 
 
 def estimate_text(text: str) -> float:
-    """The tokens of a text. Each character adds the same wherever it stands, so longer texts never have fewer.
+    """The tokens of a text. Each character adds the same wherever it stands, so longer texts never
+    have fewer.
 
     Each kind is taken out of the text in turn: what it is shorter by is how many there were.
     """
@@ -58,12 +70,16 @@ def estimate_text(text: str) -> float:
 
 
 def estimate(request: ModelRequest) -> float:
-    """The tokens of a request as an average model counts them; its reasoning is not counted: few send it back."""
+    """The tokens of a request as an average model counts them; its reasoning is not counted: few
+    send it back.
+    """
     return REQUEST + estimate_messages(request.messages) + _estimate_tools(request.tools)
 
 
 def estimate_messages(messages: Collection[Message]) -> float:
-    """The tokens of a part of a transcript. All it says is counted as one text: that takes the least time."""
+    """The tokens of a part of a transcript. All it says is counted as one text: that takes the
+    least time.
+    """
     tokens, texts = MESSAGE * len(messages), []
     for message in messages:
         match message:
@@ -89,7 +105,9 @@ def estimate_message(message: Message) -> float:
 
 @lru_cache(maxsize=4096)
 def _estimate_system(text: str) -> float:
-    """Long, and told with every request of a conversation; it is kept anyway (`bot/prompt/compose.py`)."""
+    """Long, and told with every request of a conversation; it is kept anyway
+    (`bot/prompt/compose.py`).
+    """
     return estimate_text(text)
 
 
@@ -105,7 +123,9 @@ def _estimate_tool(tool: ToolSpec) -> float:
 
 @dataclass(slots=True)
 class Scale:
-    """How many tokens one model counts where we estimate one, from what it reports; 1 until it has reported."""
+    """How many tokens one model counts where we estimate one, from what it reports; 1 until it has
+    reported.
+    """
 
     factor: float = 1.0
     _known: bool = False

@@ -10,8 +10,8 @@ from unicodedata import category, normalize
 from bot.domain.events import MessageReceived
 from bot.domain.segments import Mention, Quote, Text
 
-# QQ's official robots, inclusive (LLOneBot/LuckyLilliaBot src/onebot11/entities.ts): two bots that answer each
-# other never stop.
+# QQ's official robots, inclusive (LLOneBot/LuckyLilliaBot src/onebot11/entities.ts): two bots that
+# answer each other never stop.
 OFFICIAL_BOTS = (
     (3328144510, 3328144510),
     (2854196301, 2854216399),
@@ -21,14 +21,26 @@ OFFICIAL_BOTS = (
 )
 
 MARKS = "@,.!?:;~、。\N{VARIATION SELECTOR-16}"  # after NFKC, which has made ASCII of ，！？：；…～
-AROUND = ("Cc", "Cf", "Cs", "Pd", "Sk", "So", "Zl", "Zp", "Zs")  # dashes, emoji and their joints, blanks; no quotes
+AROUND = (
+    "Cc",
+    "Cf",
+    "Cs",
+    "Pd",
+    "Sk",
+    "So",
+    "Zl",
+    "Zp",
+    "Zs",
+)  # dashes, emoji and their joints, blanks; no quotes
 INSIDE_WORDS = ("-", "_", "'", "’")
 EDGE = 256  # characters of each end that are looked at: bringing all into one form may take quadratic time
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The operator's settings: names people call the bot by, and who and where it listens (empty lists: everybody)."""
+    """The operator's settings: names people call the bot by, and who and where it listens (empty
+    lists: everybody).
+    """
 
     names: tuple[str, ...] = ()
     owners: frozenset[int] = field(default_factory=frozenset)
@@ -58,7 +70,9 @@ class Ignore:
 
 @dataclass(frozen=True, slots=True)
 class NeedsQuoted:
-    """It quotes a message: wake if that one is the bot's own (people delete the @ a client puts there)."""
+    """It quotes a message: wake if that one is the bot's own (people delete the @ a client puts
+    there).
+    """
 
     message_id: str
 
@@ -80,7 +94,10 @@ def judge(message: MessageReceived, rules: Rules, *, accounts: Collection[int] =
         return Observe() if where.is_group else Ignore("the sender is not on the list")
     if not where.is_group:
         return Wake("private")
-    if any(isinstance(segment, Mention) and segment.user_id == message.self_id for segment in message.segments):
+    if any(
+        isinstance(segment, Mention) and segment.user_id == message.self_id
+        for segment in message.segments
+    ):
         return Wake("mention")
     if is_called(message, rules.names):
         return Wake("name")
@@ -96,10 +113,11 @@ def is_official_bot(user_id: int) -> bool:
 
 
 def is_called(message: MessageReceived, names: tuple[str, ...]) -> bool:
-    """Whether the message begins or ends with one of the names, as one calls somebody: "小霜，在吗", "thanks, Frost!".
+    """Whether the message begins or ends with one of the names, as one calls somebody: "小霜，在吗",
+    "thanks, Frost!".
 
-    Blanks, marks and emoji around the message do not count. A name in the middle of a sentence, in quotes or as
-    part of a longer word is talk about the bot, not to it.
+    Blanks, marks and emoji around the message do not count. A name in the middle of a sentence, in
+    quotes or as part of a longer word is talk about the bot, not to it.
     """
     text = "".join(segment.text for segment in message.segments if isinstance(segment, Text))
     begin, end = _bare(text[:EDGE]), _bare(text[-EDGE:])

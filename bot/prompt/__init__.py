@@ -1,1 +1,3 @@
-"""What the model reads: messages of people rendered as lines, and the transcript a run begins with. Pure."""
+"""What the model reads: messages of people rendered as lines, and the transcript a run begins with.
+Pure.
+"""

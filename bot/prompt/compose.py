@@ -36,12 +36,15 @@ NUMBER = " 消息号 {id}"
 FORWARDED = "[转发内容]"
 PICTURES = "[附图] 依次来自: "
 MAX_FORWARDED = 20
-MAX_ASIDE = 800  # characters of one message that is only context: a flood must not fill the model's window
+MAX_ASIDE = (
+    800  # characters of one message that is only context: a flood must not fill the model's window
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A wake with what it refers to: the message it quotes, and the messages inside what it forwards.
+    """A wake with what it refers to: the message it quotes, and the messages inside what it
+    forwards.
 
     `elsewhere`: what it quotes was said in another conversation, and is not to be told here.
     """
@@ -83,8 +86,11 @@ def system_prompt(persona: str, *, name: str, conversation: Conversation) -> Sys
     return SystemMessage(f"{persona.strip()}\n\n{rules}")
 
 
-def user_message(question: Question, overheard: Sequence[MessageReceived] = (), *, name: str = "") -> UserMessage:
-    """What was overheard since the last run, then the question. Rendered once and stored as rendered.
+def user_message(
+    question: Question, overheard: Sequence[MessageReceived] = (), *, name: str = ""
+) -> UserMessage:
+    """What was overheard since the last run, then the question. Rendered once and stored as
+    rendered.
 
     `name` stands for the bot where its own words are quoted.
     """
@@ -98,22 +104,30 @@ def user_message(question: Question, overheard: Sequence[MessageReceived] = (), 
     number = NUMBER.format(id=question.message.message_id) if question.message.message_id else ""
     if parts or question.message.conversation.is_group:
         parts.append(f"{QUESTION}{number}")
-    parts.append(line(question.message, quoted=question.quoted, elsewhere=question.elsewhere, name=name))
+    parts.append(
+        line(question.message, quoted=question.quoted, elsewhere=question.elsewhere, name=name)
+    )
     return UserMessage("\n".join(parts))
 
 
 def transcript(
     system: SystemMessage, history: Sequence[Message], user: UserMessage, *, summary: str = ""
 ) -> tuple[Message, ...]:
-    """What a run begins with. The `summary` of what came before stands in the first user message: it is no round."""
+    """What a run begins with. The `summary` of what came before stands in the first user message:
+    it is no round.
+    """
     messages = (*history, user)
     if summary and isinstance(first := messages[0], UserMessage):
-        messages = (replace(first, text=f"{EARLIER}\n  {indent(summary)}\n{first.text}"), *messages[1:])
+        messages = (
+            replace(first, text=f"{EARLIER}\n  {indent(summary)}\n{first.text}"),
+            *messages[1:],
+        )
     return (system, *messages)
 
 
 def showing(messages: tuple[Message, ...], pictures: Sequence[Picture]) -> tuple[Message, ...]:
-    """A transcript whose question, which stands last, is shown with these pictures and whose they are.
+    """A transcript whose question, which stands last, is shown with these pictures and whose they
+    are.
 
     For the requests of one run: what is kept of it has neither.
     """

@@ -1,4 +1,5 @@
-"""What people name - themselves, files, cards, pictures - as it can stand in our frame and not leave it.
+"""What people name - themselves, files, cards, pictures - as it can stand in our frame and not
+leave it.
 
 The frame is `name(number): text` and `[word detail]`. So a name keeps no bracket and no colon, nor
 what looks like one: the one table of all of them is here. What is taken out becomes a blank.
@@ -11,8 +12,8 @@ from urllib.parse import quote
 
 from bot.domain.visible import visible
 
-# Unicode's opening and closing punctuation (Ps, Pe) but for braces, angles and low quotes, which the
-# frame does not have and titles often do; then pieces and corners that are drawn as brackets.
+# Unicode's opening and closing punctuation (Ps, Pe) but for braces, angles and low quotes, which
+# the frame does not have and titles often do; then pieces and corners that are drawn as brackets.
 BRACKETS = (
     "()[]༺༻༼༽᚛᚜⁅⁆⁽⁾₍₎⌈⌉⌊⌋〈〉❨❩❪❫❬❭❮❯❰❱❲❳❴❵⟅⟆⟦⟧⟨⟩⟬⟭⟮⟯⦃⦄⦅⦆⦇⦈⦉⦊⦋⦌⦍⦎⦏⦐"
     "⦑⦒⦓⦔⦕⦖⦗⦘⧘⧙⧚⧛⧼⧽⸢⸣⸤⸥⸦⸧⸨⸩⹕⹖⹗⹘⹙⹚⹛⹜「」【】〔〕〖〗〘〙〚〛﴾﴿︗︘︵︶︷︸︹︺︻︼﹁﹂﹇﹈﹙﹚"
@@ -40,18 +41,24 @@ FRAME = str.maketrans(
     | {chr(code): " " for first, last in ENCLOSED for code in range(first, last + 1)}
 )
 
-UNSAFE = re.compile(r"[^!#-&*-;=?-Z_a-z~]")  # in a url: all but ASCII that is visible and no bracket or quote
+UNSAFE = re.compile(
+    r"[^!#-&*-;=?-Z_a-z~]"
+)  # in a url: all but ASCII that is visible and no bracket or quote
 URL = re.compile(r"https?://", re.IGNORECASE)
 
 
 def label(text: str, limit: int) -> str:
-    """What somebody named, in one line of at most so many characters, without anything that looks like our frame."""
+    """What somebody named, in one line of at most so many characters, without anything that looks
+    like our frame.
+    """
     seen = "".join(filter(str.isprintable, text[: 16 * limit].translate(FRAME)))
     return " ".join(visible(seen).split())[:limit]
 
 
 def address(url: str, limit: int) -> str:
-    """A url, with what could look like our frame escaped as urls can have it; what is none, as a label."""
+    """A url, with what could look like our frame escaped as urls can have it; what is none, as a
+    label.
+    """
     if not URL.match(url):
         return label(url, limit)
     return UNSAFE.sub(lambda found: quote(found[0], safe="", errors="replace"), url[:limit])[:limit]

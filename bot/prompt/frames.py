@@ -1,11 +1,13 @@
-"""The frame of the prompt, where a model says it back: cut before it is sent, and before it is kept. Pure.
+"""The frame of the prompt, where a model says it back: cut before it is sent, and before it is
+kept. Pure.
 
-A small model that reads `name(number): text` a hundred times writes such lines itself, and one that is stored makes it
-write them for ever. Cut is only what `render`, `compose` and `notes` write, by their own constants: our own name in
-front, a heading, a quotation, a note on what became of our words; and from a line in another member's name and number
-on, all that follows it, unless the answer is nothing but such lines of several members, or announces them: who sums up
-a vote writes so. Numbers and names count only where they are those of people in the prompt, and nothing inside a code
-block is touched: dialogues, lists of prices and tables are honest words.
+A small model that reads `name(number): text` a hundred times writes such lines itself, and one that
+is stored makes it write them for ever. Cut is only what `render`, `compose` and `notes` write, by
+their own constants: our own name in front, a heading, a quotation, a note on what became of our
+words; and from a line in another member's name and number on, all that follows it, unless the
+answer is nothing but such lines of several members, or announces them: who sums up a vote writes
+so. Numbers and names count only where they are those of people in the prompt, and nothing inside a
+code block is touched: dialogues, lists of prices and tables are honest words.
 
 Nearly all answers hold no mark of the frame; that is found out first, and costs a microsecond.
 """
@@ -35,14 +37,22 @@ WHO = rf"(?P<name>{NAME})\s?{OPEN}(?P<number>\d{{1,20}}){CLOSE}"
 LINE = re.compile(rf"\s{{0,2}}{MARK}(?P<at>@?){WHO}{MARK}\s?{COLON}{MARK}[^\S\n]*")
 LABELLED = re.compile(rf"\s*{MARK}[^\s:：]{{1,{render.MAX_NAME}}}{MARK}{COLON}")
 FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
-ANNOUNCED = re.compile(r"[:：][*_]*\s*$|(?:[如以]下|下面)[。！!～~]?\s*$|^\s*(?:#{1,6}\s|\*\*[^*]+\*\*\s*$)")
+ANNOUNCED = re.compile(
+    r"[:：][*_]*\s*$|(?:[如以]下|下面)[。！!～~]?\s*$|^\s*(?:#{1,6}\s|\*\*[^*]+\*\*\s*$)"
+)
 """A line that announces what stands below it: with a colon, in so many words, or as its heading."""
 STAGE = re.compile(r"\s*(?:[(（].*[)）]|\*[^*]+\*)\s*$")  # what happens while nobody speaks
 
 _name, _number = re.escape("{name}"), re.escape("{number}")
 _who = re.escape(render.SPEAKER).replace(_name, rf"({NAME})").replace(_number, r"(\d+)")
-_says = re.escape(render.LINE.format(who=render.SPEAKER, text="")).replace(_name, NAME).replace(_number, r"\d+")
-SAID_BY = re.compile(rf"(?:^(?:  )?(?={_says})|@|{re.escape(render.QUOTED.partition('{')[0])}){_who}", re.MULTILINE)
+_says = (
+    re.escape(render.LINE.format(who=render.SPEAKER, text=""))
+    .replace(_name, NAME)
+    .replace(_number, r"\d+")
+)
+SAID_BY = re.compile(
+    rf"(?:^(?:  )?(?={_says})|@|{re.escape(render.QUOTED.partition('{')[0])}){_who}", re.MULTILINE
+)
 
 
 def _word(heading: str) -> str:
@@ -50,7 +60,17 @@ def _word(heading: str) -> str:
 
 
 HEADINGS = "|".join(
-    map(_word, (compose.QUESTION, compose.RECORD, compose.FORWARDED, compose.EARLIER, compose.PICTURES, notes.NOTES))
+    map(
+        _word,
+        (
+            compose.QUESTION,
+            compose.RECORD,
+            compose.FORWARDED,
+            compose.EARLIER,
+            compose.PICTURES,
+            notes.NOTES,
+        ),
+    )
 )
 NUMBER = re.escape(compose.NUMBER).replace(r"\ ", r"\s*").replace(r"\{id\}", r"-?\w+")
 HEADING = re.compile(
@@ -59,22 +79,30 @@ HEADING = re.compile(
 LABEL = re.compile(r"[\[［【][^\]］】\n]{1,20}[\]］】]")
 PICTURES = re.compile(re.escape(compose.PICTURES.strip()) + r"[^\n]*")
 
-_before, _between, _after = (re.escape(part.strip()) for part in re.split(r"\{who\}|\{words\}", render.QUOTED))
+_before, _between, _after = (
+    re.escape(part.strip()) for part in re.split(r"\{who\}|\{words\}", render.QUOTED)
+)
 _quote = (
     rf"(?:[\[［]{_before[2:]}\s*{NAME}(?:{OPEN}\d+{CLOSE})?\s*{_between}.{{0,400}}?{_after}"
     rf"|{re.escape(render.QUOTED_ELSEWHERE.strip())})[^\S\n]*"
 )
 OUR_QUOTE = re.compile(_quote)
-QUOTE_INSIDE = re.compile(rf"(^|[。！？!?…~～;；])[^\S\n]*{_quote}")  # elsewhere it is what is spoken of
+QUOTE_INSIDE = re.compile(
+    rf"(^|[。！？!?…~～;；])[^\S\n]*{_quote}"
+)  # elsewhere it is what is spoken of
 QUOTE = re.compile(
     rf"[\[［]{_before[2:]}(?!\s*\d{{1,3}}[\]］])(?:[\s:：][^\[\]［］\n]{{0,200}})?[\]］]"
     r"(?!\s*(?:参?见|[来出引摘]自|来源|《|https?:))[^\S\n]*"  # there it is a source
 )
 
 _part = re.escape(notes.PART).replace(r"\{number\}", r"\d+")
-_fates = "|".join((re.escape(notes.REFUSED).replace(r"\{reason\}", r"[^\n]*?"), notes.UNCONFIRMED, notes.QUEUED))
+_fates = "|".join(
+    (re.escape(notes.REFUSED).replace(r"\{reason\}", r"[^\n]*?"), notes.UNCONFIRMED, notes.QUEUED)
+)
 FATE = rf"(?:{_part})?(?:{_fates})"
-ALL_SAID = re.compile(re.escape(notes.ALL_SAID[1:-1]).replace(r"\ ", r"\s*").join((OPEN + r"\s*", r"\s*" + CLOSE)))
+ALL_SAID = re.compile(
+    re.escape(notes.ALL_SAID[1:-1]).replace(r"\ ", r"\s*").join((OPEN + r"\s*", r"\s*" + CLOSE))
+)
 TRAILING_NOTE = re.compile(rf"\n?{OPEN}(?P<words>{FATE}){CLOSE}\s*$")
 NOTE_LINE = re.compile(
     rf"\s*(?:{OPEN}{FATE}{CLOSE}|你上面的回答{FATE}|{notes.UNANSWERED}|{notes.BROKEN_OFF}"
@@ -82,7 +110,15 @@ NOTE_LINE = re.compile(
 )
 BRACKETS = ("(", "（", "[", "［", "【")
 PLAIN = ("你上面的回答", notes.UNANSWERED, notes.BROKEN_OFF, SENT)
-_inside = (notes.ALL_SAID, *notes.LEGACY, NOTED, notes.PART, notes.REFUSED, notes.UNCONFIRMED, notes.QUEUED)
+_inside = (
+    notes.ALL_SAID,
+    *notes.LEGACY,
+    NOTED,
+    notes.PART,
+    notes.REFUSED,
+    notes.UNCONFIRMED,
+    notes.QUEUED,
+)
 SUSPECT = re.compile(
     rf"[(（\[［【]\s*(?:\d{{1,20}}\s?{CLOSE}|{HEADINGS}|{_before[2:]}|"
     + "|".join(re.escape(one.lstrip("(")[:2]) for one in _inside) + ")"
@@ -100,7 +136,9 @@ class People:
 
     @classmethod
     def of(cls, messages: Iterable[Message]) -> People:
-        """Those whose lines, mentions or quotations stand in it; they are looked for when somebody asks."""
+        """Those whose lines, mentions or quotations stand in it; they are looked for when somebody
+        asks.
+        """
         return cls(tuple(messages))
 
     @cached_property
@@ -115,12 +153,19 @@ class People:
 
     @cached_property
     def _found(self) -> set[tuple[str, str]]:
-        return {pair for one in self.messages if isinstance(one, UserMessage) for pair in SAID_BY.findall(one.text)}
+        return {
+            pair
+            for one in self.messages
+            if isinstance(one, UserMessage)
+            for pair in SAID_BY.findall(one.text)
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Cuts the frame out of the bot's own words. `names` are those it goes by, `number` is its account."""
+    """Cuts the frame out of the bot's own words. `names` are those it goes by, `number` is its
+    account.
+    """
 
     names: tuple[str, ...] = ()
     number: int = 0
@@ -140,7 +185,9 @@ class Frames:
         return ""  # frames and nothing else: a model that goes round
 
     def tidy(self, message: AssistantMessage) -> AssistantMessage:
-        """What the model said, as it may be sent and kept: its words, and those it gives to `send_message`."""
+        """What the model said, as it may be sent and kept: its words, and those it gives to
+        `send_message`.
+        """
         text = self.cut(message.text)
         if not message.tool_calls and is_echo(text, self.question):
             text = ""
@@ -155,10 +202,14 @@ class Frames:
         """Whether no frame can be in it."""
         if any(map(text.__contains__, BRACKETS)) and SUSPECT.search(text):
             return False
-        return not any(map(text.__contains__, PLAIN)) and not _label_of(self.names).match(text.lstrip())
+        return not any(map(text.__contains__, PLAIN)) and not _label_of(self.names).match(
+            text.lstrip()
+        )
 
     def _tally(self, text: str) -> str:
-        """What several members say, a line for each and nothing else, without their numbers; empty for all else."""
+        """What several members say, a line for each and nothing else, without their numbers; empty
+        for all else.
+        """
         lines = [line for line in text.splitlines() if line.strip() and not STAGE.match(line)]
         if len(lines) < 2 or not all(map(self._is_others, lines)):
             return ""
@@ -190,7 +241,9 @@ class Frames:
                 return begin[len(stand_in) :].lstrip()
         if match := PICTURES.match(begin) or OUR_QUOTE.match(begin):
             return begin[match.end() :].lstrip()
-        if (match := HEADING.match(begin)) and (match["number"] or not _is_form(begin[match.end() :], HEADING)):
+        if (match := HEADING.match(begin)) and (
+            match["number"] or not _is_form(begin[match.end() :], HEADING)
+        ):
             return begin[match.end() :].lstrip()
         if (match := QUOTE.match(begin)) and not _is_form(begin[match.end() :], QUOTE):
             return begin[match.end() :].lstrip()
@@ -199,7 +252,9 @@ class Frames:
         return self._without_label(begin) or text
 
     def _without_label(self, text: str) -> str:
-        """Without our name before its lines; empty where it has none, is a dialogue, or the name is a key of a list."""
+        """Without our name before its lines; empty where it has none, is a dialogue, or the name is
+        a key of a list.
+        """
         own = _label_of(self.names)
         match = own.match(text)
         if match is None or re.match(r"\n(?:[ \t]|[-*•·])", text[match.end() :]):
@@ -212,7 +267,9 @@ class Frames:
         return own.sub("", text, count=1 if has_code else 0).lstrip()
 
     def _lines(self, text: str) -> Iterator[str | None]:
-        """The lines that are ours; None where others' begin. What a colon announces is a quotation, line for line."""
+        """The lines that are ours; None where others' begin. What a colon announces is a quotation,
+        line for line.
+        """
         in_code, quoting, spoken, lines = False, False, False, text.split("\n")
         for place, line in enumerate(lines):
             if in_code or FENCE.match(line):
@@ -225,7 +282,9 @@ class Frames:
             if line.strip():
                 goes_on = spoken and any(form.match(line) for form in (LABELLED, STAGE))
                 ours = self._is_ours(line) or _label_of(self.names).match(line) is not None
-                begins = quoting and ours and any(map(self._is_others, lines[place + 1 : place + 2]))
+                begins = (
+                    quoting and ours and any(map(self._is_others, lines[place + 1 : place + 2]))
+                )
                 spoken = others or goes_on or begins
                 quoting = spoken or ANNOUNCED.search(line) is not None
             if spoken and self._is_ours(line):
@@ -248,11 +307,15 @@ class Frames:
         return match is not None and self._is_own(match)
 
     def _is_others(self, line: str) -> bool:
-        """Whether it is a line in another's name; one with an @ is only where that is part of the name."""
+        """Whether it is a line in another's name; one with an @ is only where that is part of the
+        name.
+        """
         match = LINE.match(line)
         if match is None or self._is_own(match):
             return False
-        return _key(f"@{match['name']}") in self.people.names if match["at"] else self._is_known(match)
+        return (
+            _key(f"@{match['name']}") in self.people.names if match["at"] else self._is_known(match)
+        )
 
     def _is_known(self, match: re.Match[str]) -> bool:
         return _is_one_of(match, self.people.names, self.people.numbers)
@@ -262,12 +325,18 @@ class Frames:
         match = HEADING.match(lines[place])
         if match is None or not place:
             return False
-        return bool(match["number"]) or any(LINE.match(line) for line in lines[place + 1 : place + 2])
+        return bool(match["number"]) or any(
+            LINE.match(line) for line in lines[place + 1 : place + 2]
+        )
 
     def _is_own(self, match: re.Match[str]) -> bool:
         own = frozenset(map(_key, filter(str.strip, self.names)))
-        mine = match["number"] == str(self.number)  # also where somebody wrote our name and number into a prompt
-        return _is_one_of(match, own, {str(self.number)}) and (mine or match["number"] not in self.people.numbers)
+        mine = match["number"] == str(
+            self.number
+        )  # also where somebody wrote our name and number into a prompt
+        return _is_one_of(match, own, {str(self.number)}) and (
+            mine or match["number"] not in self.people.numbers
+        )
 
     # --- what is given to the tool --------------------------------------------------------------------
 
@@ -286,7 +355,9 @@ class Frames:
         return replace(call, arguments=json.dumps(tidied, ensure_ascii=False))
 
     def _tidy_parts(self, parts: Any) -> Any:
-        """The parts with their texts cut; they may be a list, one, or JSON of either (`tools/send_message.py`)."""
+        """The parts with their texts cut; they may be a list, one, or JSON of either
+        (`tools/send_message.py`).
+        """
         match parts:
             case str():
                 try:
@@ -296,7 +367,9 @@ class Frames:
                 tidied = self._tidy_parts(inner)
                 return parts if tidied == inner else json.dumps(tidied, ensure_ascii=False)
             case list():
-                return [self._tidy_parts(part) if isinstance(part, dict) else part for part in parts]
+                return [
+                    self._tidy_parts(part) if isinstance(part, dict) else part for part in parts
+                ]
             case {"text": str(text), **rest}:
                 return {"text": self.cut(text), **rest}
             case _:
@@ -311,7 +384,8 @@ class Frames:
     # --- rounds of older versions ---------------------------------------------------------------------
 
     def told_in(self, where: Conversation, messages: tuple[Message, ...]) -> tuple[Message, ...]:
-        """A stored round as the model is told of it: what older versions noted in its answers is a note behind them.
+        """A stored round as the model is told of it: what older versions noted in its answers is a
+        note behind them.
 
         A round of today is the very same object.
         """
@@ -331,15 +405,24 @@ class Frames:
             return True
         if not (message.text.strip() or message.tool_calls) or not self._is_clean(message.text):
             return False
-        return all(call.name != SEND or self._is_clean_json(call.arguments) for call in message.tool_calls)
+        return all(
+            call.name != SEND or self._is_clean_json(call.arguments) for call in message.tool_calls
+        )
 
 
 @lru_cache(maxsize=64)
 def _label_of(names: tuple[str, ...]) -> re.Pattern[str]:
-    """One of the names with a colon, at the beginning of a line. An alias of one letter is a word of the language."""
-    own = {name for place, name in enumerate(names) if name.strip() and (not place or len(name) > 1)}
+    """One of the names with a colon, at the beginning of a line. An alias of one letter is a word
+    of the language.
+    """
+    own = {
+        name for place, name in enumerate(names) if name.strip() and (not place or len(name) > 1)
+    }
     any_of = "|".join(re.escape(name) for name in sorted(own, key=len, reverse=True)) or "(?!)"
-    return re.compile(rf"^[^\S\n]*{MARK}(?:{any_of}){MARK}\s?{COLON}{MARK}(?!//)[^\S\n]*", re.IGNORECASE | re.MULTILINE)
+    return re.compile(
+        rf"^[^\S\n]*{MARK}(?:{any_of}){MARK}\s?{COLON}{MARK}(?!//)[^\S\n]*",
+        re.IGNORECASE | re.MULTILINE,
+    )
 
 
 def _is_form(rest: str, label: re.Pattern[str]) -> bool:
@@ -353,7 +436,8 @@ def _without_number(line: str) -> str:
 
 
 def _is_one_of(match: re.Match[str], names: Collection[str], numbers: Collection[str]) -> bool:
-    """Whether the line begins as ours do for one of these: under the name, or under the number and whatever name.
+    """Whether the line begins as ours do for one of these: under the name, or under the number and
+    whatever name.
 
     A sentence that ends in such a name is none: "he said Tom(2002): ...".
     """

@@ -1,8 +1,8 @@
 """Messages of people -> lines the model reads: `name(number): text`, further lines indented by two spaces.
 
-Invariant: only we write at the beginning of a line. Names lose everything that could look like the frame around
-them (`bot/prompt/frame.py`), and every line break in a text is followed by two spaces, so nobody can write a line in
-another's name.
+Invariant: only we write at the beginning of a line. Names lose everything that could look like the
+frame around them (`bot/prompt/frame.py`), and every line break in a text is followed by two spaces,
+so nobody can write a line in another's name.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ def _speaker(name: str, number: int) -> str:
 
 
 def _author(message: MessageReceived, name: str) -> str:
-    """Who said what is quoted: the bot, which goes by `name`, alone has no number; nobody else can look like it."""
+    """Who said what is quoted: the bot, which goes by `name`, alone has no number; nobody else can
+    look like it.
+    """
     return (message.is_own and label(name, MAX_NAME)) or speaker(message.sender)
 
 
@@ -75,10 +77,11 @@ def line(
     limit: int = MAX_TEXT,
     name: str = "",
 ) -> str:
-    """One message as its line, with the beginning of what it quotes, unless that was said `elsewhere`.
+    """One message as its line, with the beginning of what it quotes, unless that was said
+    `elsewhere`.
 
-    `name` is the bot's own. What is quoted cannot end its own quotation, and nobody can write a quotation that looks
-    like ours.
+    `name` is the bot's own. What is quoted cannot end its own quotation, and nobody can write a
+    quotation that looks like ours.
     """
     text = OUR_QUOTE.sub("［", plain(message.segments, self_id=message.self_id))
     about = QUOTED_ELSEWHERE if elsewhere else ""
@@ -95,7 +98,9 @@ def excerpt(message: MessageReceived, limit: int = 200) -> str:
 
 
 def indent(text: str, limit: int = MAX_TEXT) -> str:
-    """The text with every line but the first indented, whatever Unicode calls a line; cut at `limit` characters."""
+    """The text with every line but the first indented, whatever Unicode calls a line; cut at
+    `limit` characters.
+    """
     cut = text if len(text) <= limit else text[: limit - 1] + "…"
     return "\n  ".join(cut.splitlines()) or "(没有文字)"
 

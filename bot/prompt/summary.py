@@ -1,4 +1,6 @@
-"""Rounds that leave the prompt -> the request for their summary, and the summary from its answer. Pure."""
+"""Rounds that leave the prompt -> the request for their summary, and the summary from its answer.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -39,18 +41,26 @@ BEFORE = "[旧摘要]"
 CONVERSATION = "[对话]"
 BOT = "机器人"
 
-FRAME = re.compile(r"^\[[^\]\n]*\].*$", re.MULTILINE)  # our own headings, Chinese in every conversation
+FRAME = re.compile(
+    r"^\[[^\]\n]*\].*$", re.MULTILINE
+)  # our own headings, Chinese in every conversation
 CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 LETTER = re.compile(r"[A-Za-z]")
 
 
 def summary_request(rounds: Sequence[Sequence[Message]], before: str = "") -> ModelRequest:
-    """Asks for a summary of these rounds and of the summary before them, in the language people speak in them."""
+    """Asks for a summary of these rounds and of the summary before them, in the language people
+    speak in them.
+    """
     told = "\n".join(line for round_ in rounds for message in round_ for line in _told(message))
-    asked = "\n".join(message.text for round_ in rounds for message in round_ if isinstance(message, UserMessage))
+    asked = "\n".join(
+        message.text for round_ in rounds for message in round_ if isinstance(message, UserMessage)
+    )
     earlier = f"{BEFORE}\n  {indent(before)}\n" if before else ""
     instructions = INSTRUCTIONS_ZH if _is_chinese(asked) else INSTRUCTIONS_EN
-    return ModelRequest((SystemMessage(instructions), UserMessage(f"{earlier}{CONVERSATION}\n{told}")))
+    return ModelRequest(
+        (SystemMessage(instructions), UserMessage(f"{earlier}{CONVERSATION}\n{told}"))
+    )
 
 
 def read_summary(completion: Completion) -> str:
@@ -86,7 +96,9 @@ def _told(message: Message) -> Iterator[str]:
 
 
 def _ending(text: str) -> str:
-    """The end of what was rendered for the model, where the question is; nobody's words begin a line of it either."""
+    """The end of what was rendered for the model, where the question is; nobody's words begin a
+    line of it either.
+    """
     if len(text) <= MAX_WORDS:
         return text
     cut, _, lines = text[-MAX_WORDS:].partition("\n")

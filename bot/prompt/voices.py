@@ -1,7 +1,8 @@
-"""Whose words stand in rounds that were rendered before: the way back from the frame to the numbers. Pure.
+"""Whose words stand in rounds that were rendered before: the way back from the frame to the
+numbers. Pure.
 
-Only we write at the beginning of a line, so nobody can be left out of it. Somebody can be named by what another wrote
-himself: that takes authority away from a question, and never adds any.
+Only we write at the beginning of a line, so nobody can be left out of it. Somebody can be named by
+what another wrote himself: that takes authority away from a question, and never adds any.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from functools import lru_cache
 from bot.domain.chat import Message, UserMessage
 
 NOBODY_KNOWS = 0
-"""Whoever wrote what was passed on: a forward, a card, the name of a file; or all that a summary was made of."""
+"""Whoever wrote what was passed on: a forward, a card, the name of a file; or all that a summary
+was made of.
+"""
 
 NAME = r"([^()\n]{1,24})\((\d{1,19})\)"
 SPEAKER = re.compile(rf"^ *{NAME}: ", re.MULTILINE)
@@ -23,7 +26,9 @@ PASSED_ON = re.compile(r"^ *\[转发内容\]$|\[(?:卡片|分享|音乐|文件|�
 
 
 def voices(rounds: Iterable[Message], *, summary: str = "") -> frozenset[int]:
-    """The numbers of those whose words, names included, are in these rounds or in the summary of older ones."""
+    """The numbers of those whose words, names included, are in these rounds or in the summary of
+    older ones.
+    """
     heard = (_heard_in(message.text) for message in rounds if isinstance(message, UserMessage))
     return frozenset({NOBODY_KNOWS} if summary else ()).union(*heard)
 

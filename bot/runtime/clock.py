@@ -1,4 +1,6 @@
-"""The real time and the real chance behind the `Clock` and `Ids` ports; nothing else in `bot/` asks for either."""
+"""The real time and the real chance behind the `Clock` and `Ids` ports; nothing else in `bot/` asks
+for either.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +30,10 @@ class SystemClock:
 class RandomIds:
     """Trace ids of eight letters, and jitter.
 
-    The ids rise by random steps from a random beginning: new ones stand side by side in the journal's indexes, each
-    of which would else touch a page of its own (an eighth of the time of writing, measured), and two processes hardly
-    ever give the same. They name, they open nothing: nothing is granted to who knows one.
+    The ids rise by random steps from a random beginning: new ones stand side by side in the
+    journal's indexes, each of which would else touch a page of its own (an eighth of the time of
+    writing, measured), and two processes hardly ever give the same. They name, they open nothing:
+    nothing is granted to who knows one.
     """
 
     def __init__(self) -> None:

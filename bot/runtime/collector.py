@@ -9,10 +9,12 @@ OFTEN = (50, 100)  # such looks before a middle one, and middle ones before one 
 
 
 def relax_collector() -> None:
-    """Look for cycles less often, and never among what was there at the start. Call it once, when all is loaded.
+    """Look for cycles less often, and never among what was there at the start. Call it once, when
+    all is loaded.
 
-    A message makes a few thousand objects that die by their counts alone, while every look walks through what waits
-    for its answers: without this, a third of the time under load was spent so (measured, 1.3 times the messages).
+    A message makes a few thousand objects that die by their counts alone, while every look walks
+    through what waits for its answers: without this, a third of the time under load was spent so
+    (measured, 1.3 times the messages).
     """
     gc.collect()
     gc.freeze()
@@ -20,5 +22,7 @@ def relax_collector() -> None:
 
 
 def look_seldom() -> None:
-    """Look for cycles less often. While modules are loaded hardly any arise: a tenth of the time to start."""
+    """Look for cycles less often. While modules are loaded hardly any arise: a tenth of the time to
+    start.
+    """
     gc.set_threshold(NEW, *OFTEN)

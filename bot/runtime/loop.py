@@ -17,7 +17,9 @@ BAD_CONFIGURATION = 2  # exit code of what cannot run as it is configured
 
 
 def on_signal(name: signal.Signals, do: Callable[[], object]) -> None:
-    """Do something whenever this signal comes, where the running loop takes signal handlers at all."""
+    """Do something whenever this signal comes, where the running loop takes signal handlers at
+    all.
+    """
     with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
         asyncio.get_running_loop().add_signal_handler(name, do)
 

@@ -26,9 +26,11 @@ NOTEWORTHY = 0.01  # seconds a call waited
 
 
 class LogObserver:
-    """One line when a run starts, waits, goes on and ends, more at DEBUG; never what people or the model said.
+    """One line when a run starts, waits, goes on and ends, more at DEBUG; never what people or the
+    model said.
 
-    Of an error the class: the words behind it, at DEBUG, are a vendor's, who may repeat what people said.
+    Of an error the class: the words behind it, at DEBUG, are a vendor's, who may repeat what people
+    said.
     """
 
     def notice(self, event: RunEvent) -> None:
@@ -36,23 +38,48 @@ class LogObserver:
             case RunStarted(parent=parent) if parent:
                 logger.info("run %s started inside of run %s", event.run_id, parent)
             case RunStarted():
-                logger.info("run %s started in %s for %d", event.run_id, event.conversation, event.asker.user_id)
+                logger.info(
+                    "run %s started in %s for %d",
+                    event.run_id,
+                    event.conversation,
+                    event.asker.user_id,
+                )
             case RunContinued():
-                logger.info("run %s goes on in %s for %d", event.run_id, event.conversation, event.asker.user_id)
+                logger.info(
+                    "run %s goes on in %s for %d",
+                    event.run_id,
+                    event.conversation,
+                    event.asker.user_id,
+                )
             case StepFinished(completion=completion):
                 calls = [call.name for call in completion.message.tool_calls]
                 text = "run %s step %d: %s in %.2f s%s"
                 called = f" ({', '.join(calls)})" if calls else ""
-                logger.debug(text, event.run_id, event.step, completion.finish, event.seconds, called)
+                logger.debug(
+                    text, event.run_id, event.step, completion.finish, event.seconds, called
+                )
             case ToolStarted():
-                logger.debug("run %s step %d: %s started", event.run_id, event.step, event.call.name)
+                logger.debug(
+                    "run %s step %d: %s started", event.run_id, event.step, event.call.name
+                )
             case ToolProgressed():
-                logger.debug("run %s step %d: %s goes on", event.run_id, event.step, event.call.name)
+                logger.debug(
+                    "run %s step %d: %s goes on", event.run_id, event.step, event.call.name
+                )
             case ToolFinished():
                 level = logging.WARNING if event.result.is_error else logging.DEBUG
                 waited = f", after {event.waited:.2f} s" if event.waited >= NOTEWORTHY else ""
                 text = "run %s step %d: %s ended as %s in %.2f s%s"
-                logger.log(level, text, event.run_id, event.step, event.call.name, event.code, event.seconds, waited)
+                logger.log(
+                    level,
+                    text,
+                    event.run_id,
+                    event.step,
+                    event.call.name,
+                    event.code,
+                    event.seconds,
+                    waited,
+                )
             case RunPaused(suspended=suspended):
                 names = ", ".join(pending.call.name for pending in suspended.pending)
                 text = "run %s suspended in %.2f s: %d steps, waits for a word on %s"
@@ -83,7 +110,9 @@ class LogObserver:
 
 
 class Observers:
-    """Passes each event on to several observers, in order; one that breaks does not silence the others."""
+    """Passes each event on to several observers, in order; one that breaks does not silence the
+    others.
+    """
 
     def __init__(self, observers: Sequence[Observer]) -> None:
         self._observers = tuple(observers)

@@ -1,6 +1,8 @@
-"""What was read from files is read once more while everything goes on: `python -m bot reload`, or SIGHUP.
+"""What was read from files is read once more while everything goes on: `python -m bot reload`, or
+SIGHUP.
 
-What cannot be used is told with its mend, and what was there before is kept; nothing in here ends the process.
+What cannot be used is told with its mend, and what was there before is kept; nothing in here ends
+the process.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from bot.domain.errors import Problem
 logger = logging.getLogger(__name__)
 
 Reload: TypeAlias = Callable[[], tuple[Problem, ...]]
-"""Reads something once more and uses it from now on; what is wrong with it, of which nothing is used."""
+"""Reads something once more and uses it from now on; what is wrong with it, of which nothing is
+used.
+"""
 
 
 @dataclass(frozen=True, slots=True)

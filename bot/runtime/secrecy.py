@@ -1,7 +1,8 @@
-"""What a process hides of itself from the others of its account, as from programs that tools run: memory, environment.
+"""What a process hides of itself from the others of its account, as from programs that tools run:
+memory, environment.
 
-The settings hold every secret once they are read. Until then all of it lies in the environment, which any process of
-the same account could read in /proc, and which children would inherit.
+The settings hold every secret once they are read. Until then all of it lies in the environment,
+which any process of the same account could read in /proc, and which children would inherit.
 """
 
 from __future__ import annotations
@@ -25,11 +26,15 @@ def hide_process() -> None:
     except (OSError, AttributeError):
         refused = True
     if refused:
-        logger.info("programs of this account can read the bot's memory: the system does not let it be hidden")
+        logger.info(
+            "programs of this account can read the bot's memory: the system does not let it be hidden"
+        )
 
 
 def forget_secrets(environ: MutableMapping[str, str], names: Iterable[str]) -> None:
-    """Take these variables out of the environment, and out of the memory they came in (what /proc shows)."""
+    """Take these variables out of the environment, and out of the memory they came in (what /proc
+    shows).
+    """
     for name in {*names} & {*environ}:
         if sys.platform == "linux":
             _wipe(name)

@@ -1,7 +1,8 @@
-"""Notices when the event loop stands still for more than a second: then nobody is heard, answered or pinged.
+"""Notices when the event loop stands still for more than a second: then nobody is heard, answered
+or pinged.
 
-The loop notes the time four times a second, which costs a message nothing; a thread looks whether it still does, and if
-not, at what the loop is doing.
+The loop notes the time four times a second, which costs a message nothing; a thread looks whether
+it still does, and if not, at what the loop is doing.
 """
 
 from __future__ import annotations
@@ -23,12 +24,15 @@ DEEPEST = 8  # frames of what it was doing, the innermost
 
 
 class Watchdog:
-    """`run` is its task. Each stall is one line of the log, told when it is over, and passed to `stalled` (seconds).
+    """`run` is its task. Each stall is one line of the log, told when it is over, and passed to
+    `stalled` (seconds).
 
     One that lasts ten times as long is told while it lasts, too.
     """
 
-    def __init__(self, *, clock: Clock, stalled: Callable[[float], None], stall: float = STALL) -> None:
+    def __init__(
+        self, *, clock: Clock, stalled: Callable[[float], None], stall: float = STALL
+    ) -> None:
         self._clock = clock
         self._stalled = stalled
         self._stall = stall
@@ -67,11 +71,15 @@ class Watchdog:
                 self._seen = doing(loop)
             if stood > 10 * self._stall and told != ticked:
                 told = ticked
-                logger.error("the event loop stands still for %.0f s now, in: %s", stood, self._seen)
+                logger.error(
+                    "the event loop stands still for %.0f s now, in: %s", stood, self._seen
+                )
 
 
 def doing(thread: int) -> str:
     """What a thread is doing, in one line, the innermost call last."""
     frame = sys._current_frames().get(thread)  # noqa: SLF001  # the one way to see another thread's stack
     stack = traceback.extract_stack(frame)[-DEEPEST:] if frame is not None else []
-    return " > ".join(f"{call.filename.rpartition('/')[2]}:{call.lineno} {call.name}" for call in stack)
+    return " > ".join(
+        f"{call.filename.rpartition('/')[2]}:{call.lineno} {call.name}" for call in stack
+    )

@@ -1,4 +1,6 @@
-"""The observer that tells the owner of runs that failed; how often, `bot/speaking/owner.py` decides."""
+"""The observer that tells the owner of runs that failed; how often, `bot/speaking/owner.py`
+decides.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ class Alarm:
         match event:
             case RunFinished(outcome=outcome) if outcome.stop is Stop.FAILED and not event.parent:
                 kind, _, reason = outcome.error.partition(":")
-                self._owner.tell(f"run failed: {kind}", self._line(event.run_id, kind, reason.strip()))
+                self._owner.tell(
+                    f"run failed: {kind}", self._line(event.run_id, kind, reason.strip())
+                )
             case _:
                 pass
 

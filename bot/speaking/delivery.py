@@ -47,13 +47,17 @@ class Said:
 
     @property
     def words(self) -> str:
-        return "".join(segment.text for segment in self.action.segments if isinstance(segment, Text))
+        return "".join(
+            segment.text for segment in self.action.segments if isinstance(segment, Text)
+        )
 
 
 class Delivery:
     """Says things in conversations, in order."""
 
-    def __init__(self, *, outbox: Outbox, history: History, clock: Clock, limit: int = LIMIT) -> None:
+    def __init__(
+        self, *, outbox: Outbox, history: History, clock: Clock, limit: int = LIMIT
+    ) -> None:
         self._outbox = outbox
         self._history = history
         self._clock = clock
@@ -64,7 +68,12 @@ class Delivery:
         return sum(1 for _ in at_most(MAX_MESSAGES, messages_of(segments, limit=self._limit)))
 
     async def say(
-        self, where: Conversation, segments: tuple[SendSegment, ...], *, turn_id: str = "", final: bool = False
+        self,
+        where: Conversation,
+        segments: tuple[SendSegment, ...],
+        *,
+        turn_id: str = "",
+        final: bool = False,
     ) -> tuple[Said, ...]:
         """Send the segments now, in as few QQ messages as they need, with nothing in between.
 
@@ -81,11 +90,17 @@ class Delivery:
                 self._remember(one.action, one.receipt.message_id)
         return said
 
-    async def answer(self, message: MessageReceived, text: str, *, turn_id: str = "") -> tuple[Said, ...]:
-        """Say the text where the message came from; in a group its first piece quotes the message."""
+    async def answer(
+        self, message: MessageReceived, text: str, *, turn_id: str = ""
+    ) -> tuple[Said, ...]:
+        """Say the text where the message came from; in a group its first piece quotes the
+        message.
+        """
         quote = message.conversation.is_group and message.message_id
         first: tuple[SendSegment, ...] = (Quote(message.message_id),) if quote else ()
-        return await self.say(message.conversation, (*first, Text(text)), turn_id=turn_id, final=True)
+        return await self.say(
+            message.conversation, (*first, Text(text)), turn_id=turn_id, final=True
+        )
 
     def _remember(self, action: SendMessage, message_id: str) -> None:
         where = action.conversation
@@ -101,8 +116,11 @@ class Delivery:
         )
 
 
-def messages_of(segments: tuple[SendSegment, ...], *, limit: int = LIMIT) -> Iterator[tuple[SendSegment, ...]]:
-    """The segments as QQ messages: order kept, the quote first, long text in pieces, some media alone.
+def messages_of(
+    segments: tuple[SendSegment, ...], *, limit: int = LIMIT
+) -> Iterator[tuple[SendSegment, ...]]:
+    """The segments as QQ messages: order kept, the quote first, long text in pieces, some media
+    alone.
 
     Blank text is left out, and a message with nothing but a quote is never made.
     """
@@ -138,7 +156,9 @@ def messages_of(segments: tuple[SendSegment, ...], *, limit: int = LIMIT) -> Ite
         yield _quoting(quote, current)
 
 
-def at_most(number: int, messages: Iterable[tuple[SendSegment, ...]]) -> Iterator[tuple[SendSegment, ...]]:
+def at_most(
+    number: int, messages: Iterable[tuple[SendSegment, ...]]
+) -> Iterator[tuple[SendSegment, ...]]:
     """The messages, but no more than that many: then a line that says so."""
     for index, message in enumerate(messages):
         if index == number:

@@ -1,13 +1,16 @@
-"""Everything that is said, as rows with a state: queued -> sending -> confirmed, refused, unknown, withdrawn, dropped.
+"""Everything that is said, as rows with a state: queued -> sending -> confirmed, refused, unknown,
+withdrawn, dropped.
 
-One worker a conversation: order is kept, one send is unanswered at a time, and a send whose caller was cancelled is
-withdrawn if it has not been on the wire, seen to its end if it has. A row is SENDING in the store before its frame
-leaves, so after a crash a QUEUED row has never been on the wire, and only such a row is ever sent (again). What cannot
-leave at once is a row from the moment it is queued: it outlives the process.
+One worker a conversation: order is kept, one send is unanswered at a time, and a send whose caller
+was cancelled is withdrawn if it has not been on the wire, seen to its end if it has. A row is
+SENDING in the store before its frame leaves, so after a crash a QUEUED row has never been on the
+wire, and only such a row is ever sent (again). What cannot leave at once is a row from the moment
+it is queued: it outlives the process.
 
-A send without an answer may have been delivered: it is looked for (the account's own `message_sent`, then the
-history), and what cannot be found stays UNKNOWN and is never repeated. Of that, and of what got lost once nobody waited
-for its receipt any more, somebody is told: see `report_to`.
+A send without an answer may have been delivered: it is looked for (the account's own
+`message_sent`, then the history), and what cannot be found stays UNKNOWN and is never repeated. Of
+that, and of what got lost once nobody waited for its receipt any more, somebody is told: see
+`report_to`.
 """
 
 from __future__ import annotations
@@ -86,14 +89,17 @@ class Outbox:
         self._tell: Tell = _tell_nobody
 
     def report_to(self, tell: Tell) -> None:
-        """From now on tell this of each message of a turn that may be lost (UNKNOWN), and of those that are (REFUSED,
-        DROPPED) when nobody hears their receipt; with the reason. It must neither wait nor raise.
+        """From now on tell this of each message of a turn that may be lost (UNKNOWN), and of those
+        that are (REFUSED, DROPPED) when nobody hears their receipt; with the reason. It must
+        neither wait nor raise.
         """
         self._tell = tell
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Own the workers; at the end they are cancelled, and what is queued stays so in the store."""
+        """Own the workers; at the end they are cancelled, and what is queued stays so in the
+        store.
+        """
         async with asyncio.TaskGroup() as group:
             self._group = group
             try:
@@ -105,30 +111,46 @@ class Outbox:
                         queue.worker.cancel()
 
     async def finish(self, *, within: float) -> None:
-        """Put nothing more on the wire, and wait so many seconds for what is there; the rest stays in the store."""
+        """Put nothing more on the wire, and wait so many seconds for what is there; the rest stays
+        in the store.
+        """
         self._finishing = True
         sends = [send for queue in self._queues.values() for send in queue.sends]
         for send in sends:
             self._rows.queued(send)
-        if unanswered := [send.receipt for send in sends if send.state in (SendState.SENDING, SendState.UNKNOWN)]:
+        if unanswered := [
+            send.receipt for send in sends if send.state in (SendState.SENDING, SendState.UNKNOWN)
+        ]:
             await asyncio.wait(unanswered, timeout=within)
 
     # --- saying -----------------------------------------------------------------------------------
 
     async def send(
-        self, action: SendMessage, *, turn_id: str = "", final: bool = False, patience: float = PATIENCE
+        self,
+        action: SendMessage,
+        *,
+        turn_id: str = "",
+        final: bool = False,
+        patience: float = PATIENCE,
     ) -> Receipt:
-        """Say it, and what became of it. Waiting: it will be said once QQ is back, within two minutes."""
+        """Say it, and what became of it. Waiting: it will be said once QQ is back, within two
+        minutes.
+        """
         (receipt,) = await self.send_all((action,), turn_id=turn_id, final=final, patience=patience)
         return receipt
 
     async def send_all(
-        self, actions: Sequence[SendMessage], *, turn_id: str = "", final: bool = False, patience: float = PATIENCE
+        self,
+        actions: Sequence[SendMessage],
+        *,
+        turn_id: str = "",
+        final: bool = False,
+        patience: float = PATIENCE,
     ) -> tuple[Receipt, ...]:
         """Say these in one conversation, nothing in between, and what became of each.
 
-        After one that was refused, or whose fate is unknown, the rest is not sent and has no receipt. All are taken,
-        or none where too many wait.
+        After one that was refused, or whose fate is unknown, the rest is not sent and has no
+        receipt. All are taken, or none where too many wait.
         """
         sends = self._enqueue(actions, turn_id=turn_id, final=final)
         if not sends:
@@ -152,16 +174,23 @@ class Outbox:
                 send.awaited = False
         return tuple(receipts)
 
-    def post(self, action: SendMessage, *, turn_id: str = "", final: bool = False) -> asyncio.Future[Receipt] | None:
-        """Say it as soon as it can be; what becomes of it, for who wants to know. None where too many wait."""
+    def post(
+        self, action: SendMessage, *, turn_id: str = "", final: bool = False
+    ) -> asyncio.Future[Receipt] | None:
+        """Say it as soon as it can be; what becomes of it, for who wants to know. None where too
+        many wait.
+        """
         sends = self._enqueue((action,), turn_id=turn_id, final=final)
         return sends[0].receipt if sends else None
 
     def post_with(self, *entries: Entry, action: SendMessage, turn_id: str = "") -> None:
-        """Say it, as an answer, and write that down with these entries: both are known of, or neither, whenever the
-        process ends. It is on the wire only after all of that is durable, wherever the store can promise it.
+        """Say it, as an answer, and write that down with these entries: both are known of, or
+        neither, whenever the process ends. It is on the wire only after all of that is durable,
+        wherever the store can promise it.
         """
-        send = Send(f"{self._boot}-{next(self._numbers)}", turn_id, action, final=True, at=self._clock.now())
+        send = Send(
+            f"{self._boot}-{next(self._numbers)}", turn_id, action, final=True, at=self._clock.now()
+        )
         self._rows.queued(send, *entries)
         self._append((send,), most=None)
 
@@ -171,7 +200,9 @@ class Outbox:
         self._append((send,), most=None)  # it was taken already
 
     def remember_unknown(self, stored: StoredSend) -> None:
-        """Look out for what an earlier process put on the wire without hearing more of it; it is never sent again."""
+        """Look out for what an earlier process put on the wire without hearing more of it; it is
+        never sent again.
+        """
         send = Send.of(stored, SendState.UNKNOWN)
         self.unconfirmed.add(send)
         if stored.state is not SendState.UNKNOWN:  # else that process has told it
@@ -180,7 +211,10 @@ class Outbox:
 
     def _enqueue(self, actions: Sequence[SendMessage], *, turn_id: str, final: bool) -> list[Send]:
         now = self._clock.now()
-        sends = [Send(f"{self._boot}-{next(self._numbers)}", turn_id, action, final, now) for action in actions]
+        sends = [
+            Send(f"{self._boot}-{next(self._numbers)}", turn_id, action, final, now)
+            for action in actions
+        ]
         for before, send in pairwise(sends):
             send.after = before
         return sends if self._append(sends) else []
@@ -194,7 +228,9 @@ class Outbox:
         if queue is None:
             queue = self._queues[where] = _Queue()
             self._idle.clear()
-            queue.worker = self._group.create_task(self._work_off(where, queue), name=f"outbox {where}")
+            queue.worker = self._group.create_task(
+                self._work_off(where, queue), name=f"outbox {where}"
+            )
         for send in sends:
             if queue.sends:  # the first one leaves at once, and is written down on its way
                 self._rows.queued(send)
@@ -237,7 +273,9 @@ class Outbox:
         if before is not None:
             if before.state is not SendState.CONFIRMED:
                 self._withdraw(send, CUT_OFF)
-            send.at = self._clock.now()  # before that it waited for its turn, not for QQ: that may have been a film
+            send.at = (
+                self._clock.now()
+            )  # before that it waited for its turn, not for QQ: that may have been a film
         if send.state is not SendState.QUEUED:
             return
         if wait := max(self._here.delay(where), self._account.delay(where.platform_id)):
@@ -273,7 +311,9 @@ class Outbox:
         return True
 
     async def _look_for(self, send: Send, reason: str) -> None:
-        """An unanswered send: seen by the account itself, or in the history? Else it stays unknown."""
+        """An unanswered send: seen by the account itself, or in the history? Else it stays
+        unknown.
+        """
         where = send.action.conversation
         send.state = SendState.UNKNOWN
         if send.found is None:
@@ -287,7 +327,9 @@ class Outbox:
         if send.found is not None:
             self._confirm(send, send.found)
             return
-        logger.warning("sent to %s without an answer, it may have been delivered: %s", where, reason)
+        logger.warning(
+            "sent to %s without an answer, it may have been delivered: %s", where, reason
+        )
         self._give_up(send, reason)
 
     def _give_up(self, send: Send, reason: str) -> None:
@@ -295,7 +337,13 @@ class Outbox:
         self._settle(send, SendState.UNKNOWN, Unknown(reason), reason=reason)
 
     def _settle(
-        self, send: Send, state: SendState, receipt: Receipt, *, message_id: str = "", reason: str = ""
+        self,
+        send: Send,
+        state: SendState,
+        receipt: Receipt,
+        *,
+        message_id: str = "",
+        reason: str = "",
     ) -> None:
         self._rows.changed(send, state, message_id=message_id, reason=reason)
         send.settle(receipt)
@@ -318,21 +366,29 @@ class Outbox:
     # --- what others see --------------------------------------------------------------------------
 
     def connected(self) -> None:
-        """An account is there (again): what waits may try, and what is in doubt may be looked for."""
+        """An account is there (again): what waits may try, and what is in doubt may be looked
+        for.
+        """
         self._connected.set()
         self.unconfirmed.look_again()
 
     def seen(self, message: MessageReceived) -> None:
-        """The account itself said this: it confirms the send it can be, one on the wire rather than one long lost."""
+        """The account itself said this: it confirms the send it can be, one on the wire rather than
+        one long lost.
+        """
         self.compare([message])
 
     def compare(self, history: Iterable[MessageReceived]) -> None:
-        """Confirm the sends that a conversation's history shows as said; each message confirms one."""
+        """Confirm the sends that a conversation's history shows as said; each message confirms
+        one.
+        """
         self.unconfirmed.compare(history, self._on_wire)
 
     def _on_wire(self, where: Conversation) -> list[Send]:
         queue = self._queues.get(where)
-        sending = [send for send in queue.sends if send.state is not SendState.QUEUED] if queue else []
+        sending = (
+            [send for send in queue.sends if send.state is not SendState.QUEUED] if queue else []
+        )
         return [*sending, *self.unconfirmed.at(where)]
 
     def _confirm(self, send: Send, message_id: str) -> None:

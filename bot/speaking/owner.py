@@ -1,4 +1,6 @@
-"""A private line to the owner: what only they can mend, at most once in ten minutes for each kind of trouble."""
+"""A private line to the owner: what only they can mend, at most once in ten minutes for each kind
+of trouble.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +28,19 @@ _Line: TypeAlias = tuple[int, str]  # owner and kind
 
 
 class Owner:
-    """Writes to every owner from the account that connected last; what does not reach QQ waits for the next connection.
+    """Writes to every owner from the account that connected last; what does not reach QQ waits for
+    the next connection.
 
     Without owners the log has to do. `mask` takes secrets out of what is told.
     """
 
     def __init__(
-        self, *, owners: frozenset[int], outbox: Outbox, clock: Clock, mask: Callable[[str], str] = str
+        self,
+        *,
+        owners: frozenset[int],
+        outbox: Outbox,
+        clock: Clock,
+        mask: Callable[[str], str] = str,
     ) -> None:
         self._owners = sorted(owners)
         self._outbox = outbox
@@ -52,7 +60,11 @@ class Owner:
 
     def tell(self, kind: str, text: str) -> None:
         """Say it, unless that was done lately; never waits, never raises."""
-        logger.log(logging.DEBUG if isinstance(text, Quoting) else logging.WARNING, "for the owner: %s", text)
+        logger.log(
+            logging.DEBUG if isinstance(text, Quoting) else logging.WARNING,
+            "for the owner: %s",
+            text,
+        )
         if isinstance(text, Quoting):
             logger.warning("for the owner: %s", kind)
         now = self._clock.monotonic()
@@ -83,8 +95,11 @@ class Owner:
             self._on_its_way.add(line)
             receipt.add_done_callback(partial(self._learn, line, text, self._connections))
 
-    def _learn(self, line: _Line, text: str, connection: int, receipt: asyncio.Future[Receipt]) -> None:
-        """What became of a line. One that came too late waits for a connection, unless there was one meanwhile.
+    def _learn(
+        self, line: _Line, text: str, connection: int, receipt: asyncio.Future[Receipt]
+    ) -> None:
+        """What became of a line. One that came too late waits for a connection, unless there was
+        one meanwhile.
 
         One that QQ itself refused is not tried again.
         """

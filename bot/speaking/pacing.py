@@ -1,6 +1,8 @@
-"""How fast the bot may speak: short bursts at once, then at a steady rate with jitter; for each key on its own.
+"""How fast the bot may speak: short bursts at once, then at a steady rate with jitter; for each key
+on its own.
 
-QQ freezes accounts that send fast and evenly. A virtual schedule (GCRA) says when the next message is due.
+QQ freezes accounts that send fast and evenly. A virtual schedule (GCRA) says when the next message
+is due.
 """
 
 from __future__ import annotations
@@ -9,13 +11,15 @@ from collections.abc import Hashable
 
 from bot.domain.ports import Clock, Ids
 
-# More keys are looked through: those that may burst again are as good as unknown. A bounded cache would forget by age
-# alone, and let somebody burst who has just done so.
+# More keys are looked through: those that may burst again are as good as unknown. A bounded cache
+# would forget by age alone, and let somebody burst who has just done so.
 MAX_KEYS = 10_000
 
 
 class Pace:
-    """`rate` messages a second on average for each key, the first `burst` of them at once; rate 0 is no limit."""
+    """`rate` messages a second on average for each key, the first `burst` of them at once; rate 0
+    is no limit.
+    """
 
     def __init__(self, *, rate: float, burst: int, clock: Clock, ids: Ids) -> None:
         self._interval = 1 / rate if rate > 0 else 0.0

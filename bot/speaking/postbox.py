@@ -33,7 +33,12 @@ class Postbox:
         self._clock = clock
 
     def post(
-        self, where: Conversation, words: str, *, quote: str = "", then: Callable[[Receipt], None] | None = None
+        self,
+        where: Conversation,
+        words: str,
+        *,
+        quote: str = "",
+        then: Callable[[Receipt], None] | None = None,
     ) -> bool:
         """Say it, and tell `then` what became of it; False where too much waits there."""
         action = SendMessage(where, (*((Quote(quote),) if quote else ()), Text(words)))
@@ -43,20 +48,28 @@ class Postbox:
         receipt.add_done_callback(partial(self._posted, action, then))
         return True
 
-    def show(self, where: Conversation, words: str, *, name: str, unshown: Callable[[], None]) -> None:
+    def show(
+        self, where: Conversation, words: str, *, name: str, unshown: Callable[[], None]
+    ) -> None:
         """Send the words as a text file of that name; in messages where the server takes no file.
 
         `unshown` is called where they are too long for that, or too much waits there.
         """
         encoded = base64.b64encode(words.encode("utf-8", "replace")).decode()
-        receipt = self._outbox.post(SendMessage(where, (Attachment("file", f"base64://{encoded}", f"{name}.txt"),)))
+        receipt = self._outbox.post(
+            SendMessage(where, (Attachment("file", f"base64://{encoded}", f"{name}.txt"),))
+        )
         in_pieces = partial(self._show_in_pieces, where, words, name, unshown)
         if receipt is None:
             unshown()
         else:
-            receipt.add_done_callback(lambda done: in_pieces() if isinstance(done.result(), Refused) else None)
+            receipt.add_done_callback(
+                lambda done: in_pieces() if isinstance(done.result(), Refused) else None
+            )
 
-    def _show_in_pieces(self, where: Conversation, words: str, name: str, unshown: Callable[[], None]) -> None:
+    def _show_in_pieces(
+        self, where: Conversation, words: str, name: str, unshown: Callable[[], None]
+    ) -> None:
         pieces = split_text(words, ROOM) if len(words) <= MAX_PIECES * ROOM else ()
         told = [
             PIECE.format(name=name, number=number, pieces=len(pieces), words=piece)
@@ -66,7 +79,10 @@ class Postbox:
             unshown()
 
     def _posted(
-        self, action: SendMessage, then: Callable[[Receipt], None] | None, done: asyncio.Future[Receipt]
+        self,
+        action: SendMessage,
+        then: Callable[[Receipt], None] | None,
+        done: asyncio.Future[Receipt],
     ) -> None:
         receipt, where = done.result(), action.conversation
         if isinstance(receipt, Confirmed):

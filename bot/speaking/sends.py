@@ -10,7 +10,9 @@ from bot.domain.journal import Entry, SendChanged, SendQueued, SendState, Stored
 from bot.domain.ports import Clock, Store
 
 MAX_REASON = 500  # characters of a reason that are kept
-SHORTEST = 0.05  # seconds between two looks of the least patient caller at a send that is on the wire
+SHORTEST = (
+    0.05  # seconds between two looks of the least patient caller at a send that is on the wire
+)
 NOT_YET = "QQ is not connected, or the pace is limited"
 
 
@@ -22,7 +24,8 @@ def _future() -> asyncio.Future[Receipt]:
 class Send:
     """Something to be said, from the moment it is queued until nobody asks for it any more.
 
-    `receipt` is what became of it; `heard` what its one caller is told: the same, or before it that it waits.
+    `receipt` is what became of it; `heard` what its one caller is told: the same, or before it that
+    it waits.
     """
 
     send_id: str
@@ -42,10 +45,20 @@ class Send:
     @classmethod
     def of(cls, stored: StoredSend, state: SendState) -> Send:
         """One that is a row already."""
-        return cls(stored.send_id, stored.turn_id, stored.action, stored.final, stored.at, state, recorded=True)
+        return cls(
+            stored.send_id,
+            stored.turn_id,
+            stored.action,
+            stored.final,
+            stored.at,
+            state,
+            recorded=True,
+        )
 
     async def hear(self, patience: float) -> Receipt:
-        """What becomes of it, or that it waits, where it is not on the wire after so many seconds."""
+        """What becomes of it, or that it waits, where it is not on the wire after so many
+        seconds.
+        """
         look = asyncio.get_running_loop().call_later(patience, self._look, max(patience, SHORTEST))
         try:
             return await self.heard
@@ -75,7 +88,9 @@ class Rows:
         self._clock = clock
 
     def queued(self, send: Send, *entries: Entry) -> None:
-        """There is a row, if there was none; it is written together with these entries, after them."""
+        """There is a row, if there was none; it is written together with these entries, after
+        them.
+        """
         if not send.recorded:
             send.recorded = True
             self._store.put(*entries, _row(send))
@@ -84,18 +99,26 @@ class Rows:
         """The row says SENDING, durably, before the frame can leave."""
         send.state = SendState.SENDING
         if send.recorded:
-            await self._store.commit(SendChanged(send_id=send.send_id, state=send.state, at=self._clock.now()))
+            await self._store.commit(
+                SendChanged(send_id=send.send_id, state=send.state, at=self._clock.now())
+            )
         else:
             send.recorded = True
             await self._store.commit(_row(send))
 
-    def changed(self, send: Send, state: SendState, *, message_id: str = "", reason: str = "") -> None:
+    def changed(
+        self, send: Send, state: SendState, *, message_id: str = "", reason: str = ""
+    ) -> None:
         """The send has another state now, and so has its row."""
         self.queued(send)
         send.state = state
         short = reason[:MAX_REASON]
         now = self._clock.now()
-        self._store.put(SendChanged(send_id=send.send_id, state=state, at=now, message_id=message_id, reason=short))
+        self._store.put(
+            SendChanged(
+                send_id=send.send_id, state=state, at=now, message_id=message_id, reason=short
+            )
+        )
 
 
 def _row(send: Send) -> SendQueued:

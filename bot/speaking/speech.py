@@ -1,7 +1,8 @@
-"""The `Speaker` port of one turn: what its run says in the middle of its work, and what of that it has said already.
+"""The `Speaker` port of one turn: what its run says in the middle of its work, and what of that it
+has said already.
 
-Nothing is said twice, nor more than the question's budget allows, whoever of the run's tree says it; and the frame of
-the prompt is cut out of it, as out of the final words.
+Nothing is said twice, nor more than the question's budget allows, whoever of the run's tree says
+it; and the frame of the prompt is cut out of it, as out of the final words.
 """
 
 from __future__ import annotations
@@ -50,9 +51,11 @@ class Heard:
 
 @dataclass(slots=True)
 class TurnSpeaker:
-    """Checks the target, says it at once, and remembers that it was said. `said` are the words for its own chat.
+    """Checks the target, says it at once, and remembers that it was said. `said` are the words for
+    its own chat.
 
-    `heard` is what was said where, media included; a run that waits takes it along, but not over a restart.
+    `heard` is what was said where, media included; a run that waits takes it along, but not over a
+    restart.
     """
 
     delivery: Delivery
@@ -74,7 +77,9 @@ class TurnSpeaker:
             return ()
         text, media = words_of(segments), digests_of(segments)
         heard = self.heard.setdefault(target, Heard())
-        if heard.knows(text, media) or (target == self.conversation and heard_before(text, media, self.said)):
+        if heard.knows(text, media) or (
+            target == self.conversation and heard_before(text, media, self.said)
+        ):
             raise AlreadySaid(REPEATED)
         permit(self.asker, segments, active=self.conversation, target=target, allowed=allowed)
         self._count(number)
@@ -92,9 +97,13 @@ class TurnSpeaker:
         return tuple(message.receipt for message in said)
 
     def _own_words(self, segments: tuple[SendSegment, ...]) -> tuple[SendSegment, ...]:
-        """The segments without what is the prompt's. Raises InvalidArguments where nothing is left."""
+        """The segments without what is the prompt's. Raises InvalidArguments where nothing is
+        left.
+        """
         own = tuple(
-            replace(segment, text=self.frames.cut(segment.text)) if isinstance(segment, Text) else segment
+            replace(segment, text=self.frames.cut(segment.text))
+            if isinstance(segment, Text)
+            else segment
             for segment in segments
         )
         if own != segments and not self.delivery.count(own):
@@ -105,7 +114,9 @@ class TurnSpeaker:
         left = self.budget.sends_left
         if number > left:
             limit = self.budget.limits.sends
-            raise ToolDenied(TOO_MANY.format(number=number, left=left) if left else NO_MORE.format(number=limit))
+            raise ToolDenied(
+                TOO_MANY.format(number=number, left=left) if left else NO_MORE.format(number=limit)
+            )
         self.budget.take(sends=number)
 
     def _target(self, session: str) -> Conversation:
@@ -114,7 +125,9 @@ class TurnSpeaker:
         try:
             target = Conversation.parse(session)
         except NotAConversation as error:
-            raise InvalidArguments(f"session: {error}; leave it out for this conversation") from error
+            raise InvalidArguments(
+                f"session: {error}; leave it out for this conversation"
+            ) from error
         # Equal ones differ in the group a temporary session came through.
         return self.conversation if target == self.conversation else target
 

@@ -1,7 +1,7 @@
 """Long text -> pieces QQ takes: at paragraph ends, else line ends, else sentence ends; code blocks stay whole.
 
-Other bots split between 1000 and 2000 characters; risk control cuts far below QQ's own limit of about 4500
-(`onebot/facts.md` 4.4).
+Other bots split between 1000 and 2000 characters; risk control cuts far below QQ's own limit of
+about 4500 (`onebot/facts.md` 4.4).
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 LIMIT = 1500  # characters
 
-# A line that opens a code block: a mark after it on the same line means inline code (CommonMark 4.5).
+# A line that opens a code block: a mark after it on the same line means inline code (CommonMark
+# 4.5).
 FENCE = re.compile(r"[^\S\n]*(`{3,}|~{3,})[^`~\n]*$", re.MULTILINE)
 ENDS = (
     re.compile(r"\n"),
@@ -21,7 +22,8 @@ ENDS = (
 
 
 def split_text(text: str, limit: int = LIMIT) -> tuple[str, ...]:
-    """The text in pieces of at most `limit` characters, none empty, nothing lost but blank space between pieces.
+    """The text in pieces of at most `limit` characters, none empty, nothing lost but blank space
+    between pieces.
 
     A code block is only cut when it is longer than `limit` itself; then each piece is fenced again.
     """
@@ -74,7 +76,9 @@ def _cut(block: str, limit: int) -> list[str]:
     mark = FENCE.match(block)
     if mark and len(mark[0]) <= limit // 3:
         return _cut_code(block, limit, opening=mark[0], closing=mark[1])
-    return _cut_prose(block, limit)  # a fence that fills a piece by itself is no fence worth repeating
+    return _cut_prose(
+        block, limit
+    )  # a fence that fills a piece by itself is no fence worth repeating
 
 
 def _cut_prose(text: str, limit: int) -> list[str]:
@@ -87,9 +91,13 @@ def _cut_prose(text: str, limit: int) -> list[str]:
 
 
 def _place(text: str, limit: int) -> int:
-    """Where to cut: after the last end that leaves a piece of at least a third; else at the limit."""
+    """Where to cut: after the last end that leaves a piece of at least a third; else at the
+    limit.
+    """
     for end in ENDS:
-        places = [match.end() for match in end.finditer(text, 0, limit) if match.end() >= limit // 3]
+        places = [
+            match.end() for match in end.finditer(text, 0, limit) if match.end() >= limit // 3
+        ]
         if places:
             return places[-1]
     return limit

@@ -1,4 +1,6 @@
-"""Sends that may have been delivered: nobody has answered, and they are looked for in what QQ shows."""
+"""Sends that may have been delivered: nobody has answered, and they are looked for in what QQ
+shows.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ MISSING = "the history shows that it was not delivered"
 
 
 class Unconfirmed:
-    """Those whose fate nobody knows, and the messages by which others were confirmed: each confirms one."""
+    """Those whose fate nobody knows, and the messages by which others were confirmed: each confirms
+    one.
+    """
 
     def __init__(self, *, rows: Rows, clock: Clock) -> None:
         self._rows = rows
@@ -66,13 +70,19 @@ class Unconfirmed:
         """Whether a send of this process was confirmed by it."""
         return (message.conversation, message.message_id) in self._confirmed
 
-    def compare(self, history: Iterable[MessageReceived], sends: Callable[[Conversation], Iterable[Send]]) -> None:
+    def compare(
+        self, history: Iterable[MessageReceived], sends: Callable[[Conversation], Iterable[Send]]
+    ) -> None:
         """Find those of the sends in a place that QQ shows as said."""
         for message in history:
             if not message.is_own or self.is_known(message):
                 continue
             for send in sends(message.conversation):
-                if send.found is None and message.time >= send.at - SKEW and is_same_message(message, send.action):
+                if (
+                    send.found is None
+                    and message.time >= send.at - SKEW
+                    and is_same_message(message, send.action)
+                ):
                     self._found(send, message.message_id)
                     break
 
@@ -84,9 +94,14 @@ class Unconfirmed:
             self._rows.changed(send, SendState.CONFIRMED, message_id=message_id)
 
     def lost(self, sends: Collection[Send]) -> tuple[SendChanged, ...]:
-        """These were never delivered: nobody looks for them any more. For the caller to write down."""
+        """These were never delivered: nobody looks for them any more. For the caller to write
+        down.
+        """
         for send in sends:
             self._sends.remove(send)
             send.state = SendState.DROPPED
         now = self._clock.now()
-        return tuple(SendChanged(send_id=send.send_id, state=send.state, at=now, reason=MISSING) for send in sends)
+        return tuple(
+            SendChanged(send_id=send.send_id, state=send.state, at=now, reason=MISSING)
+            for send in sends
+        )

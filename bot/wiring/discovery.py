@@ -1,8 +1,9 @@
-"""Where tools come from: the packaged ones, and a folder of the operator's own. A tool is a file that is there.
+"""Where tools come from: the packaged ones, and a folder of the operator's own. A tool is a file
+that is there.
 
-A file that cannot be used is a problem with its line, and costs only its own tools. A second tool of a name is one
-too, unless it says `replace=True`. Nothing is written into the operator's folder, and its modules are called
-`tools_dir_...`, so that a `json.py` there is nobody else's `json`.
+A file that cannot be used is a problem with its line, and costs only its own tools. A second tool
+of a name is one too, unless it says `replace=True`. Nothing is written into the operator's folder,
+and its modules are called `tools_dir_...`, so that a `json.py` there is nobody else's `json`.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Discovered:
-    """The tools there are, one of each name, sorted by name; and what was left out, or is doubtful."""
+    """The tools there are, one of each name, sorted by name; and what was left out, or is
+    doubtful.
+    """
 
     tools: tuple[Tool, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -75,7 +78,9 @@ def discover(*sources: ToolSource) -> Discovered:
                 tools[tool.name] = tool, place
             elif known is not tool:
                 mend = "Rename it, or declare replace=True if it is to stand in for the other"
-                problems.append(Problem(place, f"has a second tool {tool.name}, besides that of {where}", mend))
+                problems.append(
+                    Problem(place, f"has a second tool {tool.name}, besides that of {where}", mend)
+                )
     return Discovered(tuple(tools[name][0] for name in sorted(tools)), tuple(problems))
 
 
@@ -96,12 +101,15 @@ class PackagedTools:
 
     def find(self) -> Found:
         """What its modules have."""
-        return _look_into(self.package.__name__, list(self.package.__path__), label=self.package.__name__)
+        return _look_into(
+            self.package.__name__, list(self.package.__path__), label=self.package.__name__
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class ToolFolder:
-    """The operator's own folder: each file and each package in it, unless its name begins with an underscore.
+    """The operator's own folder: each file and each package in it, unless its name begins with an
+    underscore.
 
     Its modules can import each other as `from . import dice`, and all of ours.
     """
@@ -114,20 +122,30 @@ class ToolFolder:
         return PACKAGE + hashlib.sha256(str(self.folder.absolute()).encode()).hexdigest()[:8]
 
     def find(self) -> Found:
-        """What its modules have; who else can write there is a problem as well: whoever can, is the bot."""
+        """What its modules have; who else can write there is a problem as well: whoever can, is the
+        bot.
+        """
         try:
-            inside = sorted(path for path in self.folder.iterdir() if path.suffix == ".py" or path.is_dir())
+            inside = sorted(
+                path for path in self.folder.iterdir() if path.suffix == ".py" or path.is_dir()
+            )
         except OSError as error:
             mend = "Name a folder that the bot may read"
-            return Found((), (Problem(VARIABLE, f"{self.folder} cannot be read ({error.strerror})", mend),))
-        doubtful = [problem for path in (self.folder, *inside) if (problem := _doubt(path)) is not None]
+            return Found(
+                (), (Problem(VARIABLE, f"{self.folder} cannot be read ({error.strerror})", mend),)
+            )
+        doubtful = [
+            problem for path in (self.folder, *inside) if (problem := _doubt(path)) is not None
+        ]
         doubtful += [
             Problem(str(path), "has a dot in its name, so it is no module", RENAME)
             for path in inside
             if _is_dotted(path)
         ]
         self._enter()
-        found = _look_into(self.package, [str(self.folder.absolute())], label=str(self.folder), empty=True)
+        found = _look_into(
+            self.package, [str(self.folder.absolute())], label=str(self.folder), empty=True
+        )
         return Found(found.tools, (*doubtful, *found.problems))
 
     def _enter(self) -> None:
@@ -140,13 +158,23 @@ class ToolFolder:
 
 
 def _doubt(path: Path) -> Problem | None:
-    """What is wrong with a file as a file; a link to nowhere (an editor's lock) costs nobody else's tools."""
+    """What is wrong with a file as a file; a link to nowhere (an editor's lock) costs nobody else's
+    tools.
+    """
     try:
         mode = path.stat().st_mode
     except OSError as error:
-        return None if path.name.startswith(".") else Problem(str(path), f"cannot be read ({error.strerror})", MEND)
+        return (
+            None
+            if path.name.startswith(".")
+            else Problem(str(path), f"cannot be read ({error.strerror})", MEND)
+        )
     if mode & stat.S_IWOTH:
-        return Problem(VARIABLE, f"{path} can be written by everybody: they decide what the bot runs", "chmod o-w it")
+        return Problem(
+            VARIABLE,
+            f"{path} can be written by everybody: they decide what the bot runs",
+            "chmod o-w it",
+        )
     return None
 
 
@@ -165,12 +193,16 @@ class Loader(SourceFileLoader):
 class Finder:
     """Finds the modules of the operator's folders, and no others."""
 
-    def find_spec(self, name: str, path: Sequence[str] | None, _target: object = None) -> ModuleSpec | None:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, _target: object = None
+    ) -> ModuleSpec | None:
         """Fits `sys.meta_path`."""
         if not name.startswith(PACKAGE):
             return None
         finders = (FileFinder(place, (Loader, SOURCE_SUFFIXES)) for place in path or ())
-        return next((spec for finder in finders if (spec := finder.find_spec(name)) is not None), None)
+        return next(
+            (spec for finder in finders if (spec := finder.find_spec(name)) is not None), None
+        )
 
 
 # --- modules --------------------------------------------------------------------------------------
@@ -210,7 +242,9 @@ def _tools_of(module: ModuleType) -> Iterator[Tool]:
 
 
 def _broken(error: BaseException, place: str, folders: list[str], label: str) -> Problem:
-    """What is wrong with the file, and where: the innermost line of it, not of a library that it calls."""
+    """What is wrong with the file, and where: the innermost line of it, not of a library that it
+    calls.
+    """
     lines = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     what = str(error)
     if isinstance(error, SyntaxError):
@@ -220,4 +254,6 @@ def _broken(error: BaseException, place: str, folders: list[str], label: str) ->
         for folder in folders:
             if Path(file).is_relative_to(folder):
                 place = f"{label}/{Path(file).relative_to(folder)}:{line}"
-    return Problem(place, f"cannot be used ({type(error).__name__}{f': {what}' if what else ''})", MEND)
+    return Problem(
+        place, f"cannot be used ({type(error).__name__}{f': {what}' if what else ''})", MEND
+    )

@@ -1,6 +1,7 @@
 """What others' urls and pictures go through, opened and closed with the service.
 
-Two clients for urls that others name: what people send is small and wanted at once, what the bot sends may be large.
+Two clients for urls that others name: what people send is small and wanted at once, what the bot
+sends may be large.
 """
 
 from __future__ import annotations
@@ -34,9 +35,15 @@ class Foreign:
 
 
 @asynccontextmanager
-async def open_media(settings: Settings, *, clock: Clock, user_agent: str) -> AsyncIterator[Foreign]:
-    """All of it, at hand while the block runs; connections and the process are made when they are first needed."""
-    make = partial(HttpxWeb, clock=clock, user_agent=user_agent, base_urls=settings.tools_mirrors, foreign=True)
+async def open_media(
+    settings: Settings, *, clock: Clock, user_agent: str
+) -> AsyncIterator[Foreign]:
+    """All of it, at hand while the block runs; connections and the process are made when they are
+    first needed.
+    """
+    make = partial(
+        HttpxWeb, clock=clock, user_agent=user_agent, base_urls=settings.tools_mirrors, foreign=True
+    )
     pictures, attachments = make(), make(limits=ATTACHMENTS)
     decoder = DecoderProcess()
     fetching = attachments if settings.media_urls == "fetch" else None

@@ -1,5 +1,5 @@
-"""Put together from the settings: the models (who is asked for what, in which order, by which keys), and whom the bot
-listens to.
+"""Put together from the settings: the models (who is asked for what, in which order, by which
+keys), and whom the bot listens to.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from config.settings import Settings
 class Models:
     """The one that answers and the Coder's; what one learns of an endpoint, the other knows.
 
-    `see`: one of them is known to take pictures. `at` makes a further one, of the endpoints to ask in order.
+    `see`: one of them is known to take pictures. `at` makes a further one, of the endpoints to ask
+    in order.
     """
 
     main: Failover
@@ -55,7 +56,9 @@ def build_models(
     """The models of these settings. Raises ConfigError for a table of prices with a mistake."""
     timeouts = timeouts or Timeouts(first_token=settings.llm_first_token)
     known = read_known(settings.llm_prices)
-    make = partial(build_client, session=session, known=known, wrap=wrap, now=clock.now, timeouts=timeouts)
+    make = partial(
+        build_client, session=session, known=known, wrap=wrap, now=clock.now, timeouts=timeouts
+    )
 
     @cache
     def upstream(endpoint: Endpoint) -> Upstream:
@@ -65,7 +68,11 @@ def build_models(
 
     def failover(endpoints: tuple[Endpoint, ...], vision: tuple[Endpoint, ...] = ()) -> Failover:
         return Failover(
-            tuple(map(upstream, endpoints)), vision=tuple(map(upstream, vision)), clock=clock, ids=ids, tell=tell
+            tuple(map(upstream, endpoints)),
+            vision=tuple(map(upstream, vision)),
+            clock=clock,
+            ids=ids,
+            tell=tell,
         )
 
     return Models(
@@ -77,9 +84,11 @@ def build_models(
 
 
 def told_of_history(model: Failover, around: ModelRequest, *, most: int) -> Callable[[], float]:
-    """How much of a conversation its next prompt has room for, in estimated tokens, when that is asked.
+    """How much of a conversation its next prompt has room for, in estimated tokens, when that is
+    asked.
 
-    `around` is what stands before every conversation, the system's words and the tools; `most` is the setting.
+    `around` is what stands before every conversation, the system's words and the tools; `most` is
+    the setting.
     """
     size = estimate(around)
 
@@ -110,7 +119,9 @@ def build_client(
         timeouts=timeouts,
         now=now,
     )
-    return PricedModel(wrap(client), price=known.price(endpoint.model, join_url(endpoint.base_url).host or ""))
+    return PricedModel(
+        wrap(client), price=known.price(endpoint.model, join_url(endpoint.base_url).host or "")
+    )
 
 
 def build_rules(settings: Settings) -> Rules:

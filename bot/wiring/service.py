@@ -1,4 +1,6 @@
-"""The rooms of `bot/`, built and connected with each other; `bot/app.py` opens them and puts the adapters around."""
+"""The rooms of `bot/`, built and connected with each other; `bot/app.py` opens them and puts the
+adapters around.
+"""
 
 from __future__ import annotations
 
@@ -66,15 +68,23 @@ def build_rooms(
 ) -> Rooms:
     """The rooms, each given what it needs."""
     who = persona(settings)
-    history = build_history(who, store=store, model=model, toolset=toolset, most=settings.bot_history_tokens)
+    history = build_history(
+        who, store=store, model=model, toolset=toolset, most=settings.bot_history_tokens
+    )
     summaries = build_summaries(history, store=store, model=model, clock=clock)
     perception = Perception(transport=transport, history=history, sight=sight)
-    outbox = Outbox(transport=transport, store=store, clock=clock, ids=ids, rate=settings.bot_send_rate)
+    outbox = Outbox(
+        transport=transport, store=store, clock=clock, ids=ids, rate=settings.bot_send_rate
+    )
     owner = build_owner(settings, outbox=outbox, clock=clock, mask=mask)
     followers: list[Observer] = [LogObserver(), Alarm(owner, mask=mask), *observers]
-    approvals = toolset.approver = Approvals(owners=settings.bot_owners, outbox=outbox, history=history, clock=clock)
+    approvals = toolset.approver = Approvals(
+        owners=settings.bot_owners, outbox=outbox, history=history, clock=clock
+    )
     turns = Turns(
-        engine=build_engine(settings, model=model, toolset=toolset, store=store, observers=followers, clock=clock),
+        engine=build_engine(
+            settings, model=model, toolset=toolset, store=store, observers=followers, clock=clock
+        ),
         delivery=Delivery(outbox=outbox, history=history, clock=clock),
         perception=perception,
         history=history,
@@ -98,8 +108,12 @@ def build_rooms(
         approvals=approvals,
         clock=clock,
     )
-    recoverer = Recoverer(store=store, dispatcher=dispatcher, turns=turns, outbox=outbox, toolset=toolset, clock=clock)
-    catchup, doubts = build_lookouts(dispatcher, transport=transport, outbox=outbox, store=store, clock=clock)
+    recoverer = Recoverer(
+        store=store, dispatcher=dispatcher, turns=turns, outbox=outbox, toolset=toolset, clock=clock
+    )
+    catchup, doubts = build_lookouts(
+        dispatcher, transport=transport, outbox=outbox, store=store, clock=clock
+    )
     return Rooms(dispatcher, turns, history, outbox, owner, recoverer, catchup, doubts, summaries)
 
 
@@ -107,14 +121,24 @@ def build_lookouts(
     dispatcher: Dispatcher, *, transport: Transport, outbox: Outbox, store: Store, clock: Clock
 ) -> tuple[Catchup, Doubts]:
     """Who reads histories: for what was missed, and for what became of our own words."""
-    catchup = Catchup(transport=transport, dispatcher=dispatcher, outbox=outbox, store=store, clock=clock)
+    catchup = Catchup(
+        transport=transport, dispatcher=dispatcher, outbox=outbox, store=store, clock=clock
+    )
     return catchup, Doubts(transport=transport, outbox=outbox, store=store, clock=clock)
 
 
 def build_engine(
-    settings: Settings, *, model: Failover, toolset: Toolset, store: Store, observers: Sequence[Observer], clock: Clock
+    settings: Settings,
+    *,
+    model: Failover,
+    toolset: Toolset,
+    store: Store,
+    observers: Sequence[Observer],
+    clock: Clock,
 ) -> Engine:
-    """What runs the runs. What they do is written down; a call that may change something waits for that."""
+    """What runs the runs. What they do is written down; a call that may change something waits for
+    that.
+    """
     return Engine(
         model=model,
         toolset=toolset,
@@ -126,11 +150,15 @@ def build_engine(
     )
 
 
-def build_history(who: Persona, *, store: Store, model: Failover, toolset: Toolset, most: int) -> History:
+def build_history(
+    who: Persona, *, store: Store, model: Failover, toolset: Toolset, most: int
+) -> History:
     """The memory, with as much room as the model leaves beside the system prompt and the tools."""
     system = system_prompt(who.prompt, name=who.name, conversation=SOMEWHERE)
     around = ModelRequest((system,), toolset.all_definitions())
-    return History(store=store, room=told_of_history(model, around, most=most), told=who.frames.told_in)
+    return History(
+        store=store, room=told_of_history(model, around, most=most), told=who.frames.told_in
+    )
 
 
 def build_summaries(history: History, *, store: Store, model: Failover, clock: Clock) -> Summaries:

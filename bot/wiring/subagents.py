@@ -1,4 +1,6 @@
-"""The subagents, put together from the settings: the Coder, and those of SUBAGENTS_FILE, with models and tools."""
+"""The subagents, put together from the settings: the Coder, and those of SUBAGENTS_FILE, with
+models and tools.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,16 @@ logger = logging.getLogger(__name__)
 
 
 class Staff:
-    """Who can be asked. `subagents` is the port of runs; the tool that asks them, in `toolset`, says who they are.
+    """Who can be asked. `subagents` is the port of runs; the tool that asks them, in `toolset`,
+    says who they are.
 
-    Raises ConfigError for a file that cannot be used. A tool of an allow-list that is not there (its own file may be
-    broken) is told to the log, and left out.
+    Raises ConfigError for a file that cannot be used. A tool of an allow-list that is not there
+    (its own file may be broken) is told to the log, and left out.
     """
 
-    def __init__(self, settings: Settings, *, models: Models, toolset: Toolset, clock: Clock) -> None:
+    def __init__(
+        self, settings: Settings, *, models: Models, toolset: Toolset, clock: Clock
+    ) -> None:
         self.subagents = NamedSubagents(clock=clock)
         self._settings = settings
         self._models = models
@@ -98,7 +103,8 @@ def strange_tools(rows: Iterable[SubagentRow], toolset: Toolset) -> Iterator[Pro
 
 
 def endpoints_of(row: SubagentRow, settings: Settings) -> tuple[Endpoint, ...]:
-    """Whose model it is, in order: its own, else the Coder's or the main one; then those that stand in for that.
+    """Whose model it is, in order: its own, else the Coder's or the main one; then those that stand
+    in for that.
 
     A key is never sent to another base url than the one it was set for.
     """
@@ -111,5 +117,7 @@ def endpoints_of(row: SubagentRow, settings: Settings) -> tuple[Endpoint, ...]:
     if row.api_key:
         key = values.keys(settings.subagent_keys[row.api_key])
     context = base.context if not elsewhere and model == base.model else 0
-    own = Endpoint(row.base_url or base.base_url, key, model, "" if elsewhere else base.dialect, context)
+    own = Endpoint(
+        row.base_url or base.base_url, key, model, "" if elsewhere else base.dialect, context
+    )
     return in_order(own, *settings.main_models)

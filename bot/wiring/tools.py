@@ -1,4 +1,6 @@
-"""The tools, put together from the settings: which there are, what they can use, and who follows their runs."""
+"""The tools, put together from the settings: which there are, what they can use, and who follows
+their runs.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def find_tools(settings: Settings) -> Discovered:
 
 
 def build_toolset(settings: Settings, found: Iterable[Tool], *, clock: Clock) -> Toolset:
-    """The tools under the operator's word on them; what that names and is not there is told to the log."""
+    """The tools under the operator's word on them; what that names and is not there is told to the
+    log.
+    """
     toolset = Toolset(
         found,
         clock=clock,
@@ -48,7 +52,13 @@ def build_toolset(settings: Settings, found: Iterable[Tool], *, clock: Clock) ->
 
 
 def build_ports(
-    settings: Settings, *, subagents: Subagents | None, media: Media, web: Web, games: Games, clock: Clock
+    settings: Settings,
+    *,
+    subagents: Subagents | None,
+    media: Media,
+    web: Web,
+    games: Games,
+    clock: Clock,
 ) -> dict[type, object]:
     """What tools can use in any run, whatever it is asked. A run has a `Speaker` besides.
 
@@ -65,8 +75,12 @@ def build_ports(
 
 
 @contextmanager
-def following(settings: Settings, *, mask: Callable[[str], str], clock: Clock) -> Iterator[list[Observer]]:
-    """Who follows runs while the block runs: spans always (nothing without an SDK), and LOG_RUNS."""
+def following(
+    settings: Settings, *, mask: Callable[[str], str], clock: Clock
+) -> Iterator[list[Observer]]:
+    """Who follows runs while the block runs: spans always (nothing without an SDK), and
+    LOG_RUNS.
+    """
     spans = SpanObserver(clock=clock)
     if settings.log_runs is None:
         yield [spans]

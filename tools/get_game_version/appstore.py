@@ -1,4 +1,6 @@
-"""Apple's store: an app by its id, or by a name that must be exactly its own. About 20 requests a minute are free."""
+"""Apple's store: an app by its id, or by a name that must be exactly its own. About 20 requests a
+minute are free.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ class App:
 
     @property
     def is_game(self) -> bool:
-        return GAMES in map(str, (pick(self.data, "primaryGenreId"), *rows(pick(self.data, "genreIds"))))
+        return GAMES in map(
+            str, (pick(self.data, "primaryGenreId"), *rows(pick(self.data, "genreIds")))
+        )
 
 
 def url_of(source: AppStore) -> str:
@@ -44,12 +48,15 @@ def url_of(source: AppStore) -> str:
 
 
 async def ask_appstore(source: AppStore, web: Web, *, names: frozenset[str]) -> tuple[Release, ...]:
-    """The app's version. Raises ToolFailed, also for an id that belongs to another app than one of `names` (folded)."""
+    """The app's version. Raises ToolFailed, also for an id that belongs to another app than one of
+    `names` (folded).
+    """
     apps = await ask(web, url_of(source), read_apps, fresh=FRESH) or ()
     if source.app:
         found = next((app for app in apps if app.id == source.app), None)
     else:
-        # Its title may have a slogan behind the name; but so have its guides, so an exact one is better.
+        # Its title may have a slogan behind the name; but so have its guides, so an exact one is
+        # better.
         named = [app for app in apps if app.is_game and fold(source.search) in heads(app.name)]
         found = min(named, key=lambda app: fold(app.name) != fold(source.search), default=None)
     where = f"the App Store ({source.country})"
@@ -76,7 +83,9 @@ async def ask_appstore(source: AppStore, web: Web, *, names: frozenset[str]) -> 
 async def search_appstore(term: str, web: Web, *, country: str = "cn") -> tuple[App, ...]:
     """The games that Apple offers for a name, which may be any. Raises ToolFailed."""
     url = SEARCH.format(term=quote_plus(term), country=country)
-    return tuple(app for app in await ask(web, url, read_apps, fresh=SEARCH_FRESH) or () if app.is_game)
+    return tuple(
+        app for app in await ask(web, url, read_apps, fresh=SEARCH_FRESH) or () if app.is_game
+    )
 
 
 def read_apps(response: WebResponse) -> tuple[App, ...]:
@@ -87,5 +96,7 @@ def read_apps(response: WebResponse) -> tuple[App, ...]:
     return tuple(
         App(pick(row, "trackId"), tidy(pick(row, "trackName")), row)
         for row in results
-        if isinstance(row, dict) and isinstance(pick(row, "trackId"), int) and tidy(pick(row, "trackName"))
+        if isinstance(row, dict)
+        and isinstance(pick(row, "trackId"), int)
+        and tidy(pick(row, "trackName"))
     )

@@ -21,9 +21,13 @@ TITLED = re.compile(
     rf"(?<![\w.$¥€£])(v\.?\s?)?(\d+\.\d+(?:\.\d+){{0,3}}[a-h]?)(?![a-z\d]|\.\d|\s*(?:{COUNTED}))",
     re.IGNORECASE | re.ASCII,
 )
-KEYWORD = r"(?:versions?|ver|patch(?:es)?|updates?|hotfix(?:es)?|builds?|releases?|版本|更新|补丁|修复)"
+KEYWORD = (
+    r"(?:versions?|ver|patch(?:es)?|updates?|hotfix(?:es)?|builds?|releases?|版本|更新|补丁|修复)"
+)
 ABOUT_A_VERSION = re.compile(KEYWORD, re.IGNORECASE)
-BEFORE = re.compile(rf"{KEYWORD}(?:\s*notes?|号|公告|日志|内容|说明)?[\s#:：.\-–—(（\[【《「]*$", re.IGNORECASE)
+BEFORE = re.compile(
+    rf"{KEYWORD}(?:\s*notes?|号|公告|日志|内容|说明)?[\s#:：.\-–—(（\[【《「]*$", re.IGNORECASE
+)
 BEHIND = re.compile(rf"[\s)）\]】》」:：\-–—]*{KEYWORD}", re.IGNORECASE)
 NAMELESS = re.compile(
     r"(?:^|[^a-z\d\s]|\b(?:the|our|new))\s*$", re.IGNORECASE
@@ -44,7 +48,9 @@ def read_version(raw: object) -> str | None:
 
 
 def match_version(raw: object, match: str) -> str | None:
-    """The version that the first group of `match` finds in what was found; without `match`, all of it."""
+    """The version that the first group of `match` finds in what was found; without `match`, all of
+    it.
+    """
     if not match:
         return read_version(raw)
     found = re.search(match, raw[:1000]) if isinstance(raw, str) else None
@@ -78,17 +84,24 @@ def split_build(raw: str) -> tuple[str, str]:
     return (found[1], found[2]) if found else (raw, "")
 
 
-def version_in(text: str, day: dt.date, *, said_to_be_one: bool, names: frozenset[str] = frozenset()) -> str:
+def version_in(
+    text: str, day: dt.date, *, said_to_be_one: bool, names: frozenset[str] = frozenset()
+) -> str:
     """The version in a title of that day, empty if there is none that is surely one.
 
-    A date or a price is none, nor what is only announced, nor a number beside which stands neither a word for a version
-    nor the game's name (`names`, folded).
+    A date or a price is none, nor what is only announced, nor a number beside which stands neither
+    a word for a version nor the game's name (`names`, folded).
 
-    Without `said_to_be_one` (the vendor tagged it as patch notes) the text must speak of a version at all.
+    Without `said_to_be_one` (the vendor tagged it as patch notes) the text must speak of a version
+    at all.
     """
     if NOT_YET.search(text) or not (said_to_be_one or ABOUT_A_VERSION.search(text)):
         return ""
-    found = (found for found in TITLED.finditer(text) if _is_named(found, names) and not _is_date(found[2], day))
+    found = (
+        found
+        for found in TITLED.finditer(text)
+        if _is_named(found, names) and not _is_date(found[2], day)
+    )
     return next((one[2] for one in found), "")
 
 
@@ -111,10 +124,15 @@ def _is_date(number: str, day: dt.date) -> bool:
         return True
     match parts:
         case one, other:
-            return _is_near(day.year, one, other, day, NEAR) or _is_near(day.year, other, one, day, NEAR)
+            return _is_near(day.year, one, other, day, NEAR) or _is_near(
+                day.year, other, one, day, NEAR
+            )
         case one, two, three:
             orders = (one, two, three), (three, one, two), (three, two, one)
-            return any(_is_near(2000 + year, month, date, day, NEAR_IN_FULL) for year, month, date in orders)
+            return any(
+                _is_near(2000 + year, month, date, day, NEAR_IN_FULL)
+                for year, month, date in orders
+            )
         case _:
             return False
 
@@ -127,14 +145,20 @@ def _is_near(year: int, month: int, day_of_month: int, day: dt.date, near: dt.ti
 
 
 def read_day(raw: object) -> dt.date | None:
-    """A day from ISO text, seconds since 1970 (in UTC) or a resource version; None for anything else."""
+    """A day from ISO text, seconds since 1970 (in UTC) or a resource version; None for anything
+    else.
+    """
     try:
         match raw:
             case bool():
                 return None
             case str():
                 found = RESOURCES.match(raw)
-                return dt.date(2000 + int(found[1]), int(found[2]), int(found[3])) if found else _iso(raw)
+                return (
+                    dt.date(2000 + int(found[1]), int(found[2]), int(found[3]))
+                    if found
+                    else _iso(raw)
+                )
             case int() | float():
                 return dt.datetime.fromtimestamp(raw, dt.UTC).date()
             case _:

@@ -1,4 +1,6 @@
-"""`Games`, the port of this tool: the table, the operator's rows in it, and what was last said of each source."""
+"""`Games`, the port of this tool: the table, the operator's rows in it, and what was last said of
+each source.
+"""
 
 from __future__ import annotations
 
@@ -39,9 +41,11 @@ class Missed:
 
 
 class Games:
-    """One for the process. `file` holds an operator's rows (GAMES_FILE): those of a built-in key replace it.
+    """One for the process. `file` holds an operator's rows (GAMES_FILE): those of a built-in key
+    replace it.
 
-    Nothing is read before it is needed: the table at its first use, the operator's file also by `check` and `reload`.
+    Nothing is read before it is needed: the table at its first use, the operator's file also by
+    `check` and `reload`.
     """
 
     def __init__(self, *, clock: Clock, file: Path | None = None) -> None:
@@ -53,14 +57,18 @@ class Games:
         self._missed: TTLCache[tuple[str, str], Missed] = TTLCache(512, MISS, timer=clock.monotonic)
 
     def check(self) -> tuple[Problem, ...]:
-        """What is wrong with the operator's rows; each problem is logged as a warning, and its row left out."""
+        """What is wrong with the operator's rows; each problem is logged as a warning, and its row
+        left out.
+        """
         _, problems = self._read()
         for problem in problems:
             logger.warning("%s", problem)
         return problems
 
     def reload(self) -> tuple[Problem, ...]:
-        """Read the operator's rows again; what is wrong with them. Where anything is, all the old ones stay."""
+        """Read the operator's rows again; what is wrong with them. Where anything is, all the old
+        ones stay.
+        """
         rows, problems = self._read()
         if rows is not None and not problems:
             self._added = rows
@@ -91,7 +99,9 @@ class Games:
         return self._clock.monotonic() - kept.at
 
     def miss(self, game: str, name_en: str, missed: Missed) -> None:
-        """Remember for a while that there is no such game, so that nobody is asked for it over and over."""
+        """Remember for a while that there is no such game, so that nobody is asked for it over and
+        over.
+        """
         self._missed[game, name_en] = missed
 
     def missed(self, game: str, name_en: str) -> Missed | None:
@@ -104,7 +114,9 @@ class Games:
         return build(rows), rows
 
     def _read(self) -> tuple[tuple[Game, ...] | None, tuple[Problem, ...]]:
-        """The operator's good rows, None where the file as a whole cannot be read; and what is wrong."""
+        """The operator's good rows, None where the file as a whole cannot be read; and what is
+        wrong.
+        """
         if self._file is None:
             return (), ()
         try:

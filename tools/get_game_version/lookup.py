@@ -1,4 +1,6 @@
-"""The table as it is searched: by exact name, by most of one, by nearly one; else what it may have been."""
+"""The table as it is searched: by exact name, by most of one, by nearly one; else what it may have
+been.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ SUGGESTED = 3
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What a name led to: one `game`; or none, and the games it may have meant, all of them equally if `ambiguous`."""
+    """What a name led to: one `game`; or none, and the games it may have meant, all of them equally
+    if `ambiguous`.
+    """
 
     game: Game | None = None
     near: tuple[Game, ...] = ()
@@ -32,7 +36,9 @@ class Looked:
 
 
 class Table:
-    """Rows by name. Where two rows share a name, the earlier one has it; so an operator's rows come first."""
+    """Rows by name. Where two rows share a name, the earlier one has it; so an operator's rows come
+    first.
+    """
 
     def __init__(self, games: Iterable[Game]) -> None:
         self.games = tuple(games)
@@ -45,15 +51,18 @@ class Table:
         self._names = sorted(self._named)
 
     def find(self, name: str) -> Looked:
-        """The game of this name, of most of it, or of nearly this name. A wrong one is worse than none: numbers must
-        agree, each word may have its own slip only, and two games that would do are none."""
+        """The game of this name, of most of it, or of nearly this name. A wrong one is worse than
+        none: numbers must agree, each word may have its own slip only, and two games that would do
+        are none."""
         wanted = fold(name)
         if exact := self._named.get(wanted):
             return Looked(exact)
         begun = tuple(self._beginning_with(wanted)) if may_begin(wanted) else ()
         found = self._decide(begun)
         # Behind the only game that begins so may stand a number: 文明6 is not every 文明.
-        if found is not None and (found.ambiguous or any(self._stands_for(wanted, known) for known in begun)):
+        if found is not None and (
+            found.ambiguous or any(self._stands_for(wanted, known) for known in begun)
+        ):
             return found
         words = words_of(name)
         found = self._decide(known for known, parts in self._words.items() if is_slip(words, parts))
@@ -80,4 +89,6 @@ class Table:
             game, score = self._named[known], closeness(wanted, known)
             if score >= ALIKE and score > best.get(game.key, (0.0, game))[0]:
                 best[game.key] = (score, game)
-        return tuple(game for _, game in heapq.nlargest(SUGGESTED, best.values(), key=lambda pair: pair[0]))
+        return tuple(
+            game for _, game in heapq.nlargest(SUGGESTED, best.values(), key=lambda pair: pair[0])
+        )

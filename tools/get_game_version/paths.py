@@ -1,4 +1,6 @@
-"""Paths into JSON, as the table writes them: `latest.release`, `[0]`, `versions[id=26.2].releaseTime`. Pure."""
+"""Paths into JSON, as the table writes them: `latest.release`, `[0]`,
+`versions[id=26.2].releaseTime`. Pure.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,9 @@ class BadPath(ValueError):
 def pick(data: Any, path: str) -> Any:
     """What lies at the path, None where there is nothing. Raises BadPath.
 
-    A step is a key; an index (into an object: into its values, as they are written); [key=value], the first item of a
-    list whose key has that value; or [max key], the item whose key is the greatest number.
+    A step is a key; an index (into an object: into its values, as they are written); [key=value],
+    the first item of a list whose key has that value; or [max key], the item whose key is the
+    greatest number.
     """
     at = 0
     while at < len(path):

@@ -1,4 +1,6 @@
-"""What a source says, and asking it: one request, its answer read, every failure in words that name the host."""
+"""What a source says, and asking it: one request, its answer read, every failure in words that name
+the host.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,10 @@ from bot.domain.ports import Web, WebResponse
 T = TypeVar("T")
 
 OK = 200
-REFUSALS = {403: "refused (403), perhaps its limit of requests is used up", 429: "answered 429: too many requests"}
+REFUSALS = {
+    403: "refused (403), perhaps its limit of requests is used up",
+    429: "answered 429: too many requests",
+}
 WEB_ADDRESS = re.compile(r"https://[\w./%?=&#:+-]{1,200}", re.ASCII)
 
 
@@ -23,8 +28,9 @@ WEB_ADDRESS = re.compile(r"https://[\w./%?=&#:+-]{1,200}", re.ASCII)
 class Release:
     """What one source says of one channel.
 
-    `version` is empty where the source only has an announcement (its `title`, of the day `titled`) or a `build`;
-    `raw` is the version as the source has it, where players say another. `coming` can be downloaded, not played.
+    `version` is empty where the source only has an announcement (its `title`, of the day `titled`)
+    or a `build`; `raw` is the version as the source has it, where players say another. `coming` can
+    be downloaded, not played.
     """
 
     channel: str
@@ -45,13 +51,17 @@ class Unreadable(ValueError):
     """An answer that holds no version; the text says what it holds instead."""
 
 
-async def ask(web: Web, url: str, read: Callable[[WebResponse], T], *, fresh: float, absent: int = 0) -> T | None:
+async def ask(
+    web: Web, url: str, read: Callable[[WebResponse], T], *, fresh: float, absent: int = 0
+) -> T | None:
     """Ask a url and read the answer; None for the status `absent`. Raises ToolFailed.
 
-    `read` raises ValueError (best `Unreadable`) for an answer without what is sought, an error inside a 200 included:
-    such an answer is not kept, and neither is an empty one.
+    `read` raises ValueError (best `Unreadable`) for an answer without what is sought, an error
+    inside a 200 included: such an answer is not kept, and neither is an empty one.
     """
-    response = await web.get(url, fresh=fresh, keep=lambda response: _says_something(read, response))
+    response = await web.get(
+        url, fresh=fresh, keep=lambda response: _says_something(read, response)
+    )
     host = urlsplit(url).hostname or ""
     if response.status == absent:
         return None
@@ -66,7 +76,9 @@ async def ask(web: Web, url: str, read: Callable[[WebResponse], T], *, fresh: fl
 
 def tidy(text: object) -> str:
     """A vendor's words as one short line: they go to a model."""
-    return " ".join("".join(char if char.isprintable() else " " for char in str(text or "")).split())[:120]
+    return " ".join(
+        "".join(char if char.isprintable() else " " for char in str(text or "")).split()
+    )[:120]
 
 
 def link(url: object, otherwise: str) -> str:

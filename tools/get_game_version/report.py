@@ -24,7 +24,9 @@ ENGLISH = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one channel said. Where it could not be asked, `trouble` says why, and `age` (in seconds) how old it is."""
+    """What one channel said. Where it could not be asked, `trouble` says why, and `age` (in
+    seconds) how old it is.
+    """
 
     channel: str
     releases: tuple[Release, ...] = ()
@@ -35,18 +37,28 @@ class Answer:
 def report_versions(found: Found, answers: tuple[Answer, ...], language: Language) -> str:
     """The game, a line for each channel that answered, and the channels that did not."""
     lines = [say_title(found.game, language) + _say_store(found.store, language)]
-    lines += [say_release(release, answer, language) for answer in answers for release in answer.releases]
-    failures = [f"{say_channel(answer.channel, language)} ({answer.trouble})" for answer in answers if _failed(answer)]
+    lines += [
+        say_release(release, answer, language) for answer in answers for release in answer.releases
+    ]
+    failures = [
+        f"{say_channel(answer.channel, language)} ({answer.trouble})"
+        for answer in answers
+        if _failed(answer)
+    ]
     if failures:
         lines.append(("没有查到：" if language == "zh" else "No answer: ") + "; ".join(failures))
     return "\n".join(lines)
 
 
-def report_silence(found: Found, answers: tuple[Answer, ...], hosts: tuple[str, ...], language: Language) -> str:
+def report_silence(
+    found: Found, answers: tuple[Answer, ...], hosts: tuple[str, ...], language: Language
+) -> str:
     """That no channel answered, whom we asked, and what the model should do."""
     title = say_title(found.game, language)
     failures = "; ".join(
-        f"{say_channel(answer.channel, language)} ({answer.trouble})" for answer in answers if _failed(answer)
+        f"{say_channel(answer.channel, language)} ({answer.trouble})"
+        for answer in answers
+        if _failed(answer)
     )
     if language == "zh":
         return (
@@ -91,7 +103,9 @@ def say_channel(channel: str, language: Language) -> str:
 
 
 def say_release(release: Release, answer: Answer, language: Language) -> str:
-    """One line: channel, version, date, what must be said beside it, where it is from, and how old if it is old."""
+    """One line: channel, version, date, what must be said beside it, where it is from, and how old
+    if it is old.
+    """
     zh = language == "zh"
     channel = say_channel(release.channel, language)
     if release.coming:
@@ -100,7 +114,9 @@ def say_release(release: Release, answer: Answer, language: Language) -> str:
     if release.raw:
         parts.append(f"数据版本 {release.raw}" if zh else f"{release.raw} in the data")
     if release.build:
-        parts.append(f"build {release.build}" + (_say_day(release.built, language) if release.built else ""))
+        parts.append(
+            f"build {release.build}" + (_say_day(release.built, language) if release.built else "")
+        )
     if release.title:
         parts.append(("最新公告《{}》" if zh else 'latest announcement "{}"').format(release.title))
         parts[-1] += _say_day(release.titled, language)
@@ -127,9 +143,15 @@ def _say_age(answer: Answer, language: Language) -> str:
         return ""
     hours, minutes = divmod(round(answer.age / 60), 60)
     if language == "zh":
-        age = (f"{hours} 小时" if hours else "") + (f"{minutes} 分钟" if minutes or not hours else "")
+        age = (f"{hours} 小时" if hours else "") + (
+            f"{minutes} 分钟" if minutes or not hours else ""
+        )
         return f"（这是 {age}前查到的，现在查不到：{answer.trouble}）"
-    age = " ".join(part for part in (f"{hours} h" * bool(hours), f"{minutes} min" * bool(minutes or not hours)) if part)
+    age = " ".join(
+        part
+        for part in (f"{hours} h" * bool(hours), f"{minutes} min" * bool(minutes or not hours))
+        if part
+    )
     return f" (found {age} ago, cannot be had now: {answer.trouble})"
 
 

@@ -1,6 +1,8 @@
-"""From a name to a game: the table first, then Steam's search, then Apple's; else what it may have been.
+"""From a name to a game: the table first, then Steam's search, then Apple's; else what it may have
+been.
 
-A wrong game is worse than none: a store's offer is taken only if it alone is called so, give or take a slip.
+A wrong game is worse than none: a store's offer is taken only if it alone is called so, give or
+take a slip.
 """
 
 from __future__ import annotations
@@ -15,7 +17,15 @@ from bot.domain.ports import Web
 from tools.get_game_version.appstore import search_appstore
 from tools.get_game_version.games import Games, Missed
 from tools.get_game_version.lookup import Looked, Table
-from tools.get_game_version.names import ALIKE, HAN, closeness, fold, is_slip, same_numbers, words_of
+from tools.get_game_version.names import (
+    ALIKE,
+    HAN,
+    closeness,
+    fold,
+    is_slip,
+    same_numbers,
+    words_of,
+)
 from tools.get_game_version.rows import AppStore, Game, Steam
 from tools.get_game_version.steam import Offer, search_steam
 
@@ -42,7 +52,9 @@ class Found:
 
 
 async def resolve(name: str, name_en: str, games: Games, web: Web) -> Found | Missed:
-    """The game that is meant. A store that cannot be asked is one of the troubles of `Missed`; raises nothing."""
+    """The game that is meant. A store that cannot be asked is one of the troubles of `Missed`;
+    raises nothing.
+    """
     table = await games.table()
     looked = look_up(table, name, name_en)
     if looked.game is not None:
@@ -70,26 +82,39 @@ def look_up(table: Table, name: str, name_en: str) -> Looked:
     english = table.find(name_en)
     numbers = re.findall(r"\d+", fold(name))
     if english.game is not None and not any(
-        set(numbers) <= set(re.findall(r"\d+", known)) for known in (*english.game.names, fold(name_en))
+        set(numbers) <= set(re.findall(r"\d+", known))
+        for known in (*english.game.names, fold(name_en))
     ):
         return looked
     return Looked(english.game, looked.near or english.near, english.ambiguous)
 
 
-async def _search(name: str, name_en: str, web: Web) -> tuple[Found | None, list[str], tuple[str, ...]]:
-    """What the stores have: a game; or the names they offered, and whom could not be asked and why."""
+async def _search(
+    name: str, name_en: str, web: Web
+) -> tuple[Found | None, list[str], tuple[str, ...]]:
+    """What the stores have: a game; or the names they offered, and whom could not be asked and
+    why.
+    """
     offered: list[str] = []
     troubles: list[str] = []
     try:
         async with asyncio.timeout(SEARCH_SECONDS):
             found = await _search_steam(name, name_en, web, offered, troubles)
-            return found or await _search_apple(name, web, offered, troubles), offered, tuple(troubles)
+            return (
+                found or await _search_apple(name, web, offered, troubles),
+                offered,
+                tuple(troubles),
+            )
     except TimeoutError:
         return None, offered, (*troubles, f"the search took longer than {SEARCH_SECONDS:g} s")
 
 
-async def _search_steam(name: str, name_en: str, web: Web, offered: list[str], troubles: list[str]) -> Found | None:
-    """Steam in Chinese, and in English by whatever name is English; what the first of them knows for sure is it."""
+async def _search_steam(
+    name: str, name_en: str, web: Web, offered: list[str], troubles: list[str]
+) -> Found | None:
+    """Steam in Chinese, and in English by whatever name is English; what the first of them knows
+    for sure is it.
+    """
     english = name_en if fold(name_en) else name
     terms: list[tuple[str, str, tuple[str, ...]]] = [(name, "schinese", CHINESE_STORES)]
     if not HAN.search(english):
@@ -107,16 +132,27 @@ async def _search_steam(name: str, name_en: str, web: Web, offered: list[str], t
     offers = [task.result() for task in tasks]
     for (term, _, _), found in zip(terms, offers, strict=True):
         if offer := choose(term, found):
-            other = next((known.name for each in offers for known in each if known.app == offer.app), offer.name)
-            game = Game(key=f"steam {offer.app}", zh=other, en=offer.name, sources=(Steam(app=offer.app),))
+            other = next(
+                (known.name for each in offers for known in each if known.app == offer.app),
+                offer.name,
+            )
+            game = Game(
+                key=f"steam {offer.app}", zh=other, en=offer.name, sources=(Steam(app=offer.app),)
+            )
             return Found(game, "Steam")
     for (term, _, _), found in zip(terms, offers, strict=True):
-        offered += [offer.name for offer in found if closeness(fold(term), fold(offer.name)) >= ALIKE]
+        offered += [
+            offer.name for offer in found if closeness(fold(term), fold(offer.name)) >= ALIKE
+        ]
     return None
 
 
-async def _search_apple(name: str, web: Web, offered: list[str], troubles: list[str]) -> Found | None:
-    """The game that Apple has under exactly this name: behind a slogan's dash stand guides and imitations, too."""
+async def _search_apple(
+    name: str, web: Web, offered: list[str], troubles: list[str]
+) -> Found | None:
+    """The game that Apple has under exactly this name: behind a slogan's dash stand guides and
+    imitations, too.
+    """
     try:
         apps = await search_appstore(name, web)
     except ToolFailed as error:
@@ -124,14 +160,18 @@ async def _search_apple(name: str, web: Web, offered: list[str], troubles: list[
         return None
     wanted = fold(name)
     if app := next((app for app in apps if fold(app.name) == wanted), None):
-        game = Game(key=f"appstore {app.id}", zh=app.name, en=app.name, sources=(AppStore(app=app.id),))
+        game = Game(
+            key=f"appstore {app.id}", zh=app.name, en=app.name, sources=(AppStore(app=app.id),)
+        )
         return Found(game, "App Store")
     offered += [app.name for app in apps if closeness(wanted, fold(app.name)) >= ALIKE]
     return None
 
 
 def choose(term: str, offers: Sequence[Offer]) -> Offer | None:
-    """The offer that is meant: the only one of this name; else the only one a slip away, if no name goes on from it."""
+    """The offer that is meant: the only one of this name; else the only one a slip away, if no name
+    goes on from it.
+    """
     wanted = fold(term)
     base = [offer for offer in offers if not EXTRA.search(offer.name) or EXTRA.search(term)]
     same = [offer for offer in base if same_numbers(wanted, fold(offer.name))]

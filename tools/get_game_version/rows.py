@@ -1,4 +1,6 @@
-"""The rows of the table of games: what a row may say, and reading them from TOML (`docs/games.md` has each field)."""
+"""The rows of the table of games: what a row may say, and reading them from TOML (`docs/games.md`
+has each field).
+"""
 
 from __future__ import annotations
 
@@ -118,7 +120,9 @@ class GitHub:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppStore:
-    """An app in Apple's store of a country: by its id, or the one that is called exactly like the game."""
+    """An app in Apple's store of a country: by its id, or the one that is called exactly like the
+    game.
+    """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
@@ -145,7 +149,10 @@ class Game:
     key: Name
     zh: Name
     en: Name
-    sources: Annotated[tuple[Annotated[Source, Field(discriminator="kind")], ...], Field(min_length=1, max_length=12)]
+    sources: Annotated[
+        tuple[Annotated[Source, Field(discriminator="kind")], ...],
+        Field(min_length=1, max_length=12),
+    ]
     aliases: tuple[Name, ...] = ()
 
     @property
@@ -163,7 +170,9 @@ GAME = TypeAdapter(Game)
 
 
 def channel_of(source: Source) -> str:
-    """What the answer calls a source. Sources of one channel are alternatives, asked in their order."""
+    """What the answer calls a source. Sources of one channel are alternatives, asked in their
+    order.
+    """
     if source.channel:
         return source.channel
     match source:
@@ -191,18 +200,25 @@ def channels_of(game: Game) -> dict[str, list[Source]]:
 
 @cache
 def known_games() -> tuple[Game, ...]:
-    """The built-in rows, read once: they belong to the program and do not change while that runs."""
+    """The built-in rows, read once: they belong to the program and do not change while that
+    runs.
+    """
     text = files(__package__).joinpath("games.toml").read_text("utf-8")
     return TypeAdapter(tuple[Game, ...]).validate_python(tomllib.loads(text)["game"])
 
 
 def read_rows(text: str, *, file: str) -> tuple[tuple[Game, ...], tuple[Problem, ...]]:
-    """The good rows of an operator's file, and a problem for each other one. Raises tomllib.TOMLDecodeError."""
+    """The good rows of an operator's file, and a problem for each other one. Raises
+    tomllib.TOMLDecodeError.
+    """
     data = tomllib.loads(text)
     rows = data.pop("game", [])
     problems = [Problem(SETTING, f"{file} has {name}, which is no [[game]]", MEND) for name in data]
     if not isinstance(rows, list):
-        return (), (*problems, Problem(SETTING, f"{file} has a [game]: each stands under [[game]]", MEND))
+        return (), (
+            *problems,
+            Problem(SETTING, f"{file} has a [game]: each stands under [[game]]", MEND),
+        )
     games: dict[str, Game] = {}
     for number, row in enumerate(rows, 1):
         key = row.get("key") if isinstance(row, dict) else None

@@ -1,4 +1,6 @@
-"""The kinds of sources: what each is asked, and how its answer is read. Readers are pure; nothing is ever guessed."""
+"""The kinds of sources: what each is asked, and how its answer is read. Readers are pure; nothing
+is ever guessed.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +12,31 @@ from urllib.parse import urlsplit
 from bot.domain.errors import ToolFailed
 from bot.domain.ports import Web, WebResponse
 from tools.get_game_version import appstore, steam
-from tools.get_game_version.forms import match_version, read_day, read_version, say_version, split_build
+from tools.get_game_version.forms import (
+    match_version,
+    read_day,
+    read_version,
+    say_version,
+    split_build,
+)
 from tools.get_game_version.paths import pick
 from tools.get_game_version.releases import Release, Unreadable, ask, link, rows, tidy
-from tools.get_game_version.rows import AppStore, Bpsv, GitHub, HoYoPlay, Json, Source, Steam, channel_of
+from tools.get_game_version.rows import (
+    AppStore,
+    Bpsv,
+    GitHub,
+    HoYoPlay,
+    Json,
+    Source,
+    Steam,
+    channel_of,
+)
 
 FRESH = 1800.0
 GITHUB_FRESH = 3600.0  # 60 requests an hour and address, a 304 counts too
 
-# The second address of Battle.net speaks plain http on a port of its own; some networks let only one of them through.
+# The second address of Battle.net speaks plain http on a port of its own; some networks let only
+# one of them through.
 BATTLE_NET = (
     "https://us.version.battle.net/v2/products/{product}/versions",
     "http://us.patch.battle.net:1119/{product}/versions",
@@ -30,21 +48,33 @@ HOYOPLAY = {
 # Branches first: the packages of Genshin stopped at 5.5.0.
 HOYOPLAY_CALLS = ("getGameBranches", "getGamePackages")
 Reader = Callable[[str, WebResponse], tuple[Release, ...]]
-GITHUB = ("https://api.github.com/repos/{repo}/releases/latest", "https://api.github.com/repos/{repo}/tags")
+GITHUB = (
+    "https://api.github.com/repos/{repo}/releases/latest",
+    "https://api.github.com/repos/{repo}/tags",
+)
 
 
-async def ask_source(source: Source, web: Web, *, names: frozenset[str] = frozenset()) -> tuple[Release, ...]:
-    """What a source says, one release for each channel; nothing only where the row calls it optional.
+async def ask_source(
+    source: Source, web: Web, *, names: frozenset[str] = frozenset()
+) -> tuple[Release, ...]:
+    """What a source says, one release for each channel; nothing only where the row calls it
+    optional.
 
-    `names` are the game's, folded: a store's answer about another game is an error. Raises ToolFailed.
+    `names` are the game's, folded: a store's answer about another game is an error. Raises
+    ToolFailed.
     """
     match source:
         case Json():
-            return await ask(web, source.url, lambda got: read_json(source, got.json()), fresh=FRESH) or ()
+            return (
+                await ask(web, source.url, lambda got: read_json(source, got.json()), fresh=FRESH)
+                or ()
+            )
         case Bpsv():
             return await _first(web, source, lambda url, got: read_bpsv(source, got.body, url))
         case HoYoPlay():
-            return await _first(web, source, lambda url, got: read_hoyoplay(source, got.json(), url))
+            return await _first(
+                web, source, lambda url, got: read_hoyoplay(source, got.json(), url)
+            )
         case Steam():
             return await steam.ask_steam(source.app, web, channel=channel_of(source), names=names)
         case GitHub():
@@ -63,7 +93,10 @@ def urls_of(source: Source) -> tuple[str, ...]:
         case Bpsv():
             return tuple(url.format(product=source.product) for url in BATTLE_NET)
         case HoYoPlay():
-            return tuple(HOYOPLAY[source.region].format(call=call, game=source.game) for call in HOYOPLAY_CALLS)
+            return tuple(
+                HOYOPLAY[source.region].format(call=call, game=source.game)
+                for call in HOYOPLAY_CALLS
+            )
         case Steam():
             return steam.NEWS.format(app=source.app), steam.INFO.format(app=source.app)
         case GitHub():
@@ -90,7 +123,9 @@ def fresh_for(source: Source) -> float:
 
 
 async def _first(web: Web, source: Source, read: Reader) -> tuple[Release, ...]:
-    """What the first of a source's urls says that can be read. Raises ToolFailed with the troubles of all."""
+    """What the first of a source's urls says that can be read. Raises ToolFailed with the troubles
+    of all.
+    """
     troubles: list[str] = []
     for url in urls_of(source):
         try:
@@ -103,8 +138,14 @@ async def _first(web: Web, source: Source, read: Reader) -> tuple[Release, ...]:
 async def _ask_github(source: GitHub, web: Web) -> tuple[Release, ...]:
     """The latest release; the newest tag of a repository that has no releases."""
     latest, tags = urls_of(source)
-    found = await ask(web, latest, lambda got: read_release(source, got.json()), fresh=GITHUB_FRESH, absent=404)
-    return found or await ask(web, tags, lambda got: read_tags(source, got.json()), fresh=GITHUB_FRESH) or ()
+    found = await ask(
+        web, latest, lambda got: read_release(source, got.json()), fresh=GITHUB_FRESH, absent=404
+    )
+    return (
+        found
+        or await ask(web, tags, lambda got: read_tags(source, got.json()), fresh=GITHUB_FRESH)
+        or ()
+    )
 
 
 def read_json(source: Json, data: Any) -> tuple[Release, ...]:
@@ -122,7 +163,9 @@ def read_json(source: Json, data: Any) -> tuple[Release, ...]:
             source=source.url,
             version=version,
             raw=raw if version != raw else "",
-            released=read_day(pick(data, source.date.replace("{version}", raw))) if source.date else None,
+            released=read_day(pick(data, source.date.replace("{version}", raw)))
+            if source.date
+            else None,
             note=source.note,
             note_en=source.note_en or source.note,
         ),
@@ -130,8 +173,14 @@ def read_json(source: Json, data: Any) -> tuple[Release, ...]:
 
 
 def read_bpsv(source: Bpsv, body: bytes, url: str) -> tuple[Release, ...]:
-    """Rows of fields between bars, told by the first one; the order of the fields changes, so they go by name."""
-    lines = [line for line in body.decode("utf-8", "replace").splitlines() if line.strip() and line[:2] != "##"]
+    """Rows of fields between bars, told by the first one; the order of the fields changes, so they
+    go by name.
+    """
+    lines = [
+        line
+        for line in body.decode("utf-8", "replace").splitlines()
+        if line.strip() and line[:2] != "##"
+    ]
     header = [field.partition("!")[0].casefold() for field in lines[0].split("|")] if lines else []
     if not {"region", "versionsname"} <= set(header):
         raise Unreadable(f"no table of versions: {tidy(lines[0])[:60]}" if lines else "nothing")
@@ -145,9 +194,11 @@ def read_bpsv(source: Bpsv, body: bytes, url: str) -> tuple[Release, ...]:
 
 
 def read_hoyoplay(source: HoYoPlay, data: Any, url: str) -> tuple[Release, ...]:
-    """The branches or packages of a launcher: what is played now, and what can be downloaded beforehand.
+    """The branches or packages of a launcher: what is played now, and what can be downloaded
+    beforehand.
 
-    The row is found by the game's id: without one asked for, or with one unknown, rows of other games come too.
+    The row is found by the game's id: without one asked for, or with one unknown, rows of other
+    games come too.
     """
     if pick(data, "retcode") != 0:
         raise Unreadable(f"error: {tidy(pick(data, 'message'))}")
@@ -166,7 +217,9 @@ def read_release(source: GitHub, data: Any) -> tuple[Release, ...]:
     """GitHub's latest release, without the v before its number."""
     version = _tag(source, pick(data, "tag_name"))
     if version is None:
-        raise Unreadable(f"no version in {tidy(pick(data, 'tag_name'))[:40] or tidy(pick(data, 'message'))}")
+        raise Unreadable(
+            f"no version in {tidy(pick(data, 'tag_name'))[:40] or tidy(pick(data, 'message'))}"
+        )
     return (
         Release(
             channel=channel_of(source),
@@ -182,7 +235,13 @@ def read_tags(source: GitHub, data: Any) -> tuple[Release, ...]:
     version = next(filter(None, (_tag(source, pick(row, "name")) for row in rows(data))), None)
     if version is None:
         raise Unreadable("no tag with a version")
-    return (Release(channel=channel_of(source), source=f"https://github.com/{source.repo}/tags", version=version),)
+    return (
+        Release(
+            channel=channel_of(source),
+            source=f"https://github.com/{source.repo}/tags",
+            version=version,
+        ),
+    )
 
 
 def _hoyoplay_version(branch: Any) -> str | None:

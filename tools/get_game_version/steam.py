@@ -1,7 +1,8 @@
 """Steam, which has no field for a version: its patch notes, its public build, its search.
 
-The notes are Valve's, the build comes from steamcmd.net, run by volunteers. A number is taken only where a title or a
-text surely names a version; else the build, its day and the title are all there is to say.
+The notes are Valve's, the build comes from steamcmd.net, run by volunteers. A number is taken only
+where a title or a text surely names a version; else the build, its day and the title are all there
+is to say.
 """
 
 from __future__ import annotations
@@ -62,10 +63,13 @@ class Build:
     day: dt.date | None = None
 
 
-async def ask_steam(app: int, web: Web, *, channel: str, names: frozenset[str]) -> tuple[Release, ...]:
+async def ask_steam(
+    app: int, web: Web, *, channel: str, names: frozenset[str]
+) -> tuple[Release, ...]:
     """The newest version, announcement and public build. Raises ToolFailed.
 
-    An app that is not called like any of `names` (folded; empty: whatever it is) is another game, and an error.
+    An app that is not called like any of `names` (folded; empty: whatever it is) is another game,
+    and an error.
     """
     async with asyncio.TaskGroup() as group:
         told = group.create_task(_settle(_news(app, web)))
@@ -79,10 +83,14 @@ async def ask_steam(app: int, web: Web, *, channel: str, names: frozenset[str]) 
     number = build.number if isinstance(build, Build) else ""
     if not notes and not number:
         failures = [str(result) for result in (news, build) if isinstance(result, ToolFailed)]
-        raise ToolFailed("; ".join(failures) or f"Steam app {app} has neither patch notes nor a public build")
+        raise ToolFailed(
+            "; ".join(failures) or f"Steam app {app} has neither patch notes nor a public build"
+        )
     page = PAGE.format(app=app) if notes else INFO.format(app=app)
     called = names | {fold(build.name)} if isinstance(build, Build) and build.name else names
-    version, versioned = next(((said, note) for note in notes if (said := note.version(called))), ("", None))
+    version, versioned = next(
+        ((said, note) for note in notes if (said := note.version(called))), ("", None)
+    )
     newest = notes[0] if notes else None
     cited = versioned or newest
     return (
@@ -102,12 +110,20 @@ async def ask_steam(app: int, web: Web, *, channel: str, names: frozenset[str]) 
 async def _news(app: int, web: Web) -> tuple[Note, ...]:
     """Patch notes, newest first; where none are tagged as such, whatever was announced."""
     tagged = await ask(
-        web, NEWS.format(app=app), lambda got: read_notes(got, patches=True), fresh=FRESH, absent=NO_FEED
+        web,
+        NEWS.format(app=app),
+        lambda got: read_notes(got, patches=True),
+        fresh=FRESH,
+        absent=NO_FEED,
     )
     if tagged or tagged is None:
         return tagged or ()
     untagged = await ask(
-        web, ANNOUNCEMENTS.format(app=app), lambda got: read_notes(got, patches=False), fresh=FRESH, absent=NO_FEED
+        web,
+        ANNOUNCEMENTS.format(app=app),
+        lambda got: read_notes(got, patches=False),
+        fresh=FRESH,
+        absent=NO_FEED,
     )
     return untagged or ()
 
@@ -121,13 +137,17 @@ def read_notes(response: WebResponse, *, patches: bool) -> tuple[Note, ...]:
     for item in items:
         title, day = tidy(pick(item, "title")), read_day(pick(item, "date"))
         if title and day and not isinstance(pick(item, "date"), str):
-            text = re.split(r"(?<=[.!?。！？])\s+|\n", str(pick(item, "contents") or ""), maxsplit=1)[0][:300]
+            text = re.split(
+                r"(?<=[.!?。！？])\s+|\n", str(pick(item, "contents") or ""), maxsplit=1
+            )[0][:300]
             notes.append(Note(title, day, str(pick(item, "url")), text, patches))
     return tuple(sorted(notes, key=lambda note: note.day, reverse=True))
 
 
 def read_build(response: WebResponse, app: int) -> Build:
-    """The public branch of an app. Raises Unreadable; an app that is not there is an empty object in a 200."""
+    """The public branch of an app. Raises Unreadable; an app that is not there is an empty object
+    in a 200.
+    """
     row = pick(response.json(), f"data.{app}")
     if not isinstance(row, dict) or not row:
         raise Unreadable(f"no app {app}")
@@ -135,7 +155,9 @@ def read_build(response: WebResponse, app: int) -> Build:
     return Build(
         name=tidy(pick(row, "common.name")),
         number=read_version(pick(row, "depots.branches.public.buildid")) or "",
-        day=read_day(int(seconds)) if isinstance(seconds, str) and re.fullmatch(r"\d{1,12}", seconds) else None,
+        day=read_day(int(seconds))
+        if isinstance(seconds, str) and re.fullmatch(r"\d{1,12}", seconds)
+        else None,
     )
 
 
@@ -147,8 +169,12 @@ class Offer:
     name: str
 
 
-async def search_steam(term: str, web: Web, *, language: str, countries: tuple[str, ...]) -> tuple[Offer, ...]:
-    """The apps Steam offers for a name, in the first country that has any: some hide titles. Raises ToolFailed."""
+async def search_steam(
+    term: str, web: Web, *, language: str, countries: tuple[str, ...]
+) -> tuple[Offer, ...]:
+    """The apps Steam offers for a name, in the first country that has any: some hide titles. Raises
+    ToolFailed.
+    """
     for country in countries:
         url = SEARCH.format(term=quote_plus(term), language=language, country=country)
         if offers := await ask(web, url, read_offers, fresh=SEARCH_FRESH):
@@ -164,7 +190,9 @@ def read_offers(response: WebResponse) -> tuple[Offer, ...]:
     return tuple(
         Offer(pick(item, "id"), tidy(pick(item, "name")))
         for item in rows(items)
-        if pick(item, "type") == "app" and isinstance(pick(item, "id"), int) and tidy(pick(item, "name"))
+        if pick(item, "type") == "app"
+        and isinstance(pick(item, "id"), int)
+        and tidy(pick(item, "name"))
     )
 
 

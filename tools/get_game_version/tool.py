@@ -23,7 +23,8 @@ LONGEST = 80
 async def get_game_version(context: ToolContext, game: str, name_en: str = "") -> str:
     """Look up the latest version of a game: its number, channel, date and where that is from.
 
-    Use it whenever somebody asks which version of a game is the newest; never answer such a question from memory.
+    Use it whenever somebody asks which version of a game is the newest; never answer such a
+    question from memory.
 
     Args:
         game: The game's name as the user wrote it, in Chinese or English, or what players call it: "原神", "LoL".
@@ -32,14 +33,18 @@ async def get_game_version(context: ToolContext, game: str, name_en: str = "") -
     games, web = context.port(Games), context.port(Web)
     name, english = tidy(game)[:LONGEST], tidy(name_en)[:LONGEST]
     if not fold(name):
-        raise InvalidArguments("game: must be the name of a game", fields=("game: must be the name of a game",))
+        raise InvalidArguments(
+            "game: must be the name of a game", fields=("game: must be the name of a game",)
+        )
     language = language_of(name)
     found = await resolve(name, english, games, web)
     if isinstance(found, Missed):
         raise ToolFailed(report_missed(name, found, language))
     answers = await ask_all(found, games, web)
     if not any(answer.releases for answer in answers):
-        hosts = tuple(dict.fromkeys(host for source in found.game.sources for host in hosts_of(source)))
+        hosts = tuple(
+            dict.fromkeys(host for source in found.game.sources for host in hosts_of(source))
+        )
         raise ToolFailed(report_silence(found, answers, hosts, language))
     return report_versions(found, answers, language)
 
@@ -54,8 +59,12 @@ async def ask_all(found: Found, games: Games, web: Web) -> tuple[Answer, ...]:
     return tuple(task.result() for task in tasks)
 
 
-async def ask_channel(channel: str, sources: list[Source], names: frozenset[str], games: Games, web: Web) -> Answer:
-    """The first of a channel's sources that answers; where none does, what one of them said within a day."""
+async def ask_channel(
+    channel: str, sources: list[Source], names: frozenset[str], games: Games, web: Web
+) -> Answer:
+    """The first of a channel's sources that answers; where none does, what one of them said within
+    a day.
+    """
     troubles: list[str] = []
     try:
         async with asyncio.timeout(CHANNEL_SECONDS):
@@ -71,11 +80,21 @@ async def ask_channel(channel: str, sources: list[Source], names: frozenset[str]
                 return Answer(channel, releases)
     except TimeoutError:
         troubles.append(f"took longer than {CHANNEL_SECONDS:g} s")
-    trouble = "" if all(isinstance(source, Json) and source.optional for source in sources) else "; ".join(troubles)
+    trouble = (
+        ""
+        if all(isinstance(source, Json) and source.optional for source in sources)
+        else "; ".join(troubles)
+    )
     kept = max(filter(None, map(games.kept, sources)), key=lambda kept: kept.at, default=None)
-    return Answer(channel, kept.releases, games.age(kept), trouble) if kept else Answer(channel, trouble=trouble)
+    return (
+        Answer(channel, kept.releases, games.age(kept), trouble)
+        if kept
+        else Answer(channel, trouble=trouble)
+    )
 
 
 def _guard(found: Found) -> frozenset[str]:
-    """The names a store's answer must fit. What a store's own search found was judged there, in its language."""
+    """The names a store's answer must fit. What a store's own search found was judged there, in its
+    language.
+    """
     return frozenset() if found.store else found.game.names

@@ -1,8 +1,9 @@
-"""AMap (高德), by adcode, with the operator's key (`shared/sources/facts.md` 1.7): mainland China only.
+"""AMap (高德), by adcode, with the operator's key (`shared/sources/facts.md` 1.7): mainland China
+only.
 
-Traps it answers for: errors are a 200 with `status: "0"` and an `infocode`; every figure is a text, and an empty one
-may be `[]`; the present weather and the forecast are two requests. The key is a parameter of the url, so nothing here
-says the url.
+Traps it answers for: errors are a 200 with `status: "0"` and an `infocode`; every figure is a text,
+and an empty one may be `[]`; the present weather and the forecast are two requests. The key is a
+parameter of the url, so nothing here says the url.
 """
 
 from __future__ import annotations
@@ -88,13 +89,22 @@ async def fetch_weather(question: Question) -> Fetched:
     if not lives or not forecasts:
         raise SourceFailed(f"{NAME} has nothing for this place", rest=0)
     days = tuple(_read_day(cast) for cast in forecasts[0].casts)
-    weather = Weather(now=_read_now(lives[0]), days=days, zone=question.place.zone, credit=CREDIT, source=NAME)
+    weather = Weather(
+        now=_read_now(lives[0]), days=days, zone=question.place.zone, credit=CREDIT, source=NAME
+    )
     return Fetched(weather)
 
 
 async def _try(question: Question, kind: type[W], extensions: str) -> W | SourceFailed:
-    """One of the two answers, or how it failed: both are let end, so that no task is left behind."""
-    params = {"key": question.keys.amap_key, "city": question.place.adcode, "extensions": extensions, "output": "JSON"}
+    """One of the two answers, or how it failed: both are let end, so that no task is left
+    behind.
+    """
+    params = {
+        "key": question.keys.amap_key,
+        "city": question.place.adcode,
+        "extensions": extensions,
+        "output": "JSON",
+    }
     try:
         response = await question.get(NAME, URL, kind=kind, params=params)
         status = read(NAME, _Status, response)

@@ -1,4 +1,6 @@
-"""What the sources have in common: the question, the answer, and how an answer that is none is told."""
+"""What the sources have in common: the question, the answer, and how an answer that is none is
+told.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ W = TypeVar("W", bound=Wire)
 
 
 class SourceFailed(ToolFailed):
-    """A source has no answer. It is left alone for `rest` seconds, 0 where only this place is the trouble."""
+    """A source has no answer. It is left alone for `rest` seconds, 0 where only this place is the
+    trouble.
+    """
 
     def __init__(self, message: str, *, rest: float = A_MINUTE) -> None:
         self.rest = rest
@@ -48,10 +52,12 @@ class SourceFailed(ToolFailed):
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A weather, for how many seconds it is new, and the source's own mark for "changed since" (Last-Modified).
+    """A weather, for how many seconds it is new, and the source's own mark for "changed since"
+    (Last-Modified).
 
-    `retold` is the weather as the same answer tells it at another time (seconds since 1970): a source that sends only a
-    forecast has its "now" in it, too. It raises SourceFailed where the answer does not reach so far.
+    `retold` is the weather as the same answer tells it at another time (seconds since 1970): a
+    source that sends only a forecast has its "now" in it, too. It raises SourceFailed where the
+    answer does not reach so far.
     """
 
     weather: Weather
@@ -66,7 +72,9 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """One place asked of one source. `now` in seconds since 1970; `earlier` is what the source said last time."""
+    """One place asked of one source. `now` in seconds since 1970; `earlier` is what the source said
+    last time.
+    """
 
     place: Place
     web: Web
@@ -88,22 +96,34 @@ class Question:
         params: Mapping[str, str],
         headers: Mapping[str, str] | None = None,
     ) -> WebResponse:
-        """One answer of any status; only what reads as `kind` is kept. Raises SourceFailed where there is none."""
+        """One answer of any status; only what reads as `kind` is kept. Raises SourceFailed where
+        there is none.
+        """
         try:
-            return await self.web.get(url, params=params, headers=headers, fresh=TOGETHER, keep=partial(holds, kind))
+            return await self.web.get(
+                url, params=params, headers=headers, fresh=TOGETHER, keep=partial(holds, kind)
+            )
         except ToolFailed as error:
             raise SourceFailed(f"{source}: {error}") from error
 
 
-def read(source: str, kind: type[W], response: WebResponse, reason: Callable[[Any], str] = lambda _: "") -> W:
-    """The body as that kind; `reason` finds what the vendor says in a body that is an error. Raises SourceFailed."""
+def read(
+    source: str, kind: type[W], response: WebResponse, reason: Callable[[Any], str] = lambda _: ""
+) -> W:
+    """The body as that kind; `reason` finds what the vendor says in a body that is an error. Raises
+    SourceFailed.
+    """
     if response.status != 200:
         rest = REST.get(response.status, A_MINUTE)
-        raise SourceFailed(f"{source} answered {response.status}{said(response, reason)}", rest=rest)
+        raise SourceFailed(
+            f"{source} answered {response.status}{said(response, reason)}", rest=rest
+        )
     try:
         return kind.model_validate_json(response.body)
     except ValidationError as error:
-        raise SourceFailed(f"{source} sent an answer that cannot be read{said(response, reason)}") from error
+        raise SourceFailed(
+            f"{source} sent an answer that cannot be read{said(response, reason)}"
+        ) from error
 
 
 def holds(kind: type[Wire], response: WebResponse) -> bool:
@@ -130,7 +150,8 @@ def tidy(text: str, longest: int = 120) -> str:
 
 
 def localise(time: dt.datetime, zone: str) -> dt.datetime:
-    """A time with an offset -> the local time of that zone, without one. Where the zone is unknown, UTC.
+    """A time with an offset -> the local time of that zone, without one. Where the zone is unknown,
+    UTC.
 
     Raises OverflowError for a time at the very end of the calendar.
     """

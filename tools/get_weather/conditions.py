@@ -1,7 +1,8 @@
-"""The weather in words: every vendor's codes and words -> WMO weather codes, and these -> Chinese and English. Pure.
+"""The weather in words: every vendor's codes and words -> WMO weather codes, and these -> Chinese
+and English. Pure.
 
-WMO codes are Open-Meteo's (`shared/sources/facts.md` 1.3), and three of the WMO's table 4677 that only other sources
-tell of: haze, dust, sandstorm.
+WMO codes are Open-Meteo's (`shared/sources/facts.md` 1.3), and three of the WMO's table 4677 that
+only other sources tell of: haze, dust, sandstorm.
 """
 
 from __future__ import annotations
@@ -88,7 +89,9 @@ def read_english(text: str) -> int | None:
 
 
 def read_symbol(symbol: str) -> int | None:
-    """MET Norway's symbol_code: lightrainshowersandthunder_day -> 95. Two of them are officially misspelt."""
+    """MET Norway's symbol_code: lightrainshowersandthunder_day -> 95. Two of them are officially
+    misspelt.
+    """
     name = symbol.partition("_")[0]
     exact = {"clearsky": 0, "fair": 1, "partlycloudy": 2, "cloudy": 3, "fog": 45}
     if name in exact:
@@ -111,4 +114,6 @@ def read_wind(direction: str) -> float | None:
 
 
 def _first(table: Sequence[tuple[str, int]], text: str) -> int | None:
-    return next((code for words, code in table if all(word in text for word in words.split())), None)
+    return next(
+        (code for words, code in table if all(word in text for word in words.split())), None
+    )

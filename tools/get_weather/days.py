@@ -26,7 +26,9 @@ SHORT_WEEKDAYS = {
 
 
 def read_day(text: str, today: dt.date) -> dt.date:
-    """The day that is meant, at most six days ahead. A weekday is the next of its name. Raises InvalidArguments."""
+    """The day that is meant, at most six days ahead. A weekday is the next of its name. Raises
+    InvalidArguments.
+    """
     word = " ".join(text.casefold().split())
     if word in AWAY:
         return today + dt.timedelta(days=AWAY[word])
@@ -35,7 +37,9 @@ def read_day(text: str, today: dt.date) -> dt.date:
     try:
         date = dt.date.fromisoformat(word)
     except ValueError:
-        raise _wrong(f"{text[:40]!r} is no day; write a date as 2026-11-24, or today, tomorrow, a weekday") from None
+        raise _wrong(
+            f"{text[:40]!r} is no day; write a date as 2026-11-24, or today, tomorrow, a weekday"
+        ) from None
     if not 0 <= (date - today).days < AHEAD:
         last = today + dt.timedelta(days=AHEAD - 1)
         raise _wrong(f"there is a forecast only from {today} to {last}; tell the user so")

@@ -1,8 +1,10 @@
-"""The places we know ourselves: China down to its districts, and Chinese names of cities abroad. No I/O after loading.
+"""The places we know ourselves: China down to its districts, and Chinese names of cities abroad. No
+I/O after loading.
 
-`README.md` beside this file says where the tables come from. They are read when a place is first looked up, never at
-start. What is meant is decided as people would: a city before a district, a district only if it is the only one of
-that name; a path (江苏南京鼓楼) says which. Whatever remains is asked about, with full paths.
+`README.md` beside this file says where the tables come from. They are read when a place is first
+looked up, never at start. What is meant is decided as people would: a city before a district, a
+district only if it is the only one of that name; a path (江苏南京鼓楼) says which. Whatever remains is
+asked about, with full paths.
 """
 
 from __future__ import annotations
@@ -19,11 +21,28 @@ from typing import Any, TypeAlias
 
 from rapidfuzz import fuzz, process
 
-from tools.get_weather.places import BESIDE, LISTED, Ambiguous, Choice, Chosen, Language, Place, Query, plain
+from tools.get_weather.places import (
+    BESIDE,
+    LISTED,
+    Ambiguous,
+    Choice,
+    Chosen,
+    Language,
+    Place,
+    Query,
+    plain,
+)
 
 CHINA_ZONE = "Asia/Shanghai"
-MUNICIPALITIES = frozenset({"11", "12", "31", "50", "81", "82"})  # what has the rank of a province, but is a city
-GREAT = ("11", "31", "4401", "4403")  # whose districts are as well known as cities: 北京, 上海, 广州, 深圳
+MUNICIPALITIES = frozenset(
+    {"11", "12", "31", "50", "81", "82"}
+)  # what has the rank of a province, but is a city
+GREAT = (
+    "11",
+    "31",
+    "4401",
+    "4403",
+)  # whose districts are as well known as cities: 北京, 上海, 广州, 深圳
 SUFFIX = re.compile(r"(?<=..)(?:特别行政区|地区|林区|新区|省|市|区|县|旗|盟)$")
 LATIN_KINDS = frozenset(
     {"city", "district", "county", "province", "prefecture", "municipality", "area", "shi", "sheng"}
@@ -46,7 +65,9 @@ class Rank(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Area:
-    """A row of a table and what it lies in; `latin` is its usual name in Latin letters, empty abroad."""
+    """A row of a table and what it lies in; `latin` is its usual name in Latin letters, empty
+    abroad.
+    """
 
     code: str
     name: str
@@ -75,8 +96,12 @@ class Area:
         return self.code.startswith("A")
 
     def is_known_as(self, asked: str) -> bool:
-        """Whether that ends with its Chinese name as far as people say it (甘南 for 甘南藏族自治州); none abroad is."""
-        return not self.is_abroad and any(self.name.startswith(asked[start:]) for start in range(len(asked) - 1))
+        """Whether that ends with its Chinese name as far as people say it (甘南 for 甘南藏族自治州); none
+        abroad is.
+        """
+        return not self.is_abroad and any(
+            self.name.startswith(asked[start:]) for start in range(len(asked) - 1)
+        )
 
     def above(self) -> Iterator[Area]:
         """What it lies in, the smallest first."""
@@ -114,7 +139,9 @@ class Area:
 
 
 class Gazetteer:
-    """Both tables, indexed by every name. `china` and `abroad` are the rows as `README.md` describes them."""
+    """Both tables, indexed by every name. `china` and `abroad` are the rows as `README.md`
+    describes them.
+    """
 
     def __init__(self, *, china: Sequence[Sequence[Any]], abroad: Sequence[Sequence[Any]]) -> None:
         self._index: dict[str, list[Area]] = {}
@@ -132,7 +159,9 @@ class Gazetteer:
         return None
 
     def namesakes(self, query: Query) -> tuple[Place, ...]:
-        """What has a short Latin name of which `find` says nothing, because cities abroad may have it, too."""
+        """What has a short Latin name of which `find` says nothing, because cities abroad may have
+        it, too.
+        """
         for words in _readings(query) if query.language == "en" else ():
             if areas := _unique(self._matches(words, None)):
                 return tuple(area.place("en") for area in areas if not area.is_large)
@@ -141,7 +170,9 @@ class Gazetteer:
     def suggest(self, query: Query) -> tuple[Place, ...]:
         """Places whose names resemble one that nobody knows, never more than a question back."""
         wanted = query.name if query.language == "zh" else plain(query.name)
-        found = process.extract(wanted, self._index.keys(), scorer=fuzz.ratio, score_cutoff=SIMILAR, limit=LISTED)
+        found = process.extract(
+            wanted, self._index.keys(), scorer=fuzz.ratio, score_cutoff=SIMILAR, limit=LISTED
+        )
         areas = _unique(area for name, *_ in found for area in self._index[name])
         return tuple(area.place(query.language) for area in areas if not area.is_large)[:LISTED]
 
@@ -165,22 +196,35 @@ class Gazetteer:
             found = _unique((*capitals, *cities, *districts, *others))
             return _ambiguous(found, language, within=not (cities or districts))
         if not cities:
-            districts.sort(key=lambda area: (not area.is_great, not area.code.startswith(tuple(MUNICIPALITIES))))
+            districts.sort(
+                key=lambda area: (
+                    not area.is_great,
+                    not area.code.startswith(tuple(MUNICIPALITIES)),
+                )
+            )
         best = _first_of_its_seat(cities or districts)
         if best is None:
             return _ambiguous([*cities, *districts], language)
         others = [area for area in areas if area is not best and not area.lies_in(best)]
         # A nickname (巴州) is no more than a district's own name, nor is a city far away (大田).
-        if language == "zh" and any(not area.is_abroad for area in others) and not best.is_known_as(asked):
+        if (
+            language == "zh"
+            and any(not area.is_abroad for area in others)
+            and not best.is_known_as(asked)
+        ):
             return _ambiguous([best, *others], language)
         if any(area.is_great for area in others):
             return _ambiguous([best, *sorted(others, key=lambda area: not area.is_great)], language)
         return Chosen(best.place(language), tuple(area.place(language) for area in others[:BESIDE]))
 
     def _cities_of(self, large: Area) -> list[Area]:
-        """The cities inside, the capital first: it is where the large area's own coordinates are, or its first row."""
+        """The cities inside, the capital first: it is where the large area's own coordinates are,
+        or its first row.
+        """
         members = [area for area in self._members.get(large, ()) if area.rank is Rank.CITY]
-        members = members or [city for area in self._members.get(large, ()) for city in self._cities_of(area)]
+        members = members or [
+            city for area in self._members.get(large, ()) for city in self._cities_of(area)
+        ]
         if not (large.latitude and members):
             return members
         capital = min(members, key=lambda city: math.dist(city.point, large.point))
@@ -192,17 +236,31 @@ class Gazetteer:
         for code, name, longitude, latitude, latin, *more in rows:
             parent = known.get(f"{code[:4]}00") or known.get(f"{code[:2]}0000") or country
             rank = _rank_of(code)
-            area = Area(code, name, rank, longitude, latitude, parent, latin=latin.partition(" ")[0].replace("-", " "))
+            area = Area(
+                code,
+                name,
+                rank,
+                longitude,
+                latitude,
+                parent,
+                latin=latin.partition(" ")[0].replace("-", " "),
+            )
             names = (name, SUFFIX.sub("", name), *(word for text in more for word in text.split()))
-            known[code] = self._add(area, (*names, *(word.replace("-", "") for word in latin.split() if len(word) > 3)))
+            known[code] = self._add(
+                area, (*names, *(word.replace("-", "") for word in latin.split() if len(word) > 3))
+            )
 
     def _add_abroad(self, rows: Sequence[Sequence[Any]]) -> None:
         countries: dict[str, Area] = {}
         for number, (name, country, longitude, latitude, zone, *more) in enumerate(rows):
             if country not in countries:
-                names = () if country == name else (country,)  # 新加坡 is asked for as the city it is
+                names = (
+                    () if country == name else (country,)
+                )  # 新加坡 is asked for as the city it is
                 countries[country] = self._add(Area("", country, Rank.COUNTRY), names)
-            area = Area(f"A{number}", name, Rank.CITY, longitude, latitude, countries[country], zone)
+            area = Area(
+                f"A{number}", name, Rank.CITY, longitude, latitude, countries[country], zone
+            )
             self._add(area, (name, *(word for text in more for word in text.split())))
 
     def _add(self, area: Area, names: Iterable[str]) -> Area:
@@ -217,7 +275,9 @@ class Gazetteer:
 def known_places() -> Gazetteer:
     """The tables, loaded when they are first asked for."""
     folder = files("tools.get_weather")
-    china, abroad = (json.loads((folder / f"{name}.json").read_bytes()) for name in ("china", "abroad"))
+    china, abroad = (
+        json.loads((folder / f"{name}.json").read_bytes()) for name in ("china", "abroad")
+    )
     return Gazetteer(china=china, abroad=abroad)
 
 
@@ -228,7 +288,9 @@ def _rank_of(code: str) -> Rank:
 
 
 def _readings(query: Query) -> Iterator[Sequence[Word]]:
-    """The ways to read a question as a path, the largest first: as written, and with what it lies in put before it."""
+    """The ways to read a question as a path, the largest first: as written, and with what it lies
+    in put before it.
+    """
     parts = [query.name, *query.within]
     if query.language == "en" and not query.within:
         parts = _spelt(query.name)  # "Chaoyang Beijing"

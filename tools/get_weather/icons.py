@@ -1,4 +1,6 @@
-"""Small drawings of the weather, made of circles and lines: no pictures of others, no licence. Needs Pillow."""
+"""Small drawings of the weather, made of circles and lines: no pictures of others, no licence.
+Needs Pillow.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ BOLT = "#F2B824"
 
 @dataclass(frozen=True, slots=True)
 class Brush:
-    """Where to draw: the middle of the icon and its size in pixels; `cloud`, `snow` and `mist` are the theme's."""
+    """Where to draw: the middle of the icon and its size in pixels; `cloud`, `snow` and `mist` are
+    the theme's.
+    """
 
     draw: ImageDraw.ImageDraw
     x: float
@@ -31,7 +35,9 @@ class Brush:
         cx, cy, r = self.x + x * self.size, self.y + y * self.size, radius * self.size
         self.draw.ellipse((cx - r, cy - r, cx + r, cy + r), fill=colour)
 
-    def line(self, x1: float, y1: float, x2: float, y2: float, colour: str, width: float = 0.06) -> None:
+    def line(
+        self, x1: float, y1: float, x2: float, y2: float, colour: str, width: float = 0.06
+    ) -> None:
         """With round ends."""
         points = [(self.x + x * self.size, self.y + y * self.size) for x, y in ((x1, y1), (x2, y2))]
         self.draw.line(points, fill=colour, width=max(1, round(width * self.size)))
@@ -58,7 +64,12 @@ def _sun(brush: Brush, x: float = 0.0, y: float = 0.0, radius: float = 0.2) -> N
 
 
 def _cloud(brush: Brush, x: float = 0.0, y: float = 0.0) -> None:
-    for dx, dy, radius in ((-0.24, 0.06, 0.15), (-0.06, -0.07, 0.2), (0.15, -0.01, 0.17), (0.27, 0.08, 0.13)):
+    for dx, dy, radius in (
+        (-0.24, 0.06, 0.15),
+        (-0.06, -0.07, 0.2),
+        (0.15, -0.01, 0.17),
+        (0.27, 0.08, 0.13),
+    ):
         brush.circle(x + dx, y + dy, radius, brush.cloud)
     brush.line(x - 0.24, y + 0.11, x + 0.28, y + 0.11, brush.cloud, 0.2)
 
@@ -96,8 +107,18 @@ def _sleet(brush: Brush) -> None:
 def _thunder(brush: Brush) -> None:
     _cloud(brush, 0, -0.12)
     brush.line(-0.18, 0.18, -0.26, 0.36, RAIN)
-    shape = ((0.1, 0.02), (-0.07, 0.25), (0.04, 0.25), (-0.03, 0.46), (0.2, 0.17), (0.08, 0.17), (0.17, 0.02))
-    brush.draw.polygon([(brush.x + x * brush.size, brush.y + y * brush.size) for x, y in shape], fill=BOLT)
+    shape = (
+        (0.1, 0.02),
+        (-0.07, 0.25),
+        (0.04, 0.25),
+        (-0.03, 0.46),
+        (0.2, 0.17),
+        (0.08, 0.17),
+        (0.17, 0.02),
+    )
+    brush.draw.polygon(
+        [(brush.x + x * brush.size, brush.y + y * brush.size) for x, y in shape], fill=BOLT
+    )
 
 
 def _mist(brush: Brush) -> None:

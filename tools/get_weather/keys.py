@@ -1,6 +1,8 @@
-"""What the operator gave us for the sources of weather that want a key or a name. Nothing here is ever shown.
+"""What the operator gave us for the sources of weather that want a key or a name. Nothing here is
+ever shown.
 
-QWeather takes either an API key or a token signed with an Ed25519 key (a JWT, `shared/sources/facts.md` 1.6).
+QWeather takes either an API key or a token signed with an Ed25519 key (a JWT,
+`shared/sources/facts.md` 1.6).
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ from typing import Any, Protocol
 
 from pydantic import SecretStr
 
-TOKEN_STEP = 900  # seconds a token is used: within them it is the same text, so equal requests stay equal
+TOKEN_STEP = (
+    900  # seconds a token is used: within them it is the same text, so equal requests stay equal
+)
 TOKEN_LIFE = 3600
 CLOCK_SKEW = 30
 
@@ -40,9 +44,11 @@ class Given(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeatherKeys:
-    """Empty is "not given". `qweather_private_key` is the base64 of a PKCS #8 Ed25519 key, as its PEM file has it.
+    """Empty is "not given". `qweather_private_key` is the base64 of a PKCS #8 Ed25519 key, as its
+    PEM file has it.
 
-    `contact` says that our User-Agent tells how to reach whoever runs the bot, which MET Norway asks for.
+    `contact` says that our User-Agent tells how to reach whoever runs the bot, which MET Norway
+    asks for.
     """
 
     qweather_host: str = ""
@@ -87,7 +93,9 @@ class WeatherKeys:
         signed = b".".join((head, claims))
         # Cryptography is large, and only those who sign need it.
         serialization = import_module("cryptography.hazmat.primitives.serialization")
-        key: Any = serialization.load_der_private_key(base64.b64decode(self.qweather_private_key), password=None)
+        key: Any = serialization.load_der_private_key(
+            base64.b64decode(self.qweather_private_key), password=None
+        )
         return b".".join((signed, _plain(key.sign(signed)))).decode("ascii")
 
 

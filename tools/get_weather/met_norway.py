@@ -1,9 +1,10 @@
 """MET Norway's Locationforecast 2.0, without a key (`shared/sources/facts.md` 1.4).
 
-Its terms: a User-Agent that says who we are and how to reach us (the web's own), no more than four decimals, nothing
-asked again before `Expires`, and then with If-Modified-Since; so an answer is kept until then, and a 304 renews it.
-Now, hours and days are read from it anew each time it is told: "now" is one of its steps.
-There is no ready-made day: days are made of hours, each of its own local date.
+Its terms: a User-Agent that says who we are and how to reach us (the web's own), no more than four
+decimals, nothing asked again before `Expires`, and then with If-Modified-Since; so an answer is
+kept until then, and a 304 renews it. Now, hours and days are read from it anew each time it is
+told: "now" is one of its steps. There is no ready-made day: days are made of hours, each of its own
+local date.
 """
 
 from __future__ import annotations
@@ -16,17 +17,30 @@ from email.utils import parsedate_to_datetime
 from pydantic import AwareDatetime
 
 from bot.domain.ports import WebResponse
-from tools.get_weather.asking import DAYS, FRESH, Fetched, Question, SourceFailed, Wire, localise, read
+from tools.get_weather.asking import (
+    DAYS,
+    FRESH,
+    Fetched,
+    Question,
+    SourceFailed,
+    Wire,
+    localise,
+    read,
+)
 from tools.get_weather.conditions import read_symbol
 from tools.get_weather.weather import Day, Hour, Now, Weather
 
 NAME = "MET Norway"
 URL = "https://api.met.no/weatherapi/locationforecast/2.0/compact"
 CREDIT = "Weather data by MET Norway (CC BY 4.0)"
-LONGEST = 3 * 3600.0  # seconds an Expires is believed: a wrong clock there must not freeze the weather
+LONGEST = (
+    3 * 3600.0
+)  # seconds an Expires is believed: a wrong clock there must not freeze the weather
 NOT_MODIFIED = 304
 NOON = 12
-MORNING = 6  # a day whose first step is later has no low and high of its own: what is over is not in it
+MORNING = (
+    6  # a day whose first step is later has no low and high of its own: what is over is not in it
+)
 
 
 class _Details(Wire):
@@ -82,7 +96,9 @@ async def fetch_weather(question: Question) -> Fetched:
     """Now, hours and days; what was kept, where nothing changed. Raises SourceFailed."""
     params = {"lat": f"{question.place.latitude:.2f}", "lon": f"{question.place.longitude:.2f}"}
     earlier = question.earlier
-    headers = {"If-Modified-Since": earlier.modified} if earlier is not None and earlier.modified else {}
+    headers = (
+        {"If-Modified-Since": earlier.modified} if earlier is not None and earlier.modified else {}
+    )
     response = await question.get(NAME, URL, kind=_Forecast, params=params, headers=headers)
     fresh = _fresh_for(response, question.now)
     if response.status == NOT_MODIFIED and earlier is not None:
@@ -112,7 +128,14 @@ def _read_weather(steps: Sequence[_Step], zone: str, seconds: float) -> Weather:
     )
     ahead = [step for step in steps if step.time >= here.time]
     hours = tuple(_read_hours(ahead, zone))
-    return Weather(now=now, days=tuple(_read_days(ahead, zone)), hours=hours, zone=zone, credit=CREDIT, source=NAME)
+    return Weather(
+        now=now,
+        days=tuple(_read_days(ahead, zone)),
+        hours=hours,
+        zone=zone,
+        credit=CREDIT,
+        source=NAME,
+    )
 
 
 def _read_hours(steps: Iterable[_Step], zone: str) -> Iterable[Hour]:
@@ -145,7 +168,9 @@ def _read_days(steps: Iterable[_Step], zone: str) -> Iterable[Day]:
 
 
 def _sum(steps: Iterable[_Step]) -> float | None:
-    """The rain of a day. A step's own span counts once: an hour where there is one, else its six hours."""
+    """The rain of a day. A step's own span counts once: an hour where there is one, else its six
+    hours.
+    """
     amounts = [
         span.details.precipitation_amount
         for step in steps

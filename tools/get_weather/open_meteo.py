@@ -1,8 +1,8 @@
 """Open-Meteo: its geocoder and its forecast, without a key (`shared/sources/facts.md` 1.1 and 1.3).
 
-Traps it answers for: no match is a 200 without `results`; empty and zero fields are left out, a latitude of 0
-included; a request it does not understand may be a 200 with no body; errors are `{"error": true, "reason": ...}`;
-a quota that is used up is a 429 whose words say until when.
+Traps it answers for: no match is a 200 without `results`; empty and zero fields are left out, a
+latitude of 0 included; a request it does not understand may be a 200 with no body; errors are
+`{"error": true, "reason": ...}`; a quota that is used up is a 429 whose words say until when.
 """
 
 from __future__ import annotations
@@ -45,7 +45,12 @@ CURRENT = (
     "wind_direction_10m",
 )  # fmt: skip
 HOURLY = ("temperature_2m", "precipitation_probability", "weather_code")
-DAILY = ("weather_code", "temperature_2m_max", "temperature_2m_min", "precipitation_probability_max")
+DAILY = (
+    "weather_code",
+    "temperature_2m_max",
+    "temperature_2m_min",
+    "precipitation_probability_max",
+)
 
 METRES_A_SECOND = {"m/s": 1.0, "km/h": 1 / 3.6, "mp/h": 0.44704, "kn": 0.514444}
 
@@ -125,7 +130,11 @@ async def fetch_weather(question: Question) -> Fetched:
         "forecast_days": str(DAYS),
         "wind_speed_unit": "ms",
     }
-    return Fetched(_read_weather(_read(_Forecast, await question.get(NAME, FORECAST, kind=_Forecast, params=params))))
+    return Fetched(
+        _read_weather(
+            _read(_Forecast, await question.get(NAME, FORECAST, kind=_Forecast, params=params))
+        )
+    )
 
 
 def _read_place(row: Any) -> Place | None:
@@ -161,7 +170,9 @@ def _read_weather(wire: _Forecast) -> Weather:
         temperature=current.temperature_2m,
         feels_like=current.apparent_temperature,
         humidity=current.relative_humidity_2m,
-        wind_speed=None if wind is None or current.wind_speed_10m is None else current.wind_speed_10m * wind,
+        wind_speed=None
+        if wind is None or current.wind_speed_10m is None
+        else current.wind_speed_10m * wind,
         wind_from=current.wind_direction_10m,
     )
     days = tuple(
@@ -175,7 +186,12 @@ def _read_weather(wire: _Forecast) -> Weather:
         for index, date in enumerate(daily.time[:DAYS])
     )
     return Weather(
-        now=now, days=days, hours=_read_hours(wire.hourly), zone=tidy(wire.timezone), credit=CREDIT, source=NAME
+        now=now,
+        days=days,
+        hours=_read_hours(wire.hourly),
+        zone=tidy(wire.timezone),
+        credit=CREDIT,
+        source=NAME,
     )
 
 

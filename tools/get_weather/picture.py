@@ -1,5 +1,6 @@
-"""Draws the forecast of some days as a chart, in light colours by day and dark ones by night. Needs Pillow; no I/O but
-reading the font, which the package pylopdf-fonts-zh-cn brings (Noto Sans SC, SIL Open Font License).
+"""Draws the forecast of some days as a chart, in light colours by day and dark ones by night. Needs
+Pillow; no I/O but reading the font, which the package pylopdf-fonts-zh-cn brings (Noto Sans SC, SIL
+Open Font License).
 
 Everything is drawn at twice its size and scaled down, because Pillow's lines have no smooth edges.
 """
@@ -64,10 +65,14 @@ class Canvas:
     draw: ImageDraw.ImageDraw
     theme: Theme
 
-    def write(self, x: float, y: float, text: str, size: int, colour: str, anchor: str = "mm") -> None:
+    def write(
+        self, x: float, y: float, text: str, size: int, colour: str, anchor: str = "mm"
+    ) -> None:
         self.draw.text((x * SCALE, y * SCALE), text, font=_font(size), fill=colour, anchor=anchor)
 
-    def panel(self, left: float, top: float, right: float, bottom: float, colour: str, radius: int = 18) -> None:
+    def panel(
+        self, left: float, top: float, right: float, bottom: float, colour: str, radius: int = 18
+    ) -> None:
         box = (left * SCALE, top * SCALE, right * SCALE, bottom * SCALE)
         self.draw.rounded_rectangle(box, radius * SCALE, fill=colour)
 
@@ -79,10 +84,14 @@ class Canvas:
             radius = 5.0 * SCALE
             self.draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=colour)
             radius = 2.5 * SCALE
-            self.draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=self.theme.panel)
+            self.draw.ellipse(
+                (x - radius, y - radius, x + radius, y + radius), fill=self.theme.panel
+            )
 
     def fit(self, text: str, width: float, sizes: Sequence[int]) -> tuple[str, int]:
-        """The largest of the sizes in which the text is no wider; in the smallest its middle may have to go."""
+        """The largest of the sizes in which the text is no wider; in the smallest its middle may
+        have to go.
+        """
         for size in sizes:
             if _width(text, size) <= width:
                 return text, size
@@ -104,7 +113,8 @@ def draw_forecast(
 ) -> bytes:
     """A PNG of at most seven days. Raises nothing of its own: what is not known is left out.
 
-    `now_there` is the time at the place, which says what today is; `age` in seconds is told from an hour on.
+    `now_there` is the time at the place, which says what today is; `age` in seconds is told from an
+    hour on.
     """
     shown = [day for day in weather.days if day.date >= now_there.date()][:days]
     width = max(NARROWEST, len(shown) * COLUMN) + 2 * EDGE
@@ -127,7 +137,9 @@ def draw_forecast(
     return buffer.getvalue()
 
 
-def _draw_head(canvas: Canvas, width: float, title: str, weather: Weather, units: Units, language: Language) -> None:
+def _draw_head(
+    canvas: Canvas, width: float, title: str, weather: Weather, units: Units, language: Language
+) -> None:
     theme, now = canvas.theme, weather.now
     degrees = say_degrees(now.temperature, units)
     condition = say_condition(now.code, now.text, language)
@@ -141,7 +153,9 @@ def _draw_head(canvas: Canvas, width: float, title: str, weather: Weather, units
     canvas.write(width - EDGE, 94, condition, 20, theme.muted, "rm")
 
 
-def _draw_day(canvas: Canvas, x: float, column: float, day: Day, today: dt.date, language: Language) -> None:
+def _draw_day(
+    canvas: Canvas, x: float, column: float, day: Day, today: dt.date, language: Language
+) -> None:
     theme = canvas.theme
     away = (day.date - today).days
     if away == 0:
@@ -150,7 +164,9 @@ def _draw_day(canvas: Canvas, x: float, column: float, day: Day, today: dt.date,
     name = SAID[language][away] if away < (len(SAID["zh"]) if language == "zh" else 2) else weekday
     canvas.write(x, 158, name.capitalize(), 22, theme.text)
     canvas.write(x, 184, f"{day.date:%m-%d}", 16, theme.muted)
-    brush = Brush(canvas.draw, x * SCALE, 226 * SCALE, 62 * SCALE, theme.cloud, theme.snow, theme.mist)
+    brush = Brush(
+        canvas.draw, x * SCALE, 226 * SCALE, 62 * SCALE, theme.cloud, theme.snow, theme.mist
+    )
     draw_icon(day.code, brush)
     condition = say_condition(day.code, day.text, language).partition(" with ")[0].capitalize()
     text, size = canvas.fit(condition, column - 14, (18, 16, 14, 12))
@@ -171,7 +187,9 @@ def _draw_rain(canvas: Canvas, x: float, text: str) -> None:
     canvas.write(left + 16, y, text, 18, colour, "lm")
 
 
-def _draw_curves(canvas: Canvas, middles: Sequence[float], days: Sequence[Day], units: Units) -> None:
+def _draw_curves(
+    canvas: Canvas, middles: Sequence[float], days: Sequence[Day], units: Units
+) -> None:
     figures = [figure for day in days for figure in (day.low, day.high) if figure is not None]
     if not figures:
         return
@@ -189,13 +207,25 @@ def _draw_curves(canvas: Canvas, middles: Sequence[float], days: Sequence[Day], 
         known = [(x, value) for x, value in zip(middles, values, strict=True) if value is not None]
         canvas.curve([(x, height(value)) for x, value in known], colour)
         for x, value in known:
-            canvas.write(x, height(value) + offset, say_degrees(value, units, sign=False), 18, canvas.theme.text)
+            canvas.write(
+                x,
+                height(value) + offset,
+                say_degrees(value, units, sign=False),
+                18,
+                canvas.theme.text,
+            )
 
 
-def _draw_foot(canvas: Canvas, width: float, weather: Weather, age: float, language: Language) -> None:
+def _draw_foot(
+    canvas: Canvas, width: float, weather: Weather, age: float, language: Language
+) -> None:
     text = weather.credit
     if age >= 3600:
-        text += f"（{say_age(age, language)}前）" if language == "zh" else f" ({say_age(age, language)} ago)"
+        text += (
+            f"（{say_age(age, language)}前）"
+            if language == "zh"
+            else f" ({say_age(age, language)} ago)"
+        )
     text, size = canvas.fit(text, width - 2 * EDGE, (14, 12))
     canvas.write(width / 2, HEIGHT - 22, text, size, canvas.theme.muted)
 

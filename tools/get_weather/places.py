@@ -2,10 +2,10 @@
 
 What our own table knows is answered by `gazetteer.py` before any geocoder is asked.
 
-A wrong place is worse than none, because nobody notices. So a bare name means a place of standing (a seat of
-something, or 1000 people), and it means one only if that place plainly outweighs its namesakes elsewhere; a hamlet
-is meant only by somebody who also says where it lies (open-meteo/geocoding-api issue 20: hamlets called 北京 came
-without the capital).
+A wrong place is worse than none, because nobody notices. So a bare name means a place of standing
+(a seat of something, or 1000 people), and it means one only if that place plainly outweighs its
+namesakes elsewhere; a hamlet is meant only by somebody who also says where it lies
+(open-meteo/geocoding-api issue 20: hamlets called 北京 came without the capital).
 """
 
 from __future__ import annotations
@@ -37,8 +37,17 @@ CHATTER = re.compile(
     r"|\s+(?:weather|today|tomorrow|forecast))$",
     re.IGNORECASE,
 )
-COUNTRY_NAMES = {"usa": "us", "america": "us", "unitedstatesofamerica": "us", "uk": "gb", "britain": "gb", "uae": "ae"}
-UNDECOMPOSED = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"})
+COUNTRY_NAMES = {
+    "usa": "us",
+    "america": "us",
+    "unitedstatesofamerica": "us",
+    "uk": "gb",
+    "britain": "gb",
+    "uae": "ae",
+}
+UNDECOMPOSED = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,24 +59,32 @@ class Query:
 
     @property
     def language(self) -> Language:
-        """A geocoder finds a name only under the language it is written in; we answer in the same."""
+        """A geocoder finds a name only under the language it is written in; we answer in the
+        same.
+        """
         return "zh" if HAN.search(self.name) else "en"
 
     @property
     def spellings(self) -> tuple[str, ...]:
-        """The names to look up, the likelier first: some Chinese cities are stored with 市, some without."""
+        """The names to look up, the likelier first: some Chinese cities are stored with 市, some
+        without.
+        """
         if self.language == "en" or len(self.name) < 2:
             return (self.name,)
-        other = self.name[:-1] if self.name.endswith("市") and len(self.name) > 2 else f"{self.name}市"
+        other = (
+            self.name[:-1] if self.name.endswith("市") and len(self.name) > 2 else f"{self.name}市"
+        )
         return (self.name, other)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A row of a geocoder, or of our own table. `regions` from the largest (admin1) to the smallest.
+    """A row of a geocoder, or of our own table. `regions` from the largest (admin1) to the
+    smallest.
 
-    `population` is 0 where unknown, `zone` an IANA name or empty. Only a place of the table has an `adcode` (of six
-    digits, as AMap takes it; empty abroad and for areas without one) and a `title`, which says where it lies.
+    `population` is 0 where unknown, `zone` an IANA name or empty. Only a place of the table has an
+    `adcode` (of six digits, as AMap takes it; empty abroad and for areas without one) and a
+    `title`, which says where it lies.
     """
 
     id: int
@@ -85,7 +102,9 @@ class Place:
 
     @property
     def path(self) -> tuple[str, ...]:
-        """From the place to its country, without saying anything twice; in this order it can be asked for again."""
+        """From the place to its country, without saying anything twice; in this order it can be
+        asked for again.
+        """
         parts = [self.name]
         for part in (*reversed(self.regions), self.country):
             if part and plain(part) != plain(parts[-1]):
@@ -94,7 +113,9 @@ class Place:
 
     def is_near(self, other: Place) -> bool:
         """Whether the two may be one place: within half a degree."""
-        return max(abs(self.latitude - other.latitude), abs(self.longitude - other.longitude)) < NEAR
+        return (
+            max(abs(self.latitude - other.latitude), abs(self.longitude - other.longitude)) < NEAR
+        )
 
     @property
     def rank(self) -> int:
@@ -107,7 +128,9 @@ class Place:
 
     @property
     def is_city(self) -> bool:
-        """A seat down to that of a prefecture or a US county: what people mean by a bare Chinese name."""
+        """A seat down to that of a prefecture or a US county: what people mean by a bare Chinese
+        name.
+        """
         return self.rank <= SEATS.index("PPLA2")
 
     @property
@@ -120,7 +143,8 @@ class Place:
         return all(any(_names(plain(wanted), area) for area in areas) for wanted in within)
 
     def outweighs(self, other: Place) -> bool:
-        """Whether a bare name means this rather than the other: clearly larger, or of higher office and no smaller.
+        """Whether a bare name means this rather than the other: clearly larger, or of higher office
+        and no smaller.
 
         Nothing outweighs the capital of a country by size alone.
         """
@@ -129,7 +153,9 @@ class Place:
             return False
         if self.population == 0 or other.population == 0:  # unknown: only the office tells
             return higher or (no_lower and self.population > other.population)
-        return self.population >= OUTWEIGHS * other.population or (higher and self.population >= other.population)
+        return self.population >= OUTWEIGHS * other.population or (
+            higher and self.population >= other.population
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +168,9 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Ambiguous:
-    """Any of these, and `more` that are not listed. `within` says that all lie in what was named: it is too large."""
+    """Any of these, and `more` that are not listed. `within` says that all lie in what was named:
+    it is too large.
+    """
 
     places: tuple[Place, ...]
     more: int = 0
@@ -161,22 +189,31 @@ Choice: TypeAlias = Chosen | Ambiguous | NotFound
 
 def read_query(city: str) -> Query:
     """Read "place" or "place, region, country". Raises InvalidArguments where there is no name."""
-    text = "".join(char if char.isprintable() else " " for char in unicodedata.normalize("NFKC", city[:LONGEST]))
+    text = "".join(
+        char if char.isprintable() else " "
+        for char in unicodedata.normalize("NFKC", city[:LONGEST])
+    )
     parts = [" ".join(part.split()) for part in re.split("[,、]", text)]
     name, *within = [part for part in map(_strip, parts) if part] or [""]
     if not any(char.isalpha() for char in name) or len(name) > 80:
-        raise InvalidArguments("city: must be the name of a place", fields=("city: must be the name of a place",))
+        raise InvalidArguments(
+            "city: must be the name of a place", fields=("city: must be the name of a place",)
+        )
     return Query(name, tuple(within))
 
 
 def choose(query: Query, offered: Iterable[Place]) -> Choice:
     """Choose the place that is meant, or say why none can be."""
-    populated = [place for place in {place.id: place for place in offered}.values() if place.is_populated]
+    populated = [
+        place for place in {place.id: place for place in offered}.values() if place.is_populated
+    ]
     wanted = plain(query.name)
     inside = [place for place in populated if place.lies_in(query.within)]
     named = [place for place in inside if plain(place.name) == wanted]
     if not named:  # "Frankfurt" for Frankfurt am Main, "首尔" for 首尔特别市
-        named = [place for place in inside if place.has_standing and plain(place.name).startswith(wanted)]
+        named = [
+            place for place in inside if place.has_standing and plain(place.name).startswith(wanted)
+        ]
     if not named:
         return NotFound(tuple(sorted(populated, key=lambda place: -place.population)[:LISTED]))
     named.sort(key=lambda place: (place.rank, -place.population))
@@ -190,18 +227,26 @@ def choose(query: Query, offered: Iterable[Place]) -> Choice:
 
 
 def plain(name: str) -> str:
-    """A name as it compares: no case, accents, spaces or punctuation, and without the suffix of its kind."""
+    """A name as it compares: no case, accents, spaces or punctuation, and without the suffix of its
+    kind.
+    """
     spread = unicodedata.normalize("NFKD", name.casefold()).translate(UNDECOMPOSED)
     bare = "".join(char for char in spread if char.isalnum())
     return re.sub(r"(?<=[\u4e00-\u9fff]{2})(?:特别行政区|自治区|地区|省|市)$", "", bare)
 
 
 def merge(choice: Choice, known: Sequence[Place]) -> Choice:
-    """What a geocoder led to, beside the places of our table that have this name, too: of several, none is meant."""
+    """What a geocoder led to, beside the places of our table that have this name, too: of several,
+    none is meant.
+    """
     match choice:
         case Chosen(place, others):
             rest = [one for one in known if not place.is_near(one)]
-            return Ambiguous((place, *rest, *others)[:LISTED], more=max(0, len(rest) - LISTED + 1)) if rest else choice
+            return (
+                Ambiguous((place, *rest, *others)[:LISTED], more=max(0, len(rest) - LISTED + 1))
+                if rest
+                else choice
+            )
         case Ambiguous(places, more, within):
             rest = [one for one in known if not any(place.is_near(one) for place in places)]
             listed = (*places[:BESIDE], *rest, *places[BESIDE:]) if rest else places

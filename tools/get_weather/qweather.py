@@ -1,8 +1,9 @@
-"""QWeather (和风天气), version 1 by coordinates, at the operator's own host (`shared/sources/facts.md` 1.6).
+"""QWeather (和风天气), version 1 by coordinates, at the operator's own host (`shared/sources/facts.md`
+1.6).
 
-Traps it answers for: latitude comes first in the path, with two decimals at most; humidity and probability are
-fractions; the present weather has no time of its own; errors are problem+json, and an account that goes on after a 401
-or 403 may be frozen.
+Traps it answers for: latitude comes first in the path, with two decimals at most; humidity and
+probability are fractions; the present weather has no time of its own; errors are problem+json, and
+an account that goes on after a 401 or 403 may be frozen.
 """
 
 from __future__ import annotations
@@ -110,7 +111,9 @@ class _Alerts(_Wire):
 
 
 async def fetch_weather(question: Question) -> Fetched:
-    """Now and the coming days, and the hours and warnings where they come too. Raises SourceFailed."""
+    """Now and the coming days, and the hours and warnings where they come too. Raises
+    SourceFailed.
+    """
     async with asyncio.TaskGroup() as group:
         now = group.create_task(_try(question, "weather/v1/current", _Current))
         days = group.create_task(_try(question, "weather/v1/daily", _Daily, days=str(DAYS)))
@@ -138,7 +141,9 @@ async def _try(question: Question, path: str, kind: type[W], **params: str) -> W
         headers = question.keys.qweather_headers(question.now)
         response = await question.get(NAME, url, kind=kind, params=params, headers=headers)
         if response.status in REFUSED or _code_of(response) in REFUSED:
-            raise SourceFailed(f"{NAME} answered {response.status}{said(response, _reason)}", rest=FOR_GOOD)
+            raise SourceFailed(
+                f"{NAME} answered {response.status}{said(response, _reason)}", rest=FOR_GOOD
+            )
         return read(NAME, kind, response, _reason)
     except SourceFailed as error:
         return error
@@ -164,7 +169,9 @@ def _read_now(wire: _Current, time: dt.datetime) -> Now:
 
 
 def _read_day(wire: _Day, zone: str) -> Day:
-    """A day begins at local midnight, whatever the offset its time is written in; noon is surely inside it."""
+    """A day begins at local midnight, whatever the offset its time is written in; noon is surely
+    inside it.
+    """
     by_day, by_night = wire.daytime, wire.nighttime
     words = _words(by_day.condition), _words(by_night.condition)
     chances = [half.precipitation.probability for half in (by_day, by_night)]
@@ -174,7 +181,9 @@ def _read_day(wire: _Day, zone: str) -> Day:
         text="转".join(dict.fromkeys(filter(None, words))),
         low=None if wire.temperature_min is None else wire.temperature_min.value,
         high=None if wire.temperature_max is None else wire.temperature_max.value,
-        rain_chance=_percent(max((chance for chance in chances if chance is not None), default=None)),
+        rain_chance=_percent(
+            max((chance for chance in chances if chance is not None), default=None)
+        ),
     )
 
 
@@ -206,7 +215,9 @@ def _read_alerts(outcome: _Alerts | SourceFailed, zone: str) -> tuple[Alert, ...
 
 
 def _code(condition: _Condition) -> int | None:
-    """Its own codes stand for finer words than WMO's; the words say enough, in whichever language they come."""
+    """Its own codes stand for finer words than WMO's; the words say enough, in whichever language
+    they come.
+    """
     code = read_chinese(condition.text)
     return read_english(condition.text) if code is None else code
 

@@ -32,7 +32,8 @@ def report_weather(
 ) -> str:
     """The whole answer: place, warnings, now, hours, days, when it was observed and by whom.
 
-    `now_there` is the time at the place. `day` asks for that day alone. `age` in seconds is told where `is_stale`.
+    `now_there` is the time at the place. `day` asks for that day alone. `age` in seconds is told
+    where `is_stale`.
     """
     zh = language == "zh"
     today = now_there.date()
@@ -46,7 +47,11 @@ def report_weather(
         wanted = [one for one in weather.days if one.date == day]
     lines += [_say_day(one, today, units, language) for one in wanted]
     if not wanted:
-        lines.append("这一天没有预报，请如实告诉用户。" if zh else "There is no forecast for that day; say so.")
+        lines.append(
+            "这一天没有预报，请如实告诉用户。"
+            if zh
+            else "There is no forecast for that day; say so."
+        )
     elif day is None and len(wanted) < days:
         count = len(wanted)
         lines.append(
@@ -54,7 +59,13 @@ def report_weather(
             if zh
             else f"There is a forecast for only {count} days; say so."
         )
-    return "\n".join((*lines, *_say_source(chosen, weather, language, age=age, is_stale=is_stale), weather.credit))
+    return "\n".join(
+        (
+            *lines,
+            *_say_source(chosen, weather, language, age=age, is_stale=is_stale),
+            weather.credit,
+        )
+    )
 
 
 def report_ambiguous(query: Query, choice: Ambiguous) -> str:
@@ -68,7 +79,11 @@ def report_ambiguous(query: Query, choice: Ambiguous) -> str:
             "要找的地方不在其中时，写明它在哪个省市或国家，或换它的英文名再查。"
         )
     paths += f"\n... and {choice.more} more" if choice.more else ""
-    what = "is too large; in it are" if choice.within else "may be any of these places, so no weather was fetched"
+    what = (
+        "is too large; in it are"
+        if choice.within
+        else "may be any of these places, so no weather was fetched"
+    )
     return (
         f'"{query.name}" {what}:\n{paths}\n'
         'Tell from the conversation or ask the user which is meant, then ask again as "Springfield, Illinois".'
@@ -115,7 +130,9 @@ def say_age(seconds: float, language: Language) -> str:
             + (" " if hours and minutes else "")
             + (f"{minutes} 分钟" if minutes else "")
         )
-    return " ".join(filter(None, (f"{hours} h" if hours else "", f"{minutes} min" if minutes else "")))
+    return " ".join(
+        filter(None, (f"{hours} h" if hours else "", f"{minutes} min" if minutes else ""))
+    )
 
 
 def _say_now(now: Now, units: Units, language: Language) -> str:
@@ -134,7 +151,11 @@ def _say_wind(now: Now, units: Units, language: Language) -> str:
     zh = language == "zh"
     origin = "" if now.wind_from is None else WINDS[language][round(now.wind_from / 45) % 8]
     if now.wind_speed is not None:
-        speed = f"{now.wind_speed * MILES:.0f} mph" if units == "imperial" else f"{now.wind_speed:.1f} m/s"
+        speed = (
+            f"{now.wind_speed * MILES:.0f} mph"
+            if units == "imperial"
+            else f"{now.wind_speed:.1f} m/s"
+        )
     elif now.force:
         speed = f"{now.force} 级" if zh else f"force {now.force}"
     else:
@@ -156,7 +177,12 @@ def _say_alerts(alerts: Sequence[Alert] | None, language: Language) -> Iterable[
             if zh
             else f" (until {alert.until:%m-%d %H:%M})"
         )
-        yield ("预警：" if zh else "Warning: ") + alert.title + until + (f" {alert.detail}" if alert.detail else "")
+        yield (
+            ("预警：" if zh else "Warning: ")
+            + alert.title
+            + until
+            + (f" {alert.detail}" if alert.detail else "")
+        )
 
 
 def _say_hours(
@@ -164,7 +190,9 @@ def _say_hours(
 ) -> Iterable[str]:
     """Every third hour of that day that is still to come."""
     ahead = [
-        hour for hour in hours if hour.time.date() == date and hour.time > now_there and hour.time.hour % EVERY == 0
+        hour
+        for hour in hours
+        if hour.time.date() == date and hour.time > now_there and hour.time.hour % EVERY == 0
     ]
     if ahead:
         zh = language == "zh"
@@ -176,7 +204,12 @@ def _say_hour(hour: Hour, units: Units, language: Language) -> str:
     zh = language == "zh"
     time = f"{hour.time:%H} 时" if zh else f"{hour.time:%H:%M}"
     rain = _say_rain(hour.rain_chance, hour.rain, language)
-    parts = (time, say_condition(hour.code, hour.text, language), say_degrees(hour.temperature, units), rain)
+    parts = (
+        time,
+        say_condition(hour.code, hour.text, language),
+        say_degrees(hour.temperature, units),
+        rain,
+    )
     return " ".join(filter(None, parts))
 
 
@@ -200,7 +233,9 @@ def _say_rain(chance: float | None, amount: float | None, language: Language) ->
     return ""
 
 
-def _say_source(chosen: Chosen, weather: Weather, language: Language, *, age: float, is_stale: bool) -> Iterable[str]:
+def _say_source(
+    chosen: Chosen, weather: Weather, language: Language, *, age: float, is_stale: bool
+) -> Iterable[str]:
     when = f"{weather.now.time:%Y-%m-%d %H:%M}"
     others = "; ".join(say_path(other, language) for other in chosen.others)
     if language == "zh":
@@ -222,4 +257,6 @@ def _say_source(chosen: Chosen, weather: Weather, language: Language, *, age: fl
 
 
 def _list_paths(places: Sequence[Place], language: Language) -> str:
-    return "\n".join(f"{number}. {say_path(place, language)}" for number, place in enumerate(places, 1))
+    return "\n".join(
+        f"{number}. {say_path(place, language)}" for number, place in enumerate(places, 1)
+    )

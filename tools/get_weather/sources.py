@@ -1,10 +1,12 @@
-"""The sources of weather, one row each, in the order in which they are asked; the next one where one fails.
+"""The sources of weather, one row each, in the order in which they are asked; the next one where
+one fails.
 
-Invariants: an answer is asked for again only when it is no longer new (ten minutes, or what the source says); equal
-questions in flight are one; a source that failed is left alone for a while, and one that refused our key until the next
-start; no host is asked more often than its row allows. When nobody answers, what is at most three hours old is given
-with its age. Where the first that answers has fewer days than are wanted, or no hours, the next one is asked for the
-rest. Nothing here outlives the process.
+Invariants: an answer is asked for again only when it is no longer new (ten minutes, or what the
+source says); equal questions in flight are one; a source that failed is left alone for a while, and
+one that refused our key until the next start; no host is asked more often than its row allows. When
+nobody answers, what is at most three hours old is given with its age. Where the first that answers
+has fewer days than are wanted, or no hours, the next one is asked for the rest. Nothing here
+outlives the process.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ Serves: TypeAlias = Callable[[Place, WeatherKeys], bool]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A row. A question costs `cost` requests; `burst` of them may come at once, `a_minute` in the long run."""
+    """A row. A question costs `cost` requests; `burst` of them may come at once, `a_minute` in the
+    long run.
+    """
 
     name: str
     fetch: Callable[[Question], Awaitable[Fetched]]
@@ -69,7 +73,8 @@ SOURCES = (
 class Found:
     """A weather, and for how many seconds nobody has confirmed it; `is_stale` where nobody could.
 
-    `now_there` is the time on a clock at the place when it is told: what today is does not hang on an observation.
+    `now_there` is the time on a clock at the place when it is told: what today is does not hang on
+    an observation.
     """
 
     weather: Weather
@@ -80,7 +85,9 @@ class Found:
 
 @dataclass(slots=True)
 class _Allowance:
-    """Requests that may still be made: at most `burst` at once and `a_minute` in the long run; `left` at time `at`."""
+    """Requests that may still be made: at most `burst` at once and `a_minute` in the long run;
+    `left` at time `at`.
+    """
 
     burst: float
     a_minute: float
@@ -103,10 +110,17 @@ class _Kept:
 
 
 class WeatherSources:
-    """Asks the sources, and remembers. A port: the tool gets it from its context, so that it outlives a call."""
+    """Asks the sources, and remembers. A port: the tool gets it from its context, so that it
+    outlives a call.
+    """
 
     def __init__(
-        self, *, web: Web, clock: Clock, keys: WeatherKeys | None = None, sources: tuple[Source, ...] = SOURCES
+        self,
+        *,
+        web: Web,
+        clock: Clock,
+        keys: WeatherKeys | None = None,
+        sources: tuple[Source, ...] = SOURCES,
     ) -> None:
         self._web = web
         self._clock = clock
@@ -116,7 +130,8 @@ class WeatherSources:
         self._resting: dict[str, float] = {}
         now = clock.monotonic()
         self._allowances = {
-            source.name: _Allowance(source.burst, source.a_minute, source.burst, now) for source in sources
+            source.name: _Allowance(source.burst, source.a_minute, source.burst, now)
+            for source in sources
         }
         self._geocoding = _Allowance(*GEOCODING, GEOCODING[0], now)
         self._flying: dict[Hashable, int] = {}
@@ -126,11 +141,15 @@ class WeatherSources:
         if not self._geocoding.take(1, self._clock.monotonic()):
             raise ToolFailed("the geocoder was asked too often, wait a minute")
 
-    async def look_up(self, place: Place, *, last: Callable[[dt.date], dt.date] | None = None) -> Found:
-        """The weather of the first source that has it. Raises ToolFailed, naming each that was asked.
+    async def look_up(
+        self, place: Place, *, last: Callable[[dt.date], dt.date] | None = None
+    ) -> Found:
+        """The weather of the first source that has it. Raises ToolFailed, naming each that was
+        asked.
 
-        `last` says of today at the place which day is the last that is wanted. Up to it days, and the hours, are filled
-        up from the next sources, as far as any has them; without it nothing is.
+        `last` says of today at the place which day is the last that is wanted. Up to it days, and
+        the hours, are filled up from the next sources, as far as any has them; without it nothing
+        is.
         """
         troubles: list[str] = []
         found: Found | None = None
@@ -144,15 +163,25 @@ class WeatherSources:
                         logger.info("weather: %s", error)
                         troubles.append(str(error))
                         continue
-                    found = more if found is None else replace(found, weather=_fill(found.weather, more.weather))
+                    found = (
+                        more
+                        if found is None
+                        else replace(found, weather=_fill(found.weather, more.weather))
+                    )
                     if last is None or _suffices(found.weather, last(found.now_there.date())):
                         return found
-                    deadline.reschedule(min(deadline.when() or 0.0, asyncio.get_running_loop().time() + FILL_SECONDS))
+                    deadline.reschedule(
+                        min(
+                            deadline.when() or 0.0, asyncio.get_running_loop().time() + FILL_SECONDS
+                        )
+                    )
         except TimeoutError:
             troubles.append(f"no answer within {TOTAL_SECONDS:g} s")
         if found is not None:
             return found
-        kept = [kept for source in serving if (kept := self._kept.get(_key(source, place))) is not None]
+        kept = [
+            kept for source in serving if (kept := self._kept.get(_key(source, place))) is not None
+        ]
         if kept:
             newest = max(kept, key=lambda kept: kept.at)
             return replace(self._found(newest, place), is_stale=True)

@@ -1,4 +1,6 @@
-"""The tool `get_weather`: a name of a place in, its weather in words out, and as a picture where somebody wants one."""
+"""The tool `get_weather`: a name of a place in, its weather in words out, and as a picture where
+somebody wants one.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,24 @@ from bot.domain.tool import ToolContext, tool
 from tools.get_weather.days import AHEAD, read_day
 from tools.get_weather.gazetteer import known_places
 from tools.get_weather.open_meteo import find_places
-from tools.get_weather.places import Ambiguous, Choice, Chosen, NotFound, Place, Query, choose, merge, read_query
-from tools.get_weather.report import Units, report_ambiguous, report_not_found, report_weather, say_path
+from tools.get_weather.places import (
+    Ambiguous,
+    Choice,
+    Chosen,
+    NotFound,
+    Place,
+    Query,
+    choose,
+    merge,
+    read_query,
+)
+from tools.get_weather.report import (
+    Units,
+    report_ambiguous,
+    report_not_found,
+    report_weather,
+    say_path,
+)
 from tools.get_weather.sources import Found, WeatherSources
 
 
@@ -88,7 +106,9 @@ async def get_weather(
 
 
 async def _find(context: ToolContext, query: Query) -> Choice:
-    """Ask for one spelling of the name after the other until a city is found; judge by all that was offered."""
+    """Ask for one spelling of the name after the other until a city is found; judge by all that was
+    offered.
+    """
     offered: list[Place] = []
     choice: Choice = NotFound()
     for spelling in query.spellings:
@@ -108,12 +128,17 @@ async def _send_picture(
         return "(No picture could be sent from here.)"
     title, weather = say_path(place, query.language), found.weather
     png = await asyncio.to_thread(
-        partial(_draw, title=title, weather=weather, units=units, days=days, language=query.language),
+        partial(
+            _draw, title=title, weather=weather, units=units, days=days, language=query.language
+        ),
         now_there=found.now_there,
         age=found.age,
     )
-    # Base64, whatever MEDIA_SEND says: nobody else needs this file, and the OneBot server may live elsewhere.
-    attachment = Attachment("image", "base64://" + base64.b64encode(png).decode("ascii"), "weather.png")
+    # Base64, whatever MEDIA_SEND says: nobody else needs this file, and the OneBot server may live
+    # elsewhere.
+    attachment = Attachment(
+        "image", "base64://" + base64.b64encode(png).decode("ascii"), "weather.png"
+    )
     try:
         receipts = await context.port(Speaker).say((attachment,))
     except ToolDenied as error:
@@ -122,13 +147,17 @@ async def _send_picture(
         case (Confirmed(),):
             return "(A picture of this forecast has been sent to the chat; do not send it again.)"
         case (Unknown() | Waiting(),):
-            return "(A picture of this forecast was sent and may arrive later; do not send it again.)"
+            return (
+                "(A picture of this forecast was sent and may arrive later; do not send it again.)"
+            )
         case _:
             return "(The picture of this forecast was not delivered; say it in words.)"
 
 
 def _draw(**arguments: Any) -> bytes:
-    """The chart as a PNG. In a thread, and imported there: Pillow and its font are needed by few."""
+    """The chart as a PNG. In a thread, and imported there: Pillow and its font are needed by
+    few.
+    """
     png: bytes = import_module("tools.get_weather.picture").draw_forecast(**arguments)
     return png
 

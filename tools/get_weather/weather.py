@@ -1,6 +1,8 @@
-"""What every source of weather must bring: degrees Celsius, metres a second, percent, millimetres, WMO weather codes.
+"""What every source of weather must bring: degrees Celsius, metres a second, percent, millimetres,
+WMO weather codes.
 
-What a source does not say is None, empty or left out; nobody fills it in. Times are local to the place, without offset.
+What a source does not say is None, empty or left out; nobody fills it in. Times are local to the
+place, without offset.
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Now:
-    """The weather at `time`. `text` is the source's own Chinese word, `force` the wind by Beaufort ("≤3")."""
+    """The weather at `time`. `text` is the source's own Chinese word, `force` the wind by Beaufort
+    ("≤3").
+    """
 
     time: dt.datetime
     code: int | None
@@ -26,7 +30,9 @@ class Now:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hour:
-    """The forecast for the hour that begins at `time`; `rain_chance` in percent, `rain` in millimetres."""
+    """The forecast for the hour that begins at `time`; `rain_chance` in percent, `rain` in
+    millimetres.
+    """
 
     time: dt.datetime
     temperature: float
@@ -51,7 +57,9 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """A warning of the authorities: its title, what it says, until when (local, None where unknown)."""
+    """A warning of the authorities: its title, what it says, until when (local, None where
+    unknown).
+    """
 
     title: str
     detail: str = ""
@@ -60,9 +68,11 @@ class Alert:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weather:
-    """A place's weather; `zone` names its time zone, `credit` is what the source's licence wants to be said.
+    """A place's weather; `zone` names its time zone, `credit` is what the source's licence wants to
+    be said.
 
-    `alerts` is None where the source has none to tell of, and empty where it says that there are none.
+    `alerts` is None where the source has none to tell of, and empty where it says that there are
+    none.
     """
 
     now: Now

@@ -1,7 +1,8 @@
-"""wttr.in, the last resort, without a key (`shared/sources/facts.md` 1.5). Asked by coordinates: its names mislead.
+"""wttr.in, the last resort, without a key (`shared/sources/facts.md` 1.5). Asked by coordinates:
+its names mislead.
 
-Traps it answers for: every figure is a text; a server without capacity says "Unknown location" in a 200 that claims to
-be JSON; newer builds wrap everything in `data`.
+Traps it answers for: every figure is a text; a server without capacity says "Unknown location" in a
+200 that claims to be JSON; newer builds wrap everything in `data`.
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ class _Report(Wire):
     @classmethod
     def unwrap(cls, body: Any) -> Any:
         """What a newer build has under `data`."""
-        return body["data"] if isinstance(body, dict) and isinstance(body.get("data"), dict) else body
+        return (
+            body["data"] if isinstance(body, dict) and isinstance(body.get("data"), dict) else body
+        )
 
 
 async def fetch_weather(question: Question) -> Fetched:
@@ -80,7 +83,9 @@ async def fetch_weather(question: Question) -> Fetched:
 def _read_now(wire: _Current, local_now: dt.datetime) -> Now:
     try:
         # Local to the place, and read as if it were UTC, so that it stays as it is.
-        time = localise(dt.datetime.strptime(f"{wire.observed} +0000", "%Y-%m-%d %I:%M %p %z"), "UTC")
+        time = localise(
+            dt.datetime.strptime(f"{wire.observed} +0000", "%Y-%m-%d %I:%M %p %z"), "UTC"
+        )
     except ValueError:
         time = local_now
     return Now(

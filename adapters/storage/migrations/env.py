@@ -1,4 +1,6 @@
-"""What Alembic runs for every command: it works on the connection it is given, inside that one's transaction."""
+"""What Alembic runs for every command: it works on the connection it is given, inside that one's
+transaction.
+"""
 
 from __future__ import annotations
 

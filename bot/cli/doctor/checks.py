@@ -22,7 +22,9 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One line of the report: which check, how it went, in words, and the mend, empty where all is well."""
+    """One line of the report: which check, how it went, in words, and the mend, empty where all is
+    well.
+    """
 
     check: str
     verdict: Verdict

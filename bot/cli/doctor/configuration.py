@@ -1,4 +1,6 @@
-"""The settings: every problem and doubt that loading them finds, and whether the token can be guessed."""
+"""The settings: every problem and doubt that loading them finds, and whether the token can be
+guessed.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +14,26 @@ from config.loading import load_settings
 from config.settings import Settings
 
 TOKEN = "ONEBOT_ACCESS_TOKEN"  # noqa: S105  # its name
-FEW_CHARACTERS = 5  # different ones; a random token of 8 letters and digits practically never has fewer
+FEW_CHARACTERS = (
+    5  # different ones; a random token of 8 letters and digits practically never has fewer
+)
 
 
-def check_settings(*, environ: Mapping[str, str], env_file: Path | None) -> tuple[Settings | None, list[Check]]:
-    """The settings of the service, None where they cannot be used, and what there is to say of them."""
+def check_settings(
+    *, environ: Mapping[str, str], env_file: Path | None
+) -> tuple[Settings | None, list[Check]]:
+    """The settings of the service, None where they cannot be used, and what there is to say of
+    them.
+    """
     try:
         settings, warnings = load_settings(environ=environ, env_file=env_file)
     except ConfigError as error:
         return None, wrong_settings("settings", error.problems)
-    told = [warn("settings", f"{doubt.name} {doubt.what}", doubt.mend) for doubt in warnings if doubt.name != TOKEN]
+    told = [
+        warn("settings", f"{doubt.name} {doubt.what}", doubt.mend)
+        for doubt in warnings
+        if doubt.name != TOKEN
+    ]
     return settings, [*(told or [well("settings", "can be used")]), check_token(settings)]
 
 
@@ -29,7 +41,11 @@ def check_token(settings: Settings) -> Check:
     """Whether somebody could guess a token that OneBot servers and the bot know each other by."""
     tokens = settings.access_tokens.all
     if not tokens:
-        return warn("token", f"{TOKEN} is not set: nothing tells the OneBot server from a stranger", HOW_TO_MAKE_ONE)
+        return warn(
+            "token",
+            f"{TOKEN} is not set: nothing tells the OneBot server from a stranger",
+            HOW_TO_MAKE_ONE,
+        )
     if any(len(token) < WEAK_TOKEN or len(set(token)) < FEW_CHARACTERS for token in tokens):
         return warn("token", f"{TOKEN} is easy to guess", HOW_TO_MAKE_ONE)
     accounts = ", ".join(map(str, settings.access_tokens.accounts))

@@ -1,4 +1,6 @@
-"""The OneBot server in forward mode: its name, whether it can be dialled and takes our token, and what it says."""
+"""The OneBot server in forward mode: its name, whether it can be dialled and takes our token, and
+what it says.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ START = "Start the OneBot server, switch its websocket server on, and see that O
 NAME = "In containers it is the name of the service, in the same network; on one machine, 127.0.0.1"
 
 
-async def check_forward(settings: Settings, *, clock: Clock, ids: Ids, send_image: bool = False) -> list[Check]:
+async def check_forward(
+    settings: Settings, *, clock: Clock, ids: Ids, send_image: bool = False
+) -> list[Check]:
     """Resolve, dial, ask, and hang up; the first step that fails is the last one told."""
     named = await check_name(settings.onebot_url)
     if named.mend:
@@ -41,13 +45,18 @@ async def check_forward(settings: Settings, *, clock: Clock, ids: Ids, send_imag
     except InvalidStatus as error:
         status = error.response.status_code
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-            return [named, wrong("onebot", f"{place} does not take our token (HTTP {status})", SET_TOKEN)]
+            return [
+                named,
+                wrong("onebot", f"{place} does not take our token (HTTP {status})", SET_TOKEN),
+            ]
         return [named, wrong("onebot", f"{place} is no websocket server (HTTP {status})", START)]
     except (OSError, WebSocketException, ValueError) as error:
         # Only the kind: the text of some holds the url, and with it the token.
         reason = (error.strerror if isinstance(error, OSError) else "") or type(error).__name__
         return [named, wrong("onebot", f"{place} cannot be reached ({reason})", START)]
-    told = await _converse(socket, settings, place=place, send_image=send_image, clock=clock, ids=ids)
+    told = await _converse(
+        socket, settings, place=place, send_image=send_image, clock=clock, ids=ids
+    )
     return [named, *told]
 
 
@@ -70,17 +79,27 @@ class _Deaf:
 
 
 async def _converse(
-    socket: ClientConnection, settings: Settings, *, place: str, send_image: bool, clock: Clock, ids: Ids
+    socket: ClientConnection,
+    settings: Settings,
+    *,
+    place: str,
+    send_image: bool,
+    clock: Clock,
+    ids: Ids,
 ) -> list[Check]:
     calls = Calls(boot=ids.trace(), deadline=SENT_WITHIN)
     connection = Connection(socket, sink=_Deaf(), peers=Peers(), calls=calls, clock=clock)
     interview = Interview(connection, calls, place=place)
     async with asyncio.TaskGroup() as group:
         reading = group.create_task(connection.run())
-        asking = group.create_task(interview.hold(send_image=send_image, owners=settings.bot_owners))
+        asking = group.create_task(
+            interview.hold(send_image=send_image, owners=settings.bot_owners)
+        )
         await asyncio.wait((reading, asking), return_when=asyncio.FIRST_COMPLETED)
         asking.cancel()  # where the server hung up, no answer will come
         await connection.close("goodbye")
     if connection.bad_token or socket.close_code == CloseCode.POLICY_VIOLATION:
         return [wrong("onebot", f"{place} does not take our token", SET_TOKEN)]
-    return interview.told or [wrong("onebot", f"{place} takes the connection but answers nothing", RESTART)]
+    return interview.told or [
+        wrong("onebot", f"{place} takes the connection but answers nothing", RESTART)
+    ]

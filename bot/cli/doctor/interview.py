@@ -1,4 +1,6 @@
-"""What a connected OneBot server is asked: what it is, whether QQ is logged in, and, on demand, to send a picture."""
+"""What a connected OneBot server is asked: what it is, whether QQ is logged in, and, on demand, to
+send a picture.
+"""
 
 from __future__ import annotations
 
@@ -20,28 +22,40 @@ RESTART = "Restart the OneBot server"
 
 
 class Interview:
-    """One conversation with one server. What it brings is in `told`, also where the server hangs up in the middle."""
+    """One conversation with one server. What it brings is in `told`, also where the server hangs up
+    in the middle.
+    """
 
     def __init__(self, peer: Peer, calls: Calls, *, place: str) -> None:
-        """`place` is where the server is, for the words; the deadline of `calls` must be SENT_WITHIN or more."""
+        """`place` is where the server is, for the words; the deadline of `calls` must be
+        SENT_WITHIN or more.
+        """
         self._peer = peer
         self._calls = calls
         self._place = place
         self.told: list[Check] = []
 
     async def hold(self, *, send_image: bool = False, owners: Collection[int] = ()) -> None:
-        """Ask everything at once, so that all of it takes one deadline; then send the picture, where it can be."""
+        """Ask everything at once, so that all of it takes one deadline; then send the picture,
+        where it can be.
+        """
         async with asyncio.TaskGroup() as group:
             asked = [group.create_task(self._fields(question)) for question in QUESTIONS]
         version, status, login = (task.result() for task in asked)
         if version is status is login is None:
-            self.told.append(wrong("onebot", f"{self._place} takes the connection but answers nothing", RESTART))
+            self.told.append(
+                wrong("onebot", f"{self._place} takes the connection but answers nothing", RESTART)
+            )
             return
         self._judge(version or {}, status or {}, login or {})
         if send_image:
-            await self._send_image((status or {}).get("online"), (login or {}).get("user_id"), owners)
+            await self._send_image(
+                (status or {}).get("online"), (login or {}).get("user_id"), owners
+            )
 
-    def _judge(self, version: dict[str, Any], status: dict[str, Any], login: dict[str, Any]) -> None:
+    def _judge(
+        self, version: dict[str, Any], status: dict[str, Any], login: dict[str, Any]
+    ) -> None:
         name = f"{version.get('app_name') or 'a OneBot server'} {version.get('app_version') or ''}".strip()
         self.told.append(well("onebot", f"{name} at {self._place} takes our token"))
         account = login.get("user_id")
@@ -61,7 +75,9 @@ class Interview:
             return
         number = int(account) if isinstance(account, int | str) and str(account).isdecimal() else 0
         if not (number or owners):
-            self.told.append(warn("picture", "was not sent: nobody knows to whom", "Name an owner in BOT_OWNERS"))
+            self.told.append(
+                warn("picture", "was not sent: nobody knows to whom", "Name an owner in BOT_OWNERS")
+            )
             return
         self.told.append(await check_picture(self._ask, account=number, owners=owners))
 

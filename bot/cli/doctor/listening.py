@@ -1,4 +1,6 @@
-"""In reverse mode only the bot is connected. Where none runs, the doctor listens in its place until a server comes."""
+"""In reverse mode only the bot is connected. Where none runs, the doctor listens in its place until
+a server comes.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ STOP_THE_BOT = (
 
 
 async def check_reverse(settings: Settings, *, clock: Clock, ids: Ids) -> list[Check]:
-    """The ports; and, where the port is free, the first OneBot server that comes and a picture sent through it."""
+    """The ports; and, where the port is free, the first OneBot server that comes and a picture sent
+    through it.
+    """
     checks = await check_ports(settings)
     if await why_taken(settings.onebot_host, settings.onebot_port):
         said = "was not sent: the OneBot server talks with whatever has the port now"
@@ -33,7 +37,9 @@ async def check_reverse(settings: Settings, *, clock: Clock, ids: Ids) -> list[C
     return [*checks, *await listen(settings, clock=clock, ids=ids)]
 
 
-async def listen(settings: Settings, *, clock: Clock, ids: Ids, within: float = COMES_WITHIN) -> list[Check]:
+async def listen(
+    settings: Settings, *, clock: Clock, ids: Ids, within: float = COMES_WITHIN
+) -> list[Check]:
     """Wait so many seconds for a OneBot server, and ask it everything, a picture included."""
     calls, peers, door = Calls(boot=ids.trace(), deadline=SENT_WITHIN), Peers(), _Door()
     server = ReverseServer(

@@ -1,5 +1,5 @@
-"""The models: the main one answers, streams, calls a tool; the Coder's, where it is another; whether pictures are seen;
-and the clock, by that of the main one's server.
+"""The models: the main one answers, streams, calls a tool; the Coder's, where it is another;
+whether pictures are seen; and the clock, by that of the main one's server.
 """
 
 from __future__ import annotations
@@ -74,9 +74,14 @@ async def check_coder(settings: Settings, *, clock: Clock) -> list[Check]:
 
 
 async def check_fallbacks(settings: Settings, *, clock: Clock) -> list[Check]:
-    """Whether those that stand in for the main model answer, by their first keys; asked side by side."""
+    """Whether those that stand in for the main model answer, by their first keys; asked side by
+    side.
+    """
     async with asyncio.TaskGroup() as group:
-        asked = [(one, group.create_task(_asking(one, clock)(QUESTION))) for one in settings.main_models[1:]]
+        asked = [
+            (one, group.create_task(_asking(one, clock)(QUESTION)))
+            for one in settings.main_models[1:]
+        ]
     return [_judge_fallback(one, task.result()) for one, task in asked]
 
 
@@ -89,24 +94,40 @@ async def check_vision(settings: Settings, *, clock: Clock) -> list[Check]:
 
 
 async def check_clock(settings: Settings, *, clock: Clock) -> list[Check]:
-    """How far this machine's clock is from the Date that the model's server sends with any answer, a refusal too."""
+    """How far this machine's clock is from the Date that the model's server sends with any answer,
+    a refusal too.
+    """
     url = join_url(settings.main_model.base_url).with_user(None)
     timeout = aiohttp.ClientTimeout(total=HEADERS_WITHIN)
     try:
         async with (
             make_session() as session,
-            session.get(url, proxy=find_proxy(url), allow_redirects=False, timeout=timeout) as response,
+            session.get(
+                url, proxy=find_proxy(url), allow_redirects=False, timeout=timeout
+            ) as response,
         ):
             theirs = parsedate_to_datetime(response.headers.get("Date", "")).timestamp()
     except (aiohttp.ClientError, OSError):
-        return [warn("clock", "could not be compared: the model's server does not answer", "See what `model` says")]
+        return [
+            warn(
+                "clock",
+                "could not be compared: the model's server does not answer",
+                "See what `model` says",
+            )
+        ]
     except ValueError:
         return [well("clock", "the model's server does not say what time it is")]
     skew = clock.now() - theirs
     if abs(skew) <= SKEW:
         return [well("clock", "agrees with the model's server")]
     said = f"is {abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} the model's server"
-    return [warn("clock", said, "Let this machine set its clock by NTP, as with `timedatectl set-ntp true`")]
+    return [
+        warn(
+            "clock",
+            said,
+            "Let this machine set its clock by NTP, as with `timedatectl set-ntp true`",
+        )
+    ]
 
 
 def _asking(endpoint: Endpoint, clock: Clock) -> Try:
@@ -120,8 +141,15 @@ def _judge_answer(check: str, endpoint: Endpoint, trial: Trial) -> Check:
     if trial.answer is None:
         return wrong(check, f"{endpoint.model} does not answer: {trial.why}", trial.mend.en)
     first = trial.answer.first_token
-    streamed = "in one piece, not streamed" if first is None else f"streamed, first token after {first:.1f} s"
-    return well(check, f"{endpoint.model} answers in {trial.seconds:.1f} s, {streamed}{_by_way_of(endpoint)}")
+    streamed = (
+        "in one piece, not streamed"
+        if first is None
+        else f"streamed, first token after {first:.1f} s"
+    )
+    return well(
+        check,
+        f"{endpoint.model} answers in {trial.seconds:.1f} s, {streamed}{_by_way_of(endpoint)}",
+    )
 
 
 def _judge_fallback(endpoint: Endpoint, trial: Trial) -> Check:
@@ -134,10 +162,14 @@ def _judge_fallback(endpoint: Endpoint, trial: Trial) -> Check:
 def _judge_sight(endpoint: Endpoint, trial: Trial) -> Check:
     """The bot can do without: it answers as if it had not been shown the picture."""
     if trial.answer is None:
-        return warn("vision", f"{endpoint.model} cannot be shown pictures: {trial.why}", trial.mend.en)
+        return warn(
+            "vision", f"{endpoint.model} cannot be shown pictures: {trial.why}", trial.mend.en
+        )
     said = trial.answer.message.text.strip()
     if not any(word in said.lower() for word in RED):
-        return warn("vision", f"{endpoint.model} was shown a red picture and says: {said[:60]!r}", NO_EYES)
+        return warn(
+            "vision", f"{endpoint.model} was shown a red picture and says: {said[:60]!r}", NO_EYES
+        )
     return well("vision", f"{endpoint.model} sees pictures, in {trial.seconds:.1f} s")
 
 
@@ -150,5 +182,9 @@ def _judge_call(trial: Trial) -> Check:
     if trial.answer is None:
         return wrong("model tools", f"a request with a tool fails: {trial.why}", trial.mend.en)
     if not trial.answer.message.tool_calls:
-        return warn("model tools", "the model answered in words instead of calling a tool", "Take one that calls tools")
+        return warn(
+            "model tools",
+            "the model answered in words instead of calling a tool",
+            "Take one that calls tools",
+        )
     return well("model tools", f"calls a tool in {trial.seconds:.1f} s")

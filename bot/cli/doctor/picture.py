@@ -1,4 +1,6 @@
-"""A small picture, sent when it is asked for: base64 is how pictures travel to a server that sees no file of ours."""
+"""A small picture, sent when it is asked for: base64 is how pictures travel to a server that sees
+no file of ours.
+"""
 
 from __future__ import annotations
 
@@ -43,13 +45,20 @@ async def check_picture(ask: Ask, *, account: int, owners: Collection[int]) -> C
     """Send a picture to an owner, else to the account itself; whether it was taken."""
     to = min(owners, default=account)
     whom = "the account itself" if to == account else str(to)
-    message = [{"type": "text", "data": {"text": WORDS}}, {"type": "image", "data": {"file": f"base64://{PICTURE}"}}]
+    message = [
+        {"type": "text", "data": {"text": WORDS}},
+        {"type": "image", "data": {"file": f"base64://{PICTURE}"}},
+    ]
     try:
         reply = await ask("send_private_msg", {"user_id": to, "message": message})
     except NotConnected:
         return wrong("picture", "could not be sent: the OneBot server hung up", READ_ITS_LOG)
     except ActionUnanswered:
-        return warn("picture", f"was sent to {whom}, but the OneBot server does not say whether it arrived", LOOK)
+        return warn(
+            "picture",
+            f"was sent to {whom}, but the OneBot server does not say whether it arrived",
+            LOOK,
+        )
     if reply.ok:
         return await _find(ask, read_message_id(reply.data), whom)
     return _refused(reply, whom)
@@ -61,22 +70,32 @@ async def _find(ask: Ask, message_id: str, whom: str) -> Check:
     message = await _fields(ask, "get_msg", {"message_id": message_id})
     match message.get("message"):
         case list(segments):
-            pictures = [segment.get("data") or {} for segment in segments if segment.get("type") == "image"]
+            pictures = [
+                segment.get("data") or {} for segment in segments if segment.get("type") == "image"
+            ]
         case _:
             return sent  # the server does not show what it sent
     if not pictures:
-        return wrong("picture", f"was dropped: only the words beside it were sent to {whom}", READ_ITS_LOG)
+        return wrong(
+            "picture", f"was dropped: only the words beside it were sent to {whom}", READ_ITS_LOG
+        )
     found = await _fields(ask, "get_image", {"file": pictures[0].get("file", "")})
     return well("picture", f"{sent.said}; get_image finds it") if found else sent
 
 
 def _refused(reply: Reply, whom: str) -> Check:
-    said = f"could not be sent to {whom} ({reply.retcode}: {reply.wording[:160] or 'no reason given'})"
+    said = (
+        f"could not be sent to {whom} ({reply.retcode}: {reply.wording[:160] or 'no reason given'})"
+    )
     if reply.may_have_been_done:
         return warn("picture", f"was sent to {whom}, but QQ did not confirm it in time", LOOK)
     if any(words in reply.wording for words in STRANGER):
         return warn("picture", said, BEFRIEND)
-    return wrong("picture", said, MAKE_ROOM if any(words in reply.wording for words in NOT_KEPT) else READ_ITS_LOG)
+    return wrong(
+        "picture",
+        said,
+        MAKE_ROOM if any(words in reply.wording for words in NOT_KEPT) else READ_ITS_LOG,
+    )
 
 
 async def _fields(ask: Ask, action: str, params: Mapping[str, object]) -> dict[str, Any]:

@@ -19,16 +19,26 @@ def check_privacy(settings: Settings, *, env_file: Path | None) -> list[Check]:
     """Files with secrets that others can read, and folders that others can write. Blocks."""
     if os.name != "posix":
         return []
-    return [*_readable(env_file), *_writable(settings)] or [well("privacy", "nothing is open to others")]
+    return [*_readable(env_file), *_writable(settings)] or [
+        well("privacy", "nothing is open to others")
+    ]
 
 
 def _readable(env_file: Path | None) -> Iterator[Check]:
     for file in filter(None, (env_file, env_file and env_file.parent / MADE)):
         if file.exists() and file.stat().st_mode & OTHERS_READ:
-            yield warn("privacy", f"{file} holds secrets, and others on this machine can read it", f"chmod 600 {file}")
+            yield warn(
+                "privacy",
+                f"{file} holds secrets, and others on this machine can read it",
+                f"chmod 600 {file}",
+            )
 
 
 def _writable(settings: Settings) -> Iterator[Check]:
     for folder in dict.fromkeys(folders_of(settings)):
         if writers := writers_of(folder):
-            yield warn("privacy", f"{folder} can be written by {writers}", f"See whose it is, and chmod go-w {folder}")
+            yield warn(
+                "privacy",
+                f"{folder} can be written by {writers}",
+                f"See whose it is, and chmod go-w {folder}",
+            )

@@ -1,4 +1,6 @@
-"""The ports the bot listens on: free, taken by the bot that runs, which is asked how it is, or by something else."""
+"""The ports the bot listens on: free, taken by the bot that runs, which is asked how it is, or by
+something else.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ class Running:
 
 
 async def check_ports(settings: Settings) -> list[Check]:
-    """The port of the web server, and in reverse mode that of the OneBot servers and who is connected there."""
+    """The port of the web server, and in reverse mode that of the OneBot servers and who is
+    connected there.
+    """
     running = await find_running(settings)
     checks = [] if settings.web_port == 0 else [await _check_web(settings, running)]
     if settings.onebot_mode == "forward":  # the OneBot server itself is asked
@@ -105,13 +109,20 @@ def _judge(running: Running) -> Iterator[Check]:
     there = [seen for seen in running.accounts if seen.state != "missing"]
     if there:
         yield well(
-            "onebot", "; ".join(f"{seen.server or 'a OneBot server'} has account {seen.account}" for seen in there)
+            "onebot",
+            "; ".join(
+                f"{seen.server or 'a OneBot server'} has account {seen.account}" for seen in there
+            ),
         )
     if not running.ready:
         mend = LOG_IN if any(seen.online is False for seen in there) else CONNECT
         yield wrong("account", f"the bot is running, but {running.reason}", mend)
     elif unknown := _numbers(seen for seen in there if seen.online is None):
-        yield warn("account", f"the bot is running, but nobody says whether account {unknown} is online", LOG_IN)
+        yield warn(
+            "account",
+            f"the bot is running, but nobody says whether account {unknown} is online",
+            LOG_IN,
+        )
     else:
         yield well("account", f"the bot is running, account {_numbers(there)} online")
 
@@ -137,7 +148,10 @@ async def _get(session: aiohttp.ClientSession, url: URL) -> Any:
 def _read(body: Any) -> Running | None:
     match body:
         case {"ready": bool(ready), "reason": str(reason), "accounts": list(rows)}:
-            accounts = [Seen(int(row["account"]), row["state"], str(row.get("server") or "")) for row in rows]
+            accounts = [
+                Seen(int(row["account"]), row["state"], str(row.get("server") or ""))
+                for row in rows
+            ]
             return Running(ready, reason, tuple(accounts))
         case _:
             return None

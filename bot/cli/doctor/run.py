@@ -1,4 +1,6 @@
-"""All checks, side by side; one that hangs or breaks is a problem of its own and spoils no other."""
+"""All checks, side by side; one that hangs or breaks is a problem of its own and spoils no
+other.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,13 @@ from bot.cli.doctor.checks import Check, wrong
 from bot.cli.doctor.configuration import check_settings
 from bot.cli.doctor.forward import check_forward
 from bot.cli.doctor.listening import check_reverse
-from bot.cli.doctor.models import check_clock, check_coder, check_fallbacks, check_main_model, check_vision
+from bot.cli.doctor.models import (
+    check_clock,
+    check_coder,
+    check_fallbacks,
+    check_main_model,
+    check_vision,
+)
 from bot.cli.doctor.privacy import check_privacy
 from bot.cli.doctor.report import masked
 from bot.cli.doctor.reverse import check_ports
@@ -36,7 +44,9 @@ WITH_IMAGE = 5  # checks' time: until a OneBot server comes, and until QQ confir
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Something to look at; it makes so many `checks`, one after the other, each with its deadline."""
+    """Something to look at; it makes so many `checks`, one after the other, each with its
+    deadline.
+    """
 
     name: str
     look: Callable[[], Awaitable[Iterable[Check]]]
@@ -44,26 +54,39 @@ class Probe:
 
 
 async def diagnose(
-    *, environ: Mapping[str, str], env_file: Path | None, clock: Clock, ids: Ids, send_image: bool = False
+    *,
+    environ: Mapping[str, str],
+    env_file: Path | None,
+    clock: Clock,
+    ids: Ids,
+    send_image: bool = False,
 ) -> list[Check]:
-    """Everything there is to say, in a fixed order; where the settings cannot be used, only what is wrong with them.
+    """Everything there is to say, in a fixed order; where the settings cannot be used, only what is
+    wrong with them.
 
-    `send_image` lets a picture be sent on QQ; in reverse mode it waits for the OneBot server to come.
+    `send_image` lets a picture be sent on QQ; in reverse mode it waits for the OneBot server to
+    come.
     """
     settings, told = check_settings(environ=environ, env_file=env_file)
     if settings is None:
         return told
     web = HttpxWeb(clock=clock, user_agent=user_agent(settings), base_urls=settings.tools_mirrors)
     try:
-        private = Probe("privacy", partial(asyncio.to_thread, check_privacy, settings, env_file=env_file))
-        found = await examine([private, *probes(settings, web=web, clock=clock, ids=ids, send_image=send_image)])
+        private = Probe(
+            "privacy", partial(asyncio.to_thread, check_privacy, settings, env_file=env_file)
+        )
+        found = await examine(
+            [private, *probes(settings, web=web, clock=clock, ids=ids, send_image=send_image)]
+        )
     finally:
         await web.aclose()
     mask = Mask(all_secrets(settings, environ))
     return [masked(check, mask) for check in (*told, *found)]
 
 
-def probes(settings: Settings, *, web: HttpxWeb, clock: Clock, ids: Ids, send_image: bool = False) -> list[Probe]:
+def probes(
+    settings: Settings, *, web: HttpxWeb, clock: Clock, ids: Ids, send_image: bool = False
+) -> list[Probe]:
     """What is looked at with these settings."""
     found = [
         Probe("data folder", partial(asyncio.to_thread, check_folders, settings)),
@@ -73,7 +96,9 @@ def probes(settings: Settings, *, web: HttpxWeb, clock: Clock, ids: Ids, send_im
         Probe("fallback", partial(check_fallbacks, settings, clock=clock)),
         Probe("coder", partial(check_coder, settings, clock=clock)),
         Probe("vision", partial(check_vision, settings, clock=clock)),
-        Probe("weather", partial(check_weather, web, keys=WeatherKeys.of(settings), now=clock.now())),
+        Probe(
+            "weather", partial(check_weather, web, keys=WeatherKeys.of(settings), now=clock.now())
+        ),
         Probe("versions", partial(check_versions, web)),
         Probe("games", partial(asyncio.to_thread, check_games, settings, clock=clock)),
         Probe("tools", partial(asyncio.to_thread, check_tools, settings)),
@@ -86,7 +111,13 @@ def probes(settings: Settings, *, web: HttpxWeb, clock: Clock, ids: Ids, send_im
                 Probe("onebot", onebot, checks=WITH_IMAGE if send_image else 1),
             ]
         case "reverse" if send_image:
-            found.append(Probe("onebot", partial(check_reverse, settings, clock=clock, ids=ids), checks=WITH_IMAGE))
+            found.append(
+                Probe(
+                    "onebot",
+                    partial(check_reverse, settings, clock=clock, ids=ids),
+                    checks=WITH_IMAGE,
+                )
+            )
         case "reverse":
             found.append(Probe("ports", partial(check_ports, settings)))
     return found
@@ -108,4 +139,10 @@ async def _look(probe: Probe, seconds: float) -> list[Check]:
         return [wrong(probe.name, said, "See what it waits for: the disk, a name, or the network")]
     except Exception as error:
         logger.debug("a check broke", exc_info=True)
-        return [wrong(probe.name, f"the check itself broke ({type(error).__name__}: {error})", "Please report this")]
+        return [
+            wrong(
+                probe.name,
+                f"the check itself broke ({type(error).__name__}: {error})",
+                "Please report this",
+            )
+        ]

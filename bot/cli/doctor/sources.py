@@ -1,4 +1,6 @@
-"""The sources of the tools: the hosts of weather and of game versions, each asked once, through the `Web` port."""
+"""The sources of the tools: the hosts of weather and of game versions, each asked once, through the
+`Web` port.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ WEATHER = (
     f"{GEOCODER}?name=Beijing&count=1",
     f"{FORECAST}?latitude=39.9&longitude=116.4&current=temperature_2m",
 )
-BEIJING = Place(id=0, name="北京市", latitude=39.9, longitude=116.41, zone="Asia/Shanghai", adcode="110000")
+BEIJING = Place(
+    id=0, name="北京市", latitude=39.9, longitude=116.41, zone="Asia/Shanghai", adcode="110000"
+)
 NO_KEYS = WeatherKeys()
 OK = 200
 NAMED = 3  # troubles in one line
@@ -31,15 +35,21 @@ MEND_KEY = "See docs/weather.md: its key or host in .env, or TOOLS_CONTACT; unti
 
 
 async def check_weather(web: Web, *, keys: WeatherKeys = NO_KEYS, now: float = 0.0) -> list[Check]:
-    """The geocoder and the forecast; and each source that is asked because of a key or a contact, with it.
+    """The geocoder and the forecast; and each source that is asked because of a key or a contact,
+    with it.
 
     `now` in seconds since 1970 dates QWeather's token.
     """
-    keyed = [row for row in SOURCES if row.serves(BEIJING, keys) and not row.serves(BEIJING, NO_KEYS)]
+    keyed = [
+        row for row in SOURCES if row.serves(BEIJING, keys) and not row.serves(BEIJING, NO_KEYS)
+    ]
     async with asyncio.TaskGroup() as group:
         free = group.create_task(check_urls("weather", WEATHER, web))
         asked = [
-            group.create_task(_check_keyed(row, Question(place=BEIJING, web=web, keys=keys, now=now))) for row in keyed
+            group.create_task(
+                _check_keyed(row, Question(place=BEIJING, web=web, keys=keys, now=now))
+            )
+            for row in keyed
         ]
     return [free.result(), *(task.result() for task in asked)]
 
@@ -63,12 +73,16 @@ def check_games(settings: Settings, *, clock: Clock) -> list[Check]:
     """The rows of GAMES_FILE; nothing where it is not set."""
     problems = Games(clock=clock, file=settings.games_file).check()
     if settings.games_file is None or problems:
-        return [warn("games", f"{problem.name}: {problem.what}", problem.mend) for problem in problems]
+        return [
+            warn("games", f"{problem.name}: {problem.what}", problem.mend) for problem in problems
+        ]
     return [well("games", f"{settings.games_file.name} can be used")]
 
 
 async def check_urls(check: str, urls: Iterable[str], web: Web) -> Check:
-    """Ask each, side by side; whatever does not answer well is a warning: the bot talks without it."""
+    """Ask each, side by side; whatever does not answer well is a warning: the bot talks without
+    it.
+    """
     async with asyncio.TaskGroup() as group:
         asked = [group.create_task(_ask(url, web)) for url in urls]
     troubles = [trouble for task in asked if (trouble := task.result())]

@@ -1,4 +1,6 @@
-"""Where data is kept: the folders can be written and have room, the journal opens and its schema is ours."""
+"""Where data is kept: the folders can be written and have room, the journal opens and its schema is
+ours.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def check_folders(settings: Settings) -> list[Check]:
 
 
 def check_folder(folder: Path, *, little: int = LITTLE, too_little: int = TOO_LITTLE) -> Check:
-    """Whether a file can be made there, or the folder itself where it is missing; and whether there is room (bytes)."""
+    """Whether a file can be made there, or the folder itself where it is missing; and whether there
+    is room (bytes).
+    """
     there = folder.absolute()
     while not os.path.lexists(there) and there != there.parent:
         there = there.parent
@@ -38,14 +42,16 @@ def check_folder(folder: Path, *, little: int = LITTLE, too_little: int = TOO_LI
         with tempfile.TemporaryFile(dir=there):
             free = shutil.disk_usage(there).free
     except OSError as error:
-        mend = (
-            f"Let the account that runs the bot write there (chown, chmod, or a volume that is not read-only): {there}"
-        )
+        mend = f"Let the account that runs the bot write there (chown, chmod, or a volume that is not read-only): {there}"
         return wrong("data folder", f"{folder} cannot be written ({error.strerror})", mend)
     said = f"{folder} can be {'written' if there == folder.absolute() else 'made'}, {free // MIB} MiB free"
     if free < too_little:
         return wrong("data folder", said, "Make room on the disk")
-    return warn("data folder", said, "Make room on the disk soon") if free < little else well("data folder", said)
+    return (
+        warn("data folder", said, "Make room on the disk soon")
+        if free < little
+        else well("data folder", said)
+    )
 
 
 def check_store(settings: Settings) -> list[Check]:
@@ -83,7 +89,11 @@ def _leave(_connection: Connection) -> None:
 
 
 def _revision(connection: Connection) -> str | None:
-    return connection.scalar(select(versions.c.version_num)) if inspect(connection).has_table(versions.name) else None
+    return (
+        connection.scalar(select(versions.c.version_num))
+        if inspect(connection).has_table(versions.name)
+        else None
+    )
 
 
 def _judge(revision: str | None, place: str) -> Check:
@@ -94,8 +104,12 @@ def _judge(revision: str | None, place: str) -> Check:
             return well("store", f"{place} opens, its schema is current ({current})")
         case older if older in REVISIONS:
             return warn(
-                "store", f"{place} has schema {older}, not yet {REVISIONS[-1]}", "Start the bot: it migrates it"
+                "store",
+                f"{place} has schema {older}, not yet {REVISIONS[-1]}",
+                "Start the bot: it migrates it",
             )
         case newer:
             mend = "Start that version, or name another database in STORE_URL"
-            return wrong("store", f"{place} is of a newer version of the bot (schema {newer})", mend)
+            return wrong(
+                "store", f"{place} is of a newer version of the bot (schema {newer})", mend
+            )

@@ -1,4 +1,6 @@
-"""The tools: which cannot be used, and which files of the operator's folder are broken. Imports them."""
+"""The tools: which cannot be used, and which files of the operator's folder are broken. Imports
+them.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,16 @@ from config.settings import Settings
 def check_tools(settings: Settings) -> list[Check]:
     """One line where all is well, else one for each thing to mend. Blocks."""
     found = find_tools(settings)
-    checks = [warn("tools", f"{problem.name}: {problem.what}", problem.mend) for problem in found.problems]
+    checks = [
+        warn("tools", f"{problem.name}: {problem.what}", problem.mend) for problem in found.problems
+    ]
     toolset = build_toolset(settings, found.tools, clock=SystemClock())
     checks += [
-        warn("tools", f"{name} is denied or to be approved, but there is no such tool", "Correct its name")
+        warn(
+            "tools",
+            f"{name} is denied or to be approved, but there is no such tool",
+            "Correct its name",
+        )
         for name in toolset.strangers()
     ]
     for status in toolset.check_availability(PORTS):

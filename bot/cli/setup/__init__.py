@@ -1,1 +1,3 @@
-"""The first evening: asks what the service needs, and writes `.env` and what the OneBot server reads."""
+"""The first evening: asks what the service needs, and writes `.env` and what the OneBot server
+reads.
+"""

@@ -1,4 +1,6 @@
-"""What `setup` has to know, by the names in `.env`: what is known already, and what is wrong with it. Pure."""
+"""What `setup` has to know, by the names in `.env`: what is known already, and what is wrong with
+it. Pure.
+"""
 
 from __future__ import annotations
 
@@ -33,14 +35,23 @@ OPTION_OF = {
 OR_A_NAME = f", or name one of {', '.join(vendor.name for vendor in VENDORS)}"
 
 
-def known(typed: Mapping[str, str], environ: Mapping[str, str], lines: Iterable[sources.Line]) -> dict[str, str]:
-    """The answers there are: options win over the environment, it over `.env`; an example's text is no answer.
+def known(
+    typed: Mapping[str, str], environ: Mapping[str, str], lines: Iterable[sources.Line]
+) -> dict[str, str]:
+    """The answers there are: options win over the environment, it over `.env`; an example's text is
+    no answer.
 
     What is not known and would be asked is empty. The base url may also be the name of a vendor.
     """
     given = sources.gather(environ, lines, (*ASKED, *TOKENS, *WAY))
-    found = {name: value.text for name, value in given.items() if not PLACEHOLDER.fullmatch(value.text)}
-    found = dict.fromkeys(ASKED, "") | found | {name: text.strip() for name, text in typed.items() if text.strip()}
+    found = {
+        name: value.text for name, value in given.items() if not PLACEHOLDER.fullmatch(value.text)
+    }
+    found = (
+        dict.fromkeys(ASKED, "")
+        | found
+        | {name: text.strip() for name, text in typed.items() if text.strip()}
+    )
     vendor = find_vendor(found.get("LLM_BASE_URL", ""))
     return found | ({"LLM_BASE_URL": vendor.base_url} if vendor else {})
 
@@ -51,7 +62,9 @@ def with_tokens(answers: Mapping[str, str], make_token: Callable[[], str]) -> di
 
 
 def check(answers: Mapping[str, str]) -> Settings:
-    """The settings these answers make, base url in its short form. Raises ConfigError with every problem at once."""
+    """The settings these answers make, base url in its short form. Raises ConfigError with every
+    problem at once.
+    """
     problems = list(_problems(answers))
     try:
         settings, _ = load_settings(environ=answers, env_file=None)
@@ -67,7 +80,11 @@ def _problems(answers: Mapping[str, str]) -> Iterable[Problem]:
     vendor = vendor_of(answers.get("LLM_BASE_URL", ""))
     if vendor and vendor.needs_key and not answers.get("LLM_API_KEY"):
         yield _with_option(
-            Problem("LLM_API_KEY", f"is not set, but {vendor.title} needs one", f"Make one: {vendor.page}")
+            Problem(
+                "LLM_API_KEY",
+                f"is not set, but {vendor.title} needs one",
+                f"Make one: {vendor.page}",
+            )
         )
     account = answers.get(ACCOUNT, "")
     try:

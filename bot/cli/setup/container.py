@@ -1,8 +1,9 @@
-"""`init`: what docker compose runs once before NapCat and the bot, in the folder both have parts of mounted.
+"""`init`: what docker compose runs once before NapCat and the bot, in the folder both have parts of
+mounted.
 
-NapCat's settings know no environment, and what compose passes on was read before anything ran; so the tokens that
-`.env` leaves out are made here and kept in `data/tokens.env`, where the bot finds them, and the OneBot server's files
-are written with them, never over old ones.
+NapCat's settings know no environment, and what compose passes on was read before anything ran; so
+the tokens that `.env` leaves out are made here and kept in `data/tokens.env`, where the bot finds
+them, and the OneBot server's files are written with them, never over old ones.
 """
 
 from __future__ import annotations
@@ -101,8 +102,12 @@ def prepare(
         path = file.path.relative_to(folder)
         if file in new:
             tell(f"{path}: written")
-        elif file.path.name.startswith("webui") and webui_token(read_text(file.path) or "") != webui_token(file.text):
-            tell(f"{path}: has another password than {_tokens_of(server)[1]}, and that of the file counts")
+        elif file.path.name.startswith("webui") and webui_token(
+            read_text(file.path) or ""
+        ) != webui_token(file.text):
+            tell(
+                f"{path}: has another password than {_tokens_of(server)[1]}, and that of the file counts"
+            )
     return settings
 
 
@@ -122,8 +127,14 @@ def _tokens_of(server: Server) -> tuple[str, ...]:
 def _make_tokens(
     folder: Path, given: Mapping[str, str], server: Server, make_token: Callable[[], str]
 ) -> dict[str, str]:
-    """The tokens that `.env` leaves out: those made before (the other server's too), and new ones for the rest."""
-    before = {line.name: line.value for line in sources.read_env_file(folder / MADE) if line.name not in given}
+    """The tokens that `.env` leaves out: those made before (the other server's too), and new ones
+    for the rest.
+    """
+    before = {
+        line.name: line.value
+        for line in sources.read_env_file(folder / MADE)
+        if line.name not in given
+    }
     return {**{name: make_token() for name in _tokens_of(server) if name not in given}, **before}
 
 
@@ -131,7 +142,11 @@ def _make_tokens(
 
 
 def _files_of(
-    folder: Path, environ: Mapping[str, str], server: Server, settings: Settings, tokens: Mapping[str, str]
+    folder: Path,
+    environ: Mapping[str, str],
+    server: Server,
+    settings: Settings,
+    tokens: Mapping[str, str],
 ) -> Iterator[NewFile]:
     """What the OneBot server reads at its first start."""
     match server:
@@ -177,7 +192,9 @@ def _hand_over(folder: Path, owner: Owner | None) -> None:
 
 
 def _give(path: Path, owner: Owner) -> None:
-    with suppress(FileNotFoundError):  # the bot may be running, and removing what it no longer needs
+    with suppress(
+        FileNotFoundError
+    ):  # the bot may be running, and removing what it no longer needs
         status = path.lstat()
         if (status.st_uid, status.st_gid) != (owner.uid, owner.gid):
             os.chown(path, owner.uid, owner.gid, follow_symlinks=False)
@@ -186,31 +203,50 @@ def _give(path: Path, owner: Owner) -> None:
 # --- what cannot work -----------------------------------------------------------------------------
 
 
-def _check(folder: Path, environ: Mapping[str, str], server: Server, given: Mapping[str, str]) -> Settings:
+def _check(
+    folder: Path, environ: Mapping[str, str], server: Server, given: Mapping[str, str]
+) -> Settings:
     """The settings of this environment, if nothing at all is wrong."""
     problems = [
-        Problem(name, "still has the text of an example", "Put your own in its place, or nothing: then one is made")
+        Problem(
+            name,
+            "still has the text of an example",
+            "Put your own in its place, or nothing: then one is made",
+        )
         for name, text in given.items()
         if name != ONEBOT and PLACEHOLDER.fullmatch(text)
     ]
-    # Nobody but .env and the compose file sets anything here: a name that we do not know is misspelt.
+    # Nobody but .env and the compose file sets anything here: a name that we do not know is
+    # misspelt.
     strangers = sources.strange_in_environment(environ, KNOWN)
-    problems += [replace(stranger, what="is set, but there is no such variable") for stranger in strangers]
+    problems += [
+        replace(stranger, what="is set, but there is no such variable") for stranger in strangers
+    ]
     try:
         settings, _ = load_settings(environ=environ, env_file=None)
     except ConfigError as error:
         told = {problem.name for problem in problems}
-        raise ConfigError(*(one for one in error.problems if one.name not in told), *problems) from None
-    problems += [*_stale(folder, server, settings), *_loopback(server, settings), *_driver(settings)]
+        raise ConfigError(
+            *(one for one in error.problems if one.name not in told), *problems
+        ) from None
+    problems += [
+        *_stale(folder, server, settings),
+        *_loopback(server, settings),
+        *_driver(settings),
+    ]
     if problems:
         raise ConfigError(*problems)
     return settings
 
 
 def _stale(folder: Path, server: Server, settings: Settings) -> Iterator[Problem]:
-    """The old files with which their server and the bot would never find together, without saying why."""
+    """The old files with which their server and the bot would never find together, without saying
+    why.
+    """
     link = link_of(settings)
-    dialled = link.mode == "forward" and link.place[0] == server  # a server elsewhere reads none of these files
+    dialled = (
+        link.mode == "forward" and link.place[0] == server
+    )  # a server elsewhere reads none of these files
     pattern = NAPCAT / "onebot11*.json" if server == "napcat" else LLBOT / "config_*.json"
     for path in sorted(folder.glob(str(pattern))):
         name, tokens = str(path.relative_to(folder)), tokens_for(read_text(path) or "", link)
@@ -219,7 +255,11 @@ def _stale(folder: Path, server: Server, settings: Settings) -> Iterator[Problem
             yield Problem(name, f"has another token for {link.url} than .env", mend)
         elif dialled and not tokens:
             mend = "Switch one on there, with the token of .env, or remove the file to have it made anew"
-            yield Problem(name, f"has no websocket server at {link.url}, which ONEBOT_MODE=forward dials", mend)
+            yield Problem(
+                name,
+                f"has no websocket server at {link.url}, which ONEBOT_MODE=forward dials",
+                mend,
+            )
 
 
 def _driver(settings: Settings) -> Iterable[Problem]:
@@ -234,9 +274,18 @@ def _driver(settings: Settings) -> Iterable[Problem]:
 def _loopback(server: Server, settings: Settings) -> Iterable[Problem]:
     """Addresses that lead back into the container."""
     model = "A model server on the same computer is http://host.docker.internal:PORT/v1 from here"
-    addresses = [("LLM_BASE_URL", settings.llm_base_url, model), ("CODER_BASE_URL", settings.coder_base_url, model)]
+    addresses = [
+        ("LLM_BASE_URL", settings.llm_base_url, model),
+        ("CODER_BASE_URL", settings.coder_base_url, model),
+    ]
     if settings.onebot_mode == "forward":
-        addresses.append(("ONEBOT_URL", settings.onebot_url, f"From here the OneBot server is ws://{server}:3001"))
+        addresses.append(
+            (
+                "ONEBOT_URL",
+                settings.onebot_url,
+                f"From here the OneBot server is ws://{server}:3001",
+            )
+        )
     for name, url, mend in addresses:
         if url and values.is_loopback(urlsplit(url).hostname or ""):
             yield Problem(name, "leads into the bot's own container", mend)

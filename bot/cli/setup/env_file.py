@@ -1,7 +1,7 @@
 """Values into the text of a `.env`, comments and everything else left as they are. Pure.
 
-What is written means the same to everybody who reads the file: our own reader, a shell-like `.env` reader, and docker
-compose, which replaces `$NAME` unless the value stands in single quotes.
+What is written means the same to everybody who reads the file: our own reader, a shell-like `.env`
+reader, and docker compose, which replaces `$NAME` unless the value stands in single quotes.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ REMARK = re.compile(r"[^\S\r\n]+#[^\r\n'\"]*$")
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
-    """The text with these values: where a name is set, there; else where it is commented out; else at the end.
+    """The text with these values: where a name is set, there; else where it is commented out; else
+    at the end.
 
-    An empty value stays out unless the name is set already. Raises ConfigError for a value no `.env` can hold.
+    An empty value stays out unless the name is set already. Raises ConfigError for a value no
+    `.env` can hold.
     """
     left = dict(values)
     text = _fill_set(text, left)
@@ -41,7 +43,9 @@ def _fill_set(text: str, left: dict[str, str]) -> str:
             done.add(binding.key)
             before = original[: len(original) - len(original.lstrip())]
             remark = REMARK.search(original.rstrip())
-            original = f"{before}{_line(binding.key, left[binding.key])}{remark[0] if remark else ''}\n"
+            original = (
+                f"{before}{_line(binding.key, left[binding.key])}{remark[0] if remark else ''}\n"
+            )
         parts.append(original)
     for name in done:
         del left[name]
@@ -50,7 +54,9 @@ def _fill_set(text: str, left: dict[str, str]) -> str:
 
 def _fill_commented(text: str, left: dict[str, str]) -> str:
     for name in [name for name, value in left.items() if value]:
-        text, changed = re.subn(rf"^#[ \t]*{name}=.*$", _line(name, left[name]), text, count=1, flags=re.MULTILINE)
+        text, changed = re.subn(
+            rf"^#[ \t]*{name}=.*$", _line(name, left[name]), text, count=1, flags=re.MULTILINE
+        )
         if changed:
             del left[name]
     return text

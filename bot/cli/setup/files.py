@@ -33,9 +33,11 @@ def read_text(path: Path) -> str | None:
 
 
 def write_files(files: Iterable[NewFile]) -> None:
-    """Write them, making folders where they are missing; what stops it half-way leaves every old file as it was.
+    """Write them, making folders where they are missing; what stops it half-way leaves every old
+    file as it was.
 
-    A symbolic link stays one: what it points to is replaced. Raises ConfigError where one cannot be written.
+    A symbolic link stays one: what it points to is replaced. Raises ConfigError where one cannot be
+    written.
     """
     ready: list[tuple[Path, Path]] = []
     try:
@@ -75,4 +77,6 @@ def _write_beside(path: Path, text: str) -> Path:
 
 def _problem(path: Path, verb: str, error: OSError | UnicodeDecodeError) -> Problem:
     reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-    return Problem(str(path), f"cannot be {verb} ({reason})", "Give this account the right to, or move it away")
+    return Problem(
+        str(path), f"cannot be {verb} ({reason})", "Give this account the right to, or move it away"
+    )

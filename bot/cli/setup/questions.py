@@ -1,4 +1,6 @@
-"""What is asked, one thing after the other, each until it is right; what is known already is offered again."""
+"""What is asked, one thing after the other, each until it is right; what is known already is
+offered again.
+"""
 
 from __future__ import annotations
 
@@ -42,19 +44,29 @@ def ask_part(terminal: Terminal, answers: Mapping[str, str], name: str) -> dict[
         case "LLM_BASE_URL":
             question = "编号、名称或地址 Number, name or base url"
             default = old or VENDORS[0].name
-            found = _until_right(lambda: terminal.ask(question, default=default), _base_url, terminal, BASE_URL)
+            found = _until_right(
+                lambda: terminal.ask(question, default=default), _base_url, terminal, BASE_URL
+            )
         case "LLM_API_KEY":
             found = _ask_key(terminal, answers["LLM_BASE_URL"], old)
         case _:
-            found = _until_right(lambda: terminal.ask("模型名称 Model", default=old), _something, terminal, NEEDED)
+            found = _until_right(
+                lambda: terminal.ask("模型名称 Model", default=old), _something, terminal, NEEDED
+            )
     return {**answers, name: found}
 
 
 def ask_which(terminal: Terminal, suggested: str) -> str:
-    """Which of the three of a model to answer again, by its name; empty to go on with all of them as they are."""
+    """Which of the three of a model to answer again, by its name; empty to go on with all of them
+    as they are.
+    """
     number = next((number for number, name in PARTS.items() if name == suggested), "0")
-    question = "改哪一项 Change which: 1 地址 base url, 2 密钥 key, 3 模型 model, 0 不改，继续 none, go on"
-    chosen = _until_right(lambda: terminal.ask(question, default=number), _part, terminal, "请输入 0 到 3")
+    question = (
+        "改哪一项 Change which: 1 地址 base url, 2 密钥 key, 3 模型 model, 0 不改，继续 none, go on"
+    )
+    chosen = _until_right(
+        lambda: terminal.ask(question, default=number), _part, terminal, "请输入 0 到 3"
+    )
     return PARTS[chosen]
 
 
@@ -62,7 +74,8 @@ def ask_character(terminal: Terminal, answers: Mapping[str, str]) -> dict[str, s
     """The answers with what the bot is called and who it is: a file, or a sentence."""
     name = _until_right(
         lambda: terminal.ask(
-            "机器人的名字，喊它就会回应 What it is called", default=answers.get("BOT_NAME") or BOT_NAME
+            "机器人的名字，喊它就会回应 What it is called",
+            default=answers.get("BOT_NAME") or BOT_NAME,
         ),
         _writable,
         terminal,
@@ -83,7 +96,10 @@ def ask_people(terminal: Terminal, answers: Mapping[str, str]) -> dict[str, str]
         "BOT_GROUPS": "允许的群号，留空为全部 Groups, empty for all",
         ACCOUNT: "机器人的 QQ 号，可留空 The bot's QQ number, may be empty",
     }
-    found = {name: _ask_numbers(terminal, question, answers.get(name, "")) for name, question in asked.items()}
+    found = {
+        name: _ask_numbers(terminal, question, answers.get(name, ""))
+        for name, question in asked.items()
+    }
     return {**answers, **found}
 
 
@@ -101,11 +117,20 @@ def _ask_key(terminal: Terminal, base_url: str, old: str) -> str:
     else:
         hint = "不显示 not shown" if needed else "回车表示没有 Enter for none"
     question = f"密钥 API key ({hint})"
-    return _until_right(lambda: terminal.ask_secret(question) or old, _key if needed else _optional_key, terminal, KEY)
+    return _until_right(
+        lambda: terminal.ask_secret(question) or old,
+        _key if needed else _optional_key,
+        terminal,
+        KEY,
+    )
 
 
-def _until_right(ask: Callable[[], str], read: Callable[[str], str], terminal: Terminal, mend: str) -> str:
-    """What was typed, once it can be read; `mend` says in Chinese what the error says in English."""
+def _until_right(
+    ask: Callable[[], str], read: Callable[[str], str], terminal: Terminal, mend: str
+) -> str:
+    """What was typed, once it can be read; `mend` says in Chinese what the error says in
+    English.
+    """
     while True:
         try:
             return read(ask())

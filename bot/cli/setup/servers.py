@@ -1,8 +1,9 @@
 """What NapCat and LLBot read at their start: how to reach the bot, and with which token. Pure.
 
-NapCat reads `onebot11.json` until the account's own `onebot11_<qq>.json` exists, which it makes of it at the first
-login; it reads no environment. LLBot has `config_<qq>.json` only. Shapes: NapCat packages/napcat-onebot/config and
-NapCat-Docker entrypoint.sh (4.18), LLBot script/install-llbot-docker.sh (8.1).
+NapCat reads `onebot11.json` until the account's own `onebot11_<qq>.json` exists, which it makes of
+it at the first login; it reads no environment. LLBot has `config_<qq>.json` only. Shapes: NapCat
+packages/napcat-onebot/config and NapCat-Docker entrypoint.sh (4.18), LLBot
+script/install-llbot-docker.sh (8.1).
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ EVERYWHERE = "0.0.0.0"  # noqa: S104  # inside a container
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """How a server and the bot find each other: `url` is where the one that dials (`mode`) finds the other.
+    """How a server and the bot find each other: `url` is where the one that dials (`mode`) finds
+    the other.
 
     `token` is the one to write down; a server that has one of the `others` comes in, too.
     """
@@ -70,7 +72,9 @@ def account_in(text: str) -> int:
 
 
 def write_onebot(link: Link) -> str:
-    """NapCat's `onebot11.json`: dial the bot, or listen for it on every address of the container."""
+    """NapCat's `onebot11.json`: dial the bot, or listen for it on every address of the
+    container.
+    """
     match link.mode:
         case "reverse":
             client = {**_connection(link.token), "url": link.url, "reconnectInterval": RECONNECT}
@@ -95,7 +99,14 @@ def _connection(token: str) -> dict[str, Any]:
 
 
 def _onebot(**connections: list[dict[str, Any]]) -> str:
-    kinds = ("httpServers", "httpSseServers", "httpClients", "websocketServers", "websocketClients", "plugins")
+    kinds = (
+        "httpServers",
+        "httpSseServers",
+        "httpClients",
+        "websocketServers",
+        "websocketClients",
+        "plugins",
+    )
     return _text(
         {
             "network": {**{kind: [] for kind in kinds}, **connections},
@@ -108,7 +119,9 @@ def _onebot(**connections: list[dict[str, Any]]) -> str:
 
 
 def write_webui(*, token: str) -> str:
-    """NapCat's `webui.json`; inside its container it must listen on every address to be published at all."""
+    """NapCat's `webui.json`; inside its container it must listen on every address to be published
+    at all.
+    """
     return _text({"host": EVERYWHERE, "port": 6099, "prefix": "", "token": token, "loginRate": 3})
 
 
@@ -141,18 +154,27 @@ def write_llbot(link: Link) -> str:
         "heartInterval": HEARTBEAT,
     }
     return _text(
-        {"ob11": {"enable": True, "connect": [connection]}, "webui": {"enable": True, "host": "", "port": 3080}}
+        {
+            "ob11": {"enable": True, "connect": [connection]},
+            "webui": {"enable": True, "host": "", "port": 3080},
+        }
     )
 
 
 def tokens_for(text: str, link: Link) -> set[str]:
-    """The tokens by which such a file would make this link, whatever the token of it; none of what is switched off.
+    """The tokens by which such a file would make this link, whatever the token of it; none of what
+    is switched off.
 
-    A file that cannot be read as one of these holds none: its server will say so better than we can.
+    A file that cannot be read as one of these holds none: its server will say so better than we
+    can.
     """
     try:
         found = _connections(json.loads(text))
-        return {str(each.get("token") or "") for each in found if each.get("enable") and _makes(each, link)}
+        return {
+            str(each.get("token") or "")
+            for each in found
+            if each.get("enable") and _makes(each, link)
+        }
     except (ValueError, RecursionError):
         return set()
 
@@ -171,7 +193,9 @@ def _connections(found: object) -> Iterator[dict[str, Any]]:
 
 
 def _makes(connection: dict[str, Any], link: Link) -> bool:
-    """Whether a connection is that of a link; only LLBot's have a type. The path does not matter to the bot."""
+    """Whether a connection is that of a link; only LLBot's have a type. The path does not matter to
+    the bot.
+    """
     kind = connection.get("type")
     match link.mode:
         case "reverse":

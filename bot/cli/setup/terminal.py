@@ -8,7 +8,9 @@ import typer
 
 
 class Terminal(Protocol):
-    """Somebody who can be asked. Every method raises typer.Abort where they leave (Ctrl-C, end of input)."""
+    """Somebody who can be asked. Every method raises typer.Abort where they leave (Ctrl-C, end of
+    input).
+    """
 
     def tell(self, text: str) -> None:
         """Say something."""
@@ -41,7 +43,9 @@ class TyperTerminal:
 
     def ask_secret(self, question: str) -> str:
         """The same, without echo."""
-        answer: str = typer.prompt(question, default="", show_default=False, hide_input=True, err=True)
+        answer: str = typer.prompt(
+            question, default="", show_default=False, hide_input=True, err=True
+        )
         return answer.strip()
 
     def confirm(self, question: str, *, default: bool) -> bool:

@@ -1,4 +1,6 @@
-"""One small request, to find out whether the model answers; where it does not, what to do about it."""
+"""One small request, to find out whether the model answers; where it does not, what to do about
+it.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +31,16 @@ PATIENCE = Timeouts(connect=10.0, first_token=60.0, idle=30.0, total=90.0)
 
 NO_EYES = "Name a model that sees in LLM_VISION_MODEL, one at the same base url"
 VERSIONED = re.compile(r"/v\d+\w*(/|$)|/openai(/|$)")
-"""A base url that ends as they are documented: https://host/v1, .../api/paas/v4, .../v1beta/openai."""
+"""A base url that ends as they are documented: https://host/v1, .../api/paas/v4,
+.../v1beta/openai.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Mend:
-    """What the operator can do, in English and Chinese, and the setting to change, empty where it is none."""
+    """What the operator can do, in English and Chinese, and the setting to change, empty where it
+    is none.
+    """
 
     en: str
     zh: str
@@ -53,7 +59,11 @@ class Trial:
 
 
 async def try_endpoint(
-    endpoint: Endpoint, *, clock: Clock, request: ModelRequest = QUESTION, timeouts: Timeouts = PATIENCE
+    endpoint: Endpoint,
+    *,
+    clock: Clock,
+    request: ModelRequest = QUESTION,
+    timeouts: Timeouts = PATIENCE,
 ) -> Trial:
     """Ask the model behind an endpoint something small, by its first key."""
     async with make_session() as session:
@@ -80,7 +90,9 @@ async def try_model(model: ChatModel, *, clock: Clock, request: ModelRequest = Q
 
 
 def with_version(base_url: str) -> str:
-    """The base url with the /v1 that most services want and many people leave out; empty where it has its version."""
+    """The base url with the /v1 that most services want and many people leave out; empty where it
+    has its version.
+    """
     return "" if VERSIONED.search(base_url) else f"{base_url.rstrip('/')}/v1"
 
 
@@ -95,7 +107,9 @@ def mend_of(error: ModelError) -> Mend:
             )
         case ModelBilling():
             return Mend(
-                "Top up the account, or take a model it may use", "请给账号充值，或换一个可用的模型", "LLM_MODEL"
+                "Top up the account, or take a model it may use",
+                "请给账号充值，或换一个可用的模型",
+                "LLM_MODEL",
             )
         case ModelNotFound():
             return Mend(
@@ -114,7 +128,9 @@ def mend_of(error: ModelError) -> Mend:
         case ImagesUnsupported():
             return Mend(NO_EYES, "请在 LLM_VISION_MODEL 里填写同一地址下能看图的模型", "LLM_MODEL")
         case ToolsUnsupported():
-            return Mend("Take a model that can call tools", "请换一个支持工具调用的模型", "LLM_MODEL")
+            return Mend(
+                "Take a model that can call tools", "请换一个支持工具调用的模型", "LLM_MODEL"
+            )
         case ContentFiltered():
             return Mend(
                 "The service refuses even a harmless question: ask its support, or take another model",

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Vendor:
     """A service with an OpenAI-compatible API.
 
-    `name` is what a person types, `page` where its keys are made (empty for a server of one's own, which needs none).
-    Model names change every few months, so none is kept here.
+    `name` is what a person types, `page` where its keys are made (empty for a server of one's own,
+    which needs none). Model names change every few months, so none is kept here.
     """
 
     name: str
@@ -25,7 +25,12 @@ class Vendor:
 
 
 VENDORS = (
-    Vendor("deepseek", "DeepSeek", "https://api.deepseek.com/v1", "https://platform.deepseek.com/api_keys"),
+    Vendor(
+        "deepseek",
+        "DeepSeek",
+        "https://api.deepseek.com/v1",
+        "https://platform.deepseek.com/api_keys",
+    ),
     Vendor(
         "dashscope",
         "通义千问 Qwen (DashScope)",
@@ -56,7 +61,9 @@ VENDORS = (
         "https://ark.cn-beijing.volces.com/api/v3",
         "https://console.volcengine.com/ark",
     ),
-    Vendor("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", "https://openrouter.ai/keys"),
+    Vendor(
+        "openrouter", "OpenRouter", "https://openrouter.ai/api/v1", "https://openrouter.ai/keys"
+    ),
     Vendor("openai", "OpenAI", "https://api.openai.com/v1", "https://platform.openai.com/api-keys"),
     Vendor("ollama", "Ollama (本机 local)", "http://127.0.0.1:11434/v1"),
     Vendor("llamacpp", "llama.cpp (本机 local)", "http://127.0.0.1:8080/v1"),

@@ -62,7 +62,9 @@ class Wishes:
 
 
 class Wizard:
-    """One setup in one folder. Nothing is written before everything is known, tried and agreed to."""
+    """One setup in one folder. Nothing is written before everything is known, tried and agreed
+    to.
+    """
 
     def __init__(
         self,
@@ -82,7 +84,9 @@ class Wizard:
         self._mask = Mask(proxy_secrets(environ))
 
     def run(self, wishes: Wishes) -> bool:
-        """Whether everything is written. Raises ConfigError for what is wrong, typer.Abort where somebody leaves."""
+        """Whether everything is written. Raises ConfigError for what is wrong, typer.Abort where
+        somebody leaves.
+        """
         _check_url(wishes.napcat_url)
         lines = sources.read_env_file(self._folder / ENV)
         made, hidden = sources.read_made_file(self._folder / ENV)
@@ -98,11 +102,16 @@ class Wizard:
                 return False
         complete = with_tokens(answers, self._make_token)
         settings = check(complete)
-        # What init made is not for this account to read: a new token would not be the one the OneBot server has.
+        # What init made is not for this account to read: a new token would not be the one the
+        # OneBot server has.
         answers = {**dict.fromkeys(TOKENS, ""), **answers} if hidden else complete
         answers["LLM_BASE_URL"] = settings.llm_base_url
         account = account_in(answers.get(ACCOUNT, ""))
-        link = link_of(settings, bot_url=wishes.napcat_url, account=account) if answers[ONEBOT] else None
+        link = (
+            link_of(settings, bot_url=wishes.napcat_url, account=account)
+            if answers[ONEBOT]
+            else None
+        )
         files = [*self._env_file(answers), *self._onebot_file(link)]
         if not self._may_replace(files, wishes):
             return False
@@ -116,11 +125,17 @@ class Wizard:
     def _of_another_service(
         self, answers: Mapping[str, str], wishes: Wishes, lines: Iterable[sources.Line]
     ) -> dict[str, str]:
-        """Empty in place of a key and a model of before, where the base url is another now: no key goes elsewhere."""
+        """Empty in place of a key and a model of before, where the base url is another now: no key
+        goes elsewhere.
+        """
         before = known({}, {}, lines)
         if before["LLM_BASE_URL"] in {"", answers["LLM_BASE_URL"]}:
             return {}
-        typed = {name for name in MODEL if wishes.typed.get(name, "").strip() or self._environ.get(name, "").strip()}
+        typed = {
+            name
+            for name in MODEL
+            if wishes.typed.get(name, "").strip() or self._environ.get(name, "").strip()
+        }
         return dict.fromkeys({"LLM_API_KEY", "LLM_MODEL"} - typed, "")
 
     # --- asking -----------------------------------------------------------------------------------
@@ -135,12 +150,16 @@ class Wizard:
         return ask_people(self._terminal, ask_character(self._terminal, answers))
 
     def _try(self, answers: dict[str, str]) -> tuple[dict[str, str], Trial]:
-        """How the model answers, told; the answers with /v1 at the end of the base url where that was missing."""
+        """How the model answers, told; the answers with /v1 at the end of the base url where that
+        was missing.
+        """
         endpoint = check(with_tokens(answers, self._make_token)).main_model
         self._terminal.tell(f"正在测试模型 Trying {endpoint.model} ...")
         trial = self._try_endpoint(endpoint)
         longer = "" if _is_a_service(trial) else with_version(endpoint.base_url)
-        if longer and _is_a_service(second := self._try_endpoint(replace(endpoint, base_url=longer))):
+        if longer and _is_a_service(
+            second := self._try_endpoint(replace(endpoint, base_url=longer))
+        ):
             self._terminal.tell(f"  地址补上了 /v1  /v1 was missing: {longer}")
             answers, trial = {**answers, "LLM_BASE_URL": longer}, second
         if trial.ok:
@@ -157,7 +176,9 @@ class Wizard:
         old = read_text(path)
         begin = read_text(self._folder / EXAMPLE) if old is None else old
         if begin is None:
-            raise ConfigError(Problem(str(EXAMPLE), "is not here", "Run setup in the folder of FrostAgent"))
+            raise ConfigError(
+                Problem(str(EXAMPLE), "is not here", "Run setup in the folder of FrostAgent")
+            )
         text = fill(begin, answers)
         if text != old:
             yield NewFile(path, text)
@@ -176,11 +197,15 @@ class Wizard:
             if not agreed:
                 self._terminal.tell("没有写入任何文件 Nothing was written.")
             return agreed
-        raise ConfigError(*(Problem(name, "is there already", "Add --force to overwrite it") for name in there))
+        raise ConfigError(
+            *(Problem(name, "is there already", "Add --force to overwrite it") for name in there)
+        )
 
     def _report(self, files: Iterable[NewFile], link: Link | None) -> None:
         names = [self._shown(file) for file in files]
-        self._terminal.tell(f"已写入 Wrote {', '.join(names)}" if names else "没有变化 Nothing has changed")
+        self._terminal.tell(
+            f"已写入 Wrote {', '.join(names)}" if names else "没有变化 Nothing has changed"
+        )
         for path in sorted((self._folder / NAPCAT).glob("onebot11_*.json")):
             if link is not None and tokens_for(read_text(path) or "", link) - link.accepted:
                 self._terminal.tell(DIFFERS.format(file=path.relative_to(self._folder)))

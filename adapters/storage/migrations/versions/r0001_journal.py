@@ -50,7 +50,9 @@ def table(name: str, *columns: sa.Column[Any] | sa.UniqueConstraint, marked: boo
 
 def index(name: str, *columns: str, where: str = "") -> None:
     of = name.partition("_")[0]  # an index is named after its table
-    condition: dict[str, Any] = {"sqlite_where": sa.text(where), "postgresql_where": sa.text(where)} if where else {}
+    condition: dict[str, Any] = (
+        {"sqlite_where": sa.text(where), "postgresql_where": sa.text(where)} if where else {}
+    )
     op.create_index(name, of, list(columns), **condition)
 
 

@@ -1,4 +1,6 @@
-"""0003: what is written ahead are lines of a file; what a killed process left in the table becomes such lines."""
+"""0003: what is written ahead are lines of a file; what a killed process left in the table becomes
+such lines.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,18 @@ down_revision = "0002"
 
 
 def upgrade() -> None:
-    """Move the rows, and put the number up to which lines are applied in the place of their table."""
+    """Move the rows, and put the number up to which lines are applied in the place of their
+    table.
+    """
     connection = op.get_bind()
     op.create_table(
         "applied",
-        sa.Column("number", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=False),
+        sa.Column(
+            "number",
+            sa.BigInteger().with_variant(sa.Integer, "sqlite"),
+            primary_key=True,
+            autoincrement=False,
+        ),
     )
     rows = connection.execute(sa.text("SELECT id, taken, entry FROM ahead ORDER BY id")).all()
     if rows:
