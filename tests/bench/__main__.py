@@ -69,7 +69,7 @@ def bench(options: argparse.Namespace, load: Load) -> dict[str, Any]:
     subjects = (BOT, UNJOURNALED, FLOOR)
     results = uvloop.run(measure_all(subjects, rounds=options.rounds, load=load, bot_cpu=options.bot_cpu))
     pairs = ((BOT.name, FLOOR.name), (UNJOURNALED.name, FLOOR.name), (BOT.name, UNJOURNALED.name))
-    say(report.table(results, pairs))
+    say(report.table(results, pairs) + "\n" + report.bounds(results, BOT.name, FLOOR.name))
     costs = [{"part": cost.part, "unit": cost.unit, "us": cost.micros} for cost in parts]
     return {"parts": costs, **report.as_json(results, pairs)}
 

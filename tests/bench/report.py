@@ -25,6 +25,12 @@ LABELS = {
 }
 
 
+BOUNDS = {"p50": 1.8, "rate": 0.42, "cpu": 2.7}
+"""How many times the floor's the bot's figures may be; of `rate`, at least."""
+LIMITS = {"idle": 84.0, "start": 1.0}
+"""What the bot may take, in the units of LABELS."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ratio:
     """How many times the base's a figure is: of one round each, so that both were measured in the same seconds."""
@@ -54,6 +60,27 @@ def table(results: Results, pairs: Sequence[tuple[str, str]]) -> str:
         rows.append([f"{label}, {unit}", *values, *ratios])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "".join(_line(row, widths) for row in rows)
+
+
+def bounds(results: Results, subject: str, base: str) -> str:
+    """Each figure beside its bound, so that a slip is seen; it fails nothing."""
+    rows = [["bounds", "measured", "agreed", ""]]
+    for figure, bound in BOUNDS.items():
+        measured = ratio(results, figure, subject, base).median
+        holds = measured >= bound if figure == "rate" else measured <= bound
+        sign = ">=" if figure == "rate" else "<="
+        rows.append([LABELS[figure][0], f"{measured:.2f}x", f"{sign} {bound:g}x", _word(holds)])
+    for figure, limit in LIMITS.items():
+        label, unit = LABELS[figure]
+        measured = median(getattr(one, figure) for one in results[subject])
+        holds = measured <= limit
+        rows.append([label, f"{measured:.2f} {unit}", f"<= {limit:g} {unit}", _word(holds)])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "".join(_line(row, widths) for row in rows)
+
+
+def _word(holds: bool) -> str:
+    return "holds" if holds else "SLIPPED"
 
 
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -56,6 +56,13 @@ def test_a_ratio_is_of_figures_of_the_same_round() -> None:
         "b": [figures(p50=1), figures(p50=10), figures(p50=3)],
     }
     assert str(report.ratio(results, "p50", "a", "b")) == "2.00x (1.00-3.00)"
+
+
+def test_a_figure_beyond_what_was_agreed_is_seen() -> None:
+    floor = Figures(p10=1, p50=1, p95=1, p99=1, rate=100, cpu=1, idle=30, peak=30, start=0.4)
+    bot = replace(floor, p50=1.8, rate=41, cpu=2.8, idle=84, start=1.1)
+    told = report.bounds({"bot": [bot], "floor": [floor]}, "bot", "floor").splitlines()
+    assert [line.split()[-1] for line in told[1:]] == ["holds", "SLIPPED", "SLIPPED", "holds", "SLIPPED"]
 
 
 def test_a_percentile_is_a_value_that_was_measured() -> None:
