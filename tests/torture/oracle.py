@@ -310,19 +310,23 @@ def _changed_prompts(evidence: Evidence) -> Iterator[str]:
 
 
 def _unread(evidence: Evidence) -> Iterator[str]:
-    """The last prompt of a group has every piece of chatter that was promised before the last life, once.
+    """The last prompt of a group has every piece of chatter that was promised before the last life, once;
+    none that was recalled.
 
     Not where a life could not read what was said before it: it has answered, and so counts as having read it.
     """
     if evidence.kind.comes_back:
         return
     last = {asked.conversation: "\n".join(_bytes(asked.messages)) for asked in evidence.asked if asked.step == 0}
-    for entry in chain.from_iterable(evidence.promised[evidence.kind.is_lost : -1]):
+    promised = list(chain.from_iterable(evidence.promised[evidence.kind.is_lost : -1]))
+    recalled = {(one.conversation, one.message_id) for one in promised if isinstance(one, MessageErased)}
+    for entry in promised:
         match entry:
             case MessageObserved(message=message, overheard=True) | MessageOverheard(message=message):
                 words = "".join(segment.text for segment in message.segments if isinstance(segment, Text))
                 prompt = last.get(str(message.conversation), "")
-                if (times := len(re.findall(rf"{re.escape(words)}(?![0-9])", prompt))) != 1:
+                due = 0 if (message.conversation, message.message_id) in recalled else 1
+                if (times := len(re.findall(rf"{re.escape(words)}(?![0-9])", prompt))) != due:
                     yield f"{words!r} in {message.conversation} is {times} times in the last prompt"
             case _:
                 pass

@@ -9,7 +9,7 @@ import pytest
 from adapters.simulator.call import SentMessage
 from adapters.simulator.wire import text
 from bot.domain.events import Conversation
-from bot.domain.journal import MessageObserved
+from bot.domain.journal import Entry, MessageErased, MessageObserved
 from bot.policy.apologies import SORRY
 from tests.fakes import said
 from tests.torture.journal import Journal
@@ -99,6 +99,22 @@ def test_a_loss_is_excused_by_a_reason_that_is_counted() -> None:
 def test_a_promise_that_the_journal_does_not_keep_is_noticed() -> None:
     (complaint,) = complaints(promised=[[observed()], []])
     assert complaint.startswith("lost: MessageObserved")
+
+
+def test_chatter_that_no_prompt_holds_is_noticed_and_recalled_words_in_one() -> None:
+    where = Conversation(ACCOUNT, "group", ONE)
+    heard = MessageObserved(said("chatter", message_id="8", where=where), overheard=True)
+
+    def unread(*promised: Entry, prompt: str) -> list[str]:
+        told = {"role": "user", "content": prompt}
+        request = Asked(str(where), "plain", "q1", 0, (told,))
+        found = complaints(promised=[[heard, *promised], []], asked=[request], asked_in=[0])
+        return [said for said in found if "in the last prompt" in said]
+
+    recalled = MessageErased(where, "8")
+    assert unread(prompt="chatter") == unread(recalled, prompt="plain") == []
+    assert "is 0 times" in unread(prompt="plain")[0]
+    assert "is 1 times" in unread(recalled, prompt="chatter")[0]
 
 
 def test_words_nobody_asked_for_are_noticed() -> None:
