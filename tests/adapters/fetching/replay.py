@@ -6,13 +6,14 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
-import pytest
 from aiohttp import web
 
-SAMPLES = Path(__file__).parents[3].parent / "shared" / "sources" / "samples"
+OURS = Path(__file__).parents[2] / "data" / "sources"
+SHARED = Path(__file__).parents[4] / "shared" / "sources" / "samples"
 
 
 class StoppedClock:
@@ -33,19 +34,28 @@ class StoppedClock:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """An answer somebody's server really gave, or a documented one."""
+    """An answer of the kind somebody's server gives."""
 
     status: int
     body: bytes
     content_type: str
 
 
-def read_sample(name: str) -> Sample:
-    """A recorded answer from the shared folder; the test is skipped where that is absent."""
-    file = SAMPLES / f"{name}.json"
-    if not file.is_file():
-        pytest.skip("the shared samples are not here")
-    record = json.loads(file.read_text("utf-8"))
+@cache
+def samples() -> Mapping[str, Sample]:
+    """The samples of our making (`tests/data/sources`), by name."""
+    return {
+        row["name"]: _read(row) for row in map(json.loads, (OURS / "samples.jsonl").read_text("utf-8").splitlines())
+    }
+
+
+@cache
+def shared_samples() -> Mapping[str, Sample]:
+    """The shared ones; none where that folder is absent."""
+    return {file.stem: _read(json.loads(file.read_text("utf-8"))) for file in sorted(SHARED.glob("*.json"))}
+
+
+def _read(record: Mapping[str, Any]) -> Sample:
     body = record["body_text"] if "body_text" in record else json.dumps(record["body"])
     return Sample(record["status"], body.encode(), record["content_type"])
 
@@ -109,8 +119,8 @@ class Replay:
         self._answers.append(_Answer(path, query, raw, status, sent, gate))
 
     def tell_sample(self, path: str, sample: str, /, **query: str) -> None:
-        """Answer this path as a recorded sample does."""
-        told = read_sample(sample)
+        """Answer this path as a sample does."""
+        told = samples()[sample]
         headers = {"Content-Type": told.content_type}
         self._answers.append(_Answer(path, query, told.body, told.status, headers, None))
 

@@ -1,1 +1,1 @@
-"""OneBot, tested with the corpus where it lies beside the repository and with real websockets everywhere."""
+"""OneBot, tested with captured frames and with real websockets."""

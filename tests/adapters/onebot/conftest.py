@@ -7,7 +7,6 @@ import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import orjson
@@ -20,7 +19,6 @@ from adapters.onebot.reverse_ws import ReverseServer
 from adapters.onebot.transport import OneBotTransport
 from bot.domain.events import Connected, Event
 
-CORPUS = Path(__file__).parents[4] / "shared" / "onebot" / "events"
 PATIENCE = 5.0  # seconds any test waits for what must happen
 TOKEN = "s3cret+token/="
 ACCOUNT = 10001
@@ -248,14 +246,6 @@ async def introduce(house: House, napcat: NapCat, account: int, role: str) -> No
             await napcat.send(lifecycle(account))
     await house.until(lambda: any(isinstance(event, Connected) for event in events))
     events[:] = [event for event in events if not isinstance(event, Connected)]
-
-
-@pytest.fixture(scope="session")
-def corpus() -> Path:
-    """The folder of captured frames; a test that wants it is skipped where it is absent."""
-    if not CORPUS.is_dir():
-        pytest.skip("the corpus of OneBot events is not beside this repository")
-    return CORPUS
 
 
 # --- frames ---------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from pathlib import Path
 
 import orjson
 import pytest
@@ -25,7 +24,7 @@ from tests.adapters.onebot.conftest import (
     lifecycle,
     message,
 )
-from tests.adapters.onebot.test_protocol import frames_of
+from tests.adapters.onebot.corpus import captures
 
 MALFORMED: list[str | bytes] = [
     "",
@@ -69,16 +68,9 @@ async def test_events_in_binary_frames_are_read_too(house: House, dial: Dial) ->
     assert isinstance(event, MessageReceived)
 
 
-@pytest.fixture
-def captured(corpus: Path) -> list[str]:
-    return [frame for file in sorted(corpus.glob("*.json")) for frame in frames_of(file)]
-
-
-async def test_every_captured_frame_passes_through_one_connection(
-    house: House, dial: Dial, captured: list[str]
-) -> None:
+async def test_every_captured_frame_passes_through_one_connection(house: House, dial: Dial) -> None:
     async with dial() as napcat:
-        for frame in captured:
+        for frame in (frame for capture in captures() for frame in capture.frames):
             await napcat.socket.send(frame)
         await napcat.send(message("the last"))
         await house.until(lambda: any("the last" in str(event) for event in house.sink.events))

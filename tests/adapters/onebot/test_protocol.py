@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import json
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -39,6 +37,7 @@ from bot.domain.events import (
 )
 from bot.domain.segments import Forward, Image, Mention, Quote, Text, Unsupported
 from tests.adapters.onebot.conftest import ACCOUNT, Frame, message
+from tests.adapters.onebot.corpus import Capture, captures, ours
 from tests.adapters.onebot.test_fields import ANY_JSON
 
 Kind = type[object] | None
@@ -103,38 +102,23 @@ BY_NAME: dict[str, tuple[Kind, ...]] = {
 }
 
 
-def frames_of(path: Path) -> list[str]:
-    """The frames in a file of the corpus, as they would come over the wire."""
-    content: Any = json.loads(path.read_text("utf-8"))
-    match content:
-        case {"_kind": "raw_frame", "frame": frame}:
-            return [frame]
-        case {"_kind": "sequence", "frames": frames}:
-            return [json.dumps(frame.get("event", frame)) for frame in frames]
-        case _:
-            return [path.read_text("utf-8")]
+def expected_of(capture: Capture) -> tuple[Kind, ...]:
+    return BY_NAME.get(capture.name) or (BY_CATEGORY.get(capture.category, MessageReceived),)
 
 
-def expected_of(name: str, category: str) -> tuple[Kind, ...]:
-    return BY_NAME.get(name) or (BY_CATEGORY.get(category, MessageReceived),)
-
-
-def test_every_captured_frame_is_read_to_the_right_kind(corpus: Path) -> None:
-    with (corpus / "manifest.csv").open(encoding="utf-8", newline="") as lines:
-        categories = {row["file"]: row["category"] for row in csv.DictReader(lines)}
-    files = sorted(corpus.glob("*.json"))
-    assert {file.name for file in files} == set(categories)
-    for file in files:
-        read = [read_frame(frame) for frame in frames_of(file)]
+def test_every_captured_frame_is_read_to_the_right_kind() -> None:
+    assert BY_NAME.keys() <= ours().keys()
+    for capture in captures():
+        read = [read_frame(frame) for frame in capture.frames]
         kinds = tuple(None if one is None else type(one) for one in read)
-        assert kinds == expected_of(file.stem, categories[file.name]), file.name
+        assert kinds == expected_of(capture), capture.name
 
 
-def test_only_the_segments_of_the_future_are_unsupported(corpus: Path) -> None:
+def test_only_the_segments_of_the_future_are_unsupported() -> None:
     unsupported = {
         segment.kind
-        for file in corpus.glob("*.json")
-        for frame in frames_of(file)
+        for capture in captures()
+        for frame in capture.frames
         if isinstance(event := read_frame(frame), MessageReceived)
         for segment in event.segments
         if isinstance(segment, Unsupported)
@@ -142,32 +126,30 @@ def test_only_the_segments_of_the_future_are_unsupported(corpus: Path) -> None:
     assert unsupported == {"future_segment"}
 
 
-def test_captured_answers_are_read(corpus: Path) -> None:
-    def data_of(name: str) -> object:
-        reply = read_frame((corpus / f"{name}.json").read_bytes())
+def test_captured_answers_are_read() -> None:
+    def data_of(name: str) -> Any:
+        (frame,) = ours()[f"api_ok__{name}"].frames
+        reply = read_frame(frame)
         assert isinstance(reply, Reply)
         return reply.data
 
-    own = read_answered_message(data_of("api_ok__nc_get_msg_bot_own"), account=3540001001)
+    own = read_answered_message(data_of("nc_get_msg_bot_own"), account=3504158305)
     assert own is not None
     assert own.is_own
-    assert read_account(data_of("api_ok__nc_login_info")) == 3540001001
-    assert read_message_id(data_of("api_ok__go_send_ok")) == "-1541043078"
+    assert read_account(data_of("nc_login_info")) == 3504158305
+    assert read_message_id(data_of("go_send_ok")) == "-1500833959"
     for name in ("nc_get_forward_msg", "ll_get_forward_msg", "go_get_forward_msg"):
-        assert all(
-            node.segments and node.sender.nickname for node in read_forward(data_of(f"api_ok__{name}"), account=1)
-        )
+        assert all(node.segments and node.sender.nickname for node in read_forward(data_of(name), account=1))
 
 
-def test_nothing_that_is_done_to_a_captured_frame_makes_reading_raise(corpus: Path) -> None:
-    for file in corpus.glob("*.json"):
-        for frame in frames_of(file):
-            raw = frame.encode()
-            for cut in range(0, len(raw), max(1, len(raw) // 20)):
-                read_frame(raw[:cut])
-                read_frame(raw[:cut] + b"\xff" + raw[cut + 1 :])
-            for mutant in mutants(frame):
-                read_frame(mutant)
+def test_nothing_that_is_done_to_a_captured_frame_makes_reading_raise() -> None:
+    for frame in (frame for capture in captures() for frame in capture.frames):
+        raw = frame.encode()
+        for cut in range(0, len(raw), max(1, len(raw) // 20)):
+            read_frame(raw[:cut])
+            read_frame(raw[:cut] + b"\xff" + raw[cut + 1 :])
+        for mutant in mutants(frame):
+            read_frame(mutant)
 
 
 def mutants(frame: str) -> list[str]:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -15,57 +13,58 @@ import pytest
 from aiohttp import web
 
 from adapters.openai.client import make_session
+from tests.adapters.openai import corpus
 from tests.adapters.openai.sessions import Turn, read_sessions
-
-PROVIDERS = Path(__file__).parents[4] / "shared" / "providers"
 
 Play = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One recorded answer and what must be read from it."""
+    """One answer and what must be read from it.
+
+    Ours say which `error` a refusal is, and what a leaky answer is once it is `clean`; of the shared ones the tests
+    that ask for it say so.
+    """
 
     name: str
     status: int
     headers: Mapping[str, str]
     body: bytes
     expect: Mapping[str, Any]
+    error: str = ""
+    clean: Mapping[str, Any] | None = None
 
 
 @pytest.fixture(scope="session")
 def recorded() -> tuple[Exchange, ...]:
-    """All recorded exchanges with real vendors."""
-    files = sorted((PROVIDERS / "recorded").glob("*.json"))
-    if not files:
-        pytest.skip("the recorded exchanges (shared/providers) are not here")
-    exchanges = []
-    for file in files:
-        data = json.loads(file.read_text())
-        response = data["response"]
-        exchange = Exchange(
-            file.stem, response["status"], response["headers"], response["body"].encode(), data["expect"]
-        )
-        exchanges.append(exchange)
-    return tuple(exchanges)
+    """All exchanges with vendors: ours, and the shared ones where they are."""
+    return tuple(map(_read_exchange, (*corpus.ours(), *corpus.shared())))
+
+
+def _read_exchange(record: corpus.Record) -> Exchange:
+    response = record["response"]
+    return Exchange(
+        record["id"],
+        response["status"],
+        response["headers"],
+        response["body"].encode(),
+        record["expect"],
+        record.get("class", ""),
+        record.get("clean"),
+    )
 
 
 @pytest.fixture(scope="session")
-def quoted_errors() -> tuple[Mapping[str, Any], ...]:
-    """Error bodies that people quoted, each with the kind it is."""
-    file = PROVIDERS / "quoted_errors.json"
-    if not file.exists():
-        pytest.skip("the quoted errors (shared/providers) are not here")
-    return tuple(json.loads(file.read_text()))
+def quoted_errors() -> tuple[corpus.Record, ...]:
+    """Error bodies, each with the kind it is: ours, and the shared ones where they are."""
+    return (*corpus.refusals(), *corpus.shared_refusals())
 
 
 @pytest.fixture(scope="session")
 def sessions() -> list[list[Turn]]:
-    """The recorded conversations of more than one turn."""
-    found = read_sessions(PROVIDERS / "recorded")
-    if not found:
-        pytest.skip("the recorded exchanges (shared/providers) are not here")
-    return found
+    """The conversations of more than one turn: ours, and the shared ones where they are."""
+    return [*read_sessions(corpus.ours()), *read_sessions(corpus.shared())]
 
 
 @dataclass(frozen=True, slots=True)

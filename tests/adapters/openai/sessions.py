@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from adapters.openai.answer import to_json
 from bot.domain.chat import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, ToolSpec, UserMessage
+from tests.adapters.openai.corpus import Record
 
 DIALECT_OF = {
     "anthropic-compat": "anthropic",
@@ -36,11 +35,10 @@ class Turn:
     failed: bool
 
 
-def read_sessions(folder: Path) -> list[list[Turn]]:
+def read_sessions(records: Iterable[Record]) -> list[list[Turn]]:
     """The conversations of more than one turn, each in its order."""
     by_session: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
-    for file in sorted(folder.glob("*.json")):
-        data = json.loads(file.read_text())
+    for data in records:
         request = data["request"]["json"]
         if data["turns"] > 1 and request and not data["request"]["truncated"]:
             by_session[data["provider"], data["session"]].append(data)

@@ -7,7 +7,6 @@ import itertools
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,8 +18,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from adapters.simulator.server import Simulator
 from adapters.simulator.wire import text
 from adapters.simulator.world import Person, World, demo_world
-
-CORPUS = Path(__file__).parents[4] / "shared" / "onebot" / "events"
+from tests.adapters.onebot.corpus import ours
 
 Frame = dict[str, Any]
 
@@ -37,12 +35,10 @@ def world() -> World:
 
 @pytest.fixture
 def recorded() -> Callable[[str], Frame]:
-    """Reads a frame of the corpus by name; skips the test where the corpus is not there."""
-    if not CORPUS.is_dir():
-        pytest.skip("the corpus of OneBot frames is not beside the repository")
+    """Reads a frame of the corpus by name."""
 
     def read(name: str) -> Frame:
-        frame: Frame = json.loads((CORPUS / f"{name}.json").read_text("utf-8"))
+        frame: Frame = ours()[name].content
         return frame
 
     return read

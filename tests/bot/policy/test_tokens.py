@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
+import csv
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -38,9 +37,8 @@ from bot.policy.tokens import (
     estimate_messages,
     estimate_text,
 )
-from tests.adapters.openai.sessions import read_messages
 
-RECORDED = Path(__file__).parents[4] / "shared" / "providers" / "recorded"
+COUNTED = Path(__file__).parents[2] / "data" / "providers" / "counted.csv"
 TOOL = ToolSpec("f", "Does it.", {"type": "object", "properties": {}})
 
 
@@ -147,7 +145,7 @@ def test_a_model_that_counts_steadily_is_soon_known(factor: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A recorded request and the prompt tokens its vendor reported."""
+    """How much of what a real request held, and the prompt tokens its vendor counted."""
 
     session: str
     turn: int
@@ -159,26 +157,21 @@ class Counted:
         return estimate(self.request) / self.reported
 
 
-def _read(data: Mapping[str, Any]) -> Counted | None:
-    """None for what was not answered or counted, is not there whole, or has parts that are not words."""
-    asked, reported = data["request"]["json"], (data["expect"].get("usage") or {}).get("prompt_tokens")
-    if data["response"]["status"] != 200 or not (asked and reported) or data["request"]["truncated"]:
-        return None
-    parts = [part for message in asked["messages"] for part in message.get("content") or () if isinstance(part, dict)]
-    if any(part.get("type") != "text" for part in parts):
-        return None
-    functions = [tool["function"] for tool in asked.get("tools") or () if "function" in tool]
-    tools = tuple(ToolSpec(f["name"], f.get("description") or "", f.get("parameters") or {}) for f in functions)
-    request = ModelRequest(tuple(read_messages(asked["messages"])), tools)
-    return Counted(f"{data['provider']} {data['session']} {data['model']}", data["turn"], request, reported)
+def _read(row: Mapping[str, str]) -> Counted:
+    """The estimate looks at nothing but these figures, so other characters do."""
+    held = {name: int(figure) for name, figure in row.items() if name != "session"}
+    kinds = {"letters": "a", "digits": "1", "signs": ".", "blanks": " ", "cjk": "字", "others": "я"}
+    asked = UserMessage("".join(character * held[kind] for kind, character in kinds.items()))
+    called = AssistantMessage("", (ToolCall("", "", ""),) * held["calls"])
+    messages: tuple[Message, ...] = (asked, called, *(UserMessage(""),) * held["messages"])
+    request = ModelRequest(messages[: held["messages"]], (ToolSpec("", "", {}),) * held["tools"])
+    return Counted(row["session"], held["turn"], request, held["counted"])
 
 
 @pytest.fixture(scope="module")
 def counted() -> list[Counted]:
-    files = sorted(RECORDED.glob("*.json"))
-    if not files:
-        pytest.skip("the recorded exchanges (shared/providers) are not here")
-    return [found for file in files if (found := _read(json.loads(file.read_text())))]
+    with COUNTED.open(encoding="utf-8", newline="") as lines:
+        return [_read(row) for row in csv.DictReader(lines)]
 
 
 def test_long_prompts_without_tools_are_estimated_within_a_third_and_most_within_a_tenth(
