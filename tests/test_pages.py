@@ -107,3 +107,49 @@ def test_a_page_says_the_same_in_both_languages(name: str) -> None:
     ]
     assert re.match(rf"# .*\n\n中文：\[[^]]+\]\(zh/{name}\)\n", english), "the English page leads to the Chinese one"
     assert re.match(rf"# .*\n\nEnglish: \[[^]]+\]\(\.\./{name}\)\n", chinese), "the Chinese page leads to the English"
+
+
+# --- docs/protocol: in English alone, as the code is that cites it; users never have to read it -------
+
+CITED = re.compile(r"\b(onebot|vendors|sources)\.md`?,?\s+(?:\"\"\"|#)?\s*(?:sections?\s+)?(\d[\d., and]*)")
+ABSENT = re.compile(r"shared/(onebot|providers|sources)|quirks\.md|facts\.md")
+
+
+def cited() -> set[tuple[str, str]]:
+    """Page and number of everything that is cited anywhere in the code."""
+    found = set()
+    for folder in ("adapters", "bot", "tools", "tests"):
+        for file in (ROOT / folder).rglob("*.py"):
+            words = re.sub(r"\n\s*#?\s*", " ", file.read_text("utf-8"))
+            for name, numbers in CITED.findall(words):
+                found |= {(name, number) for number in re.findall(r"\d+(?:\.\d+)?", numbers)}
+    return found
+
+
+def test_every_cited_place_is_there() -> None:
+    """A heading, a row of a table or an item of a list begins with its number."""
+    there = {
+        (name, number)
+        for name in ("onebot", "vendors", "sources")
+        for number in re.findall(
+            r"^(?:#+ |\| |- \*\*)(\d+(?:\.\d+)?)\b", page(f"docs/protocol/{name}.md"), re.MULTILINE
+        )
+    }
+    assert len(cited()) > 35
+    assert sorted(cited() - there) == []
+
+
+def test_the_rules_of_the_model_client_are_in_the_page_of_vendors() -> None:
+    """Inside its folder, and in the names of its tests, a number stands alone."""
+    names = "".join(file.read_text("utf-8") for file in (ROOT / "tests/adapters/openai").glob("test_*.py"))
+    told = {".".join(pair) for pair in re.findall(r"def test_(\d)_(\d+)_", names)}
+    rows = set(re.findall(r"^\| (\d\.\d+) \|", page("docs/protocol/vendors.md"), re.MULTILINE))
+    assert len(told) > 40
+    assert sorted(told - rows) == []
+
+
+def test_nothing_cites_what_a_clone_has_not() -> None:
+    for folder in ("adapters", "bot", "tools", "docs"):
+        for file in (ROOT / folder).rglob("*"):
+            if file.suffix in {".py", ".md"}:
+                assert not ABSENT.search(file.read_text("utf-8")), file

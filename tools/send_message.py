@@ -31,7 +31,7 @@ from bot.domain.tool import ToolContext, tool
 
 MAX_MEDIA = 9  # a person would not send more at once either
 
-# Characters of all sources of one call: a frame of 50 MiB (onebot/facts.md 1.2) less room for the
+# Characters of all sources of one call: a frame of 50 MiB (onebot.md 1.2) less room for the
 # rest of the message. Base64 makes four of three, so that is 37 MiB of files.
 MAX_SOURCES = 50 * 2**20 - 2**19
 

@@ -1,7 +1,7 @@
 """`use_subagent`: asks a named subagent, such as Coder. Much code in its answer goes to the chat at
 once, as files.
 
-A file segment is what every OneBot server takes, in groups and in private (`onebot/facts.md` 4.4),
+A file segment is what every OneBot server takes, in groups and in private (`onebot.md` 4.4),
 and what QQ shows with its name; in base64, whatever MEDIA_SEND says: nobody else needs this file.
 Where QQ refuses it the model says it in words, as it says short code. Whatever was sent, the model
 reads the whole answer: the next question may be about it.

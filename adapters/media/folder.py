@@ -24,7 +24,7 @@ from bot.domain.errors import MediaError, ToolFailed
 from bot.domain.filenames import clean_name
 from bot.domain.ports import Web
 
-# NapCat takes websocket frames of 50 MiB; base64 makes four bytes of three (onebot/facts.md 4.4).
+# NapCat takes websocket frames of 50 MiB; base64 makes four bytes of three (onebot.md 4.4).
 MAX_BASE64 = 37 * 1024 * 1024
 AT_ONCE = 4  # urls fetched side by side: what they hold is in memory up to three times (bytes, base64, text)
 

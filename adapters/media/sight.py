@@ -2,7 +2,7 @@
 
 First by the picture's url, which needs no login but expires after about two hours; where that
 fails, from the OneBot server, which gives the content, a fresh url, or a path that only means
-something where both see the same folder (onebot/facts.md 4.5). All of it is bounded; what unpacks
+something where both see the same folder (onebot.md 4.5). All of it is bounded; what unpacks
 it is a process of its own (`adapters/media/decoding.py`).
 """
 

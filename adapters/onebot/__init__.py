@@ -1,5 +1,5 @@
 """OneBot v11 over websockets, as NapCat, LLBot, Lagrange and go-cqhttp speak it
-(`shared/onebot/facts.md`).
+(`docs/protocol/onebot.md`).
 
 Pure, from the wire to the domain and back:
     fields      JSON nobody promised us anything about

@@ -19,7 +19,7 @@ from bot.domain.errors import ActionRefused, ActionUnanswered
 
 logger = logging.getLogger(__name__)
 
-DEADLINE = 30.0  # seconds; NapCat itself waits 10 s and more for QQ (facts.md 6.15)
+DEADLINE = 30.0  # seconds; NapCat itself waits 10 s and more for QQ (onebot.md 6.15)
 GONE_WITHIN = (
     5.0  # seconds an answer has to come over another connection, once that of its call is closed
 )

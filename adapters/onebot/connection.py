@@ -324,7 +324,7 @@ class Connection:
         if online:
             logger.info("account %d is online again", self.account)
         else:
-            # Its socket stays open and sends fail until somebody logs in again (facts.md 3.4).
+            # Its socket stays open and sends fail until somebody logs in again (onebot.md 3.4).
             logger.error(
                 "account %d is offline (%s): log it in again at the OneBot server",
                 self.account,

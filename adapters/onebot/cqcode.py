@@ -1,4 +1,4 @@
-"""Messages in the old string form, `hello [CQ:at,qq=123]`, taken apart into wire segments (facts.md
+"""Messages in the old string form, `hello [CQ:at,qq=123]`, taken apart into wire segments (onebot.md
 4.2).
 """
 

@@ -1,6 +1,6 @@
 """Event frames -> events. Pure; never raises, whatever the fields hold.
 
-Sections and field lists: facts.md 3. What has no event of its own becomes `Noticed`, with its wire
+Sections and field lists: onebot.md 3. What has no event of its own becomes `Noticed`, with its wire
 names.
 """
 
@@ -30,12 +30,12 @@ from bot.domain.events import (
     Sender,
 )
 
-MILLISECONDS = 1e11  # a time above this is in milliseconds (facts.md 3.1), or in parts of them
+MILLISECONDS = 1e11  # a time above this is in milliseconds (onebot.md 3.1), or in parts of them
 AHEAD = 24 * 3600.0  # seconds a server's clock may be ahead of ours; what is later is no time
 SECONDS = 1000.0  # an interval below this is in seconds: Matcha says 3 where NapCat says 30000
 LONGEST_INTERVAL = 3600.0  # seconds; who beats less often says nothing by it
 UNKNOWN_GROUP = (
-    284840486  # NapCat's number for a group it does not know; not a group (facts.md 3.1)
+    284840486  # NapCat's number for a group it does not know; not a group (onebot.md 3.1)
 )
 _ROLES = frozenset(get_args(Role))
 
@@ -97,7 +97,7 @@ def _read_message_event(frame: Fields, about: About) -> Event | None:
         return _noticed(frame, about, "message", sub_type=text(frame.get("message_type")))
     said = read_said(frame, about)
     speaker = said.sender.user_id
-    # Lagrange reports the bot's own messages as `message` (facts.md 3.3).
+    # Lagrange reports the bot's own messages as `message` (onebot.md 3.3).
     if frame["post_type"] == "message_sent" or (speaker and said.is_own):
         return MessageSent(
             **about,
@@ -136,14 +136,14 @@ def read_said(frame: Fields, about: About) -> MessageReceived:
 
 def _content(frame: Fields) -> object:
     """The message; never raw_message, which is trimmed and lossy, unless it is all there is
-    (facts.md 3.1).
+    (onebot.md 3.1).
     """
     message = frame.get("message")
     return frame.get("raw_message") if message in (None, "") else message
 
 
 def _conversation(frame: Fields, self_id: int, user_id: int) -> Conversation:
-    # Decided by message_type alone: private messages may have a group_id too (facts.md 6.7).
+    # Decided by message_type alone: private messages may have a group_id too (onebot.md 6.7).
     if frame.get("message_type") == "group":
         return _place(self_id, "group", _group(frame.get("group_id")))
     other = user_id

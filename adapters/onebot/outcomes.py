@@ -2,7 +2,7 @@
 first row counts.
 
 Servers answer "failed" in both cases. A message that QQ may have taken is never sent again by
-anybody (facts.md 6.1), so whatever comes after the frame went to QQ is UNKNOWN; what is known to
+anybody (onebot.md 6.1), so whatever comes after the frame went to QQ is UNKNOWN; what is known to
 come before it is REFUSED.
 """
 
@@ -40,9 +40,9 @@ def _words(pattern: str) -> re.Pattern[str]:
 
 
 ROWS: Final = (
-    # The call itself was not understood, or not allowed: it was never carried out (facts.md 2).
+    # The call itself was not understood, or not allowed: it was never carried out (onebot.md 2).
     Row(Outcome.REFUSED, retcodes=(400, 401, 403, 404, 413, 1400, 1401, 1403, 1404)),
-    # NapCat: it waited for QQ, which had said by then that the bot is muted (facts.md 2).
+    # NapCat: it waited for QQ, which had said by then that the bot is muted (onebot.md 2).
     Row(Outcome.REFUSED, words=_words(r'"result"\s*:\s*120\b')),
     # NapCat: "Timeout: NTEvent ...sendMsg". LLBot: "waitForSelfEcho timeout", after QQ took it;
     # older ones "invoke timeout, ...sendMsg, [the message]" (LuckyLilliaBot

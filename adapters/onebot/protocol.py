@@ -1,7 +1,7 @@
 """The OneBot v11 wire without any I/O: a frame -> an event or a reply, an action -> a frame.
 
 Reading never raises: what is not OneBot is None. A frame is an event if and only if it has a
-`post_type`; the echo of a reply may be absent, null, "" or 0 (facts.md 1.9).
+`post_type`; the echo of a reply may be absent, null, "" or 0 (onebot.md 1.9).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bot.domain.errors import ActionRefused
 from bot.domain.events import Conversation, Event, MessageReceived
 from bot.domain.ports import KeptFile
 
-MAX_FRAME: Final = 50 * 2**20  # bytes; NapCat's maxPayload (facts.md 1.2)
+MAX_FRAME: Final = 50 * 2**20  # bytes; NapCat's maxPayload (onebot.md 1.2)
 
 INLINE: Final = "base64://"
 BAD_REQUEST: Final = 1400
@@ -45,7 +45,7 @@ class Reply:
 
     @property
     def is_bad_token(self) -> bool:
-        """A server that refuses our token says so in a frame that answers nothing (facts.md 1.3,
+        """A server that refuses our token says so in a frame that answers nothing (onebot.md 1.3,
         1.6).
         """
         return self.retcode == BAD_TOKEN and not self.echo
@@ -88,7 +88,7 @@ def _read_reply(frame: Fields) -> Reply:
     retcode = frame.get("retcode")
     return Reply(
         echo=echo if isinstance(echo, str) else "",  # ours are text
-        # Not retcode 200: several servers mean a failure by it (facts.md 2). A failure with 0 is
+        # Not retcode 200: several servers mean a failure by it (onebot.md 2). A failure with 0 is
         # Lagrange's.
         ok=frame.get("status") == "ok"
         or (frame.get("status") != "failed" and text(retcode) == "0"),
@@ -127,7 +127,7 @@ def read_forward(data: object, *, account: int) -> tuple[MessageReceived, ...]:
     order.
 
     NapCat and LLBot: `messages`, with their content under `message` or `content`; go-cqhttp: with
-    CQ strings; Lagrange: `message`, a list of nodes (facts.md 5).
+    CQ strings; Lagrange: `message`, a list of nodes (onebot.md 5).
     """
     fields = mapping(data)
     nodes = sequence(data) or sequence(fields.get("messages")) or sequence(fields.get("message"))
@@ -155,7 +155,7 @@ def read_kept_file(data: object) -> KeptFile:
     """The file in an answer to get_image: `base64` only where the server is set to give it.
 
     Else `file` is a path inside the server's container, and `url` the same path or a fresh address
-    (facts.md 4.5).
+    (onebot.md 4.5).
     """
     fields = mapping(data)
     places = [text(fields.get(name)).removeprefix("file://") for name in ("path", "file", "url")]
@@ -204,7 +204,7 @@ def write_call(action: str, params: Mapping[str, object], echo: str) -> bytes:
 def write_action(action: SendMessage) -> tuple[str, dict[str, object]]:
     """The action's name on the wire and its parameters.
 
-    A temporary session is answered as private, with the group it came through (facts.md 3.1).
+    A temporary session is answered as private, with the group it came through (onebot.md 3.1).
     Raises ActionRefused for a place without a number.
     """
     place = action.conversation

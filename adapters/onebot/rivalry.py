@@ -1,7 +1,7 @@
 """Two connections for one account and role: which of them stays.
 
 The newest wins: a OneBot server that dials again has lost its old connection, which may look alive
-here for minutes (half-open TCP, facts.md 1.9). But two entries for this bot in one OneBot server
+here for minutes (half-open TCP, onebot.md 1.9). But two entries for this bot in one OneBot server
 dial in turns for ever, each throwing the other one out. So where a connection has been challenged
 lately, it stays if it answers a ping at once, and the newer one is refused, until the older one is
 gone or its account offline.

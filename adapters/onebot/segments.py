@@ -1,6 +1,6 @@
 """Messages on the wire <-> segments. Reading takes every form servers use; writing is always a list of segments.
 
-A list, never a string: text in a list is never parsed, so nobody can make the bot say `[CQ:at,qq=all]` (facts.md
+A list, never a string: text in a list is never parsed, so nobody can make the bot say `[CQ:at,qq=all]` (onebot.md
 4.2).
 """
 
@@ -42,7 +42,7 @@ from bot.domain.segments import (
 )
 
 MAX_BRIEF = 1000  # characters; html.unescape raises ValueError for a number of thousands of digits
-STICKER_PICTURE = 1  # an image's sub_type (facts.md 4.3)
+STICKER_PICTURE = 1  # an image's sub_type (onebot.md 4.3)
 URL = re.compile(r"\s*(https?|ftp):", re.IGNORECASE)
 _NOTHING = re.compile(r"[+-]?0*|\s*")  # a message id that is none
 _BRIEF = re.compile(r'\bbrief="([^"]*)"')

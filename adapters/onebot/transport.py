@@ -42,7 +42,7 @@ class OneBotTransport:
         """Send one message; the message id QQ gave it.
 
         Raises NotConnected, ActionRefused, ActionUnanswered (also when QQ itself did not confirm in
-        time: such messages often arrive all the same, facts.md 2). A cancelled send may have been
+        time: such messages often arrive all the same, onebot.md 2). A cancelled send may have been
         written.
         """
         name, params = write_action(action)
@@ -74,7 +74,7 @@ class OneBotTransport:
         ActionUnanswered.
         """
         # NapCat reads either name, everybody else `id`; always text, the numbers exceed 2**53
-        # (facts.md 5, 6.16).
+        # (onebot.md 5, 6.16).
         data = await self.call(
             account, "get_forward_msg", {"id": forward_id, "message_id": forward_id}
         )
@@ -85,7 +85,7 @@ class OneBotTransport:
     ) -> tuple[MessageReceived, ...]:
         """The latest messages there, oldest first, the bot's own included.
 
-        NapCat and LLBot can, others refuse (facts.md 5). Raises NotConnected, ActionRefused,
+        NapCat and LLBot can, others refuse (onebot.md 5). Raises NotConnected, ActionRefused,
         ActionUnanswered.
         """
         kind, place = ("group", "group_id") if conversation.is_group else ("friend", "user_id")
@@ -120,7 +120,7 @@ class OneBotTransport:
 
 
 def _id_on_the_wire(message_id: str) -> int | str:
-    # A number, as the standard has it; every server of today takes text as well (facts.md 2).
+    # A number, as the standard has it; every server of today takes text as well (onebot.md 2).
     try:
         number = int(message_id)
     except ValueError:

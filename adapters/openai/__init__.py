@@ -4,5 +4,5 @@
 `names` and `schemas`), `wire` writes the request. Reading: `stream` puts an answer together from bytes (`sse` frames
 them, `answer` gathers them), `leaks` takes out what the model wrote for its server (`markup` finds it), `wire` reads
 what is left; `errors` sorts refusals. `dialects` holds what is particular to one vendor, as rows. Rule numbers such as
-2.9 are those of shared/providers/quirks.md.
+2.9 are those of docs/protocol/vendors.md.
 """

@@ -17,7 +17,7 @@ FAREWELL = 0.25  # after [DONE] for the end of the body: with it the connection 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
-    """Deadlines of one attempt in seconds (quirks.md section 9).
+    """Deadlines of one attempt in seconds (vendors.md section 9).
 
     `first_token` runs from the request to the first piece of the answer, thoughts included; 0 is no
     such deadline. From then on `idle` runs between bytes, `silence` between pieces of the answer,

@@ -2,7 +2,7 @@
 been through.
 
 Histories come here damaged by crashes and cuts, written for other vendors, or both; what leaves
-passes the strictest reading of the vendor's rules (quirks.md section 6). Pure and idempotent; what
+passes the strictest reading of the vendor's rules (vendors.md section 6). Pure and idempotent; what
 is in order stays as it is, so that the beginning of a prompt is the same from request to request.
 """
 

@@ -1,6 +1,6 @@
 """Domain <-> wire: a `ModelRequest` as the body of a request, an `Answer` as a `Completion`.
 
-The body is the intersection of what every vendor takes (quirks.md section 9): no tool choice, no
+The body is the intersection of what every vendor takes (vendors.md section 9): no tool choice, no
 sampling, no limits.
 """
 

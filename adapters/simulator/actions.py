@@ -1,6 +1,6 @@
 """What the bot can ask of the server: one small function for each action. No sockets.
 
-Parameters and results are NapCat's (facts.md 2 and 5): ids may be numbers or strings, what is
+Parameters and results are NapCat's (onebot.md 2 and 5): ids may be numbers or strings, what is
 missing or of the wrong kind is refused with 1400, what cannot be done with 1200.
 """
 
@@ -192,7 +192,7 @@ def get_forward_msg(world: World, params: Params) -> Done:
 def get_file(world: World, params: Params) -> Done:
     """A picture or file of a message by its name: a path inside the server's container and no data.
 
-    So it is without `enableLocalFile2Url`, NapCat's default (facts.md 4.5).
+    So it is without `enableLocalFile2Url`, NapCat's default (onebot.md 4.5).
     """
     name = str(params.get("file") or params.get("file_id") or "")
     if not name:

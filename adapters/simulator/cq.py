@@ -1,4 +1,4 @@
-"""CQ codes, the one-string form of a message: `[CQ:at,qq=10001] hi` (facts.md 4.2).
+"""CQ codes, the one-string form of a message: `[CQ:at,qq=10001] hi` (onebot.md 4.2).
 
 Written into `raw_message`; read from a call whose `message` is a string, as NapCat does unless
 `auto_escape` is set.

@@ -48,12 +48,12 @@ WORDINGS = {
     Fault.MUTED: MUTED,
     Fault.NOT_FRIEND: rejected(16, "发送失败，请先添加对方为好友。"),
     # QQ swallows it and says nothing: the server cannot tell it from a message that arrived
-    # (facts.md 2).
+    # (onebot.md 2).
     Fault.RISK: unconfirmed(result=0, errMsg=""),
     Fault.TOO_LONG: rejected(102, "发送失败，消息内容过长。"),
     Fault.BAD_MEDIA: "文件下载失败, 识别URL失败, uri= /app/data/media/picture.png",
 }
-"""The answers of the faults that answer with a refusal: NapCat's where facts.md has them, otherwise
+"""The answers of the faults that answer with a refusal: NapCat's where onebot.md has them, otherwise
 like them.
 
 The numbers in `notfriend` and `toolong` are invented.

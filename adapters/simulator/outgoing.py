@@ -1,5 +1,5 @@
 """What the server makes of a message the bot sends: which segments it takes, drops and refuses
-(facts.md 2, 4.2, 4.4).
+(onebot.md 2, 4.2, 4.4).
 
 The result is the message as events and get_msg show it afterwards: a picture is then a name and a
 size, no data.

@@ -1,4 +1,4 @@
-"""What NapCat puts on the wire, as plain dictionaries with its keys in its order (facts.md 2 and
+"""What NapCat puts on the wire, as plain dictionaries with its keys in its order (onebot.md 2 and
 3).
 """
 

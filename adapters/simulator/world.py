@@ -2,7 +2,7 @@
 state, no I/O.
 
 Like NapCat it remembers the last 5000 messages in memory and knows them by ids made of a hash
-(facts.md 3.2).
+(onebot.md 3.2).
 """
 
 from __future__ import annotations
@@ -318,7 +318,7 @@ class World:
         return forward_id
 
     def event(self, stored: Stored) -> Json:
-        """The message as an event, `message_sent` if it is the account's own (facts.md 3.1 and
+        """The message as an event, `message_sent` if it is the account's own (onebot.md 3.1 and
         3.3).
         """
         own = stored.author == self.self_id

@@ -63,7 +63,7 @@ def parse_arguments(raw: str) -> dict[str, Any]:
     """A call's raw arguments as an object; nothing at all means no arguments. Raises
     InvalidArguments.
 
-    Several vendors send "" or null for a call without arguments, or the object once more as text (`providers/quirks.md`
+    Several vendors send "" or null for a call without arguments, or the object once more as text (`vendors.md`
     3.1, 3.5); what else it may look like is in `readings`.
     """
     return _parse(raw)[0]

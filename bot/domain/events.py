@@ -3,7 +3,7 @@
 Everything is frozen; `type` is the tag by which `bot/domain/codec.py` tells union members apart.
 Ids of people and groups are numbers (QQ numbers and group numbers, up to 10 digits, above 2**31 is
 normal); message ids are opaque text (OneBot servers use signed numbers that may repeat and do not
-last; `shared/onebot/facts.md` 3.2).
+last; `docs/protocol/onebot.md` 3.2).
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class MessageReceived(_Event):
 
     @property
     def identity(self) -> Identity:
-        """What makes it the same event when it is delivered again (facts.md 3.2)."""
+        """What makes it the same event when it is delivered again (onebot.md 3.2)."""
         return (
             self.self_id,
             self.conversation.message_type,

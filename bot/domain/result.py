@@ -31,7 +31,7 @@ SHOWN_KINDS = frozenset({"png", "jpeg", "jpg", "gif", "webp"})
 @dataclass(frozen=True, slots=True)
 class Image:
     """A picture as a data url. `png`, `jpeg`, `gif` and `webp` are what models can read
-    (`providers/quirks.md` 6.16).
+    (`docs/protocol/vendors.md` 6.16).
 
     Raises ValueError for a url that is none: nobody else could open a link of ours, or a file.
     """

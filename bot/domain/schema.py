@@ -1,7 +1,7 @@
 """Typed functions -> a flat JSON schema and a validator of arguments.
 
 The schema uses only what every vendor reads: no `$ref`, no `anyOf`, no type lists, no
-`additionalProperties` (`shared/providers/quirks.md` 6.10). A parameter whose type cannot be said
+`additionalProperties` (`docs/protocol/vendors.md` 6.10). A parameter whose type cannot be said
 that way is an error when the tool is defined, not when a model calls it.
 """
 

@@ -38,7 +38,7 @@ def with_notice(messages: tuple[Message, ...], notice: str) -> tuple[Message, ..
     history.
 
     It joins a user message that stands last: strict servers refuse two in a row
-    (`providers/quirks.md` 6.4).
+    (`docs/protocol/vendors.md` 6.4).
     """
     match messages[-1]:
         case _ if not notice:

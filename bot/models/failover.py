@@ -196,7 +196,7 @@ class Failover:
     def _react(
         self, errand: Errand, way: Way, error: ModelError, *, request: ModelRequest, seconds: float
     ) -> None:
-        """The one action of each class (quirks.md section 7); where it leaves nothing to be done,
+        """The one action of each class (vendors.md section 7); where it leaves nothing to be done,
         the next upstream.
         """
         upstream, line, now = way.upstream, way.line, self._clock.monotonic()

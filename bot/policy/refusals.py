@@ -1,7 +1,7 @@
 """Why QQ did not take a message, and what the model should do about it: data, matched by what
 servers say.
 
-The words are those of `onebot/facts.md` section 2 (NapCat, LLBot) and of go-cqhttp's kernel
+The words are those of `docs/protocol/onebot.md` section 2 (NapCat, LLBot) and of go-cqhttp's kernel
 results.
 """
 

@@ -28,7 +28,7 @@ LETTER = 0.22
 DIGIT = 0.5
 SIGN = 0.45
 BLANK = 0.06
-CJK = 0.7  # about 1.5 characters a token (quirks.md section 8)
+CJK = 0.7  # about 1.5 characters a token (vendors.md section 8)
 OTHER = 0.9  # emoji are more, Cyrillic is less
 
 REQUEST = 3.0  # around everything

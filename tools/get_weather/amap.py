@@ -1,4 +1,4 @@
-"""AMap (高德), by adcode, with the operator's key (`shared/sources/facts.md` 1.7): mainland China
+"""AMap (高德), by adcode, with the operator's key (`sources.md` 1.7): mainland China
 only.
 
 Traps it answers for: errors are a 200 with `status: "0"` and an `infocode`; every figure is a text,

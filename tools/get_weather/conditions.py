@@ -1,7 +1,7 @@
 """The weather in words: every vendor's codes and words -> WMO weather codes, and these -> Chinese
 and English. Pure.
 
-WMO codes are Open-Meteo's (`shared/sources/facts.md` 1.3), and three of the WMO's table 4677 that
+WMO codes are Open-Meteo's (`docs/protocol/sources.md` 1.3), and three of the WMO's table 4677 that
 only other sources tell of: haze, dust, sandstorm.
 """
 

@@ -2,7 +2,7 @@
 ever shown.
 
 QWeather takes either an API key or a token signed with an Ed25519 key (a JWT,
-`shared/sources/facts.md` 1.6).
+`docs/protocol/sources.md` 1.6).
 """
 
 from __future__ import annotations

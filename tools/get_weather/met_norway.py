@@ -1,4 +1,4 @@
-"""MET Norway's Locationforecast 2.0, without a key (`shared/sources/facts.md` 1.4).
+"""MET Norway's Locationforecast 2.0, without a key (`docs/protocol/sources.md` 1.4).
 
 Its terms: a User-Agent that says who we are and how to reach us (the web's own), no more than four
 decimals, nothing asked again before `Expires`, and then with If-Modified-Since; so an answer is

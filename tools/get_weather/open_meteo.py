@@ -1,4 +1,4 @@
-"""Open-Meteo: its geocoder and its forecast, without a key (`shared/sources/facts.md` 1.1 and 1.3).
+"""Open-Meteo: its geocoder and its forecast, without a key (`sources.md` 1.1 and 1.3).
 
 Traps it answers for: no match is a 200 without `results`; empty and zero fields are left out, a
 latitude of 0 included; a request it does not understand may be a 200 with no body; errors are

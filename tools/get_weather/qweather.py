@@ -1,4 +1,4 @@
-"""QWeather (和风天气), version 1 by coordinates, at the operator's own host (`shared/sources/facts.md`
+"""QWeather (和风天气), version 1 by coordinates, at the operator's own host (`sources.md`
 1.6).
 
 Traps it answers for: latitude comes first in the path, with two decimals at most; humidity and

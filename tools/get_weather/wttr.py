@@ -1,4 +1,4 @@
-"""wttr.in, the last resort, without a key (`shared/sources/facts.md` 1.5). Asked by coordinates:
+"""wttr.in, the last resort, without a key (`docs/protocol/sources.md` 1.5). Asked by coordinates:
 its names mislead.
 
 Traps it answers for: every figure is a text; a server without capacity says "Unknown location" in a

@@ -16,7 +16,7 @@ from bot.cli.doctor.picture import check_picture
 from bot.domain.errors import ActionUnanswered, TransportError
 
 ANSWERED_WITHIN = 3.0  # seconds
-SENT_WITHIN = 18.0  # seconds; NapCat waits 10 s for QQ before it answers a send (facts.md 6.15)
+SENT_WITHIN = 18.0  # seconds; NapCat waits 10 s for QQ before it answers a send (onebot.md 6.15)
 QUESTIONS = ("get_version_info", "get_status", "get_login_info")
 RESTART = "Restart the OneBot server"
 

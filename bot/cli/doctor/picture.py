@@ -27,7 +27,7 @@ STRANGER = ("无法获取用户信息", "好友", "friend")
 """What servers say where the account may not write to somebody."""
 
 NOT_KEPT = ("识别URL失败", "文件下载失败", "ENOSPC", "EACCES", "EROFS", "ENOENT")
-"""What NapCat says where it could not take a file (facts.md 2)."""
+"""What NapCat says where it could not take a file (onebot.md 2)."""
 
 BEFRIEND = "Let them be friends on QQ, or name an owner in BOT_OWNERS who is one"
 MAKE_ROOM = (

@@ -1,4 +1,4 @@
-"""What vendors refuse, as a judge of request bodies: quirks.md section 6, written down once more for the tests.
+"""What vendors refuse, as a judge of request bodies: vendors.md section 6, written down once more for the tests.
 
 It shares nothing with the code it judges: its rows are its own, and it reads bodies as a vendor does, from the wire.
 """

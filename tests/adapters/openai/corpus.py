@@ -1,4 +1,9 @@
-"""Exchanges with vendors: ours (`tests/data/providers`), and the shared recorded ones where they lie beside us."""
+"""Exchanges with vendors: ours (`tests/data/providers`), and the shared recorded ones where they lie beside us.
+
+A record has the `request`, the `response` (status, headers, body), and in `expect` what a client must have read in the
+end: text, reasoning, refusal, tool_calls, finish_reason, usage, error. Ours also say of which `class` a refusal is, and
+what of a leaky answer is left once it is `clean`.
+"""
 
 from __future__ import annotations
 

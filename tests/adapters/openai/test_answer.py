@@ -1,4 +1,4 @@
-"""The accumulator, rule by rule (numbers of quirks.md)."""
+"""The accumulator, rule by rule (numbers of vendors.md)."""
 
 from __future__ import annotations
 
