@@ -83,7 +83,7 @@ _before, _between, _after = (
     re.escape(part.strip()) for part in re.split(r"\{who\}|\{words\}", render.QUOTED)
 )
 _quote = (
-    rf"(?:[\[［]{_before[2:]}\s*{NAME}(?:{OPEN}\d+{CLOSE})?\s*{_between}.{{0,400}}?{_after}"
+    rf"(?:[\[［]{_before[2:]}\s*(?!\s){NAME}(?:{OPEN}\d+{CLOSE})?\s*{_between}.{{0,400}}?{_after}"
     rf"|{re.escape(render.QUOTED_ELSEWHERE.strip())})[^\S\n]*"
 )
 OUR_QUOTE = re.compile(_quote)
