@@ -321,12 +321,12 @@ class Frames:
         return _is_one_of(match, self.people.names, self.people.numbers)
 
     def _goes_on(self, lines: list[str], place: int) -> bool:
-        """Whether a heading of ours begins the next turn, which the model made up."""
+        """Whether a heading of ours begins the next turn, or a note, which the model made up."""
         match = HEADING.match(lines[place])
         if match is None or not place:
             return False
         return bool(match["number"]) or any(
-            LINE.match(line) for line in lines[place + 1 : place + 2]
+            LINE.match(line) or NOTE_LINE.fullmatch(line) for line in lines[place + 1 : place + 2]
         )
 
     def _is_own(self, match: re.Match[str]) -> bool:
