@@ -422,6 +422,7 @@ class Dispatcher:
         where, message_id = event.conversation, event.message_id
         self._store.put(MessageErased(where, message_id))
         self._history.forget_message(where, message_id)
+        self.seen.forget(where, message_id)
         self._turns.abandon(where, message_id)
         for task in self._put_off.drop(where, message_id):
             self._give_up(task)

@@ -80,6 +80,15 @@ class Seen:
         self._earlier.append(message)
         return True
 
+    def forget(self, where: Conversation, message_id: str) -> None:
+        """It was taken back: where it is kept, it is not to be taken any more."""
+        kept = [
+            message
+            for message in self._earlier
+            if (message.conversation, message.message_id) != (where, message_id)
+        ]
+        self._earlier = deque(kept, MAX_EARLIER)
+
     def is_earlier(self, message: MessageReceived, *, told: bool = True) -> bool:
         """Whether it may have been said before this process began; `told` is a message that a
         server tells now.

@@ -15,7 +15,7 @@ from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text
 from bot.policy.apologies import SORRY
 from tests.bot.conversation.test_catchup import HELLO, ago, answer, back, quotes, slow
-from tests.bot.conversation.test_dispatcher import Hall
+from tests.bot.conversation.test_dispatcher import Hall, recalled
 from tests.bot.conversation.test_recovery import turn
 from tests.fakes import BOT, GROUP, PRIVATE, said, until, words
 
@@ -82,6 +82,18 @@ async def test_until_the_journal_was_read_what_is_older_than_the_process_is_left
         house.dispatcher.preload([], [(GROUP, house.clock.now())])  # it is read, and does not know of it
         await until(lambda: len(house.transport.sent) == 2)
         assert house.transport.sent[1].segments[0] == Quote("1")
+
+
+async def test_what_was_taken_back_before_the_journal_was_read_is_nothing() -> None:
+    back_again, stays = ago(said("hi", message_id="1"), 60), ago(said("hi", message_id="2"), 60)
+    async with back(words("yes"), read=False) as house:
+        for event in (back_again, stays, recalled("1")):
+            await house.dispatcher.handle(event)
+        house.dispatcher.preload([], [])
+        await until(lambda: house.transport.sent)
+        await house.dispatcher.lanes.wait_idle()
+        assert quotes(house) == ["2"]
+        assert [entry.message for entry in observed(house)] == [stays]
 
 
 def observed(house: Hall) -> list[MessageObserved]:
