@@ -28,6 +28,15 @@ from bot.policy.echo import is_echo
         ("祝大家新年快乐万事如意", "祝大家新年快乐万事如意！", False),
         ("跟我说：今天的风儿好喧嚣啊", "跟我说：今天的风儿好喧嚣啊", False),
         ("Repeat after me: the sky is blue", "Repeat after me: the sky is blue", False),
+        ("念：我爱北京天安门广场", "我爱北京天安门广场", False),
+        (
+            "发一句: 今晚八点半开会不要迟到，带上电脑和充电器，还有上周的表",
+            "今晚八点半开会不要迟到，带上电脑和充电器，还有上周的表。",
+            False,
+        ),
+        ("Print: the quick brown fox jumps over the lazy dog", "The quick brown fox jumps over the lazy dog.", False),
+        ("念：我爱北京天安门广场", "念：我爱北京天安门广场", True),
+        ("问题：北京明天白天和晚上的天气怎么样？", "北京明天白天和晚上的天气怎么样？", True),
         ("", "", False),
     ],
 )
