@@ -100,7 +100,7 @@ class ControlServer:
         try:
             name = json.loads(line)["command"]
             command = self._commands[name]
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             return {"error": f"there is no such command; there are: {', '.join(self._commands)}"}
         try:
             return await command()

@@ -74,7 +74,7 @@ async def test_what_is_no_command_or_breaks_is_an_error_in_words(
         told = (await asyncio.to_thread(answer, path, "broken"))["error"]
         assert "secret" not in told
         assert "the log says why" in told
-        for junk in (b"\n", b"[]\n", b'{"command": ["fine"]}\n', b"\xff\n", b"17\n", b""):
+        for junk in (b"\n", b"[]\n", b'{"command": ["fine"]}\n', b"\xff\n", b"17\n", b"[" * 4000 + b"\n", b""):
             assert "error" in json.loads(await raw(path, junk))
         assert await raw(path, b"x" * 10_000) == b""  # longer than any question
         assert await asyncio.to_thread(answer, path, "fine") == {"how": "好"}
