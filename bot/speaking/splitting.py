@@ -110,11 +110,13 @@ def _cut_code(block: str, limit: int, *, opening: str, closing: str) -> list[str
     room = limit - len(opening) - len(closing) - 2
     pieces: list[str] = []
     current: list[str] = []
+    length = 0
     for line in (part for whole in body for part in _hard(whole, room)):
-        if current and sum(map(len, current)) + len(current) + len(line) > room:
+        if current and length + len(line) > room:
             pieces.append("\n".join([opening, *current, closing]))
-            current = []
+            current, length = [], 0
         current.append(line)
+        length += len(line) + 1
     return [*pieces, "\n".join([opening, *current, closing])]
 
 
