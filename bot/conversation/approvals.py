@@ -26,6 +26,7 @@ from bot.domain.ports import Clock
 from bot.domain.run import PendingCall, SuspendedRun
 from bot.domain.suspension import Allow, ApprovalRequest, Decision, Deny, Pending
 from bot.memory.history import History
+from bot.policy.apologies import is_quoted
 from bot.policy.approval import (
     AGAIN,
     ALLOWED,
@@ -279,7 +280,7 @@ class Approvals:
         if not question.conversation.is_group and question.sender.user_id in self._owners:
             return
         numbers = [number for number, other in self._open.items() if other.run_id == request.run_id]
-        quote = question.message_id if question.conversation.is_group else ""
+        quote = question.message_id if is_quoted(question) else ""
         self._postbox.post(question.conversation, notice(numbers), quote=quote)
 
     # --- answers ----------------------------------------------------------------------------------
@@ -329,7 +330,7 @@ class Approvals:
     ) -> bool:
         number = answer.number or (self._number_of(quoted) if quoted else self._only_one(message))
         here = message.conversation
-        quote = message.message_id if here.is_group else ""
+        quote = message.message_id if is_quoted(message) else ""
         reply = partial(self._postbox.post, here, quote=quote)
         return bool(number) and self._decide(answer, number, message=message, reply=reply)
 

@@ -17,9 +17,13 @@ BUSY: Final = "问的人太多，忙不过来了，有的问题没能回答，�
 
 def apology(question: MessageReceived, words: str) -> SendMessage:
     """The words where the question was asked; in a group they quote it."""
-    quotes = question.conversation.is_group and question.message_id
-    quote = (Quote(question.message_id),) if quotes else ()
+    quote = (Quote(question.message_id),) if is_quoted(question) else ()
     return SendMessage(question.conversation, (*quote, Text(words)))
+
+
+def is_quoted(question: MessageReceived) -> bool:
+    """Whether what answers it quotes it: in a group, by an id that is no other message's too."""
+    return question.conversation.is_group and question.has_identity
 
 
 def is_apology(action: SendMessage) -> bool:

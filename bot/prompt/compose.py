@@ -101,7 +101,7 @@ def user_message(
         parts.append(FORWARDED)
         for part in question.forwarded[:MAX_FORWARDED]:
             parts.append("  " + line(part, limit=MAX_ASIDE).replace("\n", "\n  "))
-    number = NUMBER.format(id=question.message.message_id) if question.message.message_id else ""
+    number = NUMBER.format(id=question.message.message_id) if question.message.has_identity else ""
     if parts or question.message.conversation.is_group:
         parts.append(f"{QUESTION}{number}")
     parts.append(

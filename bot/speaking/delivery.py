@@ -24,6 +24,7 @@ from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.ports import Clock
 from bot.domain.segments import Quote, Text
 from bot.memory.history import History
+from bot.policy.apologies import is_quoted
 from bot.prompt import notes
 from bot.speaking.outbox import Outbox
 from bot.speaking.splitting import LIMIT, split_text
@@ -96,8 +97,7 @@ class Delivery:
         """Say the text where the message came from; in a group its first piece quotes the
         message.
         """
-        quote = message.conversation.is_group and message.message_id
-        first: tuple[SendSegment, ...] = (Quote(message.message_id),) if quote else ()
+        first: tuple[SendSegment, ...] = (Quote(message.message_id),) if is_quoted(message) else ()
         return await self.say(
             message.conversation, (*first, Text(text)), turn_id=turn_id, final=True
         )

@@ -8,7 +8,8 @@ from tests.fakes import GROUP, PRIVATE, said
 
 def test_a_line_in_a_group_quotes_whom_it_is_for() -> None:
     assert apology(said("hi", message_id="5"), SORRY) == SendMessage(GROUP, (Quote("5"), Text(SORRY)))
-    assert apology(said("hi", message_id=""), SORRY) == SendMessage(GROUP, (Text(SORRY),))
+    for nobodys in ("", "0"):
+        assert apology(said("hi", message_id=nobodys), SORRY) == SendMessage(GROUP, (Text(SORRY),))
     assert apology(said("hi", message_id="5", where=PRIVATE), LOST) == SendMessage(PRIVATE, (Text(LOST),))
 
 

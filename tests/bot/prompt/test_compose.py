@@ -50,6 +50,7 @@ def test_the_system_prompt_is_the_same_bytes_for_every_run_of_a_conversation() -
 
 def test_a_question_in_a_group_has_its_number_and_one_in_private_needs_no_heading() -> None:
     assert user_message(Question(said("hi", message_id="7"))).text == "[提问] 消息号 7\n小明(777): hi"
+    assert user_message(Question(said("hi", message_id="0"))).text == "[提问]\n小明(777): hi"
     assert user_message(Question(said("hi", message_id=""))).text == "[提问]\n小明(777): hi"
     assert user_message(Question(said("hi", where=PRIVATE, message_id="7"))).text == "小明(777): hi"
 
