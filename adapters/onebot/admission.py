@@ -6,7 +6,7 @@ import hmac
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from websockets.http11 import Request
 
@@ -78,7 +78,7 @@ def _tokens(request: Request) -> Iterator[bytes]:
     scheme, _, rest = value.partition(" ")
     bare = rest.strip() if scheme.lower() in ("bearer", "token") else value
     # Nobody encodes a + in a token as %2B who writes the url by hand.
-    query = urlsplit(request.path).query.replace("+", "%2B")
+    query = request.path.partition("?")[2].partition("#")[0].replace("+", "%2B")
     if bare:
         yield bare.encode(
             "latin-1", "replace"

@@ -42,6 +42,12 @@ def test_a_token_says_whose_it_is(token: str, verdict: Admitted | Refused) -> No
     assert Admission(COMMON, ACCOUNTS).judge(request(token)) == verdict
 
 
+def test_a_path_that_is_no_address_is_refused_like_any_other() -> None:
+    for path in ("//[", "//[::1"):
+        assert Admission(COMMON).judge(request("", path=path)) is Refused.NO_TOKEN
+        assert Admission(COMMON).judge(request("", path=f"{path}?access_token={COMMON}#x")) == Admitted()
+
+
 def test_without_a_common_token_only_accounts_come_in() -> None:
     only = Admission("", {ACCOUNT: OWN})
     assert not only.is_open
