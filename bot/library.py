@@ -57,7 +57,6 @@ from bot.domain.errors import (
     ToolTimeout,
     ToolUnavailable,
 )
-from bot.domain.foreign import class_tool, foreign_tool
 from bot.domain.hooks import (
     AfterCall,
     BeforeCall,
@@ -100,6 +99,7 @@ from bot.domain.tool import Tool, ToolContext, ToolStatus, tool
 from bot.domain.traits import Audience, Execution, Permission, Rate, SideEffects, ToolType
 from bot.engine.callbacks import ApprovalHandler, OnToolResult, SendHook, Subscriber
 from bot.engine.engine import OnLimit
+from bot.engine.foreign import class_tool, foreign_tool
 from bot.engine.toolset import Toolset
 from bot.models.failover import Failover
 from bot.models.upstreams import Upstream

@@ -19,11 +19,11 @@ ROOT = Path(__file__).parents[1]
 OURS = {"bot", "adapters", "tools", "config"}
 
 LIBRARIES = {
-    "bot/domain": {"jsonschema", "pydantic", "pydantic_core", "referencing"},
+    "bot/domain": {"pydantic", "pydantic_core"},
     "bot/policy": {"pydantic", "rapidfuzz"},
     "bot/prompt": {"rapidfuzz"},
     "bot/runtime": {"uvloop"},
-    "bot/engine": set(),
+    "bot/engine": {"jsonschema", "referencing"},
     "bot/models": {"cachetools"},
     "bot/memory": {"cachetools"},
     "bot/speaking": {"cachetools"},

@@ -23,7 +23,6 @@ from bot.agent.structured import fill_in, form_of
 from bot.domain.chat import Message, SystemMessage, UserMessage
 from bot.domain.errors import ConfigError, Problem
 from bot.domain.events import Conversation, NotAConversation
-from bot.domain.foreign import as_tool
 from bot.domain.hooks import Hooks
 from bot.domain.ports import Approver, ChatModel, Clock, Ids, Media, Observer, Speaker
 from bot.domain.run import Asker, Outcome, Stop, SuspendedRun
@@ -42,6 +41,7 @@ from bot.engine.callbacks import (
     told_results,
 )
 from bot.engine.engine import Engine, OnLimit, Run, RunState
+from bot.engine.foreign import as_tool
 from bot.engine.toolset import Toolset
 from bot.runtime.clock import RandomIds, SystemClock
 

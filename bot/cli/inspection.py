@@ -21,7 +21,8 @@ from bot.domain.ports import Clock, Speaker
 from bot.domain.result import ToolResult
 from bot.domain.run import Asker
 from bot.domain.suspension import Allow, ApprovalRequest, Deny
-from bot.domain.tool import Progress, Tool, ToolContext
+from bot.domain.tool import Tool, ToolContext
+from bot.engine.threads import Progress
 from bot.engine.toolset import NOWHERE
 from bot.runtime.clock import RandomIds, SystemClock
 from bot.wiring.discovery import report

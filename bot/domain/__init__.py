@@ -1,3 +1,1 @@
-"""The words everybody speaks: frozen data, no I/O, no logging; imports only the standard library
-and pydantic.
-"""
+"""The words everybody speaks: frozen data, no I/O, no threads, no logging."""

@@ -1,4 +1,4 @@
-"""What to do: the actions we ask a OneBot server for, and what came of a send."""
+"""The actions we ask a OneBot server for, and what came of a send."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bot.domain.segments import (
 )
 
 SENT = "消息已发送"
-"""What a model reads about a message that arrived."""
+"""Told to a model about a message that arrived."""
 
 MediaKind: TypeAlias = Literal["image", "record", "video", "file"]
 
@@ -41,7 +41,7 @@ SendSegment: TypeAlias = Text | Mention | MentionAll | Quote | Face | Attachment
 
 
 def as_received(segment: SendSegment) -> Segment:
-    """What we send, as it looks to whoever receives it."""
+    """The segments we send, as they look to whoever receives them."""
     if not isinstance(segment, Attachment):
         return segment
     match segment.kind:

@@ -1,4 +1,4 @@
-"""What is said between us and a model: messages, tool calls, what a request asks and what an answer
+"""The words between us and a model: messages, tool calls, what a request asks and what an answer
 holds.
 """
 
@@ -29,7 +29,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """What the model thought, and where it came from, so that it goes back only to whom it belongs.
+    """A model's thoughts, and where they came from, so that they go back only to whom they belong.
 
     `field` is the wire name it came under; `details` the vendor's structured form as JSON text.
     """
@@ -49,7 +49,7 @@ class SystemMessage:
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """What people said, as the model reads it; `images` are data urls."""
+    """People's words, as the model reads them; `images` are data urls."""
 
     text: str
     images: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class UserMessage:
 
 @dataclass(frozen=True, slots=True)
 class AssistantMessage:
-    """What the model answered: words, calls, or both."""
+    """The model's answer: words, calls, or both."""
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
@@ -84,7 +84,7 @@ class ToolMessage:
 
     @property
     def text(self) -> str:
-        """What the model reads."""
+        """The words the model reads."""
         return self.content
 
 

@@ -2,7 +2,7 @@
 
 BotError
  +-- ConfigError              the operator, at start: every problem at once, each with its mend
- +-- ModelError               nobody: the model port failed; `bot/models/failover.py` has one action for each kind
+ +-- ModelError               nobody: the model failed; `bot/models/failover.py` acts by the kind
  |    +-- ModelAuth           the key is wrong or not allowed: no retry, tell the owner
  |    +-- ModelBilling        no money or quota left: no retry, next endpoint
  |    +-- ModelRateLimited    too many requests: wait `retry_after`, then again
@@ -10,28 +10,28 @@ BotError
  |    +-- ContextOverflow     the prompt is too long (`limit` in tokens when the vendor says it)
  |    +-- ContentFiltered     the vendor refused the content: no retry
  |    +-- ToolsUnsupported    this model cannot take tools
- |    +-- ToolUseFailed       the vendor could not read the model's own tool call: the model may try again
+ |    +-- ToolUseFailed       the vendor could not read the model's call: the model may try again
  |    +-- ImagesUnsupported   this model cannot take (this) picture
  |    +-- BadHistory          the vendor refused the order or fields of the transcript
  |    +-- ModelNotFound       no such model at this endpoint: no retry, tell the owner
  |    +-- ModelRejected       any other refusal of the request as it stands: no retry
- |    +-- ModelTransport      the connection broke, an answer stopped, was cut or unreadable: back off, then again
+ |    +-- ModelTransport      connection or answer broken or unreadable: back off, then again
  |         +-- ModelStalled   no answer began in time: not again, next endpoint
  +-- TransportError           the OneBot side
  |    +-- NotConnected        never reached the wire: nothing was done
  |    +-- ActionRefused       the server answered "failed": nothing was done
- |    +-- ActionUnanswered    written, but no answer: it may have been done; never repeat it blindly
- +-- RunFailed, MustWait, UnfitAnswer    whoever uses an agent as a library (`bot/agent/reply.py`)
- +-- MediaError               a path or url that may not, or cannot, be sent (says what to do instead)
- +-- ToolError                the model: its text is what the model reads (what was wrong, what to do)
+ |    +-- ActionUnanswered    written, but no answer: maybe done; never repeat it blindly
+ +-- RunFailed, MustWait, UnfitAnswer   whoever uses the library (`bot/agent/reply.py`)
+ +-- MediaError               a path or url that may not, or cannot, be sent (it says what to do)
+ +-- ToolError                the model: it reads the text (what was wrong, what to do)
       +-- ToolNotFound
       +-- InvalidArguments    `fields`: one line per wrong field
-      +-- ToolDenied          not allowed: by the operator, the owner's word, a hook, or for this asker
+      +-- ToolDenied          not allowed: by operator, owner, a hook, or for this asker
       +-- ToolUnavailable     it cannot run (here, now)
       +-- ToolTimeout
       +-- ToolCancelled       broken off, or never begun, since its run was ended: nobody's failure
       +-- ToolRateLimited     called too often; `seconds` until it may be called again
-      +-- ToolFailed          the tool's own failure, told in its own words; `transient` ones may be tried again
+      +-- ToolFailed          the tool's own failure, in its words; `transient` may be tried again
       +-- AlreadySaid         what was to be said was said in this run: nothing was sent
 """
 
@@ -218,7 +218,7 @@ class ToolError(BotError):
 
     @property
     def details(self) -> Mapping[str, Any]:
-        """What is known of the failure besides its text."""
+        """Facts about the failure besides its text."""
         return {}
 
 
@@ -290,6 +290,6 @@ class ToolFailed(ToolError):
 
 
 class AlreadySaid(ToolError):
-    """What was to be said was said before in this run, or nearly so; nothing was sent."""
+    """The same, or nearly, was said before in this run; nothing was sent."""
 
     code = "TOOL_ALREADY_SAID"

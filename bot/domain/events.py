@@ -1,4 +1,4 @@
-"""What happened: events, and where they happened.
+"""Events, and where they happened.
 
 Everything is frozen; `type` is the tag by which `bot/domain/codec.py` tells union members apart.
 Ids of people and groups are numbers (QQ numbers and group numbers, up to 10 digits, above 2**31 is
@@ -106,7 +106,7 @@ class Sender:
 
     @property
     def name(self) -> str:
-        """What people see: the card, else the nickname, else the number."""
+        """The name people see: the card, else the nickname, else the number."""
         return self.card or self.nickname or str(self.user_id)
 
 
@@ -136,7 +136,7 @@ class MessageReceived(_Event):
 
     @property
     def identity(self) -> Identity:
-        """What makes it the same event when it is delivered again (onebot.md 3.2)."""
+        """The same for an event that is delivered again (onebot.md 3.2)."""
         return (
             self.self_id,
             self.conversation.message_type,
@@ -167,7 +167,7 @@ class MessageSent(_Event):
 
     @property
     def message(self) -> MessageReceived:
-        """What was said, as others received it."""
+        """The segments as others received them."""
         return MessageReceived(
             self_id=self.self_id,
             time=self.time,

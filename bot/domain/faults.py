@@ -1,4 +1,4 @@
-"""What code that is not ours may raise, and what of it is not its own to raise.
+"""The exceptions that code of others may raise, and those that are not its own to raise.
 
 A tool, a hook or a check can raise anything, also what is no `Exception`: SystemExit, a panic of a
 library in Rust, a group of such. None of it may end more than its call. Whoever runs such code

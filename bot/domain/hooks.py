@@ -1,10 +1,11 @@
 """Where somebody else may have a say in a run, each place with one clear moment, what it is told,
 what it may answer.
 
-    before_request   each model request: may reshape what this one shows the model, and switch the model from here on
-    before_call      a call whose arguments fit, before it is permitted: may block it, change its arguments, end the run
-    after_call       a call that has come to its result, or been denied or blocked: may rewrite the result, end the run
-    after_step       a step with calls is whole, their results are in the transcript: may end the run
+    before_request   each model request: may reshape what it shows, and switch the model
+    before_call      a call whose arguments fit, before it is permitted: may block it, change its
+                     arguments, end the run
+    after_call       a call with its result, or refused: may rewrite the result, end the run
+    after_step       a step with calls is whole, the results in the transcript: may end the run
 
 All are functions or coroutine functions. Those of one run are never called concurrently: the hooks
 of a step's calls run in source order, all `before_call` before the first body, all `after_call`
@@ -132,7 +133,7 @@ class StopRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hooks:
-    """What one party wants to be asked; a place left out is no hook. Several of these are asked in
+    """One party's hooks; a place left out is no hook. Several of these are asked in
     their order.
 
     Raises TypeError for what cannot be called.

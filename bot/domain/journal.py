@@ -1,5 +1,4 @@
-"""What is written down: the entries a store takes, in the order they happened, and what it gives
-back.
+"""The journal: the entries a store takes, in the order they happened, and what it gives back.
 
 An entry is a fact, never changed by a later one of the same kind; a state (of a send, a run) is the
 last entry about it. Ids are ours: a turn's is its run's trace id, a send's is made for it.
@@ -155,7 +154,7 @@ class UsageAdded:
 
 
 class SendState(StrEnum):
-    """What became of a send. QUEUED has never been on the wire; SENDING may have been."""
+    """The state of a send. QUEUED has never been on the wire; SENDING may have been."""
 
     QUEUED = "queued"
     SENDING = "sending"
@@ -245,7 +244,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What a conversation remembers: its rounds from the window's first on, and what was overheard
+    """The memory of a conversation: its rounds from the window's first on, and what was overheard
     since the last.
 
     The first `light` of the rounds are told with shortened tool results; `summary` is of what came
@@ -297,8 +296,9 @@ class OpenTurn:
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """What a turn has said, for whom: its question, its sends as they stand. `is_over`: it has come
-    to its end.
+    """The words of a turn so far, and for whom: its question, its sends as they stand.
+
+    `is_over`: it has come to its end.
     """
 
     question: MessageReceived
@@ -325,7 +325,7 @@ class Suspended:
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """What a store has to say at start.
+    """All that a store knows of the time before the start.
 
     `seen` are the identities of the de-duplication window with their times, `waking` the questions
     of the last minutes that were taken but whose turn had not begun (oldest first), `turns` those

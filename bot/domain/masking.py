@@ -1,4 +1,4 @@
-"""What must never be read: secrets, masked wherever they stand in a text and however they are spelt
+"""Secrets, which nobody may read: masked wherever they stand in a text and however they are spelt
 there.
 """
 
@@ -11,18 +11,19 @@ from typing import Final
 from urllib.parse import quote, quote_plus
 
 MASK: Final = "***"
-LONG: Final = 8  # characters; shorter ones are masked as whole words only: "local" is also a part of "localhost"
-SHORTEST: Final = (
-    4  # characters; what is shorter cannot be told from ordinary text, and anybody can guess it
-)
+LONG: Final = 8
+"""Characters; shorter ones are masked as whole words only: "local" is a part of "localhost"."""
 
+SHORTEST: Final = 4
+"""Characters; what is shorter cannot be told from ordinary text, and anybody can guess it."""
 
 KEYS: Final = re.compile(
-    r"""(?P<before> ://(?=[^/@\s]+@) | \bBearer[ ] | (?:key|token|secret|passwd|password|pwd|signature)= )[^\s&"',;@]+
+    r"""(?P<before> ://(?=[^/@\s]+@) | \bBearer[ ]
+        | (?:key|token|secret|passwd|password|pwd|signature)= )[^\s&"',;@]+
     | \b(?:sk|ak|pk|rk|gsk|xai)[-_](?=[\w-]*\d)[\w-]{8,} | \bAIza[\w-]{20,} | \beyJ[\w.-]{20,}""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""What looks like a secret, whoever's it is: in a url, behind a name that says so, known kinds of
+"""The look of a secret, whoever's it is: in a url, behind a name that says so, known kinds of
 keys.
 """
 

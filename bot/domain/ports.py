@@ -1,4 +1,4 @@
-"""What we need from outside, as protocols: implementations fit, they do not inherit.
+"""Our needs from outside, as protocols: implementations fit, they do not inherit.
 
 Each method says what it raises; anything else that escapes an implementation is a bug in it.
 """
@@ -33,7 +33,7 @@ class Clock(Protocol):
 
 
 class Ids(Protocol):
-    """What is random: short ids people can type, and jitter (a number in [0, 1))."""
+    """Randomness: short ids people can type, and jitter (a number in [0, 1))."""
 
     def trace(self) -> str: ...
 
@@ -104,7 +104,7 @@ class Store(Protocol):
         ...
 
     async def remember(self, conversation: Conversation) -> Remembered | None:
-        """What the conversation's next prompt is made of; None where that cannot be read now."""
+        """The material of the conversation's next prompt; None where that cannot be read now."""
         ...
 
     async def find(self, conversation: Conversation, message_id: str) -> MessageReceived | None:
@@ -120,14 +120,14 @@ class Store(Protocol):
         ...
 
     async def spoken(self, turn_id: str) -> Spoken | None:
-        """What a turn has said; None where that cannot be read now, or its question was recalled or
-        forgotten.
+        """The words of a turn so far; None where that cannot be read now, or its question was
+        recalled or forgotten.
         """
         ...
 
     async def recover(self) -> Recovery | None:
-        """What was left unfinished before anything was put; None where it cannot be read now: ask
-        again.
+        """All that was left unfinished before anything was put; None where it cannot be read now:
+        ask again.
         """
         ...
 

@@ -1,9 +1,10 @@
 """JSON that a model wrote: read strictly, or in the one other way that it can mean.
 
-Strictly is stricter than `json`: no NaN and no infinity, no name twice with two values, no half of a character, nothing
-nested so deeply that whoever walks along it falls. What is JSON but for its dress is undressed (`vendors.md`
-3.6, 3.7): a code fence, marks of a template behind it, the same object twice, line breaks in a text, Python's spelling.
-None of these can turn a call that was cut off into a whole one: each needs the last bracket.
+Strictly is stricter than `json`: no NaN and no infinity, no name twice with two values, no half of
+a character, nothing nested so deeply that whoever walks along it falls. What is JSON but for its
+dress is undressed (`vendors.md` 3.6, 3.7): a code fence, marks of a template behind it,
+the same object twice, line breaks in a text, Python's spelling. None of these can turn a call that
+was cut off into a whole one: each needs the last bracket.
 """
 
 from __future__ import annotations
@@ -176,7 +177,7 @@ def _read_python(text: str) -> dict[str, Any]:
 
 
 def _plain(node: ast.expr) -> Any:
-    """What a literal stands for, if JSON has the like."""
+    """The value of a literal, if JSON has the like."""
     match node:
         case ast.Constant(value=str() | int() | float() | None as value):
             return value

@@ -1,4 +1,4 @@
-"""What a tool gives back: text for the model, pictures for one that sees, details for people who
+"""The result of a tool: text for the model, pictures for one that sees, details for people who
 look on.
 """
 
@@ -50,7 +50,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What one call came to; a tool may return one of these, or anything that `render` can say.
+    """The result of one call; a tool may return one of these, or anything that `render` can say.
 
     `details` is for logs and for people, never for the model: any JSON. `terminate` ends the run
     after this step, if every result of the step says so. `is_error` is a failure told by the tool
@@ -68,12 +68,12 @@ class ToolResult:
 
     @property
     def text(self) -> str:
-        """What the model reads."""
+        """The words the model reads."""
         return self.content
 
     @classmethod
     def of(cls, value: object) -> ToolResult:
-        """What a tool returned, as a result. A picture in it becomes one that is shown, never
+        """The value a tool returned, as a result. A picture in it becomes one that is shown, never
         text.
         """
         if not isinstance(value, ToolResult):
@@ -89,7 +89,7 @@ class ToolResult:
 
 
 def render(value: object, *, after: int = 0) -> tuple[str, tuple[Image, ...]]:
-    """What a tool returned, as the text the model reads, and the pictures in it, each named `[图片
+    """A tool's value as the text the model reads, and the pictures in it, each named `[图片
     n]` in the text.
 
     A list of pictures and words is each of them in turn. The numbers of the pictures follow
@@ -102,7 +102,7 @@ def render(value: object, *, after: int = 0) -> tuple[str, tuple[Image, ...]]:
 
 
 def name_of_picture(number: int) -> str:
-    """What stands in a text for a picture that is shown after it."""
+    """The words in a text for a picture that is shown after it."""
     return f"[图片 {number}]"
 
 
@@ -136,7 +136,7 @@ def _kind_of(head: bytes) -> str:
 
 
 def render_result(value: object) -> str:
-    """What a tool returned, as text: text as is, data as JSON, nothing as "(no output)"; pictures
+    """A tool's value as text: text as is, data as JSON, nothing as "(no output)"; pictures
     as data urls.
     """
     match value:
@@ -160,7 +160,7 @@ def render_result(value: object) -> str:
 
 
 def _plain(value: object) -> Any:
-    """What JSON has in the place of a value that it does not know."""
+    """The JSON in the place of a value that JSON does not know."""
     match value:
         case Image(url=url):
             return url

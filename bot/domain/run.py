@@ -1,4 +1,4 @@
-"""What a run tells while it goes, and how it ends, or waits.
+"""The events a run tells while it goes, and how it ends, or waits.
 
 A run goes in segments: the first begins with RunStarted, each later one with RunContinued; each
 segment ends with exactly one RunPaused (it waits for somebody's word) or RunFinished (it is over).
@@ -96,7 +96,7 @@ def code_of(result: ToolMessage) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a run and all that ran inside it has taken: requests to models, their tokens, messages
+    """The costs of a run and all that ran inside it: requests to models, their tokens, messages
     to QQ.
     """
 
@@ -150,7 +150,7 @@ class SuspendedRun:
 
     @property
     def pending(self) -> tuple[PendingCall, ...]:
-        """What waits, in call order; never empty."""
+        """The calls that wait, in call order; never empty."""
         return tuple(answer for answer in self.answers if isinstance(answer, PendingCall))
 
     @property

@@ -24,7 +24,7 @@ KEPT = frozenset({
 })  # fmt: skip
 
 READ = KEPT | {"additionalProperties", "nullable"}
-"""What mending arguments wants to know besides; `nullable` is ours: null is among the values."""
+"""Mending arguments wants to know these besides; `nullable` is ours: null is among the values."""
 
 NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 

@@ -93,8 +93,8 @@ class ApprovalRequest:
 
 
 def digest_call(call: ToolCall, *, run_id: str, asker: int, arguments: str = "") -> str:
-    """What binds a wait to its call, run and asker (a user id), as hex; the layout of the arguments
-    does not matter.
+    """A digest that binds a wait to its call, run and asker (a user id), as hex; the layout of
+    the arguments does not matter.
 
     `arguments` are those it will be run with, where they are known: `PendingCall.arguments`. It
     tells changed state from unchanged; it is no signature: who can write the store can write a

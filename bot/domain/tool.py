@@ -1,5 +1,5 @@
-"""What a tool is: a name, a description, a flat schema, what it declares about itself, and a body
-with a context.
+"""A tool: a name, a description, a flat schema, declarations about itself, and a body with a
+context.
 
     @tool(needs=(Web,), side_effects="read", idempotent=True)
     async def get_weather(context: ToolContext, city: str) -> str:
@@ -10,17 +10,14 @@ with a context.
         \"\"\"
 
 The decorated function becomes a `Tool`; calling it calls the function as before. Tools from
-outside, classes and programs become one too (`bot/domain/foreign.py`). Nothing here runs a call:
+outside, classes and programs become one too (`bot/engine/foreign.py`). Nothing here runs a call:
 that is `bot/engine/calls.py`.
 """
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-import logging
 import re
-import threading
 from collections.abc import Awaitable, Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
@@ -41,7 +38,6 @@ from bot.domain.arguments import (
 from bot.domain.chat import Allowance, ToolSpec
 from bot.domain.errors import ToolUnavailable
 from bot.domain.events import Conversation
-from bot.domain.faults import BROKEN, isolate
 from bot.domain.result import ToolResult
 from bot.domain.run import Asker, RunEvent
 from bot.domain.schema import (
@@ -52,45 +48,24 @@ from bot.domain.schema import (
     model_of,
     reading_schema,
 )
-from bot.domain.threads import THREADS
 from bot.domain.traits import Audience, Execution, Permission, Rate, SideEffects, ToolType
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 DEFAULT_TIMEOUT = 60.0
-
-logger = logging.getLogger(__name__)
 
 P = TypeVar("P")
 Port: TypeAlias = type
 """A capability a tool needs, named by its protocol."""
 
 
-class Progress:
-    """Where a call's partial results go while it runs. Once closed nothing is told any more.
+class Reports(Protocol):
+    """Where a call's partial results go while it runs; once closed, nowhere."""
 
-    A tool in a thread may use it too: what it tells is handed to the loop this was made in.
-    """
-
-    __slots__ = ("_loop", "_tell", "_thread")
-
-    def __init__(self, tell: Callable[[ToolResult], None]) -> None:
-        self._tell: Callable[[ToolResult], None] | None = tell
-        self._loop = asyncio.get_running_loop()
-        self._thread = threading.get_ident()
-
-    def __call__(self, partial_result: ToolResult) -> None:
-        if threading.get_ident() == self._thread:
-            self._pass_on(partial_result)
-        elif self._tell is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._pass_on, partial_result)
-
-    def _pass_on(self, partial_result: ToolResult) -> None:
-        if self._tell is not None:
-            self._tell(partial_result)
+    def __call__(self, partial_result: ToolResult, /) -> None: ...
 
     def close(self) -> None:
         """The call is over: what comes late is ignored."""
-        self._tell = None
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +87,7 @@ class ToolContext:
     response_id: str = ""
     ports: Mapping[type, object] = field(default_factory=dict)
     allowed: bool = False
-    reports: Progress | None = None
+    reports: Reports | None = None
     inner: Callable[[RunEvent], None] | None = None
     share: Allowance | None = None
 
@@ -148,10 +123,11 @@ Guard: TypeAlias = Callable[[ToolContext, Mapping[str, Any]], Awaitable[None] | 
 of its choice, or ValueError, which is told as wrong arguments."""
 
 Prepare: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
-"""Raw arguments -> raw arguments, before anything is checked: for a vendor's quirk, or a default it left out."""
+"""Raw arguments -> raw arguments, before anything is checked: for a vendor's quirk, or a default
+it left out."""
 
 Recover: TypeAlias = Callable[[ToolContext, Mapping[str, Any], Exception], Any]
-"""What to do about a body that raised: gives a result in its place (or an awaitable of one), or
+"""Deals with what a body raised: gives a result in its place (or an awaitable of one), or
 raises.
 """
 
@@ -159,7 +135,7 @@ Available: TypeAlias = Callable[[], object]
 """Why the tool cannot be used right now; empty where it can. Asked before each model request, so it
 must be quick.
 
-A bool, or a bool and a text, are understood as well (`reason_of`)."""
+A bool, or a bool and a text, are understood as well (`bot/engine/bodies.py`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,12 +201,12 @@ class Tool:
 
     @property
     def spec(self) -> ToolSpec:
-        """What the model is told of it; a copy."""
+        """The tool as the model sees it; a copy."""
         return ToolSpec(self.name, self.description, dict(self.parameters))
 
     @property
     def about(self) -> str:
-        """What people read of it: its summary, or what the model reads where it has none."""
+        """A line for people: its summary, or else its description."""
         return self.summary or self.description
 
     @property
@@ -247,21 +223,6 @@ class Tool:
     def is_guarded_from_repeats(self) -> bool:
         """Whether the same call again can only give the same."""
         return self.idempotent and self.side_effects.is_harmless and not self.repeatable
-
-    def why_not(self) -> str:
-        """Why the tool cannot be used right now, by its own word; empty where it can. Never
-        raises.
-        """
-        if self.function is None:
-            return "has no body"
-        if self.available is None:
-            return ""
-        try:
-            return reason_of(self.available())
-        except BROKEN as broken:
-            isolate(broken)
-            logger.exception("tool %s cannot say whether it is available", self.name)
-            return f"cannot say whether it is available ({type(broken).__name__})"
 
     def read(self, raw: str) -> Checked:
         """The raw text of a call -> arguments that fit. Raises InvalidArguments, and whatever
@@ -286,18 +247,6 @@ class Tool:
         return replace(
             checked, plain=completed(checked.plain, to_jsonable_python(known, fallback=str))
         )
-
-    async def run(self, context: ToolContext, arguments: dict[str, Any]) -> object:
-        """Run the body with checked arguments: a coroutine on the loop, a plain `def` in a
-        thread.
-        """
-        if self.function is None:
-            raise ToolUnavailable(f"{self.name} has no body, so it cannot run. Do without it.")
-        given = (context,) if self.wants_context else ()
-        if inspect.iscoroutinefunction(self.function):
-            return await self.function(*given, **arguments)
-        result = await THREADS.run(self.function, *given, **arguments)
-        return await result if inspect.isawaitable(result) else result
 
     def wrap(self, check: Guard) -> Tool:
         """The same tool, guarded: no call runs unless this check passes as well (seeds/004's
@@ -325,19 +274,6 @@ def completed(given: Any, checked: Any) -> Any:
             return [completed(*pair) for pair in zip(given, checked, strict=True)]
         case _:
             return deepcopy(given)
-
-
-def reason_of(answer: object) -> str:
-    """Why not, from what `available` answered: a bool, a text, or both (seeds/004)."""
-    match answer:
-        case (bool(is_there), str(reason)):
-            return "" if is_there else reason or "is not available"
-        case True | None:
-            return ""
-        case False:
-            return "is not available"
-        case _:
-            return str(answer)
 
 
 class Decorator(Protocol):
@@ -394,7 +330,7 @@ def tool(function: Callable[..., Any] | None = None, /, **declared: Any) -> Tool
 def make_tool(
     function: Callable[..., Any], /, *, name: str = "", raw_input: bool = False, **declared: Any
 ) -> Tool:
-    """What `@tool` does."""
+    """The same as `@tool`, as a function of the function."""
     model = model_of(function, skip=ToolContext)
     if raw_input and {key: info.annotation for key, info in model.model_fields.items()} != {
         INPUT: str
@@ -426,7 +362,7 @@ def declarations(
     check: Guard | None = None,
     **others: Any,
 ) -> dict[str, Any]:
-    """What a person declares -> the fields of `Tool`; words become members. Raises ValueError for
+    """A person's declarations -> the fields of `Tool`; words become members. Raises ValueError for
     unknown ones.
     """
     return {

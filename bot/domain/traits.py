@@ -1,6 +1,4 @@
-"""What a tool declares about itself: who may call it, what it does to the world, how its calls may
-be run.
-"""
+"""Declarations of a tool: who may call it, what it does to the world, how its calls may be run."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from math import isfinite
 
 
 class Permission(StrEnum):
-    """What happens when a tool is called: it runs, it runs once somebody allows the call, it never
+    """The way of a call: it runs, it runs once somebody allows the call, it never
     runs.
     """
 
@@ -22,7 +20,7 @@ class Permission(StrEnum):
 
 
 class SideEffects(StrEnum):
-    """What a call changes: nothing (a pure computation), nothing (it reads), our own state, the
+    """The changes a call makes: none (it computes, or it reads), to our own state, or to the
     world outside.
 
     Undeclared is not trusted with anything (no retry, no cached results, no second try of its turn
@@ -47,7 +45,7 @@ class SideEffects(StrEnum):
 
     @classmethod
     def of_all(cls, kinds: Iterable[SideEffects]) -> SideEffects:
-        """What somebody does who may do each of these."""
+        """The kind of somebody who may do each of these: the strictest."""
         found = set(kinds)
         return next(
             (kind for kind in (cls.EXTERNAL, cls.WRITE, cls.UNDECLARED, cls.READ) if kind in found),
@@ -75,7 +73,7 @@ class Execution(StrEnum):
 
 
 class ToolType(StrEnum):
-    """What a tool is made of; metadata, for people who look at it."""
+    """The make of a tool; metadata, for people who look at it."""
 
     FUNCTION = "function"
     CLI = "cli"

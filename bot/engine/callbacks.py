@@ -20,8 +20,9 @@ from bot.domain.ports import Approver, Observer, Speaker
 from bot.domain.run import RunEvent
 from bot.domain.segments import Face, Mention, MentionAll, Quote, Text
 from bot.domain.suspension import Allow, ApprovalRequest, Deny
-from bot.domain.threads import THREADS
 from bot.domain.tool import Tool, ToolContext
+from bot.engine.bodies import run_body
+from bot.engine.threads import THREADS
 
 logger = logging.getLogger(__name__)
 
@@ -270,9 +271,11 @@ def speaking(tool: Tool) -> Tool:
     async def speak(context: ToolContext, **arguments: Any) -> Any:
         speaker = context.ports.get(Speaker)
         if not isinstance(speaker, HookSpeaker) or speaker.hook is not None:
-            return await tool.run(context, arguments)
+            return await run_body(tool, context, arguments)
         own = HookSpeaker(void, asyncio.Lock())
-        result = await tool.run(replace(context, ports={**context.ports, Speaker: own}), arguments)
+        result = await run_body(
+            tool, replace(context, ports={**context.ports, Speaker: own}), arguments
+        )
         return own.said[0] if len(own.said) == 1 else own.said or result
 
     return replace(tool, function=speak, wants_context=True)

@@ -42,6 +42,7 @@ from bot.domain.run import PendingCall
 from bot.domain.suspension import Allow, ApprovalRequest, Deny, Pending, Suspend, digest_call
 from bot.domain.tool import Tool, ToolContext
 from bot.domain.traits import Permission
+from bot.engine.bodies import run_body
 from bot.engine.failures import Mask, take
 from bot.engine.interception import Interception
 from bot.engine.ongoing import (
@@ -299,12 +300,12 @@ class Calls:
 
     async def _try(self, flow: Flow, tool: Tool, checked: Checked) -> object:
         try:
-            return await tool.run(flow.context, dict(checked.arguments))
+            return await run_body(tool, flow.context, dict(checked.arguments))
         except (ToolFailed, ConnectionError, TimeoutError) as error:
             if not tool.may_be_retried or (isinstance(error, ToolFailed) and not error.transient):
                 raise
         await self._clock.sleep(RETRY_AFTER)
-        return await tool.run(flow.context, dict(checked.arguments))
+        return await run_body(tool, flow.context, dict(checked.arguments))
 
     def break_off(self, flow: Flow, what: str) -> None:
         """The call has ended in the middle; of what was under way nobody knows."""

@@ -49,11 +49,12 @@ from bot.domain.run import (
     ToolStarted,
 )
 from bot.domain.suspension import Allow, BadSuspension, Decision, Deny, verify
-from bot.domain.tool import Progress, ToolContext
+from bot.domain.tool import ToolContext
 from bot.domain.traits import Execution
 from bot.engine.batches import MAX_CALLS, Batch, Batches, unrecorded, untold
 from bot.engine.running import Inside, Run, RunState, may_ask
 from bot.engine.steps import ask_after_step, ask_before_request, tokens_of, with_notice, words_of
+from bot.engine.threads import Progress
 from bot.engine.toolset import Toolset
 from bot.engine.transcripts import close_interrupted
 

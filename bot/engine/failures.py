@@ -9,6 +9,7 @@ from collections.abc import Callable
 from bot.domain.errors import InvalidArguments, ToolDenied, ToolError, ToolFailed, ToolUnavailable
 from bot.domain.faults import isolate
 from bot.domain.masking import one_line
+from bot.engine.bodies import why_not
 from bot.engine.ongoing import Doing, Flow
 
 logger = logging.getLogger(__name__)
@@ -31,7 +32,7 @@ def take(flow: Flow, error: BaseException, *, mask: Mask = str) -> None:
         flow.ran
         and type(told) is ToolFailed
         and flow.tool is not None
-        and (reason := flow.tool.why_not())
+        and (reason := why_not(flow.tool))
     ):
         told = ToolUnavailable(f"{flow.tool.name} cannot be used now: it {reason}. Do without it.")
     flow.refuse(told)

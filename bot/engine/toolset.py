@@ -14,7 +14,6 @@ from bot.domain.chat import ToolCall, ToolSpec
 from bot.domain.deadline import last_moments
 from bot.domain.errors import ConfigError, InvalidArguments, Problem, ToolDenied
 from bot.domain.events import Conversation
-from bot.domain.foreign import as_tool
 from bot.domain.hooks import Hooks, verified
 from bot.domain.ports import Approver, Clock
 from bot.domain.result import Image, ToolResult
@@ -22,9 +21,11 @@ from bot.domain.run import Asker
 from bot.domain.suspension import Suspend
 from bot.domain.tool import Tool, ToolContext, ToolStatus
 from bot.domain.traits import Permission
+from bot.engine.bodies import why_not
 from bot.engine.callbacks import ApprovalHandler, FunctionApprover, as_approver
 from bot.engine.calls import CANCELLED, LAST_HOOKS, Calls
 from bot.engine.failures import Mask
+from bot.engine.foreign import as_tool
 from bot.engine.ongoing import MAX_RESULT, Flow, Tally
 from bot.policy.permission import Overrides
 from bot.policy.quota import Quotas
@@ -176,7 +177,7 @@ class Toolset:
             equipped = tuple(tool for tool in self._offered if not self.calls.lacks(tool, there))
             self._equipped[there] = equipped
             self._tell_of_missed()
-        names = tuple([tool.name for tool in equipped if not tool.why_not()])
+        names = tuple([tool.name for tool in equipped if not why_not(tool)])
         if (definitions := self._definitions.get(names)) is None:
             definitions = self._definitions[names] = tuple(
                 self._tools[name].spec for name in sorted(names)
@@ -216,7 +217,7 @@ class Toolset:
                 logger.warning("tool %s is not offered: it %s", tool.name, reason)
 
     def _why_not(self, tool: Tool, ports: Collection[type]) -> str:
-        return self.calls.lacks(tool, ports) or tool.why_not()
+        return self.calls.lacks(tool, ports) or why_not(tool)
 
     def get_executor(self, name: str) -> Callable[..., Awaitable[ToolResult]] | None:
         """What runs the tool of this name: `execute` bound to it, never the bare body. None where

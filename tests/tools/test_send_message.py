@@ -16,6 +16,7 @@ from bot.domain.actions import Attachment, Confirmed, MediaKind, Receipt, Refuse
 from bot.domain.errors import InvalidArguments, MediaError, ToolDenied, ToolFailed, ToolUnavailable
 from bot.domain.ports import Media, Speaker
 from bot.domain.segments import Mention, MentionAll, Quote, Text
+from bot.engine.bodies import run_body
 from tests.fakes import tool_context
 from tools.send_message import FETCHING, MAX_MEDIA, REQUIRED, send_message, tell
 
@@ -67,7 +68,7 @@ async def call(
     mouth = mouth or Mouth(Confirmed("9001"))
     context = tool_context({Speaker: mouth, Media: shelf or Shelf()})
     arguments = send_message.check(raw)
-    result = await send_message.run(context, arguments)
+    result = await run_body(send_message, context, arguments)
     assert isinstance(result, str)
     return result, mouth.said
 
@@ -181,7 +182,7 @@ async def test_what_somebody_has_allowed_is_said_as_allowed() -> None:
     raw = json.dumps({"messages": [{"type": "plain", "text": "hi"}]})
     for allowed in (False, True):
         checked = send_message.read(raw)
-        await send_message.run(replace(context, allowed=allowed), dict(checked.arguments))
+        await run_body(send_message, replace(context, allowed=allowed), dict(checked.arguments))
     assert mouth.allowed == [False, True]
 
 
@@ -374,4 +375,4 @@ def test_it_needs_a_mouth_and_a_shelf_and_may_have_been_done_when_cut_off() -> N
 async def test_without_a_speaker_nothing_can_be_said() -> None:
     arguments = send_message.check({"messages": [{"type": "plain", "text": "hi"}]})
     with pytest.raises(ToolUnavailable):
-        await send_message.run(tool_context({Media: Shelf()}), arguments)
+        await run_body(send_message, tool_context({Media: Shelf()}), arguments)

@@ -8,6 +8,7 @@ from bot.domain.actions import Attachment, Confirmed, Receipt, Refused, SendSegm
 from bot.domain.errors import AlreadySaid, InvalidArguments, ToolDenied, ToolError, ToolFailed
 from bot.domain.ports import Speaker, Subagents
 from bot.domain.tool import ToolContext
+from bot.engine.bodies import run_body
 from tests.fakes import tool_context
 from tools.use_subagent import MAX_FILES, MUCH, WHOLE, Block, blocks_of, files_in, name_of, use_subagent
 
@@ -45,12 +46,12 @@ class Mouth:
 
 
 async def use(**arguments: object) -> object:
-    return await use_subagent.run(tool_context({Subagents: Staff()}), use_subagent.check(arguments))
+    return await run_body(use_subagent, tool_context({Subagents: Staff()}), use_subagent.check(arguments))
 
 
 async def write(answer: str, mouth: Mouth) -> str:
     context = tool_context({Subagents: Staff(answer), Speaker: mouth})
-    return str(await use_subagent.run(context, {"subagent_name": "Writer", "content": "task"}))
+    return str(await run_body(use_subagent, context, {"subagent_name": "Writer", "content": "task"}))
 
 
 async def test_the_whole_task_goes_to_the_named_helper_and_its_words_come_back() -> None:
@@ -108,7 +109,7 @@ async def test_short_code_and_words_stay_with_the_model() -> None:
 
 async def test_without_a_chat_there_is_nothing_but_the_words() -> None:
     context = tool_context({Subagents: Staff(SNAKE)})
-    assert await use_subagent.run(context, {"subagent_name": "Writer", "content": "task"}) == SNAKE
+    assert await run_body(use_subagent, context, {"subagent_name": "Writer", "content": "task"}) == SNAKE
 
 
 @pytest.mark.parametrize(

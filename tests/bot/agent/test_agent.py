@@ -26,13 +26,13 @@ from bot.domain.chat import (
 )
 from bot.domain.errors import BotError, ConfigError, ModelAuth
 from bot.domain.events import Conversation
-from bot.domain.foreign import as_tool
 from bot.domain.hooks import BeforeCall, Hooks
 from bot.domain.ports import Speaker
 from bot.domain.run import Asker, Stop
 from bot.domain.segments import Text
 from bot.domain.suspension import Allow, ApprovalRequest, BadSuspension, Pending
 from bot.domain.tool import ToolContext, tool
+from bot.engine.foreign import as_tool
 from bot.engine.toolset import Toolset
 from tests.fakes import CountingIds, ManualClock, RecordingObserver, until
 

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import threading
-from collections.abc import Awaitable
-from dataclasses import replace
 from typing import Annotated, Any, Protocol
 
 import pytest
@@ -10,10 +7,10 @@ from pydantic import AfterValidator, BaseModel
 
 from bot.domain.chat import ToolSpec
 from bot.domain.errors import InvalidArguments, ToolUnavailable
-from bot.domain.result import ToolResult
 from bot.domain.schema import UnsuitableType
-from bot.domain.tool import DEFAULT_TIMEOUT, Progress, Tool, ToolContext, make_tool, tool
+from bot.domain.tool import DEFAULT_TIMEOUT, Tool, ToolContext, make_tool, tool
 from bot.domain.traits import Rate
+from bot.engine.bodies import run_body
 from tests.fakes import tool_context
 
 
@@ -77,29 +74,6 @@ def test_the_context_is_not_a_parameter_of_the_model() -> None:
 async def test_the_function_can_still_be_called_as_before() -> None:
     assert await greet("Frost") == "hello Frost"
     assert await look(tool_context({Telescope: Glass()}), where="north") == "stars north"
-
-
-async def test_running_it_gives_the_context_only_to_who_wants_it() -> None:
-    assert await greet.run(tool_context(), greet.check({"name": "Frost", "times": "2"})) == "hello Frost hello Frost"
-    assert await look.run(tool_context({Telescope: Glass()}), look.check({"where": "north"})) == "stars north"
-
-
-async def test_a_plain_function_runs_in_a_thread_of_its_own() -> None:
-    @tool
-    def where() -> int:
-        """Tells its thread."""
-        return threading.get_ident()
-
-    assert await where.run(tool_context(), {}) != threading.get_ident()
-
-
-async def test_a_name_only_parameter_is_as_good_as_any() -> None:
-    @tool
-    async def shout(context: ToolContext, *, word: str, mark: str = "!") -> str:
-        """Shouts."""
-        return word.upper() + mark
-
-    assert await shout.run(tool_context(), shout.check({"word": "hey"})) == "HEY!"
 
 
 def test_wrong_arguments_are_refused_before_the_body() -> None:
@@ -205,7 +179,7 @@ async def test_a_tool_of_one_raw_text_is_declared_so() -> None:
         return input.upper()
 
     assert isinstance(shout, Tool)
-    assert await shout.run(tool_context(), shout.read("hey").arguments) == "HEY"
+    assert await run_body(shout, tool_context(), shout.read("hey").arguments) == "HEY"
     assert shout.read('{"input": 5}').arguments == {"input": "5"}
     with pytest.raises(UnsuitableType, match="has one parameter, input: str"):
 
@@ -223,47 +197,8 @@ def test_guarding_a_tool_leaves_the_tool_as_it_was() -> None:
     assert guarded.spec == greet.spec
 
 
-async def test_a_tool_without_a_body_says_so() -> None:
-    bodiless = replace(make(), function=None)
-    assert bodiless.why_not() == "has no body"
-    with pytest.raises(ToolUnavailable, match="ping has no body"):
-        await bodiless.run(tool_context(), {})
-    with pytest.raises(TypeError, match="ping has no body"):
-        bodiless()
-
-
-async def test_a_plain_function_may_return_something_to_wait_for() -> None:
-    async def later() -> str:
-        return "now"
-
-    def soon() -> Awaitable[str]:
-        return later()
-
-    assert await replace(make(), function=soon).run(tool_context(), {}) == "now"
-
-
 async def test_progress_outside_a_run_is_heard_by_nobody() -> None:
     tool_context().progress("half", percent=50)
-
-
-def leave() -> str:
-    raise SystemExit(3)
-
-
-@pytest.mark.parametrize(
-    ("available", "reason"),
-    [
-        (lambda: True, ""),
-        (lambda: None, ""),
-        (lambda: (True, ""), ""),
-        (lambda: (False, "is asleep"), "is asleep"),
-        (lambda: False, "is not available"),
-        (lambda: "has no key", "has no key"),
-        (leave, "cannot say whether it is available (SystemExit)"),
-    ],
-)
-def test_a_tool_may_say_in_any_way_whether_it_is_available(available: Any, reason: str) -> None:
-    assert replace(greet, available=available).why_not() == reason
 
 
 class Options(BaseModel):
@@ -281,12 +216,3 @@ def test_plain_arguments_have_their_defaults_at_any_depth_and_otherwise_the_call
     assert checked.arguments["path"] == "/x"
     assert checked.plain == {"path": "x", "options": [{"depth": 2, "recursive": True}]}
     assert delete.validate(checked.plain) == checked
-
-
-async def test_progress_adds_to_details_of_any_kind() -> None:
-    heard: list[ToolResult] = []
-    context = replace(tool_context(), reports=Progress(heard.append))
-    context.progress(ToolResult("half", details=["a"]), percent=50)
-    context.progress(ToolResult("half", details={"a": 1}), percent=50)
-    context.progress(ToolResult("half", details="words"))
-    assert [each.details for each in heard] == [{"details": ["a"], "percent": 50}, {"a": 1, "percent": 50}, "words"]

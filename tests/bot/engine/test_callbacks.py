@@ -16,6 +16,7 @@ from bot.domain.run import Asker, RunEvent, RunStarted, ToolFinished
 from bot.domain.segments import Face, Mention, MentionAll, Quote, Text
 from bot.domain.suspension import Allow, ApprovalRequest, Deny
 from bot.domain.tool import ToolContext, tool
+from bot.engine.bodies import run_body
 from bot.engine.callbacks import (
     FunctionApprover,
     HookSpeaker,
@@ -354,13 +355,13 @@ async def greet(context: ToolContext, names: list[str]) -> str:
 )
 async def test_the_result_of_a_tool_that_nobody_hears_is_what_it_says(names: list[str], result: object) -> None:
     context = tool_context({Speaker: HookSpeaker(None, asyncio.Lock())})
-    assert await speaking(greet).run(context, {"names": names}) == result
+    assert await run_body(speaking(greet), context, {"names": names}) == result
 
 
 async def test_a_tool_that_is_heard_stays_what_it_is() -> None:
     heard: list[Any] = []
     context = tool_context({Speaker: HookSpeaker(heard.append, asyncio.Lock())})
-    assert await speaking(speaking(greet)).run(context, {"names": ["Ann"]}) == "greeted"
+    assert await run_body(speaking(speaking(greet)), context, {"names": ["Ann"]}) == "greeted"
     assert len(heard) == 1
 
 
@@ -377,7 +378,7 @@ class Loudspeaker:
 
 async def test_a_speaker_of_ones_own_says_it() -> None:
     own = Loudspeaker()
-    assert await speaking(greet).run(tool_context({Speaker: own}), {"names": ["Ann"]}) == "greeted"
+    assert await run_body(speaking(greet), tool_context({Speaker: own}), {"names": ["Ann"]}) == "greeted"
     assert own.said == ["Ann"]
 
 

@@ -11,8 +11,9 @@ from bot.domain.errors import InvalidArguments, ToolDenied, ToolFailed
 from bot.domain.result import Image, ToolResult
 from bot.domain.run import Asker
 from bot.domain.suspension import Allow, ApprovalRequest, Decision, Deny, Pending, Suspend
-from bot.domain.tool import Progress, ToolContext, tool
+from bot.domain.tool import ToolContext, tool
 from bot.engine.ongoing import Executed
+from bot.engine.threads import Progress
 from bot.engine.toolset import Toolset
 from tests.bot.toolbox import Telescope, broken, echo, once, toolset
 from tests.fakes import ManualClock, tool_context

@@ -96,7 +96,7 @@ def test_a_package_is_as_good_as_a_file(folder: Path) -> None:
 
 def test_tools_in_a_list_are_found(folder: Path) -> None:
     made = 'TOOLS = [foreign_tool(f"get_{name}", "Gets it.", {}, lambda: 1) for name in ("a", "b")]\n'
-    (folder / "many.py").write_text(f"from bot.domain.foreign import foreign_tool\n\n{made}")
+    (folder / "many.py").write_text(f"from bot.library import foreign_tool\n\n{made}")
     assert look(folder).names == ("get_a", "get_b")
 
 

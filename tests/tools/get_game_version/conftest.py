@@ -13,6 +13,7 @@ from bot.domain.events import Conversation
 from bot.domain.ports import Web
 from bot.domain.run import Asker
 from bot.domain.tool import ToolContext
+from bot.engine.bodies import run_body
 from tests.adapters.fetching.replay import StoppedClock
 from tools.get_game_version import appstore, get_game_version, steam
 from tools.get_game_version.games import Games
@@ -51,7 +52,7 @@ def ask(web: HttpxWeb, games: Games) -> GetVersion:
             deadline=0,
             ports={Web: web, Games: table},
         )
-        answer = await get_game_version.run(context, get_game_version.check(arguments))
+        answer = await run_body(get_game_version, context, get_game_version.check(arguments))
         assert isinstance(answer, str)
         return answer
 

@@ -9,6 +9,7 @@ import pytest
 
 from adapters.fetching.client import HttpxWeb
 from bot.domain.ports import Speaker, Web
+from bot.engine.bodies import run_body
 from tests.adapters.fetching.replay import StoppedClock
 from tests.fakes import tool_context
 from tests.tools.get_weather.bodies import QWEATHER_HOST
@@ -42,7 +43,7 @@ def ask(web: HttpxWeb, sources: WeatherSources, clock: StoppedClock) -> GetWeath
         ports: dict[type, object] = {Web: web, WeatherSources: asked}
         if speaker is not None:
             ports[Speaker] = speaker
-        answer = await get_weather.run(tool_context(ports), get_weather.check(arguments))
+        answer = await run_body(get_weather, tool_context(ports), get_weather.check(arguments))
         assert isinstance(answer, str)
         return answer
 

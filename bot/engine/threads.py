@@ -1,4 +1,4 @@
-"""Plain functions beside the loop: each in a thread of its own, so many at once.
+"""Plain functions beside the loop: each in a thread of its own, so many at once; what they tell.
 
 Not the loop's own executor: others need that (the resolver of names does), and a function that
 never returns would keep its place there, and hold up the end of the process.
@@ -15,6 +15,7 @@ from typing import Any
 
 from bot.domain.errors import ToolUnavailable
 from bot.domain.faults import BROKEN
+from bot.domain.result import ToolResult
 
 MAX_THREADS = 64  # more than that many calls at once are calls that hang
 FULL = "too many calls are under way that have not come back. Do without it."
@@ -29,8 +30,9 @@ class Threads:
         self._places = threading.BoundedSemaphore(most)
 
     async def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """What the function returns, or raises. Raises ToolUnavailable where all threads are
-        busy.
+        """Return what the function returns, or raise what it does.
+
+        Raises ToolUnavailable where all threads are busy.
         """
         if not self._places.acquire(blocking=False):
             raise ToolUnavailable(FULL)
@@ -69,3 +71,31 @@ class Threads:
 
 
 THREADS = Threads()
+
+
+class Progress:
+    """Where a call's partial results go while it runs. Once closed nothing is told any more.
+
+    A tool in a thread may use it too: what it tells is handed to the loop this was made in.
+    """
+
+    __slots__ = ("_loop", "_tell", "_thread")
+
+    def __init__(self, tell: Callable[[ToolResult], None]) -> None:
+        self._tell: Callable[[ToolResult], None] | None = tell
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+
+    def __call__(self, partial_result: ToolResult, /) -> None:
+        if threading.get_ident() == self._thread:
+            self._pass_on(partial_result)
+        elif self._tell is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._pass_on, partial_result)
+
+    def _pass_on(self, partial_result: ToolResult) -> None:
+        if self._tell is not None:
+            self._tell(partial_result)
+
+    def close(self) -> None:
+        """The call is over: what comes late is ignored."""
+        self._tell = None

@@ -3,11 +3,14 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
+from dataclasses import replace
 
 import pytest
 
 from bot.domain.errors import ToolUnavailable
-from bot.domain.threads import Threads
+from bot.domain.result import ToolResult
+from bot.engine.threads import Progress, Threads
+from tests.fakes import tool_context
 
 COLOUR: contextvars.ContextVar[str] = contextvars.ContextVar("COLOUR")
 
@@ -58,3 +61,12 @@ async def test_calls_that_hang_use_up_their_own_places_and_not_those_of_the_loop
                 break
             except ToolUnavailable:
                 await asyncio.sleep(0)
+
+
+async def test_progress_adds_to_details_of_any_kind() -> None:
+    heard: list[ToolResult] = []
+    context = replace(tool_context(), reports=Progress(heard.append))
+    context.progress(ToolResult("half", details=["a"]), percent=50)
+    context.progress(ToolResult("half", details={"a": 1}), percent=50)
+    context.progress(ToolResult("half", details="words"))
+    assert [each.details for each in heard] == [{"details": ["a"], "percent": 50}, {"a": 1, "percent": 50}, "words"]

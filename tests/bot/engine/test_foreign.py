@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.errors import InvalidArguments
-from bot.domain.foreign import as_tool, class_tool, foreign_tool, our_name
 from bot.domain.schema import UnsuitableType
 from bot.domain.tool import NAME, Tool, ToolContext
 from bot.domain.traits import SideEffects, ToolType
+from bot.engine.bodies import run_body, why_not
+from bot.engine.foreign import as_tool, class_tool, foreign_tool, our_name
 from tests.fakes import tool_context
 
 WEATHER = {
@@ -37,7 +38,7 @@ def weather(execute: Callable[..., Any] = look_up, **declared: Any) -> Tool:
 
 
 async def call(tool: Tool, raw: str) -> object:
-    return await tool.run(tool_context(), tool.read(raw).arguments)
+    return await run_body(tool, tool_context(), tool.read(raw).arguments)
 
 
 async def test_a_tool_of_a_schema_from_outside_gets_its_arguments_mended_validated_and_with_defaults() -> None:
@@ -237,10 +238,10 @@ async def test_an_object_that_says_all_about_itself_becomes_a_tool() -> None:
 async def test_an_object_may_say_whether_it_is_available_and_why_not() -> None:
     dice = Dice()
     tool = class_tool(dice, side_effects="none")
-    assert (tool.name, tool.origin, tool.why_not()) == ("roll_dice", "rollDice", "")
+    assert (tool.name, tool.origin, why_not(tool)) == ("roll_dice", "rollDice", "")
     assert await call(tool, '{"count": "2"}') == "rolled 2"
     dice.there = False
-    assert tool.why_not() == "no dice"
+    assert why_not(tool) == "no dice"
 
 
 def test_an_object_without_a_name_or_a_body_is_told_apart() -> None:
@@ -250,7 +251,7 @@ def test_an_object_without_a_name_or_a_body_is_told_apart() -> None:
     class Bodiless:
         name, description, execute = "ghost", "Nothing.", None
 
-    assert class_tool(Bodiless()).why_not() == "has no body"
+    assert why_not(class_tool(Bodiless())) == "has no body"
 
 
 class Misnamed:

@@ -25,8 +25,9 @@ from referencing import Registry, Resource
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import specification_with
 
-from bot.domain.arguments import INPUT, Shape, follow
+from bot.domain.arguments import INPUT, Shape
 from bot.domain.errors import InvalidArguments
+from bot.domain.mending import follow
 from bot.domain.schema import UnsuitableType
 from bot.domain.tool import NAME, Tool, ToolContext, declarations, make_tool
 from bot.domain.traits import ToolType
@@ -149,7 +150,7 @@ def as_tool(source: object) -> Tool:
 
 
 def _execute_of(source: object, name: str) -> Callable[..., Any] | None:
-    """What runs the tool; None only where the object says that it has none. Raises
+    """The callable that runs the tool; None only where the object says that it has none. Raises
     UnsuitableType.
     """
     members = [member for member in dir(source) if not member.startswith("_")]
@@ -212,7 +213,7 @@ def whole_schema(parameters: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def validator_of(schema: dict[str, Any], name: str) -> Validator:
-    """What checks arguments against the schema, and fetches nothing. Raises UnsuitableType for one
+    """The checker of arguments by the schema, which fetches nothing. Raises UnsuitableType for one
     that is none.
     """
     kind = validator_for(schema, default=validator_for({}))
