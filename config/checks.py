@@ -6,10 +6,11 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import assert_never
 from urllib.parse import urlsplit
+
+from msgspec.structs import replace
 
 from bot.domain.errors import ConfigError, Problem
 from config import sources, values

@@ -5,9 +5,9 @@ was typed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
+from msgspec.structs import replace
 from pydantic import SecretStr, ValidationError
 
 from bot.domain.errors import ConfigError, Problem

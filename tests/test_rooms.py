@@ -54,6 +54,9 @@ LIBRARIES = {
 }
 """Libraries that a room may import, the standard one aside. A room that is not here may import none."""
 
+EVERYWHERE = {"msgspec"}
+"""The domain's types are its: whoever makes a changed copy of one needs it."""
+
 EDGE = {"http", "multiprocessing", "select", "selectors", "smtplib", "socket", "sqlite3", "ssl", "subprocess"}
 """Modules of the standard library that reach outside: for adapters, and for commands."""
 OUTSIDE = ("adapters", "bot/cli", "bot/app.py", "config", "tools")
@@ -79,7 +82,7 @@ def strangers(sources: Mapping[str, str]) -> Iterator[str]:
                     continue
             for name in (name.partition(".")[0] for name in names):
                 is_outer = name in EDGE and not path.startswith(OUTSIDE)
-                is_foreign = name not in OURS | sys.stdlib_module_names | LIBRARIES.get(room, set())
+                is_foreign = name not in OURS | sys.stdlib_module_names | EVERYWHERE | LIBRARIES.get(room, set())
                 if is_outer or is_foreign:
                     yield f"{path}: {name}"
 

@@ -7,10 +7,11 @@ Reading never raises: what is not OneBot is None. A frame is an event if and onl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
+from msgspec.structs import replace
 
 from adapters.onebot.events import About, read_event, read_said, read_time
 from adapters.onebot.fields import Fields, load, mapping, number, sequence, text

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, assert_never
 
 import orjson
+from msgspec.structs import replace
 
 from adapters.openai.answer import CALL_FIELDS, mend, to_json
 from adapters.openai.dialects import Dialect

@@ -23,9 +23,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any
 
 from bot.domain import codec
 from bot.domain.journal import Entry
@@ -43,7 +41,6 @@ REST, LONGEST_REST = (
 MINUTE = 60.0  # also between two attempts to have the file
 
 SUFFIX = "-ahead"
-ENTRY = Annotated[Entry, Field(discriminator="type")]
 
 APPLIED = "SELECT number FROM applied"
 BEGIN_MARK = "INSERT INTO applied (number) SELECT ? WHERE NOT EXISTS (SELECT 1 FROM applied)"
@@ -219,14 +216,14 @@ def ahead_of(database: Path | None) -> Ahead | None:
 
 
 def _line(number: int, put: Put) -> str:
-    return f"{number} {put.taken!r} {codec.write(type(put.entry), put.entry)}"
+    return f"{number} {put.taken!r} {codec.write(put.entry)}"
 
 
 def _read(line: bytes) -> Put:
     """Raises ValueError."""
     number, taken, text = line.split(b" ", 2)
     try:
-        return Put(codec.read(ENTRY, text.decode()), float(taken), int(number))
+        return Put(codec.read(Entry, text.decode()), float(taken), int(number))
     except codec.Unreadable as error:
         raise ValueError(str(error)) from error
 

@@ -8,9 +8,10 @@ of them in its later words cannot be found.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
+from msgspec.structs import replace
 from sqlalchemy import ColumnElement, Connection, Table, delete, or_, select, text, update
 
 from adapters.storage.database import Database
@@ -107,9 +108,7 @@ def _erase_names(connection: Connection, user: int) -> None:
     for row_id, segments in connection.execute(query).all():
         nameless = tuple(_nameless(segment, user) for segment in codec.read(SEGMENTS, segments))
         connection.execute(
-            update(messages)
-            .where(messages.c.id == row_id)
-            .values(segments=codec.write(SEGMENTS, nameless))
+            update(messages).where(messages.c.id == row_id).values(segments=codec.write(nameless))
         )
 
 

@@ -6,13 +6,14 @@ of its words, and is set apart by `batches.py`.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, TypeAlias, assert_never
+
+from msgspec.structs import replace
 
 from adapters.storage.statements import OVERHEARD, Statement
 from bot.domain import codec
 from bot.domain.actions import Attachment, SendSegment
-from bot.domain.chat import AssistantMessage, Message, ToolMessage, Usage, UserMessage
+from bot.domain.chat import Message, Usage
 from bot.domain.events import MessageReceived
 from bot.domain.journal import (
     CallFinished,
@@ -121,7 +122,7 @@ def _message(message: MessageReceived, taken: float, *, overheard: bool) -> dict
         "role": message.sender.role,
         "sub_type": plain(message.sub_type),
         "group_name": plain(message.group_name),
-        "segments": codec.write(SEGMENTS, message.segments),
+        "segments": codec.write(message.segments),
         "time": message.time,
         "taken": taken,
         "overheard": overheard,
@@ -136,8 +137,8 @@ def _opened(entry: TurnOpened) -> tuple[Row, ...]:
         "conversation": conversation,
         "message_id": message_id,
         "asker": question.sender.user_id,
-        "question": codec.write(MessageReceived, question),
-        "user": codec.write(UserMessage, entry.user),
+        "question": codec.write(question),
+        "user": codec.write(entry.user),
         "opened": entry.at,
         "retry_of": entry.retry_of,
     }
@@ -167,7 +168,7 @@ def _closed(entry: TurnClosed) -> tuple[Row, ...]:
         "steps": entry.steps,
         **_tokens(entry.usage),
     }
-    round_ = codec.write(ROUND, entry.round) if entry.round else None
+    round_ = codec.write(entry.round) if entry.round else None
     return (
         (Statement.CLOSE_RUN, run),
         (Statement.CLOSE_TURN, {"turn_id": entry.turn_id, "round": round_, "at": entry.at}),
@@ -190,7 +191,7 @@ def _of_step(entry: StepTaken | CallStarted | CallFinished, taken: float) -> tup
         case StepTaken(message=message, usage=usage):
             step = {
                 **number,
-                "message": codec.write(AssistantMessage, message),
+                "message": codec.write(message),
                 "finish": str(entry.finish),
                 "model": plain(entry.model),
                 "seconds": entry.seconds,
@@ -208,7 +209,7 @@ def _of_step(entry: StepTaken | CallStarted | CallFinished, taken: float) -> tup
                 **number,
                 "call_id": plain(result.call_id),
                 "name": plain(result.name),
-                "result": codec.write(ToolMessage, result),
+                "result": codec.write(result),
                 "code": entry.code,
                 "seconds": entry.seconds,
             }
@@ -226,7 +227,7 @@ def _of_send(entry: SendQueued | SendChanged) -> Row:
                 "turn_id": entry.turn_id,
                 "conversation": str(action.conversation),
                 "via_group": action.conversation.via_group,
-                "segments": codec.write(SEND_SEGMENTS, segments),
+                "segments": codec.write(segments),
                 "whole": whole,
                 "final": entry.final,
                 "state": str(entry.state),

@@ -11,10 +11,10 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from adapters.storage import reads, unfinished

@@ -26,11 +26,13 @@ import shutil
 import signal
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from string import Formatter
 from tempfile import TemporaryDirectory
 from typing import Any
+
+from msgspec.structs import replace
 
 from bot.domain.deadline import last_moments
 from bot.domain.errors import InvalidArguments, ToolFailed, ToolUnavailable

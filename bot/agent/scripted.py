@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from itertools import count
 from typing import Any, Self, TypeAlias
+
+from msgspec.structs import replace
 
 from bot.domain.chat import AssistantMessage, Completion, FinishReason, ModelRequest, ToolCall
 from bot.domain.errors import BotError

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
 from cachetools import LRUCache
+from msgspec.structs import replace
 
 from bot.conversation.ages import Ages
 from bot.domain.actions import Receipt, Refused

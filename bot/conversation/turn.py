@@ -10,12 +10,14 @@ before a restart and after one; never in words of the model's own, which it repe
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 from cachetools import LRUCache
+from msgspec.structs import replace
 
 from bot.conversation.approvals import Approvals
 from bot.conversation.perception import Perception
@@ -206,7 +208,11 @@ class Turns:
         nor the history.
         """
         pictures = await self._perception.look(question)
-        return replace(run, transcript=showing(run.transcript, pictures)) if pictures else run
+        return (
+            dataclasses.replace(run, transcript=showing(run.transcript, pictures))
+            if pictures
+            else run
+        )
 
     async def resume(self, turn_id: str, decisions: Mapping[str, Decision]) -> None:
         """Go on with a suspended turn; what is not decided waits on, or is denied when it has
@@ -341,7 +347,7 @@ class Turns:
         self._approvals.ask(run, message)
 
     def _put_down(self, turn_id: str, run: SuspendedRun) -> None:
-        written = codec.write(SuspendedRun, run)
+        written = codec.write(run)
         self._store.put(RunSuspended(turn_id=turn_id, state=written, expires=run.expires))
 
     def _voices(self, where: Conversation) -> frozenset[int]:

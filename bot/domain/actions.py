@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
+
+from msgspec import Struct
 
 from bot.domain.events import Conversation
 from bot.domain.segments import (
@@ -25,8 +26,7 @@ SENT = "消息已发送"
 MediaKind: TypeAlias = Literal["image", "record", "video", "file"]
 
 
-@dataclass(frozen=True, slots=True)
-class Attachment:
+class Attachment(Struct, frozen=True, tag="attachment"):
     """A medium to send. `source` is what goes on the wire: base64://..., file:///..., or an http(s)
     url.
     """
@@ -34,7 +34,7 @@ class Attachment:
     kind: MediaKind
     source: str
     name: str = ""
-    type: Literal["attachment"] = "attachment"
+    type: ClassVar[Literal["attachment"]] = "attachment"
 
 
 SendSegment: TypeAlias = Text | Mention | MentionAll | Quote | Face | Attachment
@@ -55,52 +55,47 @@ def as_received(segment: SendSegment) -> Segment:
             return File(name=segment.name)
 
 
-@dataclass(frozen=True, slots=True)
-class SendMessage:
+class SendMessage(Struct, frozen=True, tag="send_message"):
     """Say this there, as one QQ message. A quote, if any, is the first segment."""
 
     conversation: Conversation
     segments: tuple[SendSegment, ...]
-    type: Literal["send_message"] = "send_message"
+    type: ClassVar[Literal["send_message"]] = "send_message"
 
 
 # --- what came of a send --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Confirmed:
+class Confirmed(Struct, frozen=True, tag="confirmed"):
     """QQ has it, under this id (empty where the server names none)."""
 
     message_id: str
-    type: Literal["confirmed"] = "confirmed"
+    type: ClassVar[Literal["confirmed"]] = "confirmed"
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Struct, frozen=True, tag="refused"):
     """QQ did not take it, or it never reached the wire; `reason` is for the model and the log."""
 
     reason: str
-    type: Literal["refused"] = "refused"
+    type: ClassVar[Literal["refused"]] = "refused"
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(Struct, frozen=True, tag="unknown"):
     """It was written but not confirmed: it may have been delivered and must not be repeated
     blindly.
     """
 
     reason: str
-    type: Literal["unknown"] = "unknown"
+    type: ClassVar[Literal["unknown"]] = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(Struct, frozen=True, tag="waiting"):
     """It is queued and will be said as soon as it can be, within two minutes; then it is given
     up.
     """
 
     reason: str
-    type: Literal["waiting"] = "waiting"
+    type: ClassVar[Literal["waiting"]] = "waiting"
 
 
 Receipt: TypeAlias = Confirmed | Refused | Unknown | Waiting

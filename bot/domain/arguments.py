@@ -6,9 +6,10 @@ What was mended is recorded (`bot/domain/mending.py`). Unknown keys are never dr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from math import isfinite
 from typing import Any
+
+from msgspec import Struct
 
 from bot.domain.errors import InvalidArguments
 from bot.domain.mending import ELSEWHERE, Mending
@@ -21,8 +22,7 @@ PLAIN = {"string": str, "integer": int, "number": float, "boolean": bool}
 Check = Callable[[dict[str, Any]], dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """Arguments that fit. `arguments` are as the body takes them, `plain` the same as JSON has
     them.
 
@@ -125,8 +125,7 @@ def parse_input(raw: str) -> dict[str, Any]:
     return value if isinstance(value, dict) and INPUT in value else {INPUT: raw}
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """A schema as arguments are mended by it. `plain` are the types of parameters whose values need
     no second look.
     """

@@ -4,9 +4,10 @@ holds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+
+from msgspec import Struct
 
 NOTED = "(noted)"
 """Stands for an answer where a vendor wants one and none was given; a model that says it back has
@@ -14,8 +15,7 @@ said nothing.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True):
     """A call the model made. `arguments` is its raw text, exactly as it came.
 
     `extras` are vendor fields to send back unchanged (Gemini's signatures), as JSON text.
@@ -27,8 +27,7 @@ class ToolCall:
     extras: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Reasoning:
+class Reasoning(Struct, frozen=True):
     """A model's thoughts, and where they came from, so that they go back only to whom they belong.
 
     `field` is the wire name it came under; `details` the vendor's structured form as JSON text.
@@ -41,33 +40,29 @@ class Reasoning:
     details: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SystemMessage:
+class SystemMessage(Struct, frozen=True, tag="system"):
     text: str
-    type: Literal["system"] = "system"
+    type: ClassVar[Literal["system"]] = "system"
 
 
-@dataclass(frozen=True, slots=True)
-class UserMessage:
+class UserMessage(Struct, frozen=True, tag="user"):
     """People's words, as the model reads them; `images` are data urls."""
 
     text: str
     images: tuple[str, ...] = ()
-    type: Literal["user"] = "user"
+    type: ClassVar[Literal["user"]] = "user"
 
 
-@dataclass(frozen=True, slots=True)
-class AssistantMessage:
+class AssistantMessage(Struct, frozen=True, tag="assistant"):
     """The model's answer: words, calls, or both."""
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     reasoning: Reasoning | None = None
-    type: Literal["assistant"] = "assistant"
+    type: ClassVar[Literal["assistant"]] = "assistant"
 
 
-@dataclass(frozen=True, slots=True)
-class ToolMessage:
+class ToolMessage(Struct, frozen=True, tag="tool"):
     """The one result of one call; `images` are data urls, for a model that sees.
 
     `code` is the stable word of a failure, empty where there was none (or in what an older version
@@ -80,7 +75,7 @@ class ToolMessage:
     is_error: bool = False
     images: tuple[str, ...] = ()
     code: str = ""
-    type: Literal["tool"] = "tool"
+    type: ClassVar[Literal["tool"]] = "tool"
 
     @property
     def text(self) -> str:
@@ -91,13 +86,15 @@ class ToolMessage:
 Message: TypeAlias = SystemMessage | UserMessage | AssistantMessage | ToolMessage
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSpec:
+class ToolSpec(Struct, frozen=True):
     """A tool as the model sees it: a flat JSON schema (no `$ref`, `anyOf`, type lists)."""
 
     name: str
     description: str
-    parameters: dict[str, Any] = field(hash=False)
+    parameters: dict[str, Any]
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.description))
 
 
 class Allowance(Protocol):
@@ -108,8 +105,7 @@ class Allowance(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
+class ModelRequest(Struct, frozen=True):
     """One request. No tools means that no `tools` key is sent.
 
     `allowance` is asked before each attempt but the first; without one there may be any number.
@@ -117,7 +113,15 @@ class ModelRequest:
 
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
-    allowance: Allowance | None = field(default=None, compare=False, repr=False)
+    allowance: Allowance | None = None
+
+    def __eq__(self, other: object) -> bool:  # who counts the attempts asks for nothing else
+        if not isinstance(other, ModelRequest):
+            return NotImplemented
+        return (self.messages, self.tools) == (other.messages, other.tools)
+
+    def __hash__(self) -> int:
+        return hash((self.messages, self.tools))
 
     def may_be_made_again(self) -> bool:
         """Whether one more attempt may be made; it is counted."""
@@ -134,8 +138,7 @@ class FinishReason(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """Tokens. `prompt` includes `cached`, `completion` includes `reasoning`.
 
     `cost` is in US dollars, the vendor's own figure or by its prices; None where nobody knows,
@@ -159,8 +162,7 @@ class Usage:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
+class Completion(Struct, frozen=True):
     """A finished answer. `refusal` is the model's own refusal in words; `usage` is None when the
     vendor did not say.
 
@@ -175,5 +177,5 @@ class Completion:
     refusal: str = ""
     model: str = ""
     response_id: str = ""
-    first_token: float | None = field(default=None, compare=False)
+    first_token: float | None = None
     endpoint: str = ""

@@ -38,8 +38,9 @@ BotError
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
+
+from msgspec import Struct
 
 
 class BotError(Exception):
@@ -49,8 +50,7 @@ class BotError(Exception):
 # --- the operator ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """One thing wrong with the configuration: the name a person typed, what is wrong, how to mend
     it.
     """

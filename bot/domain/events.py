@@ -9,8 +9,9 @@ last; `docs/protocol/onebot.md` 3.2).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
+
+from msgspec import Struct
 
 from bot.domain.errors import BotError
 from bot.domain.segments import Segment
@@ -44,8 +45,7 @@ class NotAConversation(BotError):
     """A text that does not have the form platform_id:message_type:session_id."""
 
 
-@dataclass(frozen=True, slots=True)
-class Conversation:
+class Conversation(Struct, frozen=True):
     """Where something is said: the bot's account, group or private, and the group's or person's
     number.
 
@@ -56,7 +56,15 @@ class Conversation:
     platform_id: int
     message_type: MessageType
     session_id: int
-    via_group: int = field(default=0, compare=False)
+    via_group: int = 0
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Conversation)
+            and self.session_id == other.session_id
+            and self.platform_id == other.platform_id
+            and self.message_type == other.message_type
+        )
 
     def __hash__(self) -> int:
         # Forty times for one message: nearly all differ in this, and it takes a third of a tuple of
@@ -93,8 +101,7 @@ class Conversation:
                 )
 
 
-@dataclass(frozen=True, slots=True)
-class Sender:
+class Sender(Struct, frozen=True):
     """Who spoke. `card` is the name in the group, often empty; `role` is unknown while the server's
     cache is cold.
     """
@@ -110,16 +117,14 @@ class Sender:
         return self.card or self.nickname or str(self.user_id)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Event:
+class _Event(Struct, frozen=True, kw_only=True):
     """`self_id` is the bot's own account the event is about; `time` is in seconds since 1970."""
 
     self_id: int
     time: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageReceived(_Event):
+class MessageReceived(_Event, frozen=True, kw_only=True, tag="message_received"):
     """Somebody said something where the bot can hear it.
 
     `message_seq` is the server's real sequence number, empty where unknown.
@@ -132,7 +137,7 @@ class MessageReceived(_Event):
     sub_type: str = ""
     message_seq: str = ""
     group_name: str = ""
-    type: Literal["message_received"] = "message_received"
+    type: ClassVar[Literal["message_received"]] = "message_received"
 
     @property
     def identity(self) -> Identity:
@@ -154,8 +159,7 @@ class MessageReceived(_Event):
         return self.sender.user_id == self.self_id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageSent(_Event):
+class MessageSent(_Event, frozen=True, kw_only=True, tag="message_sent"):
     """The bot's own account said something (from here or from the owner's phone): confirms a send,
     never wakes.
     """
@@ -163,7 +167,7 @@ class MessageSent(_Event):
     conversation: Conversation
     message_id: str
     segments: tuple[Segment, ...]
-    type: Literal["message_sent"] = "message_sent"
+    type: ClassVar[Literal["message_sent"]] = "message_sent"
 
     @property
     def message(self) -> MessageReceived:
@@ -178,27 +182,24 @@ class MessageSent(_Event):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageRecalled(_Event):
+class MessageRecalled(_Event, frozen=True, kw_only=True, tag="message_recalled"):
     conversation: Conversation
     message_id: str
     user_id: int
     operator_id: int
-    type: Literal["message_recalled"] = "message_recalled"
+    type: ClassVar[Literal["message_recalled"]] = "message_recalled"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Poked(_Event):
+class Poked(_Event, frozen=True, kw_only=True, tag="poked"):
     """`user_id` poked `target_id`; the bot's own pokes are reported too."""
 
     conversation: Conversation
     user_id: int
     target_id: int
-    type: Literal["poked"] = "poked"
+    type: ClassVar[Literal["poked"]] = "poked"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Muted(_Event):
+class Muted(_Event, frozen=True, kw_only=True, tag="muted"):
     """`user_id` may not speak for `seconds` (0: lifted; -1: until lifted); user 0 is the whole
     group.
     """
@@ -207,15 +208,14 @@ class Muted(_Event):
     user_id: int
     operator_id: int
     seconds: int
-    type: Literal["muted"] = "muted"
+    type: ClassVar[Literal["muted"]] = "muted"
 
     @property
     def mutes_the_bot(self) -> bool:
         return self.user_id in (0, self.self_id)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemberChanged(_Event):
+class MemberChanged(_Event, frozen=True, kw_only=True, tag="member_changed"):
     """Somebody joined or left a group: `change` is joined or left, `how` the server's word
     (approve, kick, ...).
     """
@@ -225,11 +225,10 @@ class MemberChanged(_Event):
     operator_id: int
     change: Literal["joined", "left"]
     how: str = ""
-    type: Literal["member_changed"] = "member_changed"
+    type: ClassVar[Literal["member_changed"]] = "member_changed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Requested(_Event):
+class Requested(_Event, frozen=True, kw_only=True, tag="requested"):
     """Somebody asks to be a friend, to join a group, or invites the bot; `flag` is needed to
     answer.
     """
@@ -240,37 +239,33 @@ class Requested(_Event):
     group_id: int
     comment: str
     flag: str
-    type: Literal["requested"] = "requested"
+    type: ClassVar[Literal["requested"]] = "requested"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Connected(_Event):
+class Connected(_Event, frozen=True, kw_only=True, tag="connected"):
     """The OneBot server says hello on a new connection (lifecycle), or says enable/disable."""
 
     change: str = "connect"
-    type: Literal["connected"] = "connected"
+    type: ClassVar[Literal["connected"]] = "connected"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heartbeat(_Event):
+class Heartbeat(_Event, frozen=True, kw_only=True, tag="heartbeat"):
     """`online` is None when the server does not say; `interval` in seconds, 0 unknown."""
 
     online: bool | None
     interval: float
-    type: Literal["heartbeat"] = "heartbeat"
+    type: ClassVar[Literal["heartbeat"]] = "heartbeat"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccountChanged(_Event):
+class AccountChanged(_Event, frozen=True, kw_only=True, tag="account_changed"):
     """The bot's own account went offline or came back (bot_offline, bot_online)."""
 
     online: bool
     reason: str = ""
-    type: Literal["account_changed"] = "account_changed"
+    type: ClassVar[Literal["account_changed"]] = "account_changed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Noticed(_Event):
+class Noticed(_Event, frozen=True, kw_only=True, tag="noticed"):
     """Any other notice, request or meta event: its wire names, so that logs can say what was
     ignored.
     """
@@ -279,7 +274,7 @@ class Noticed(_Event):
     sub_type: str = ""
     conversation: Conversation | None = None
     user_id: int = 0
-    type: Literal["noticed"] = "noticed"
+    type: ClassVar[Literal["noticed"]] = "noticed"
 
 
 Event: TypeAlias = (

@@ -17,8 +17,9 @@ that is. A hook that raises makes its call an error result; a run is never broke
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 from bot.domain.chat import AssistantMessage, Message, ToolMessage
 from bot.domain.ports import ChatModel
@@ -36,61 +37,56 @@ id).
 # --- what a hook is told --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestEvent:
+class RequestEvent(Struct, frozen=True, kw_only=True, tag="request.before"):
     """A model is about to be asked. `messages` is all it would read, `model` the one that would
     answer.
     """
 
     messages: tuple[Message, ...]
     model: ChatModel
-    metadata: Metadata = field(hash=False)
-    type: Literal["request.before"] = "request.before"
+    metadata: Metadata
+    type: ClassVar[Literal["request.before"]] = "request.before"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BeforeCall:
+class BeforeCall(Struct, frozen=True, kw_only=True, tag="tool_call.before"):
     """A call is about to be permitted and run; `input` are its arguments as JSON has them, mended
     and validated.
     """
 
     name: str
-    input: Mapping[str, Any] = field(hash=False)
-    metadata: Metadata = field(hash=False)
+    input: Mapping[str, Any]
+    metadata: Metadata
     output: None = None
     error: None = None
-    type: Literal["tool_call.before"] = "tool_call.before"
+    type: ClassVar[Literal["tool_call.before"]] = "tool_call.before"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AfterCall:
+class AfterCall(Struct, frozen=True, kw_only=True, tag="tool_call.after"):
     """A call is over. `error` is what went wrong as the model will read it, None where nothing
     did.
     """
 
     name: str
-    input: Mapping[str, Any] = field(hash=False)
+    input: Mapping[str, Any]
     output: ToolResult
     error: str | None
-    metadata: Metadata = field(hash=False)
-    type: Literal["tool_call.after"] = "tool_call.after"
+    metadata: Metadata
+    type: ClassVar[Literal["tool_call.after"]] = "tool_call.after"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepEvent:
+class StepEvent(Struct, frozen=True, kw_only=True, tag="step.after"):
     """A step is over: what the model said and called, and what came of each call, in call order."""
 
     message: AssistantMessage
     results: tuple[ToolMessage, ...]
-    metadata: Metadata = field(hash=False)
-    type: Literal["step.after"] = "step.after"
+    metadata: Metadata
+    type: ClassVar[Literal["step.after"]] = "step.after"
 
 
 # --- what it may answer ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reshape:
+class Reshape(Struct, frozen=True, kw_only=True):
     """Other messages for this one request (the transcript stays what it is), another model from
     this request on.
     """
@@ -99,29 +95,25 @@ class Reshape:
     model: ChatModel | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """The call is not run; the model reads the reason."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """Other arguments, as JSON has them; they are validated like the model's own."""
 
-    arguments: Mapping[str, Any] = field(hash=False)
+    arguments: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Rewrite:
+class Rewrite(Struct, frozen=True):
     """Another result in the place of the one there is."""
 
     result: ToolResult
 
 
-@dataclass(frozen=True, slots=True)
-class StopRun:
+class StopRun(Struct, frozen=True):
     """The run ends with this step, as stopped; the reason is for the log.
 
     Before a call it means that no call of the step is run: each has its result all the same, as
@@ -131,8 +123,7 @@ class StopRun:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hooks:
+class Hooks(Struct, frozen=True, kw_only=True):
     """One party's hooks; a place left out is no hook. Several of these are asked in
     their order.
 
@@ -147,7 +138,8 @@ class Hooks:
     after_step: Callable[[StepEvent], MaybeAwaitable[StopRun | None]] | None = None
 
     def __post_init__(self) -> None:
-        for place, hook in ((each.name, getattr(self, each.name)) for each in fields(self)):
+        for place in self.__struct_fields__:
+            hook = getattr(self, place)
             if hook is not None and not callable(hook):
                 raise TypeError(f"{place} takes a function of one event, not {type(hook).__name__}")
 

@@ -6,9 +6,10 @@ last entry about it. Ids are ours: a turn's is its run's trace id, a send's is m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
+
+from msgspec import Struct
 
 from bot.domain.actions import SendMessage
 from bot.domain.chat import AssistantMessage, Message, ToolMessage, Usage, UserMessage
@@ -16,8 +17,7 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.run import Stop
 
 
-@dataclass(frozen=True, slots=True)
-class MessageObserved:
+class MessageObserved(Struct, frozen=True, tag="message_observed"):
     """A message was taken. `overheard` is one that did not wake the bot: the next turn there will
     read it.
 
@@ -26,30 +26,27 @@ class MessageObserved:
 
     message: MessageReceived
     overheard: bool
-    type: Literal["message_observed"] = "message_observed"
+    type: ClassVar[Literal["message_observed"]] = "message_observed"
 
 
-@dataclass(frozen=True, slots=True)
-class MessageOverheard:
+class MessageOverheard(Struct, frozen=True, tag="message_overheard"):
     """A message taken as a possible wake turned out to be for somebody else: the next turn will
     read it.
     """
 
     message: MessageReceived
-    type: Literal["message_overheard"] = "message_overheard"
+    type: ClassVar[Literal["message_overheard"]] = "message_overheard"
 
 
-@dataclass(frozen=True, slots=True)
-class MessageErased:
+class MessageErased(Struct, frozen=True, tag="message_erased"):
     """A message was recalled: its words are to be gone."""
 
     conversation: Conversation
     message_id: str
-    type: Literal["message_erased"] = "message_erased"
+    type: ClassVar[Literal["message_erased"]] = "message_erased"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnOpened:
+class TurnOpened(Struct, frozen=True, kw_only=True, tag="turn_opened"):
     """A turn begins: the question and all that was overheard are now its own, rendered as `user`.
 
     `retry_of` is the turn that was interrupted before anybody heard anything; such a turn has that
@@ -61,11 +58,10 @@ class TurnOpened:
     user: UserMessage
     at: float
     retry_of: str = ""
-    type: Literal["turn_opened"] = "turn_opened"
+    type: ClassVar[Literal["turn_opened"]] = "turn_opened"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepTaken:
+class StepTaken(Struct, frozen=True, kw_only=True, tag="step_taken"):
     """The model answered a step: its words or calls, what they cost. `seconds` the request took.
 
     `model` is who answered, as model@host, or the vendor's name of the model where that is not
@@ -80,22 +76,20 @@ class StepTaken:
     seconds: float
     at: float
     usage: Usage | None = None
-    type: Literal["step_taken"] = "step_taken"
+    type: ClassVar[Literal["step_taken"]] = "step_taken"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallStarted:
+class CallStarted(Struct, frozen=True, kw_only=True, tag="call_started"):
     """A tool call begins; whatever happens now, it is never executed again by itself."""
 
     turn_id: str
     step: int
     call_id: str
     name: str
-    type: Literal["call_started"] = "call_started"
+    type: ClassVar[Literal["call_started"]] = "call_started"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallFinished:
+class CallFinished(Struct, frozen=True, kw_only=True, tag="call_finished"):
     """The one result of a call. `code` is ok or a TOOL_... word."""
 
     turn_id: str
@@ -103,11 +97,10 @@ class CallFinished:
     result: ToolMessage
     code: str
     seconds: float
-    type: Literal["call_finished"] = "call_finished"
+    type: ClassVar[Literal["call_finished"]] = "call_finished"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnClosed:
+class TurnClosed(Struct, frozen=True, kw_only=True, tag="turn_closed"):
     """A turn ended: `round` is the user message and all that followed, as the next prompt will
     repeat it.
 
@@ -121,11 +114,10 @@ class TurnClosed:
     steps: int
     at: float
     error: str = ""
-    type: Literal["turn_closed"] = "turn_closed"
+    type: ClassVar[Literal["turn_closed"]] = "turn_closed"
 
 
-@dataclass(frozen=True, slots=True)
-class WindowMoved:
+class WindowMoved(Struct, frozen=True, tag="window_moved"):
     """The prompt of a conversation now begins with this turn's round; older ones stay stored, but
     are not read.
 
@@ -137,11 +129,10 @@ class WindowMoved:
     first_turn: str
     light_to: str = ""
     summary: str = ""
-    type: Literal["window_moved"] = "window_moved"
+    type: ClassVar[Literal["window_moved"]] = "window_moved"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsageAdded:
+class UsageAdded(Struct, frozen=True, kw_only=True, tag="usage_added"):
     """A model was asked beside the steps of a turn, on its behalf and after its end: to summarise
     what came before.
     """
@@ -150,7 +141,7 @@ class UsageAdded:
     model: str
     usage: Usage
     at: float
-    type: Literal["usage_added"] = "usage_added"
+    type: ClassVar[Literal["usage_added"]] = "usage_added"
 
 
 class SendState(StrEnum):
@@ -165,8 +156,7 @@ class SendState(StrEnum):
     DROPPED = "dropped"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendQueued:
+class SendQueued(Struct, frozen=True, kw_only=True, tag="send_queued"):
     """Something is to be said. `final` is an answer to the question rather than a word in between.
 
     `state` is SENDING where it goes on the wire at once.
@@ -178,11 +168,10 @@ class SendQueued:
     final: bool
     at: float
     state: SendState = SendState.QUEUED
-    type: Literal["send_queued"] = "send_queued"
+    type: ClassVar[Literal["send_queued"]] = "send_queued"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendChanged:
+class SendChanged(Struct, frozen=True, kw_only=True, tag="send_changed"):
     """A send has another state now."""
 
     send_id: str
@@ -190,11 +179,10 @@ class SendChanged:
     at: float
     message_id: str = ""
     reason: str = ""
-    type: Literal["send_changed"] = "send_changed"
+    type: ClassVar[Literal["send_changed"]] = "send_changed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSuspended:
+class RunSuspended(Struct, frozen=True, kw_only=True, tag="run_suspended"):
     """A run waits for somebody's word: `state` is all it needs to go on, as JSON; after `expires`
     it is denied.
     """
@@ -202,15 +190,14 @@ class RunSuspended:
     turn_id: str
     state: str
     expires: float
-    type: Literal["run_suspended"] = "run_suspended"
+    type: ClassVar[Literal["run_suspended"]] = "run_suspended"
 
 
-@dataclass(frozen=True, slots=True)
-class RunResumed:
+class RunResumed(Struct, frozen=True, tag="run_resumed"):
     """A suspended run goes on (or was denied, or has expired): it is not waiting any more."""
 
     turn_id: str
-    type: Literal["run_resumed"] = "run_resumed"
+    type: ClassVar[Literal["run_resumed"]] = "run_resumed"
 
 
 Entry: TypeAlias = (
@@ -234,16 +221,14 @@ Entry: TypeAlias = (
 # --- what comes back ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
+class Round(Struct, frozen=True):
     """A stored round and the turn it belongs to."""
 
     turn_id: str
     messages: tuple[Message, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Remembered:
+class Remembered(Struct, frozen=True):
     """The memory of a conversation: its rounds from the window's first on, and what was overheard
     since the last.
 
@@ -257,8 +242,7 @@ class Remembered:
     summary: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredSend:
+class StoredSend(Struct, frozen=True, kw_only=True):
     """A send as it was left. `whole` is False where its media were too large to keep: it cannot be
     sent any more.
     """
@@ -272,8 +256,7 @@ class StoredSend:
     whole: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenTurn:
+class OpenTurn(Struct, frozen=True, kw_only=True):
     """A turn that was never closed.
 
     `messages` are its steps, each followed by the results there are (calls that were under way have
@@ -294,8 +277,7 @@ class OpenTurn:
     recalled: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Spoken:
+class Spoken(Struct, frozen=True):
     """The words of a turn so far, and for whom: its question, its sends as they stand.
 
     `is_over`: it has come to its end.
@@ -306,8 +288,7 @@ class Spoken:
     is_over: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Suspended:
+class Suspended(Struct, frozen=True):
     """A run that waits, as it was put down, with the question and the rendered user message of its
     turn.
 
@@ -323,8 +304,7 @@ class Suspended:
     said: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Recovery:
+class Recovery(Struct, frozen=True):
     """All that a store knows of the time before the start.
 
     `seen` are the identities of the de-duplication window with their times, `waking` the questions

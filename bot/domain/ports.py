@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from bot.domain.actions import Attachment, MediaKind, Receipt, SendMessage, SendSegment
 from bot.domain.chat import Completion, ModelRequest
@@ -167,15 +168,17 @@ class Media(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class KeptFile:
+class KeptFile(Struct, frozen=True):
     """A file as the OneBot server has it: its content, where it gives that, a path on its own
     machine, a url.
     """
 
-    base64: str = field(default="", repr=False)
+    base64: str = ""
     path: str = ""
     url: str = ""
+
+    def __repr__(self) -> str:
+        return f"KeptFile(path={self.path!r}, url={self.url!r})"  # without megabytes of content
 
 
 class Sight(Protocol):
@@ -203,8 +206,7 @@ class Subagents(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class WebResponse:
+class WebResponse(Struct, frozen=True):
     """An HTTP answer: body as bytes, header names in lower case."""
 
     status: int

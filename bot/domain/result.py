@@ -7,9 +7,11 @@ from __future__ import annotations
 import base64
 import json
 import re
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from typing import Any
 
+from msgspec import Struct, field, to_builtins
+from msgspec.structs import replace
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
@@ -28,8 +30,7 @@ DATA_URL = re.compile(
 SHOWN_KINDS = frozenset({"png", "jpeg", "jpg", "gif", "webp"})
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(Struct, frozen=True):
     """A picture as a data url. `png`, `jpeg`, `gif` and `webp` are what models can read
     (`docs/protocol/vendors.md` 6.16).
 
@@ -48,8 +49,7 @@ class Image:
         return cls(f"data:image/{kind};base64,{base64.b64encode(data).decode()}")
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(Struct, frozen=True):
     """The result of one call; a tool may return one of these, or anything that `render` can say.
 
     `details` is for logs and for people, never for the model: any JSON. `terminate` ends the run
@@ -61,7 +61,7 @@ class ToolResult:
 
     content: str = ""
     images: tuple[Image, ...] = ()
-    details: Any = field(default_factory=dict, hash=False)
+    details: Any = field(default_factory=dict)
     terminate: bool = False
     is_error: bool = False
     code: str = ""
@@ -153,7 +153,7 @@ def render_result(value: object) -> str:
                 return json.dumps(value.model_dump(), ensure_ascii=False, default=_plain)
         case dict() | list() | tuple():
             return json.dumps(value, ensure_ascii=False, default=_plain)
-        case _ if is_dataclass(value):
+        case _ if isinstance(value, Struct) or is_dataclass(value):
             return json.dumps(_plain(value), ensure_ascii=False, default=_plain)
         case _:
             return str(value)
@@ -166,16 +166,22 @@ def _plain(value: object) -> Any:
             return url
         case bytes() | bytearray() | memoryview():
             return _text_of(bytes(value))
+        case Struct():
+            return to_builtins(value, enc_hook=_plain)
         case _:
             pass
     try:
-        return to_jsonable_python(value, fallback=str)
+        return to_jsonable_python(value, fallback=_parts)
     except ValueError:  # bytes that are no text
         if isinstance(value, BaseModel):
             return value.model_dump()
         if is_dataclass(value):
             return {each.name: getattr(value, each.name) for each in fields(value)}
         return str(value)
+
+
+def _parts(value: object) -> Any:
+    return to_builtins(value, enc_hook=str) if isinstance(value, Struct) else str(value)
 
 
 def _text_of(data: bytes) -> str:

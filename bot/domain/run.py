@@ -8,9 +8,10 @@ A call is told started once and finished once, whatever number of segments lies 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from msgspec import Struct, field
 
 from bot.domain.chat import AssistantMessage, Completion, Message, ToolCall, ToolMessage, Usage
 from bot.domain.errors import ToolFailed
@@ -19,8 +20,7 @@ from bot.domain.result import ToolResult
 from bot.domain.traits import Audience
 
 
-@dataclass(frozen=True, slots=True)
-class Asker:
+class Asker(Struct, frozen=True):
     """On whose authority a run acts. `is_owner` comes from settings, never from what somebody says.
 
     `authority` is the least of those whose words the question passes on (quoted, forwarded),
@@ -48,8 +48,7 @@ class Stop(StrEnum):
     INTERRUPTED = "interrupted"
 
 
-@dataclass(frozen=True, slots=True)
-class ToolFailure:
+class ToolFailure(Struct, frozen=True):
     """A call of a run that failed: which, with which stable code, and what the model read about
     it.
     """
@@ -60,8 +59,7 @@ class ToolFailure:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """The end of a run: the final words (may be empty), and every message it added to the
     transcript, in order.
 
@@ -94,8 +92,7 @@ def code_of(result: ToolMessage) -> str:
     return result.code or ToolFailed.code if result.is_error else "ok"
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
+class Spent(Struct, frozen=True):
     """The costs of a run and all that ran inside it: requests to models, their tokens, messages
     to QQ.
     """
@@ -105,8 +102,7 @@ class Spent:
     sends: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class PendingCall:
+class PendingCall(Struct, frozen=True, tag="pending"):
     """A call that waits for somebody's word.
 
     `asks` is what is to be decided, for people; `expires` is in seconds since 1970, from then on it
@@ -124,11 +120,10 @@ class PendingCall:
     arguments: str = ""
     number: int = 0
     since: float = 0.0
-    type: Literal["pending"] = "pending"
+    type: ClassVar[Literal["pending"]] = "pending"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SuspendedRun:
+class SuspendedRun(Struct, frozen=True, kw_only=True):
     """A run that waits, as data: all it needs to go on, in another process too.
 
     `messages` is what it had added to the transcript, valid as it stands; `message` the calls of
@@ -146,7 +141,7 @@ class SuspendedRun:
     usage: Usage
     steps: int
     response_id: str = ""
-    spent: Spent = field(default_factory=Spent)
+    spent: Spent = Spent()
 
     @property
     def pending(self) -> tuple[PendingCall, ...]:
@@ -161,8 +156,7 @@ class SuspendedRun:
         return min(pending.expires for pending in self.pending)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _RunEvent:
+class _RunEvent(Struct, frozen=True, kw_only=True):
     """`parent` is the run that this one goes on inside of (a subagent's): empty for a run of its
     own.
     """
@@ -171,22 +165,19 @@ class _RunEvent:
     parent: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunStarted(_RunEvent):
+class RunStarted(_RunEvent, frozen=True, kw_only=True, tag="run_started"):
     conversation: Conversation
     asker: Asker
-    type: Literal["run_started"] = "run_started"
+    type: ClassVar[Literal["run_started"]] = "run_started"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunContinued(_RunEvent):
+class RunContinued(_RunEvent, frozen=True, kw_only=True, tag="run_continued"):
     conversation: Conversation
     asker: Asker
-    type: Literal["run_continued"] = "run_continued"
+    type: ClassVar[Literal["run_continued"]] = "run_continued"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepFinished(_RunEvent):
+class StepFinished(_RunEvent, frozen=True, kw_only=True, tag="step_finished"):
     """The model answered. `response_id` is the vendor's, or one made for it: its calls carry the
     same one.
     """
@@ -195,30 +186,27 @@ class StepFinished(_RunEvent):
     completion: Completion
     seconds: float
     response_id: str = ""
-    type: Literal["step_finished"] = "step_finished"
+    type: ClassVar[Literal["step_finished"]] = "step_finished"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolStarted(_RunEvent):
+class ToolStarted(_RunEvent, frozen=True, kw_only=True, tag="tool_started"):
     step: int
     call: ToolCall
     response_id: str = ""
-    type: Literal["tool_started"] = "tool_started"
+    type: ClassVar[Literal["tool_started"]] = "tool_started"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolProgressed(_RunEvent):
+class ToolProgressed(_RunEvent, frozen=True, kw_only=True, tag="tool_progressed"):
     """A call under way says how far it is; told as it happens, and never after its ToolFinished."""
 
     step: int
     call: ToolCall
     partial: ToolResult
     response_id: str = ""
-    type: Literal["tool_progressed"] = "tool_progressed"
+    type: ClassVar[Literal["tool_progressed"]] = "tool_progressed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolFinished(_RunEvent):
+class ToolFinished(_RunEvent, frozen=True, kw_only=True, tag="tool_finished"):
     """A call has its result. `details` are what the tool tells people only, or what is known of its
     failure.
 
@@ -235,24 +223,22 @@ class ToolFinished(_RunEvent):
     seconds: float
     waited: float = 0.0
     response_id: str = ""
-    details: Any = field(default_factory=dict, hash=False)
-    arguments: Mapping[str, Any] | None = field(default=None, hash=False)
+    details: Any = field(default_factory=dict)
+    arguments: Mapping[str, Any] | None = None
     coerced: tuple[str, ...] = ()
-    type: Literal["tool_finished"] = "tool_finished"
+    type: ClassVar[Literal["tool_finished"]] = "tool_finished"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunPaused(_RunEvent):
+class RunPaused(_RunEvent, frozen=True, kw_only=True, tag="run_paused"):
     suspended: SuspendedRun
     seconds: float
-    type: Literal["run_paused"] = "run_paused"
+    type: ClassVar[Literal["run_paused"]] = "run_paused"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFinished(_RunEvent):
+class RunFinished(_RunEvent, frozen=True, kw_only=True, tag="run_finished"):
     outcome: Outcome
     seconds: float
-    type: Literal["run_finished"] = "run_finished"
+    type: ClassVar[Literal["run_finished"]] = "run_finished"
 
     @property
     def limit(self) -> bool:

@@ -4,49 +4,44 @@ them apart by.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True, tag="text"):
     text: str
-    type: Literal["text"] = "text"
+    type: ClassVar[Literal["text"]] = "text"
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
+class Mention(Struct, frozen=True, tag="mention"):
     """@somebody; `name` is what the server says they are called, often empty."""
 
     user_id: int
     name: str = ""
-    type: Literal["mention"] = "mention"
+    type: ClassVar[Literal["mention"]] = "mention"
 
 
-@dataclass(frozen=True, slots=True)
-class MentionAll:
-    type: Literal["mention_all"] = "mention_all"
+class MentionAll(Struct, frozen=True, tag="mention_all"):
+    type: ClassVar[Literal["mention_all"]] = "mention_all"
 
 
-@dataclass(frozen=True, slots=True)
-class Quote:
+class Quote(Struct, frozen=True, tag="quote"):
     """A reply to an earlier message; always first when sent."""
 
     message_id: str
-    type: Literal["quote"] = "quote"
+    type: ClassVar[Literal["quote"]] = "quote"
 
 
-@dataclass(frozen=True, slots=True)
-class Face:
+class Face(Struct, frozen=True, tag="face"):
     """A QQ system emoji; `name` as the server gives it ("/微笑"), often empty."""
 
     id: str
     name: str = ""
-    type: Literal["face"] = "face"
+    type: ClassVar[Literal["face"]] = "face"
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(Struct, frozen=True, tag="image"):
     """A picture. `url` expires after about two hours; `size` in bytes, 0 unknown; `sticker` for
     custom emoji.
     """
@@ -56,11 +51,10 @@ class Image:
     summary: str = ""
     size: int = 0
     sticker: bool = False
-    type: Literal["image"] = "image"
+    type: ClassVar[Literal["image"]] = "image"
 
 
-@dataclass(frozen=True, slots=True)
-class Sticker:
+class Sticker(Struct, frozen=True, tag="sticker"):
     """A market sticker (`mface`)."""
 
     id: str = ""
@@ -68,51 +62,46 @@ class Sticker:
     key: str = ""
     summary: str = ""
     url: str = ""
-    type: Literal["sticker"] = "sticker"
+    type: ClassVar[Literal["sticker"]] = "sticker"
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True, tag="record"):
     """A voice message (silk data behind an .amr name)."""
 
     file: str = ""
     url: str = ""
     path: str = ""
     size: int = 0
-    type: Literal["record"] = "record"
+    type: ClassVar[Literal["record"]] = "record"
 
 
-@dataclass(frozen=True, slots=True)
-class Video:
+class Video(Struct, frozen=True, tag="video"):
     file: str = ""
     url: str = ""
     path: str = ""
     size: int = 0
-    type: Literal["video"] = "video"
+    type: ClassVar[Literal["video"]] = "video"
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(Struct, frozen=True, tag="file"):
     name: str = ""
     id: str = ""
     url: str = ""
     size: int = 0
-    type: Literal["file"] = "file"
+    type: ClassVar[Literal["file"]] = "file"
 
 
-@dataclass(frozen=True, slots=True)
-class Forward:
+class Forward(Struct, frozen=True, tag="forward"):
     """Merged forward. `id` has up to 19 digits (kept as text); `content` is the server's nodes as
     JSON, often empty.
     """
 
     id: str
     content: str = ""
-    type: Literal["forward"] = "forward"
+    type: ClassVar[Literal["forward"]] = "forward"
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
+class Card(Struct, frozen=True, tag="card"):
     """A json, xml or mini-program card: `prompt` is the line QQ shows, `data` the card as it
     came.
     """
@@ -120,77 +109,68 @@ class Card:
     kind: Literal["json", "xml", "miniapp"]
     data: str = ""
     prompt: str = ""
-    type: Literal["card"] = "card"
+    type: ClassVar[Literal["card"]] = "card"
 
 
-@dataclass(frozen=True, slots=True)
-class Markdown:
+class Markdown(Struct, frozen=True, tag="markdown"):
     content: str
-    type: Literal["markdown"] = "markdown"
+    type: ClassVar[Literal["markdown"]] = "markdown"
 
 
-@dataclass(frozen=True, slots=True)
-class Keyboard:
+class Keyboard(Struct, frozen=True, tag="keyboard"):
     """Buttons under a markdown message; `labels` are their texts."""
 
     labels: tuple[str, ...] = ()
-    type: Literal["keyboard"] = "keyboard"
+    type: ClassVar[Literal["keyboard"]] = "keyboard"
 
 
-@dataclass(frozen=True, slots=True)
-class Dice:
+class Dice(Struct, frozen=True, tag="dice"):
     result: str = ""
-    type: Literal["dice"] = "dice"
+    type: ClassVar[Literal["dice"]] = "dice"
 
 
-@dataclass(frozen=True, slots=True)
-class Rps:
+class Rps(Struct, frozen=True, tag="rps"):
     """Rock, paper, scissors."""
 
     result: str = ""
-    type: Literal["rps"] = "rps"
+    type: ClassVar[Literal["rps"]] = "rps"
 
 
-@dataclass(frozen=True, slots=True)
-class Poke:
+class Poke(Struct, frozen=True, tag="poke"):
     """A poke or window shake inside a message (a poke of its own is the event `Poked`)."""
 
     kind: str = ""
     id: str = ""
-    type: Literal["poke"] = "poke"
+    type: ClassVar[Literal["poke"]] = "poke"
 
 
-@dataclass(frozen=True, slots=True)
-class Contact:
+class Contact(Struct, frozen=True, tag="contact"):
     """A recommended friend (`kind` qq) or group (`kind` group)."""
 
     kind: str = ""
     id: str = ""
-    type: Literal["contact"] = "contact"
+    type: ClassVar[Literal["contact"]] = "contact"
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(Struct, frozen=True, tag="location"):
     title: str = ""
     content: str = ""
     latitude: str = ""
     longitude: str = ""
-    type: Literal["location"] = "location"
+    type: ClassVar[Literal["location"]] = "location"
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True, tag="link"):
     """A shared link or a piece of music."""
 
     kind: Literal["share", "music"]
     title: str = ""
     url: str = ""
     content: str = ""
-    type: Literal["link"] = "link"
+    type: ClassVar[Literal["link"]] = "link"
 
 
-@dataclass(frozen=True, slots=True)
-class Transfer:
+class Transfer(Struct, frozen=True, tag="transfer"):
     """A file offered from device to device (`onlinefile`, `flashtransfer`, `flash_file`): it has no
     content here.
     """
@@ -198,18 +178,17 @@ class Transfer:
     kind: str
     name: str = ""
     id: str = ""
-    type: Literal["transfer"] = "transfer"
+    type: ClassVar[Literal["transfer"]] = "transfer"
 
 
-@dataclass(frozen=True, slots=True)
-class Unsupported:
+class Unsupported(Struct, frozen=True, tag="unsupported"):
     """A segment we do not know: its wire type and its data as JSON text, kept rather than thrown
     away.
     """
 
     kind: str
     data: str = "{}"
-    type: Literal["unsupported"] = "unsupported"
+    type: ClassVar[Literal["unsupported"]] = "unsupported"
 
 
 Segment: TypeAlias = (

@@ -11,8 +11,9 @@ import hashlib
 import json
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, assert_never
+from typing import Any, ClassVar, Literal, TypeAlias, assert_never
+
+from msgspec import Struct
 
 from bot.domain.chat import ToolCall, ToolMessage
 from bot.domain.errors import BotError
@@ -45,36 +46,32 @@ class BadSuspension(BotError):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Allow:
+class Allow(Struct, frozen=True, tag="allow"):
     """The call may be run, once."""
 
-    type: Literal["allow"] = "allow"
+    type: ClassVar[Literal["allow"]] = "allow"
 
 
-@dataclass(frozen=True, slots=True)
-class Deny:
+class Deny(Struct, frozen=True, tag="deny"):
     """The call must not be run; the model reads the reason."""
 
     reason: str
-    type: Literal["deny"] = "deny"
+    type: ClassVar[Literal["deny"]] = "deny"
 
 
 Decision: TypeAlias = Allow | Deny
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(Struct, frozen=True, tag="pending"):
     """Nobody can say at once: the run is suspended for at most so many seconds, then the call is
     denied.
     """
 
     seconds: float
-    type: Literal["pending"] = "pending"
+    type: ClassVar[Literal["pending"]] = "pending"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalRequest:
+class ApprovalRequest(Struct, frozen=True, kw_only=True):
     """A call that somebody must allow. `asks` is what people read; `arguments` are those the call
     would be run with.
 
@@ -85,11 +82,15 @@ class ApprovalRequest:
     step: int
     call_id: str
     name: str
-    arguments: Mapping[str, Any] = field(hash=False)
+    arguments: Mapping[str, Any]
     asks: str
     conversation: Conversation
     asker: Asker
-    context: ToolContext = field(repr=False, compare=False)
+    context: ToolContext
+
+    def __repr__(self) -> str:  # without the context, which holds all that the run has
+        shown = self.__struct_fields__[:-1]
+        return f"ApprovalRequest({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
 
 def digest_call(call: ToolCall, *, run_id: str, asker: int, arguments: str = "") -> str:

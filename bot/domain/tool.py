@@ -20,10 +20,10 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol, TypeAlias, TypeVar, cast, overload
 
+from msgspec import Struct, field, structs
 from pydantic_core import to_jsonable_python
 
 from bot.domain.arguments import (
@@ -68,8 +68,7 @@ class Reports(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolContext:
+class ToolContext(Struct, frozen=True, kw_only=True):
     """One call's surroundings. `deadline` is on the clock's monotonic scale, in seconds.
 
     `response_id` is the model's answer that made the call. `allowed` says that somebody has allowed
@@ -114,7 +113,7 @@ class ToolContext:
                     if isinstance(result.details, Mapping)
                     else {"details": result.details}
                 )
-                result = replace(result, details={**known, **details})
+                result = structs.replace(result, details={**known, **details})
             self.reports(result)
 
 
@@ -138,8 +137,7 @@ must be quick.
 A bool, or a bool and a text, are understood as well (`bot/engine/bodies.py`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolStatus:
+class ToolStatus(Struct, frozen=True):
     """Whether a tool can be used now, and if not, why. `description` is for people: its summary, if
     it has one.
     """
@@ -151,8 +149,7 @@ class ToolStatus:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
+class Tool(Struct, frozen=True, kw_only=True):
     """A tool the engine can offer: what the model is told (`spec`), what it declares, and the body.
 
     `check` turns plain arguments into the body's; `shape` is that by which they are mended first
@@ -164,10 +161,10 @@ class Tool:
 
     name: str
     description: str
-    parameters: Mapping[str, Any] = field(repr=False)
-    check: Check = field(repr=False)
-    function: Callable[..., Any] | None = field(repr=False)
-    shape: Shape | None = field(default=None, repr=False)
+    parameters: Mapping[str, Any]
+    check: Check
+    function: Callable[..., Any] | None
+    shape: Shape | None = None
     wants_context: bool = False
     raw_input: bool = False
     type: str = ToolType.FUNCTION
@@ -182,14 +179,14 @@ class Tool:
     critical: bool = False
     execution: Execution = Execution.CONCURRENT
     rate: Rate | None = None
-    replace: bool = False
+    replaces: bool = False
     label: str = ""
     summary: str = ""
     origin: str = ""
-    prepare: Prepare | None = field(default=None, repr=False)
-    guards: tuple[Guard, ...] = field(default=(), repr=False)
-    available: Available | None = field(default=None, repr=False)
-    recover: Recover | None = field(default=None, repr=False)
+    prepare: Prepare | None = None
+    guards: tuple[Guard, ...] = ()
+    available: Available | None = None
+    recover: Recover | None = None
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
@@ -234,7 +231,7 @@ class Tool:
         else:
             given, mended = parse_for(self.parameters, raw, name=self.name)
         checked = self.validate(given if self.prepare is None else self.prepare(given))
-        return replace(checked, coerced=(*mended, *checked.coerced)) if mended else checked
+        return structs.replace(checked, coerced=(*mended, *checked.coerced)) if mended else checked
 
     def validate(self, given: Mapping[str, Any]) -> Checked:
         """Plain arguments, mended and checked. Raises InvalidArguments."""
@@ -244,7 +241,7 @@ class Tool:
         )
         properties = self.parameters.get("properties", {})
         known = {name: value for name, value in checked.arguments.items() if name in properties}
-        return replace(
+        return structs.replace(
             checked, plain=completed(checked.plain, to_jsonable_python(known, fallback=str))
         )
 
@@ -252,7 +249,14 @@ class Tool:
         """The same tool, guarded: no call runs unless this check passes as well (seeds/004's
         sandbox, as code).
         """
-        return replace(self, guards=(*self.guards, check))
+        return self.replace(guards=(*self.guards, check))
+
+    def replace(self, **changes: Any) -> Tool:
+        """The same tool with other fields. Raises TypeError for a field it does not have."""
+        return structs.replace(self, **changes)
+
+    def __repr__(self) -> str:
+        return f"Tool({self.name})"  # its function and checks may hold what nobody is to read
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.function is None:
@@ -360,6 +364,7 @@ def declarations(
     execution: str = Execution.CONCURRENT,
     rate: Rate | str | None = None,
     check: Guard | None = None,
+    replace: bool = False,
     **others: Any,
 ) -> dict[str, Any]:
     """A person's declarations -> the fields of `Tool`; words become members. Raises ValueError for
@@ -372,5 +377,6 @@ def declarations(
         "execution": Execution(execution),
         "rate": Rate.parse(rate) if isinstance(rate, str) else rate,
         "guards": () if check is None else (check,),
+        "replaces": replace,
         **others,
     }

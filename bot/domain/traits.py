@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from math import isfinite
+
+from msgspec import Struct
 
 
 class Permission(StrEnum):
@@ -79,8 +80,7 @@ class ToolType(StrEnum):
     CLI = "cli"
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(Struct, frozen=True):
     """At most so many calls in any so many seconds. Raises ValueError for what is not positive and
     finite.
     """

@@ -9,8 +9,9 @@ import inspect
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, TypeAlias, assert_never, cast
+
+from msgspec.structs import replace
 
 from bot.domain.actions import Attachment, Confirmed, MediaKind, Receipt, SendSegment
 from bot.domain.chat import ToolCall

@@ -19,8 +19,9 @@ import inspect
 import json
 from collections.abc import Callable, Collection, Sequence
 from copy import deepcopy
-from dataclasses import replace
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from bot.domain.arguments import Checked, parse_arguments
 from bot.domain.chat import ToolCall, ToolMessage

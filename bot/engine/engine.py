@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from typing import Literal, TypeAlias, assert_never
+
+from msgspec.structs import replace
 
 from bot.domain.chat import (
     AssistantMessage,

@@ -5,9 +5,11 @@ behind.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from msgspec.structs import replace
 
 from bot.domain.arguments import Checked, parse_arguments
 from bot.domain.chat import ToolCall, ToolMessage

@@ -8,8 +8,9 @@ import inspect
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from bot.domain.chat import Completion, FinishReason, Message, ModelRequest, UserMessage
 from bot.domain.faults import BROKEN, isolate

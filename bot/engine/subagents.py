@@ -13,8 +13,10 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol, cast
+
+from msgspec.structs import replace
 
 from bot.domain.chat import AssistantMessage, FinishReason, Message, SystemMessage, UserMessage
 from bot.domain.errors import BotError, InvalidArguments, ToolFailed

@@ -8,7 +8,8 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bot.domain.chat import ToolCall, ToolSpec
 from bot.domain.deadline import last_moments
@@ -115,7 +116,7 @@ class Toolset:
         TypeError (UnsuitableType) or ValueError for what cannot be one.
         """
         tool = as_tool(source)
-        if tool.name in self._tools and not (replace or tool.replace):
+        if tool.name in self._tools and not (replace or tool.replaces):
             raise ConfigError(
                 Problem(
                     f"tool {tool.name}",

@@ -4,8 +4,9 @@ call.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from bot.domain.journal import CallFinished, CallStarted, StepTaken
 from bot.domain.ports import Clock, Store

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from cachetools import LRUCache
+from msgspec.structs import replace
 
 from bot.domain.chat import Completion, FinishReason, ModelRequest
 from bot.domain.errors import (

@@ -4,7 +4,7 @@ known.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from bot.domain.chat import Completion, ModelRequest
 from bot.domain.ports import ChatModel

@@ -9,7 +9,8 @@ earlier round, who is mentioned by a name he chose. Words alone give none; it co
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.run import Asker

@@ -6,8 +6,9 @@ A cut is made before a user's message only, so a call is never parted from its r
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import takewhile
+
+from msgspec.structs import replace
 
 from bot.domain.chat import Message, ModelRequest, SystemMessage, ToolMessage, UserMessage
 from bot.policy.repairs import dropping, earlier_rounds, without_pictures

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from dataclasses import fields, replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from bot.domain.events import MessageReceived
 from bot.domain.segments import Forward, Keyboard, Markdown, Mention, Segment, Text
@@ -106,8 +107,8 @@ def _lighten(segment: Segment) -> Segment:
 
 
 def _too_long(segment: Segment) -> Iterator[tuple[str, Any]]:
-    for field in fields(segment):
-        value = getattr(segment, field.name)
-        limit = LIMITS.get(field.name, MAX_DATA)
+    for name in segment.__struct_fields__:
+        value = getattr(segment, name)
+        limit = LIMITS.get(name, MAX_DATA)
         if isinstance(value, str) and len(value) > limit:
-            yield field.name, "" if field.name in ALL_OR_NOTHING else value[:limit]
+            yield name, "" if name in ALL_OR_NOTHING else value[:limit]

@@ -5,7 +5,8 @@ change.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bot.domain.chat import (
     AssistantMessage,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+
+from msgspec.structs import replace
 
 from bot.domain.chat import Message, SystemMessage, UserMessage
 from bot.domain.events import Conversation, MessageReceived

@@ -14,12 +14,15 @@ Nearly all answers hold no mark of the frame; that is found out first, and costs
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
+
+from msgspec.structs import replace
 
 from bot.domain.actions import SENT
 from bot.domain.chat import NOTED, AssistantMessage, Message, ToolCall, UserMessage
@@ -391,7 +394,7 @@ class Frames:
         """
         if all(map(self._is_as_told, messages)):
             return messages
-        frames = replace(self, number=where.platform_id, people=People.of(messages))
+        frames = dataclasses.replace(self, number=where.platform_id, people=People.of(messages))
         told = tuple(one for message in messages for one in tell(frames, message))
         if told == messages:
             return messages

@@ -8,8 +8,10 @@ it; and the frame of the prompt is cut out of it, as out of the final words.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
+
+from msgspec.structs import replace
 
 from bot.domain.actions import Attachment, Receipt, SendSegment
 from bot.domain.errors import AlreadySaid, InvalidArguments, ToolDenied

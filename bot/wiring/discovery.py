@@ -74,7 +74,7 @@ def discover(*sources: ToolSource) -> Discovered:
         problems += found.problems
         for tool, place in found.tools:
             known, where = tools.get(tool.name, (None, ""))
-            if known is None or tool.replace:
+            if known is None or tool.replaces:
                 tools[tool.name] = tool, place
             elif known is not tool:
                 mend = "Rename it, or declare replace=True if it is to stand in for the other"

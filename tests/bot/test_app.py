@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import socket
 import sqlite3
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import pytest
+from msgspec import structs
 
 from adapters.offline.server import MEDIA_FOLDER, OfflineModel
 from adapters.simulator.server import Simulator
@@ -220,7 +220,7 @@ async def test_what_an_earlier_life_left_is_settled_when_its_journal_can_be_read
     monkeypatch.setattr(recovery, "LOOK", 0.05)
     data, away = tmp_path / "data", tmp_path / "away"
     url = f"sqlite:///{data}/frost.db"
-    left = dataclasses.replace(said("hello", user=20002, where=Conversation(BOT, "private", 20002)), time=time.time())
+    left = structs.replace(said("hello", user=20002, where=Conversation(BOT, "private", 20002)), time=time.time())
     async with opened(url) as before:
         assert await before.store.commit(MessageObserved(left, overheard=False))
     data.rename(away)
@@ -299,7 +299,7 @@ async def test_what_comes_before_everything_is_settled_waits_and_is_answered(tmp
 
 async def test_where_a_port_is_taken_nothing_of_an_earlier_life_is_settled(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/data/frost.db"
-    left = dataclasses.replace(said("hello", user=20002, where=Conversation(BOT, "private", 20002)), time=time.time())
+    left = structs.replace(said("hello", user=20002, where=Conversation(BOT, "private", 20002)), time=time.time())
     async with opened(url) as before:
         opening = TurnOpened(turn_id="t1", question=left, user=UserMessage("hello"), at=time.time())
         assert await before.store.commit(MessageObserved(left, overheard=False), opening)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from bot.domain.chat import AssistantMessage, Message, UserMessage
 from bot.domain.errors import ModelAuth, ModelOverloaded, ToolsUnsupported

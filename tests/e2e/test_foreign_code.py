@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from bot.domain.chat import ToolCall
 from bot.domain.hooks import AfterCall, BeforeCall, Hooks, Rewrite

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from bot.domain.chat import AssistantMessage, Completion, ModelRequest, SystemMessage, ToolMessage, Usage
 from bot.domain.errors import ModelOverloaded

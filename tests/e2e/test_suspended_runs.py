@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bot.domain.chat import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from bot.domain.codec import read, write
@@ -89,7 +89,7 @@ def assert_whole(messages: Sequence[Message]) -> None:
 
 def revive(suspended: SuspendedRun) -> SuspendedRun:
     """What a restart leaves of a run that waits: its text, read again."""
-    revived = read(SuspendedRun, write(SuspendedRun, suspended))
+    revived = read(SuspendedRun, write(suspended))
     assert isinstance(revived, SuspendedRun)
     assert revived == suspended
     return revived

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 
 import pytest
+from msgspec import structs
 
 from bot.domain import codec
 from bot.domain.chat import AssistantMessage, ToolMessage, UserMessage
@@ -118,8 +118,8 @@ async def test_a_suspended_run_that_cannot_go_on_keeps_what_it_had_done() -> Non
         await before.turns.take(question)
         (put_down,) = before.store.of("run_suspended")
         assert isinstance(put_down, RunSuspended)
-    other = dataclasses.replace(codec.read(SuspendedRun, put_down.state), run_id="another")
-    stored = Suspended("t1", codec.write(SuspendedRun, other), put_down.expires, question, UserMessage("q"))
+    other = structs.replace(codec.read(SuspendedRun, put_down.state), run_id="another")
+    stored = Suspended("t1", codec.write(other), put_down.expires, question, UserMessage("q"))
     async with living() as after:
         after.turns.restore(stored)
         await after.turns.resume("t1", {"c0": Allow()})

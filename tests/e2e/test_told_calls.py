@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from bot.domain.chat import ToolCall, ToolMessage
 from bot.domain.errors import ToolDenied

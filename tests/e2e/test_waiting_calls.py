@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bot.domain import codec
 from bot.domain.chat import ToolCall, ToolMessage
@@ -122,7 +123,7 @@ async def test_what_waits_can_be_written_down_whatever_is_in_it() -> None:
     await Batches(tools.calls).run(batch, [tool_context()])
     (pending,) = batch.answers()
     assert isinstance(pending, PendingCall)
-    assert codec.read(PendingCall, codec.write(PendingCall, pending)) == pending
+    assert codec.read(PendingCall, codec.write(pending)) == pending
 
 
 def test_a_call_that_nothing_is_known_of_has_a_result_all_the_same() -> None:

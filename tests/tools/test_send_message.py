@@ -4,10 +4,10 @@ import asyncio
 import base64
 import importlib
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from adapters.media.folder import MAX_BASE64
 from adapters.onebot.protocol import MAX_FRAME, write_call

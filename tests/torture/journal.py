@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.domain import codec
-from bot.domain.chat import AssistantMessage, Message, ToolMessage, UserMessage
+from bot.domain.chat import Message, UserMessage
 from bot.domain.journal import (
     CallFinished,
     CallStarted,
@@ -74,15 +74,15 @@ class Journal:
             case MessageErased(conversation=where, message_id=message_id):
                 return all(row["erased"] for row in self.messages.get((str(where), message_id), []))
             case TurnOpened(turn_id=turn_id, user=user):
-                return [row["user"] for row in self.opened.get(turn_id, [])] == [codec.write(UserMessage, user)]
+                return [row["user"] for row in self.opened.get(turn_id, [])] == [codec.write(user)]
             case StepTaken(turn_id=turn_id, step=step, message=message):
-                return self.steps.get((turn_id, step)) == codec.write(AssistantMessage, message)
+                return self.steps.get((turn_id, step)) == codec.write(message)
             case CallStarted(turn_id=turn_id, step=step, call_id=call_id):
                 return (turn_id, step, call_id) in self.calls
             case CallFinished(turn_id=turn_id, step=step, result=result):
-                return self.calls.get((turn_id, step, result.call_id)) == codec.write(ToolMessage, result)
+                return self.calls.get((turn_id, step, result.call_id)) == codec.write(result)
             case TurnClosed(turn_id=turn_id, round=round_):
-                text = codec.write(ROUND, round_) if round_ else None
+                text = codec.write(round_) if round_ else None
                 return [(row["round"], row["closed"] is None) for row in self.opened.get(turn_id, [])] == [
                     (text, False)
                 ]

@@ -58,7 +58,7 @@ def main() -> None:
     """Live each life that is asked for, one after the other, in a process of its own."""
     hurry()
     for kind in WRITTEN:
-        codec._adapter(kind)
+        codec._reader(kind)
     gc.freeze()
     while line := sys.stdin.buffer.readline():
         pid = os.fork()
@@ -129,7 +129,7 @@ async def settle(service: Service, crossings: Crossings) -> None:
 
 def tell(word: str, value: object) -> None:
     """One line to the parent, in the pipe when this returns: it outlives us."""
-    written = codec.write(ENTRIES, value) if word == "promised" else json.dumps(value)
+    written = codec.write(value) if word == "promised" else json.dumps(value)
     line = b'["%s", %s]\n' % (word.encode(), written.encode())
     while line:
         line = line[os.write(1, line) :]

@@ -11,10 +11,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_never
 from urllib.parse import urlsplit
+
+from msgspec.structs import replace
 
 from adapters.storage.url import read_url
 from bot.cli.setup.answers import ACCOUNT, ONEBOT, WEBUI

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from adapters.metrics.metrics import Metrics
 from adapters.metrics.ports import CountedModel, CountedSink

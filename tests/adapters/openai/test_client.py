@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 import aiohttp
 import pytest
 from aiohttp import web
+from msgspec.structs import replace
 
 from adapters.openai.client import MAX_ANSWER, OpenAIModel
 from adapters.openai.deadlines import Timeouts

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import count
 from typing import Any
 
 import orjson
 import pytest
 from hypothesis import given, settings
+from msgspec.structs import replace
 
 from adapters.openai.answer import Answer
 from adapters.openai.dialects import DIALECTS, PLAIN, Dialect, choose_dialect

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bot.domain.chat import Message
 from bot.domain.events import Conversation, MessageReceived

@@ -10,10 +10,10 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import select, text
 
 from adapters.storage import ahead as module
@@ -26,6 +26,7 @@ from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import NOW, heard, opening, sending, step
 from tests.adapters.storage.entries import closing as closing_turn
 from tests.adapters.storage.place import Place, lines_of
+from tests.data import journal
 
 
 @pytest.fixture
@@ -54,6 +55,11 @@ def put(*entries: Entry) -> list[Put]:
 def test_what_is_written_ahead_is_durable_and_not_yet_in_its_table(place: Place) -> None:
     assert place.ahead.write(put(heard(message_id="1"), heard(message_id="2")))
     assert (place.waiting(), place.messages()) == (2, [])
+
+
+def test_lines_of_an_older_version_are_read() -> None:
+    lines = (journal.HERE / "ahead.txt").read_bytes().split(b"\n")
+    assert tuple(module._read(line).entry for line in lines if line) == journal.ENTRIES
 
 
 def test_the_next_batch_applies_it_once(place: Place) -> None:

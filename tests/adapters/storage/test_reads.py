@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from msgspec.structs import replace
 from sqlalchemy import Connection, delete, event, text, update
 
 from adapters.storage import reads, unfinished
@@ -95,7 +95,7 @@ def test_everything_comes_back_byte_for_byte(
     queued = SendQueued(send_id=f"s{number}", turn_id=opened.turn_id, action=action, final=True, at=NOW)
     batches.write(put(MessageObserved(question, overheard=True), queued, opened, closed))
     (found,) = read(database, reads.remember, where).rounds
-    assert codec.write(tuple[Message, ...], found.messages) == codec.write(tuple[Message, ...], round_)
+    assert codec.write(found.messages) == codec.write(round_)
     if question.message_id:
         assert read(database, reads.find, where, question.message_id) == question
     sends = {send.send_id: send for send in read(database, unfinished.recover, NOW).sends}

@@ -11,7 +11,7 @@ from adapters.storage.rows import MAX_SOURCE, kept, plain, rows
 from adapters.storage.statements import SQL, Statement, compiled
 from bot.domain import codec
 from bot.domain.actions import Attachment, SendMessage
-from bot.domain.chat import Message, ToolMessage, Usage
+from bot.domain.chat import ToolMessage, Usage
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
     CallFinished,
@@ -69,7 +69,7 @@ def parameters(entry: Entry) -> dict[str, Any]:
 def test_a_message_keeps_when_it_was_said_and_when_it_was_taken() -> None:
     row = parameters(heard("你好"))
     assert (row["time"], row["taken"], row["overheard"]) == (1_700_000_000.0, 5.0, True)
-    assert row["segments"] == '[{"text":"你好","type":"text"}]'
+    assert row["segments"] == '[{"type":"text","text":"你好"}]'
 
 
 def test_the_group_of_a_temporary_session_is_kept_beside_the_conversation() -> None:
@@ -87,13 +87,13 @@ def test_a_question_is_kept_whole() -> None:
 
 def test_a_round_is_what_the_codec_writes_and_an_empty_one_is_none() -> None:
     closed = closing(opening("t"))
-    assert parameters(closed)["round"] == codec.write(tuple[Message, ...], closed.round)
+    assert parameters(closed)["round"] == codec.write(closed.round)
     assert parameters(closing(opening("t"), keep=False))["round"] is None
 
 
 def test_a_step_without_usage_costs_no_row() -> None:
     entry = step("t")
-    bare = type(entry)(**{name: getattr(entry, name) for name in entry.__slots__ if name != "usage"})
+    bare = type(entry)(**{name: getattr(entry, name) for name in entry.__struct_fields__ if name != "usage"})
     assert [statement for statement, _ in rows(bare, NOW)] == [Statement.ADD_STEP]
 
 

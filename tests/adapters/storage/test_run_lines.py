@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from adapters.storage.ahead import Put
 from adapters.storage.batches import Batches

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import contextlib
+import sqlite3
+from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from adapters.storage import reads, unfinished
+from adapters.storage.ahead import Put
 from adapters.storage.batches import Batches
 from adapters.storage.database import Database
+from adapters.storage.migrate import migrate
+from bot.domain import codec
 from bot.domain.actions import Attachment, SendMessage
 from bot.domain.chat import ToolMessage
 from bot.domain.events import Conversation, Sender
@@ -25,6 +31,7 @@ from bot.domain.journal import (
     SendQueued,
     SendState,
 )
+from bot.domain.run import SuspendedRun
 from tests.adapters.storage.entries import (
     CALLING,
     NOW,
@@ -37,6 +44,7 @@ from tests.adapters.storage.entries import (
     sending,
     step,
 )
+from tests.data import journal
 from tests.fakes import BOT, GROUP, said
 
 
@@ -337,3 +345,18 @@ def test_of_a_turn_that_is_not_there_or_whose_question_was_recalled_nothing_is_t
     batches.write(put(question, opening("t1", question.message), MessageErased(GROUP, "1")))
     assert read(database, unfinished.spoken, "t1") is None
     assert read(database, unfinished.spoken, "t2") is None
+
+
+def test_the_rows_of_an_older_version_are_read_as_those_of_today(
+    batches: Batches, database: Database, tmp_path: Path
+) -> None:
+    batches.write([Put(entry, NOW + place) for place, entry in enumerate(journal.ENTRIES)])
+    with contextlib.closing(sqlite3.connect(tmp_path / "old.db")) as connection:
+        connection.executescript((journal.HERE / "rows.sql").read_text("utf-8"))
+    with contextlib.closing(Database(f"sqlite:///{tmp_path / 'old.db'}", migrate=migrate)) as old:
+        recovered = read(old, unfinished.recover, NOW)
+        assert recovered == read(database, unfinished.recover, NOW)
+        for where in (journal.GROUP, journal.PRIVATE):
+            assert read(old, reads.remember, where) == read(database, reads.remember, where)
+    assert [codec.read(SuspendedRun, each.state) for each in recovered.suspended] == [journal.RUN]
+    assert [turn.turn_id for turn in recovered.turns] == ["t3"]

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from bot.conversation.ages import HEARD, Ages
 from bot.domain.events import MessageReceived

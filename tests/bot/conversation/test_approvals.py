@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from bot.conversation.approvals import NOBODY, UNREACHABLE, Approvals
 from bot.domain.actions import Attachment

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from msgspec import structs
 
 from bot.conversation.catchup import Catchup
 from bot.conversation.seen import Seen
@@ -51,7 +51,7 @@ async def back(*steps: Step, heard: float = 300, read: bool = True, whole: bool 
 
 
 def ago(message: MessageReceived, seconds: float) -> MessageReceived:
-    return dataclasses.replace(message, time=message.time - seconds)
+    return structs.replace(message, time=message.time - seconds)
 
 
 def answer(message_id: str, *quotes: str, seconds: float = 0) -> MessageReceived:

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from msgspec import structs
 
 from bot.conversation.dispatcher import Dispatcher
 from bot.conversation.perception import Perception
@@ -227,7 +227,7 @@ async def test_a_quote_nobody_can_look_up_without_a_connection_waits_for_one() -
 
         house.transport.known["77"] = said("mine", user=BOT, at=False, message_id="77")
         house.transport.get_message = away  # type: ignore[method-assign]  # one call of a fake is replaced
-        message = dataclasses.replace(said((Quote("77"), Text("why?")), at=False), time=house.clock.now())
+        message = structs.replace(said((Quote("77"), Text("why?")), at=False), time=house.clock.now())
         await house.take(message)
         assert house.store.of("message_overheard") == []
         house.transport.get_message = look_up  # type: ignore[method-assign]  # and put back
@@ -387,7 +387,7 @@ async def test_a_message_found_in_a_history_without_an_identity_or_of_ours_is_no
 async def test_where_the_bot_is_muted_nobody_is_asked_to_ask_again() -> None:
     async with hall() as house:
         house.dispatcher.preload([], [], whole=False)
-        old = dataclasses.replace(said("hi"), time=house.clock.now() - 10)
+        old = structs.replace(said("hi"), time=house.clock.now() - 10)
         await house.take(muted(60))
         house.dispatcher.take_missed(old)
         await house.outbox.wait_idle()

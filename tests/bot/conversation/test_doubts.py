@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from msgspec import structs
 
 from bot.conversation.doubts import LAG, Doubts
 from bot.domain.actions import Confirmed, SendMessage
@@ -39,7 +39,7 @@ class Lookout(Post):
         self.time = SteppedClock()
         super().__init__(clock=self.time)
         self.where = where
-        self.question = dataclasses.replace(said("?", where=where, message_id="5"), time=self.time.now() - 60)
+        self.question = structs.replace(said("?", where=where, message_id="5"), time=self.time.now() - 60)
         self.store.put(
             TurnOpened(turn_id="t1", question=self.question, user=UserMessage("?"), at=self.time.now()),
         )
@@ -182,7 +182,7 @@ async def test_while_the_journal_cannot_be_read_nobody_is_told() -> None:
 
 async def test_own_words_that_nobody_accounts_for_may_be_the_answer() -> None:
     async with lookout() as post:
-        strange = dataclasses.replace(own("an answer, changed on its way", "99"), segments=(Text("changed"),))
+        strange = structs.replace(own("an answer, changed on its way", "99"), segments=(Text("changed"),))
         post.transport.histories[GROUP] = (post.question, strange)
         await post.lose()
         await post.time.advance(LAG)
@@ -193,7 +193,7 @@ async def test_words_of_ours_that_are_known_are_not_the_answer() -> None:
     async with lookout() as post:
         receipt = await post.outbox.send(SendMessage(GROUP, (Text("to somebody else"),)), turn_id="t2")
         assert receipt == Confirmed("9001")
-        mine = dataclasses.replace(own("to somebody else", "9001"), segments=(Text("to somebody else"),))
+        mine = structs.replace(own("to somebody else", "9001"), segments=(Text("to somebody else"),))
         post.transport.histories[GROUP] = (post.question, mine)
         await post.lose()
         await post.time.advance(LAG)

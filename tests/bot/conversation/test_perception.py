@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 
 import pytest
+from msgspec import structs
 
 from bot.conversation.perception import MAX_PICTURES, Perception
 from bot.domain.errors import ActionUnanswered, MediaError, NotConnected
@@ -69,8 +69,8 @@ SECRET = said((Text("secret"), Image(url="https://a.example/secret.png")), user=
 async def test_what_was_said_in_another_conversation_is_not_told_here(
     asked_in: Conversation, said_in: Conversation, is_told: bool
 ) -> None:
-    found = dataclasses.replace(SECRET, conversation=said_in)
-    own = dataclasses.replace(said("mine", user=BOT, message_id="501"), conversation=said_in)
+    found = structs.replace(SECRET, conversation=said_in)
+    own = structs.replace(said("mine", user=BOT, message_id="501"), conversation=said_in)
     eyes = perception(RecordingTransport([found, own]))
     asking = said((Quote("500"), Text("why?")), where=asked_in)
     question = await eyes.perceive(asking)
@@ -81,7 +81,7 @@ async def test_what_was_said_in_another_conversation_is_not_told_here(
 
 
 async def test_a_forward_inside_a_message_from_elsewhere_is_not_opened() -> None:
-    elsewhere = dataclasses.replace(said((Forward("f1"),), message_id="500"), conversation=PRIVATE)
+    elsewhere = structs.replace(said((Forward("f1"),), message_id="500"), conversation=PRIVATE)
     transport = RecordingTransport([elsewhere])
     transport.forwards["f1"] = (OTHER,)
     assert (await perception(transport).perceive(quoting("500"))).forwarded == ()
@@ -229,17 +229,17 @@ async def test_a_picture_that_cannot_be_had_in_time_does_not_cost_the_others() -
 
 async def test_pictures_are_asked_for_at_the_account_that_got_the_question() -> None:
     eyes, asked = seeing()
-    await eyes.look(Question(dataclasses.replace(showing("a"), self_id=10002)))
+    await eyes.look(Question(structs.replace(showing("a"), self_id=10002)))
     assert asked.seen == [(10002, "a")]
 
 
 async def test_a_picture_of_the_bot_itself_is_seen_as_the_server_keeps_it() -> None:
     """What is remembered of it has the name of a file of ours."""
-    mine = dataclasses.replace(showing("", user=BOT), segments=(Image(file="demo.png"),))
+    mine = structs.replace(showing("", user=BOT), segments=(Image(file="demo.png"),))
     question = Question(said("what is this?"), quoted=mine)
     eyes, _ = seeing(RecordingTransport([showing("kept", user=BOT)]))
     assert await eyes.look(question) == (Picture(Place.QUOTED, "data:kept"),)
-    eyes, _ = seeing(RecordingTransport([dataclasses.replace(showing("kept", user=BOT), conversation=PRIVATE)]))
+    eyes, _ = seeing(RecordingTransport([structs.replace(showing("kept", user=BOT), conversation=PRIVATE)]))
     assert await eyes.look(question) == ()
     eyes, asked = seeing(RecordingTransport())
     assert await eyes.look(question) == ()

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+
+from msgspec import structs
 
 from bot.conversation.recovery import Recoverer
 from bot.conversation.seen import Past
@@ -70,7 +71,7 @@ async def restarted(*steps: Step) -> AsyncIterator[tuple[Hall, Recoverer]]:
 
 def asked(text: str = "hi", *, ago: float = 10) -> MessageReceived:
     message = said(text)
-    return dataclasses.replace(message, time=message.time - ago)
+    return structs.replace(message, time=message.time - ago)
 
 
 def recall(message: MessageReceived) -> MessageRecalled:
@@ -134,7 +135,7 @@ async def test_a_young_question_is_asked_again_once_with_the_words_it_had() -> N
     async with restarted(words("yes")) as (house, recoverer):
         house.history.overhear(said("what was said since then", at=False))
         old = turn(asked("how are you?", ago=300))
-        await recoverer.recover(Recovery(turns=(dataclasses.replace(old, at=house.clock.now() - 110),)))
+        await recoverer.recover(Recovery(turns=(structs.replace(old, at=house.clock.now() - 110),)))
         await house.dispatcher.handle(HELLO)
         await until(lambda: house.store.of("turn_closed")[1:])
         closed, opened = house.store.entries[:2]
@@ -263,7 +264,7 @@ async def test_a_question_whose_turn_had_not_begun_is_answered_if_it_is_young() 
 
 async def test_a_question_that_quotes_what_only_the_server_knows_waits_for_it() -> None:
     own = said("long ago", user=BOT, at=False, message_id="77")
-    question = dataclasses.replace(said((Quote("77"), Text("why?")), at=False), time=1_700_000_000.0 - 10)
+    question = structs.replace(said((Quote("77"), Text("why?")), at=False), time=1_700_000_000.0 - 10)
     async with restarted(words("because")) as (house, recoverer):
         house.transport.known["77"] = own
         await recoverer.recover(Recovery(waking=(question,)))
@@ -293,7 +294,7 @@ async def test_a_turn_whose_question_was_recalled_is_closed_and_leaves_nothing_b
     said_already = send(SendState.CONFIRMED, final=False)
     for sends in ((), (said_already,)):
         async with restarted() as (house, recoverer):
-            old = dataclasses.replace(turn(asked(), sends=sends), recalled=True)
+            old = structs.replace(turn(asked(), sends=sends), recalled=True)
             await recoverer.recover(Recovery(turns=(old,)))
             await house.dispatcher.lanes.wait_idle()
             (closed,) = house.store.of("turn_closed")

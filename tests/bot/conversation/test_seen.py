@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 
 import pytest
+from msgspec import structs
 
 from bot.conversation.seen import Past, Seen
 from tests.fakes import GROUP, PRIVATE, ManualClock, said
@@ -31,8 +31,8 @@ def test_a_message_without_an_identity_is_always_new(message_id: str) -> None:
 def test_of_what_is_older_than_the_process_nothing_is_known_before_the_journal_was_read() -> None:
     clock = ManualClock()
     seen = Seen(clock=clock)
-    older = dataclasses.replace(said("older"), time=clock.now() - 1)
-    younger = dataclasses.replace(said("younger"), time=clock.now())
+    older = structs.replace(said("older"), time=clock.now() - 1)
+    younger = structs.replace(said("younger"), time=clock.now())
     assert [seen.past_of(older), seen.past_of(younger)] == [Past.UNREAD, Past.KNOWN]
     seen.read([older.identity], whole=True)
     assert [seen.past_of(older), seen.past_of(younger)] == [Past.KNOWN, Past.KNOWN]
@@ -46,7 +46,7 @@ def test_what_a_server_repeats_waits_until_it_is_known_who_took_it() -> None:
     clock.time += 0.5
     seen = Seen(clock=clock)
     older, other, now, nameless = (
-        dataclasses.replace(said(text, message_id=number), time=clock.time - 0.5 - ago)
+        structs.replace(said(text, message_id=number), time=clock.time - 0.5 - ago)
         for text, number, ago in (("older", "1", 1), ("other", "2", 1), ("now", "3", 0), ("nameless", "0", 1))
     )
     assert [seen.put_off(message) for message in (older, other, now, nameless)] == [True, True, False, False]
@@ -59,7 +59,7 @@ def test_what_a_server_repeats_waits_until_it_is_known_who_took_it() -> None:
 def test_once_the_journal_was_read_what_a_server_repeats_waits_no_more_though_it_may_be_lost() -> None:
     clock = ManualClock()
     seen = Seen(clock=clock)
-    older = dataclasses.replace(said("older"), time=clock.time - 1)
+    older = structs.replace(said("older"), time=clock.time - 1)
     assert seen.put_off(older)
     assert seen.read([], whole=False) == (older,)
     assert not seen.put_off(older)
@@ -69,14 +69,14 @@ def test_once_the_journal_was_read_what_a_server_repeats_waits_no_more_though_it
 def test_what_is_newer_than_the_end_of_a_history_was_said_since_whatever_the_servers_clock() -> None:
     clock = ManualClock()
     seen = Seen(clock=clock)
-    last, since = (dataclasses.replace(said("hi"), time=clock.time - 300 + more) for more in (0, 1))
+    last, since = (structs.replace(said("hi"), time=clock.time - 300 + more) for more in (0, 1))
     seen.show(GROUP, ())
     assert seen.is_earlier(since)
     for history in ((last,), (last, since)):
         seen.show(GROUP, history)
         assert seen.is_earlier(last)
         assert not seen.is_earlier(since)
-        assert seen.is_earlier(dataclasses.replace(since, conversation=PRIVATE))
+        assert seen.is_earlier(structs.replace(since, conversation=PRIVATE))
 
 
 async def test_who_waits_for_a_message_is_told_when_it_is_taken() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
+
+from msgspec import structs
 
 from bot.domain import codec
 from bot.domain.chat import AssistantMessage, ToolCall, Usage, UserMessage
@@ -17,7 +18,7 @@ from tests.fakes import GROUP, until, words
 
 
 def again(old: OpenTurn, turn_id: str, **more: Any) -> OpenTurn:
-    return dataclasses.replace(old, turn_id=turn_id, **more)
+    return structs.replace(old, turn_id=turn_id, **more)
 
 
 def ends(house: Hall) -> list[tuple[str, Stop]]:
@@ -33,7 +34,7 @@ async def test_several_waiting_rows_of_one_question_are_asked_once() -> None:
 
 
 async def test_questions_that_nothing_tells_apart_are_all_asked() -> None:
-    nameless = dataclasses.replace(asked(), message_id="0")
+    nameless = structs.replace(asked(), message_id="0")
     async with restarted(words("one"), words("two")) as (house, recoverer):
         await recoverer.recover(Recovery(waking=(nameless, nameless)))
         await house.take(HELLO)
@@ -60,7 +61,7 @@ async def test_of_several_turns_of_one_question_the_last_is_tried_again() -> Non
 
 
 async def test_turns_of_questions_that_nothing_tells_apart_are_each_tried_again() -> None:
-    old = turn(dataclasses.replace(asked(), message_id="0"))
+    old = turn(structs.replace(asked(), message_id="0"))
     async with restarted(words("one"), words("two")) as (house, recoverer):
         await recoverer.recover(Recovery(turns=(old, again(old, "t5"))))
         await house.take(HELLO)
@@ -132,7 +133,7 @@ def suspended(question: MessageReceived, turn_id: str) -> Suspended:
         usage=Usage(),
         steps=1,
     )
-    return Suspended(turn_id, codec.write(SuspendedRun, state), state.expires, question, UserMessage("hi"))
+    return Suspended(turn_id, codec.write(state), state.expires, question, UserMessage("hi"))
 
 
 async def test_of_several_runs_that_wait_for_one_question_the_last_goes_on_waiting() -> None:

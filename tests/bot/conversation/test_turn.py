@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from bot.conversation.approvals import Approvals
 from bot.conversation.perception import Perception
@@ -383,4 +384,4 @@ def test_what_a_waiting_turn_has_spent_is_what_was_written_down_or_can_be_told_f
     waiting = WaitingTurn(said("hi"), UserMessage("hi"), run, ("one", ""))
     assert spent_by(waiting) == Spent(2, 42, 2)
     spent = Spent(7, 99.0, 4)
-    assert spent_by(replace(waiting, run=replace(run, spent=spent))) == spent
+    assert spent_by(dataclasses.replace(waiting, run=replace(run, spent=spent))) == spent

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from bot.domain.arguments import parse_arguments, parse_for, parse_input
 from bot.domain.errors import InvalidArguments

@@ -22,13 +22,13 @@ KINDS: list[Any] = [Segment, tuple[Segment, ...], Event, SendSegment, SendMessag
 @given(data=st.data())
 def test_whatever_is_written_is_read_back_the_same(kind: Any, data: st.DataObject) -> None:
     value = data.draw(st.from_type(kind))
-    text = write(kind, value)
+    text = write(value)
     assert read(kind, text) == value
-    assert write(kind, read(kind, text)) == text
+    assert write(read(kind, text)) == text
 
 
 def test_letters_stay_letters_and_the_type_is_the_tag() -> None:
-    assert write(Segment, Text("你好")) == '{"text":"你好","type":"text"}'
+    assert write(Text("你好")) == '{"type":"text","text":"你好"}'
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"type":"nobody"}', '{"type":"text"}', "null"])
@@ -43,4 +43,4 @@ def test_a_field_that_is_missing_takes_its_default() -> None:
 
 def test_a_tool_with_its_schema_can_be_written() -> None:
     spec = ToolSpec("a", "b", {"type": "object", "properties": {"x": {"type": "string"}}})
-    assert read(ToolSpec, write(ToolSpec, spec)) == spec
+    assert read(ToolSpec, write(spec)) == spec

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import dataclasses
 from contextlib import suppress
 from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from bot.domain.events import MAX_ID, Conversation, Event, Muted, NotAConversation, Sender, read_id
 from bot.domain.segments import Segment
@@ -25,7 +25,7 @@ def test_a_conversation_is_read_back_from_its_text(conversation: Conversation) -
 def test_the_group_a_private_session_came_through_is_no_part_of_its_identity(
     conversation: Conversation, group: int
 ) -> None:
-    other = dataclasses.replace(conversation, via_group=group)
+    other = structs.replace(conversation, via_group=group)
     assert other == conversation
     assert hash(other) == hash(conversation)
     assert str(other) == str(conversation)
@@ -85,7 +85,7 @@ def test_people_see_the_card_then_the_nickname_then_the_number(sender: Sender, n
 
 def test_the_same_message_has_the_same_identity_when_it_comes_again() -> None:
     first = said("hi", message_id="7")
-    again = dataclasses.replace(first, time=first.time + 60, group_name="renamed", sender=Sender(777, "新名字"))
+    again = structs.replace(first, time=first.time + 60, group_name="renamed", sender=Sender(777, "新名字"))
     assert again.identity == first.identity
 
 
@@ -96,7 +96,7 @@ def test_the_same_message_has_the_same_identity_when_it_comes_again() -> None:
         said("hi", message_id="7", where=PRIVATE),
         said("hi", message_id="7", where=Conversation(BOT, "group", 4243)),
         said("hi", message_id="7", where=Conversation(BOT, "private", 4242)),
-        dataclasses.replace(said("hi", message_id="7"), self_id=20002),
+        structs.replace(said("hi", message_id="7"), self_id=20002),
     ],
 )
 def test_an_id_is_only_an_identity_in_its_own_conversation_and_account(other: object) -> None:
@@ -117,7 +117,7 @@ def test_the_bot_is_muted_by_its_number_or_with_the_whole_group(user: int, mutes
 @pytest.mark.parametrize("union", [Segment, Event])
 def test_every_member_of_a_union_is_frozen_and_has_a_tag_of_its_own(union: object) -> None:
     members = get_args(union)
-    tags = [member.__dataclass_fields__["type"].default for member in members]
+    tags = [member.__struct_config__.tag for member in members]
     assert len(set(tags)) == len(members)
-    assert all(isinstance(tag, str) and tag for tag in tags)
-    assert all(member.__dataclass_params__.frozen for member in members)
+    assert tags == [member.type for member in members]
+    assert all(member.__struct_config__.frozen for member in members)

@@ -11,7 +11,7 @@ st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False
 
 @given(st.from_type(Entry))  # type: ignore[arg-type]  # hypothesis takes a union, its stubs say a class
 def test_every_entry_is_read_back_as_it_was_written(entry: Entry) -> None:
-    assert read(Entry, write(Entry, entry)) == entry
+    assert read(Entry, write(entry)) == entry
 
 
 def test_a_store_that_is_empty_has_nothing_to_say() -> None:

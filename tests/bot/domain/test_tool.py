@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Protocol
 
 import pytest
@@ -7,11 +8,14 @@ from pydantic import AfterValidator, BaseModel
 
 from bot.domain.chat import ToolSpec
 from bot.domain.errors import InvalidArguments, ToolUnavailable
+from bot.domain.ports import KeptFile
+from bot.domain.run import Asker
 from bot.domain.schema import UnsuitableType
+from bot.domain.suspension import ApprovalRequest
 from bot.domain.tool import DEFAULT_TIMEOUT, Tool, ToolContext, make_tool, tool
 from bot.domain.traits import Rate
 from bot.engine.bodies import run_body
-from tests.fakes import tool_context
+from tests.fakes import GROUP, tool_context
 
 
 class Telescope(Protocol):
@@ -199,6 +203,38 @@ def test_guarding_a_tool_leaves_the_tool_as_it_was() -> None:
 
 async def test_progress_outside_a_run_is_heard_by_nobody() -> None:
     tool_context().progress("half", percent=50)
+
+
+def test_a_changed_copy_is_checked_like_the_tool() -> None:
+    assert greet.replace(timeout=5, replaces=True).timeout == 5
+    assert greet.timeout == DEFAULT_TIMEOUT
+    with pytest.raises(ValueError, match="a tool's name must match"):
+        greet.replace(name="Greet")
+    with pytest.raises(TypeError, match="nothing"):
+        greet.replace(nothing=1)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        make().replace(function=partial(print, "5E5AME"), guards=("5E5AME",)),
+        KeptFile("5E5AME", "/a", "https://x.test"),
+        ApprovalRequest(
+            run_id="r",
+            step=1,
+            call_id="c",
+            name="ping",
+            arguments={},
+            asks="?",
+            conversation=GROUP,
+            asker=Asker(1),
+            context=tool_context({Telescope: "5E5AME"}),
+        ),
+    ],
+)
+def test_what_nobody_is_to_read_is_not_shown(value: object) -> None:
+    assert type(value).__name__ in repr(value)
+    assert "5E5AME" not in repr(value)
 
 
 class Options(BaseModel):

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bot.domain.chat import ToolCall, ToolMessage
 from bot.domain.hooks import AfterCall, BeforeCall, Hooks

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Awaitable
-from dataclasses import replace
 from typing import Any, Protocol
 
 import pytest
+from msgspec.structs import replace
 
 from bot.domain.errors import ToolUnavailable
 from bot.domain.tool import Tool, ToolContext, tool

@@ -3,10 +3,10 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Protocol
 
 import pytest
+from msgspec.structs import replace
 
 from bot.domain.actions import Attachment, Confirmed, SendSegment
 from bot.domain.chat import ToolCall, ToolMessage

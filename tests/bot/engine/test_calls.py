@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from bot.domain.chat import ToolCall
 from bot.domain.errors import InvalidArguments, ToolDenied, ToolFailed

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bot.domain.chat import (
     AssistantMessage,
@@ -297,7 +298,7 @@ async def test_with_its_last_request_a_run_ends_and_what_is_asked_more_waits() -
         state = RunState()
         state.follow_up(UserMessage("and?"))
         share = Budget(Limits(requests=1)).share()
-        outcome = await to_the_end(engine(model).run(replace(run(), share=share), state))
+        outcome = await to_the_end(engine(model).run(dataclasses.replace(run(), share=share), state))
     assert (outcome.text, outcome.stop, outcome.steps) == ("a", Stop.ANSWERED, 1)
     assert list(state.follow_ups) == [UserMessage("and?")]
 
@@ -310,7 +311,7 @@ async def test_a_run_that_waits_says_what_its_tree_has_spent() -> None:
 
     budget = Budget(Limits(requests=20), Spent(requests=10, sends=2))
     with ScriptedModel(calls(("ask_first", "{}"))) as model:
-        ended = await engine(model, ask_first).run(replace(run(), share=budget.share()), RunState())
+        ended = await engine(model, ask_first).run(dataclasses.replace(run(), share=budget.share()), RunState())
     assert isinstance(ended, SuspendedRun)
     assert ended.spent == Spent(requests=11, tokens=15, sends=2)
 
@@ -318,7 +319,7 @@ async def test_a_run_that_waits_says_what_its_tree_has_spent() -> None:
 async def test_what_was_said_is_tidied_before_anybody_is_told() -> None:
     observer = RecordingObserver()
     with ScriptedModel(words("F: a")) as model:
-        tidy = replace(run(), tidy=lambda message: replace(message, text=message.text.removeprefix("F: ")))
+        tidy = dataclasses.replace(run(), tidy=lambda message: replace(message, text=message.text.removeprefix("F: ")))
         outcome = await to_the_end(engine(model, observer=observer).run(tidy, RunState()))
     assert outcome.text == "a"
     assert outcome.messages == (AssistantMessage("a"),)

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from bot.domain.chat import AssistantMessage, Completion, FinishReason, ModelRequest, SystemMessage, Usage, UserMessage
 from bot.domain.hooks import Hooks, RequestEvent, Reshape, StepEvent, StopRun

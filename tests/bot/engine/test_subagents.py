@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from bot.domain.actions import Confirmed, Receipt, SendSegment
 from bot.domain.chat import Completion, FinishReason, ModelRequest, SystemMessage, Usage, UserMessage
@@ -254,7 +255,7 @@ async def test_what_it_takes_is_the_asking_runs_and_what_it_tells_names_that() -
     seen = RecordingObserver()
     asking = ScriptedModel(calls(("ask", '{"name": "Coder", "content": "one"}')), words("done"))
     with model, asking:
-        outer = replace(run(), ports={Subagents: subagents})
+        outer = dataclasses.replace(run(), ports={Subagents: subagents})
         outcome = await to_the_end(engine(asking, ask, observer=seen).run(outer, RunState()))
     assert outcome.usage == Usage(30, 15)
     told = [(event.type, event.run_id, event.parent) for event in seen.events]

@@ -3,9 +3,9 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from bot.domain.errors import ToolUnavailable
 from bot.domain.result import ToolResult

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from itertools import count
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from bot.domain.events import Conversation
@@ -42,7 +42,7 @@ def test_a_round_is_remembered_as_it_was() -> None:
 def test_conversations_remember_apart_but_a_temporary_session_is_its_person() -> None:
     history = History(store=RecordingStore())
     add(history, "group")
-    add(history, "private", where=dataclasses.replace(PRIVATE, via_group=4242))
+    add(history, "private", where=structs.replace(PRIVATE, via_group=4242))
     assert users(history, GROUP) == ["group"]
     assert users(history, PRIVATE) == ["private"]
     assert history.messages(Conversation(20002, "group", 4242)) == ()
@@ -327,7 +327,7 @@ def test_what_was_overheard_is_taken_once_and_in_order() -> None:
 def test_what_was_overheard_is_taken_in_the_order_in_which_it_was_said() -> None:
     history = History(store=RecordingStore())
     live = [said(str(number), at=False) for number in range(3)]
-    missed = dataclasses.replace(said("missed", at=False), time=live[0].time - 1)
+    missed = structs.replace(said("missed", at=False), time=live[0].time - 1)
     for message in (*live, missed):
         history.overhear(message)
     assert history.take_overheard(GROUP) == (missed, *live)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from bot.domain.chat import ToolCall, ToolMessage
 from bot.domain.journal import CallFinished, CallStarted, StepTaken

@@ -3,9 +3,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from bot.domain.chat import AssistantMessage, Completion, ModelRequest, Usage, UserMessage
 from bot.domain.errors import ModelBilling

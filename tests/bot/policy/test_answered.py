@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import dataclasses
+from msgspec import structs
 
 from bot.domain.actions import SendMessage
 from bot.domain.events import MessageReceived
@@ -14,13 +14,13 @@ NOW = 1_700_000_000.0
 
 def ask(message_id: str, *, ago: float = 60) -> MessageReceived:
     message = said(f"question {message_id}", message_id=message_id)
-    return dataclasses.replace(message, time=NOW - ago)
+    return structs.replace(message, time=NOW - ago)
 
 
 def own(message_id: str, *quotes: str, ago: float = 50) -> MessageReceived:
     segments: tuple[Segment, ...] = (*map(Quote, quotes), Text("an answer"))
     message = said(segments, user=BOT, message_id=message_id, at=False)
-    return dataclasses.replace(message, time=NOW - ago)
+    return structs.replace(message, time=NOW - ago)
 
 
 # --- which questions are answered -----------------------------------------------------------------
@@ -60,7 +60,7 @@ def test_only_quotes_of_which_nobody_knows_are_another_process_s() -> None:
     history = [ask("1"), ask("2"), own("8", "1"), own("9", "2"), own("10")]
     assert quoted(history) == {"1", "2"}
     assert quoted(history, accounted=["8"]) == {"2"}
-    assert quoted([dataclasses.replace(own("9", "1"), sender=ask("1").sender)]) == set()
+    assert quoted([structs.replace(own("9", "1"), sender=ask("1").sender)]) == set()
 
 
 # --- what never arrived ---------------------------------------------------------------------------
@@ -84,7 +84,7 @@ def test_a_history_that_does_not_reach_back_past_the_answer_says_nothing() -> No
     question, sent = ask("1"), NOW - 40
     assert not lacks_answer([], question, sent, accounted=())
     assert not lacks_answer([ask("2", ago=41)], question, sent, accounted=())
-    assert not lacks_answer([dataclasses.replace(question, sender=own("9").sender)], question, sent, accounted=())
+    assert not lacks_answer([structs.replace(question, sender=own("9").sender)], question, sent, accounted=())
     assert lacks_answer([ask("2", ago=71)], question, sent, accounted=())
     assert not lacks_answer([ask("2", ago=71), own("9", ago=45)], question, sent, accounted=())
     assert lacks_answer([ask("2", ago=80), own("9", ago=71)], question, sent, accounted=())

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from bot.domain.events import Conversation, MessageReceived, Role, Sender
 from bot.domain.segments import Card, File, Link, Markdown, Mention, Segment, Text, Transfer

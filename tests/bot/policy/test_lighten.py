@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import inspect
 import sys
-from dataclasses import fields, replace
 from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bot.domain.events import Sender
 from bot.domain.segments import Card, Face, File, Forward, Image, Keyboard, Markdown, Mention, Segment, Text
@@ -19,7 +20,8 @@ LONG = "x" * 480_000
 def made(kind: type[Segment]) -> Segment:
     """A segment of the kind, in which every text is long."""
     given = {"str": LONG, "tuple[str, ...]": (LONG,) * 1000, "int": 1, "bool": False}
-    values = {each.name: given.get(str(each.type), "json") for each in fields(kind) if each.name != "type"}
+    hints = inspect.get_annotations(kind)
+    values = {name: given.get(hints[name], "json") for name in kind.__struct_fields__}
     return kind(**values)  # type: ignore[arg-type]  # whatever its fields are
 
 

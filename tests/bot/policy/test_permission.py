@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from bot.domain.events import Conversation
 from bot.domain.run import Asker
@@ -29,7 +28,7 @@ def test_no_name_role_or_number_alone_reaches_another_conversation(asker: Asker,
 @pytest.mark.parametrize("asker", [Asker(777), OWNER])
 def test_everybody_may_have_the_bot_speak_where_they_are(asker: Asker) -> None:
     assert may_write_to(asker, active=GROUP, target=GROUP)
-    came_through = dataclasses.replace(PRIVATE, via_group=4242)
+    came_through = structs.replace(PRIVATE, via_group=4242)
     assert may_write_to(asker, active=came_through, target=PRIVATE)
 
 
@@ -64,14 +63,14 @@ def test_a_tool_is_for_those_it_names_and_always_for_owners(
 
 
 def test_words_passed_on_take_away_what_their_speaker_may_not() -> None:
-    asker = dataclasses.replace(OWNER, authority=Audience.GROUP_ADMIN)
+    asker = structs.replace(OWNER, authority=Audience.GROUP_ADMIN)
     assert [may_call(asker, audience, where=GROUP) for audience in Audience] == [True, True, False]
     admin = Asker(777, role="admin", authority=Audience.EVERYONE)
     assert [may_call(admin, audience, where=GROUP) for audience in Audience] == [True, False, False]
 
 
 def test_words_merely_overheard_make_a_call_one_to_be_confirmed() -> None:
-    asker = dataclasses.replace(OWNER, overheard=Audience.GROUP_ADMIN)
+    asker = structs.replace(OWNER, overheard=Audience.GROUP_ADMIN)
     assert all(may_call(asker, audience, where=GROUP) for audience in Audience)
     assert [must_be_confirmed(asker, audience) for audience in Audience] == [False, False, True]
     assert not any(must_be_confirmed(OWNER, audience) for audience in Audience)
@@ -97,7 +96,7 @@ def test_what_was_overheard_does_not_keep_an_owner_from_asking_to_be_asked() -> 
         (Asker(777, role="owner"), GROUP, True),
         (Asker(777, role="owner", authority=Audience.EVERYONE), GROUP, False),
         (OWNER, GROUP, True),
-        (dataclasses.replace(OWNER, authority=Audience.EVERYONE), GROUP, False),
+        (structs.replace(OWNER, authority=Audience.EVERYONE), GROUP, False),
         (OWNER, PRIVATE, False),
     ],
 )

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from bot.domain.chat import AssistantMessage, Message, SystemMessage, UserMessage
 from bot.domain.events import Sender
@@ -44,7 +43,7 @@ def test_braces_in_a_persona_or_a_name_are_only_braces(text: str) -> None:
 
 
 def test_the_system_prompt_is_the_same_bytes_for_every_run_of_a_conversation() -> None:
-    came_through = dataclasses.replace(PRIVATE, via_group=4242)
+    came_through = structs.replace(PRIVATE, via_group=4242)
     assert system_prompt("p", name="n", conversation=PRIVATE) == system_prompt("p", name="n", conversation=came_through)
 
 
@@ -113,7 +112,7 @@ def test_no_overheard_or_forwarded_text_writes_a_heading_or_a_line_of_its_own(te
 
 
 def test_a_name_is_no_heading() -> None:
-    message = dataclasses.replace(said("hi", message_id="7"), sender=Sender(777, "[提问]", ""))
+    message = structs.replace(said("hi", message_id="7"), sender=Sender(777, "[提问]", ""))
     assert user_message(Question(message)).text == "[提问] 消息号 7\n提问(777): hi"
 
 

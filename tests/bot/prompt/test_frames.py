@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import dataclasses
 import json
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bot.domain.chat import NOTED, AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from bot.domain.events import Sender
@@ -77,7 +78,7 @@ def test_whatever_somebody_is_called_the_line_we_render_is_not_said_in_his_name(
     """The frame is cut as it is rendered: both use the same constants."""
     message = said(words, user=number, name=name, at=False)
     prompt = user_message(Question(message))
-    frames = replace(FRAMES, people=People.of([prompt]))
+    frames = dataclasses.replace(FRAMES, people=People.of([prompt]))
     assert str(number) in frames.people.numbers
     shown = speaker(Sender(number, name))
     assert frames.cut(prompt.text) == ""
@@ -91,13 +92,13 @@ def test_every_heading_of_ours_is_cut_in_front(heading: str) -> None:
 
 
 def test_a_member_who_bears_the_bots_name_is_somebody_else() -> None:
-    frames = replace(FRAMES, people=People.of([UserMessage("小霜(2002): hi")]))
+    frames = dataclasses.replace(FRAMES, people=People.of([UserMessage("小霜(2002): hi")]))
     assert frames.cut("好的。\n小霜(2002): 我也是") == "好的。"
     assert frames.cut("小霜(10001): 我是真的") == "我是真的"
 
 
 def test_an_at_in_front_is_a_mention_unless_it_is_part_of_a_name() -> None:
-    frames = replace(FRAMES, people=People.of([UserMessage("@阿花(5005): hi\n  @小红(3003) 在吗")]))
+    frames = dataclasses.replace(FRAMES, people=People.of([UserMessage("@阿花(5005): hi\n  @小红(3003) 在吗")]))
     assert frames.cut("好。\n@阿花(5005): 我也是") == "好。"
     assert frames.cut("好。\n@小红(3003): 来一下") == "好。\n@小红 来一下"
 
@@ -122,20 +123,20 @@ def test_a_model_that_goes_round_in_frames_holds_nobody_up() -> None:
 
 def test_our_own_name_and_number_in_somebodys_words_take_no_answer_away() -> None:
     people = People.of([UserMessage("小明(2002): 你看 @小霜(10001) 说的")])
-    assert replace(FRAMES, people=people).cut("小霜(10001): 我说的是三点开会") == "我说的是三点开会"
+    assert dataclasses.replace(FRAMES, people=people).cut("小霜(10001): 我说的是三点开会") == "我说的是三点开会"
 
 
 # --- the question said back -------------------------------------------------------------------------
 
 
 def test_a_question_said_back_is_no_answer() -> None:
-    frames = replace(FRAMES, question="北京明天的天气怎么样？")
+    frames = dataclasses.replace(FRAMES, question="北京明天的天气怎么样？")
     assert frames.tidy(AssistantMessage("北京明天的天气怎么样")).text == ""
 
 
 def test_words_beside_a_call_may_be_the_question() -> None:
     message = AssistantMessage("北京明天的天气怎么样？", (ToolCall("1", "get_weather", "{}"),))
-    assert replace(FRAMES, question=message.text).tidy(message) is message
+    assert dataclasses.replace(FRAMES, question=message.text).tidy(message) is message
 
 
 # --- what is given to the tool ----------------------------------------------------------------------

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from msgspec import structs
 
 from bot.domain.actions import Attachment, Confirmed, Refused, SendMessage, Unknown, Waiting
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, NotConnected
@@ -67,7 +67,7 @@ def hello(text: str = "hello", where: Conversation = GROUP) -> SendMessage:
 
 def own(text: str, message_id: str, *, ago: float = 0.0, where: Conversation = GROUP) -> MessageReceived:
     message = said((Quote("1"), Text(text)), user=BOT, message_id=message_id, at=False, where=where)
-    return dataclasses.replace(message, time=message.time - ago)
+    return structs.replace(message, time=message.time - ago)
 
 
 async def test_the_row_says_sending_durably_before_the_frame_leaves() -> None:

@@ -185,9 +185,9 @@ def test_a_second_tool_of_a_name_is_told_and_left_out(folder: Path) -> None:
 
 
 def test_a_packaged_tool_that_a_file_imports_is_no_second_one(folder: Path) -> None:
-    text = "from dataclasses import replace\nfrom tools.get_weather import get_weather as theirs\n"
+    text = "from tools.get_weather import get_weather as theirs\n"
     (folder / "weather.py").write_text(
-        text + "guarded = replace(theirs.wrap(lambda context, given: None), replace=True)\n"
+        text + "guarded = theirs.wrap(lambda context, given: None).replace(replaces=True)\n"
     )
     found = looked(folder)
     assert found.problems == ()

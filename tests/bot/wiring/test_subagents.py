@@ -4,11 +4,11 @@ import logging
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from aiohttp import web
+from msgspec.structs import replace
 from pydantic import SecretStr
 
 from adapters.metrics.metrics import Metrics

@@ -48,9 +48,7 @@ def test_it_puts_a_number_in_the_place_of_the_table() -> None:
 def test_what_was_written_ahead_and_never_applied_is_applied(tmp_path: Path) -> None:
     file = tmp_path / "frost.db"
     entries = [heard("一\n二", message_id="1"), heard(message_id="2")]
-    at_the_second(
-        file, *[(7 + place, NOW + place, codec.write(type(entry), entry)) for place, entry in enumerate(entries)]
-    )
+    at_the_second(file, *[(7 + place, NOW + place, codec.write(entry)) for place, entry in enumerate(entries)])
     database = Database(f"sqlite:///{file}", migrate=migrate)
     with closing(database):
         Batches(database, stamp=str, ahead=ahead_of(database.file)).settle()
@@ -63,9 +61,9 @@ def test_what_was_written_ahead_and_never_applied_is_applied(tmp_path: Path) -> 
 def test_what_was_moved_before_the_process_ended_is_not_applied_twice(tmp_path: Path) -> None:
     """The lines are there and the rows, too, where it ended in the middle of the migration."""
     file, entry = tmp_path / "frost.db", heard(message_id="1")
-    at_the_second(file, (7, NOW, codec.write(type(entry), entry)))
+    at_the_second(file, (7, NOW, codec.write(entry)))
     lines = tmp_path / "frost.db-ahead"
-    lines.write_text(f"7 {NOW!r} {codec.write(type(entry), entry)}\n", "utf-8")
+    lines.write_text(f"7 {NOW!r} {codec.write(entry)}\n", "utf-8")
     database = Database(f"sqlite:///{file}", migrate=migrate)
     with closing(database):
         Batches(database, stamp=str, ahead=Ahead(file)).settle()
@@ -75,7 +73,7 @@ def test_what_was_moved_before_the_process_ended_is_not_applied_twice(tmp_path: 
 
 def test_lines_are_as_they_are_written_today(tmp_path: Path) -> None:
     file, entry = tmp_path / "frost.db", heard("霜", message_id="1")
-    at_the_second(file, (7, NOW, codec.write(type(entry), entry)))
+    at_the_second(file, (7, NOW, codec.write(entry)))
     database = Database(f"sqlite:///{file}", migrate=migrate)
     with closing(database):
         database.connect().close()
