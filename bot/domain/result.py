@@ -166,8 +166,6 @@ def _plain(value: object) -> Any:
             return url
         case bytes() | bytearray() | memoryview():
             return _text_of(bytes(value))
-        case Struct():
-            return to_builtins(value, enc_hook=_plain)
         case _:
             pass
     try:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.chat import AssistantMessage, FinishReason, ToolSpec, Usage
+from bot.domain.chat import AssistantMessage, FinishReason, ModelRequest, ToolSpec, Usage, UserMessage
 
 TOKENS = st.integers(0, 10**6)
 USAGES = st.builds(Usage, TOKENS, TOKENS, TOKENS, TOKENS, st.none() | st.integers(0, 100).map(float))
@@ -32,6 +32,17 @@ def test_a_tool_can_be_in_a_set_though_its_schema_cannot() -> None:
     one, two = ToolSpec("a", "does a", {"type": "object"}), ToolSpec("a", "does a", {"type": "array"})
     assert hash(one) == hash(two)
     assert one != two
+
+
+def test_a_request_is_told_apart_by_what_it_asks_not_by_who_counts_its_attempts() -> None:
+    class Never:
+        def again(self) -> bool:
+            return False
+
+    asked = ModelRequest((UserMessage("hi"),))
+    same = ModelRequest((UserMessage("hi"),), allowance=Never())
+    assert (asked, hash(asked)) == (same, hash(same))
+    assert asked != ModelRequest((UserMessage("hi"),), (ToolSpec("a", "does a", {}),))
 
 
 def test_a_message_is_a_value() -> None:

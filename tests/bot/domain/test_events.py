@@ -31,6 +31,11 @@ def test_the_group_a_private_session_came_through_is_no_part_of_its_identity(
     assert str(other) == str(conversation)
 
 
+@pytest.mark.parametrize("other", [Conversation(1, "group", 4242), Conversation(BOT, "private", 4242), str(GROUP)])
+def test_another_account_or_kind_is_another_conversation(other: object) -> None:
+    assert other != GROUP
+
+
 def test_blank_space_around_a_conversation_is_forgiven() -> None:
     assert Conversation.parse(" 10001:group:4242\n") == GROUP
 

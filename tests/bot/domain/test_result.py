@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from bot.domain.chat import Usage
 from bot.domain.result import LARGEST_PICTURE, NO_OUTPUT, Image, ToolResult, render_result, shorten
+from bot.domain.segments import Text
 
 
 class Point(BaseModel):
@@ -112,6 +114,8 @@ class Frame(BaseModel):
         ),
         (Album("cats", PNG), '{"name": "cats", "picture": "[图片 1]"}', 1),
         (Album("cats", SHOWN), '{"name": "cats", "picture": {"url": "[图片 1]"}}', 1),
+        (Usage(1), '{"prompt": 1, "completion": 0, "cached": 0, "reasoning": 0, "cost": null}', 0),
+        ([Album("cats", Text("a"))], '[{"name": "cats", "picture": {"type": "text", "text": "a"}}]', 0),
         (Frame(picture=PNG), '{"picture": "[图片 1]", "about": null}', 1),
         (
             {"frame": Frame(picture=PNG, about=Album("a", PNG))},
