@@ -165,7 +165,13 @@ async def open_service(
         report(found.problems)
         metrics = Metrics(tools=found.names, clock=clock)
         models = build_models(
-            settings, session=session, wrap=wrap, metrics=metrics, clock=clock, ids=ids, tell=tell
+            settings,
+            session=session,
+            wrap=wrap,
+            count=metrics.asked,
+            clock=clock,
+            ids=ids,
+            tell=tell,
         )
         web = HttpxWeb(
             clock=clock, user_agent=user_agent(settings), base_urls=settings.tools_mirrors

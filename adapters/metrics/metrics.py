@@ -19,7 +19,7 @@ from prometheus_client import (
 
 from adapters.metrics.instruments import Count, CountsCollector, Family, Times, TimesCollector
 from adapters.metrics.vitals import Vitals, VitalsCollector
-from bot.domain.chat import Usage
+from bot.domain.chat import Attempt
 from bot.domain.events import Event, Identity
 from bot.domain.journal import (
     Entry,
@@ -194,13 +194,13 @@ class Metrics:
         """A OneBot server sent an event of this kind."""
         self._by_event[kind].inc()
 
-    def asked(self, endpoint: str, outcome: str) -> None:
-        """A model request ended: `ok`, a `ModelError`'s kind, cancelled or crashed."""
-        self._requests.labels(endpoint, outcome).inc()
-
-    def answered(self, usage: Usage | None, first_token: float) -> None:
-        """A model answered: what it says it took, and the seconds to its first token."""
-        self._first_token.observe(first_token)
+    def asked(self, attempt: Attempt) -> None:
+        """A model request ended; of an answer, what it took and the seconds to its first token."""
+        self._requests.labels(attempt.endpoint, attempt.outcome).inc()
+        if (completion := attempt.completion) is None:
+            return
+        first_token, usage = completion.first_token, completion.usage
+        self._first_token.observe(attempt.seconds if first_token is None else first_token)
         known = usage is not None and usage.cost is not None and usage.cost >= 0
         self._by_known[known].inc()
         if usage is None:

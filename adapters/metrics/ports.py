@@ -1,51 +1,13 @@
-"""Ports that are counted on their way: each passes on what it is given, and nothing else."""
+"""Events that are counted on their way."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
 from adapters.metrics.metrics import Metrics
-from bot.domain.chat import Completion, ModelRequest
-from bot.domain.errors import ModelError
 from bot.domain.events import Event
-from bot.domain.ports import ChatModel, Clock, EventSink
-
-
-class CountedModel:
-    """A `ChatModel`; put it inside whatever asks again, so that each attempt counts."""
-
-    def __init__(self, model: ChatModel, *, metrics: Metrics, clock: Clock) -> None:
-        self._model = model
-        self._metrics = metrics
-        self._clock = clock
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    async def complete(self, request: ModelRequest) -> Completion:
-        """Answer. Raises ModelError."""
-        started = self._clock.monotonic()
-        outcome = "crashed"
-        try:
-            completion = await self._model.complete(request)
-            outcome = "ok"
-        except ModelError as error:
-            outcome = error.kind
-            raise
-        except asyncio.CancelledError:
-            outcome = "cancelled"
-            raise
-        finally:
-            self._metrics.asked(self.name, outcome)
-        first_token = completion.first_token
-        self._metrics.answered(
-            completion.usage,
-            self._clock.monotonic() - started if first_token is None else first_token,
-        )
-        return completion
+from bot.domain.ports import EventSink
 
 
 class CountedSink:

@@ -12,7 +12,6 @@ from typing import Any
 
 from adapters.fetching.client import HttpxWeb
 from adapters.logs.lines import UNSAFE, UNSAFE_IN_TRACEBACKS
-from adapters.metrics.metrics import Metrics
 from adapters.openai.client import make_session
 from bot.app import as_it_is, user_agent
 from bot.cli.past_runs import columns, to_json
@@ -24,6 +23,7 @@ from bot.domain.suspension import Allow, ApprovalRequest, Deny
 from bot.domain.tool import Tool, ToolContext
 from bot.engine.threads import Progress
 from bot.engine.toolset import NOWHERE
+from bot.models.failover import uncounted
 from bot.runtime.clock import RandomIds, SystemClock
 from bot.wiring.discovery import report
 from bot.wiring.media import open_media
@@ -136,12 +136,11 @@ async def call_tool(
         staff = None
         if settings.coder_endpoint.base_url:
             session = await stack.enter_async_context(make_session())
-            metrics = Metrics(tools=found.names, clock=clock)
             models = build_models(
                 settings,
                 session=session,
                 wrap=as_it_is,
-                metrics=metrics,
+                count=uncounted,
                 clock=clock,
                 ids=ids,
                 tell=tell,

@@ -179,3 +179,16 @@ class Completion(Struct, frozen=True):
     response_id: str = ""
     first_token: float | None = None
     endpoint: str = ""
+
+
+class Attempt(Struct, frozen=True):
+    """One request to the model of that name, and how it ended after so many seconds.
+
+    `outcome` is `ok`, the kind of a `ModelError`, `cancelled` or `crashed`; there is a completion
+    only where it is `ok`.
+    """
+
+    endpoint: str
+    outcome: str
+    seconds: float
+    completion: Completion | None = None

@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from bot.domain.chat import Message, ModelRequest
 from bot.domain.errors import ModelError
 from bot.models.upstreams import Line, Upstream
+from bot.policy.repairs import earlier_rounds, latest_round, without_pictures
 
 BRIEF = 1.5  # seconds; so long somebody is waited for although another could be asked
-LONG = 20.0  # seconds; so long somebody who is well is waited for, where all who could be asked are not
+# seconds; so long somebody who is well is waited for, where all who could be asked are not
+LONG = 20.0
 
 Change = Callable[[ModelRequest], ModelRequest | None]
 """Makes a request that may be taken where the other was not, None where it cannot."""
@@ -79,6 +81,16 @@ class Errand:
         if upstream in self.too_long or shorter is None or shorter == self.request:
             return False
         self.too_long.add(upstream)
+        return True
+
+    def clean(self) -> bool:
+        """After a content filter: once without pictures, then once without the earlier rounds."""
+        if self.change(without_pictures):
+            return True
+        spoilt = earlier_rounds(self.request)
+        if not self.change(latest_round):
+            return False
+        self.spoilt = spoilt
         return True
 
     def request_for(self, upstream: Upstream, now: float) -> ModelRequest:

@@ -10,18 +10,20 @@ from bot.domain.chat import Completion, ModelRequest
 from bot.domain.ports import ChatModel
 from bot.policy import compaction
 from bot.policy.breaker import Breaker
+from bot.policy.prices import Price
 from bot.policy.repairs import without_pictures
 from bot.policy.tokens import Scale, estimate
 
-KEY_REST = 600.0  # seconds that a refused key is left alone while there is another way; then it is tried again,
-LONGEST_KEY_REST = 3600.0  # and rests longer each time, up to this
-BLIND = 3600.0  # seconds that a model is not shown pictures after it refused one,
-TOOLLESS = (
-    3600.0  # nor offered tools after it refused them: servers are started anew with other options,
-)
-NARROW = 3600.0  # and gateways pass requests on to others: a window that a refusal named counts for so long
+KEY_REST = 600.0  # seconds that a refused key is left alone while there is another way; then it is
+LONGEST_KEY_REST = 3600.0  # tried again, and rests longer each time, up to this
+BLIND = 3600.0  # seconds that a model is not shown pictures after it refused one
+TOOLLESS = 3600.0  # nor offered tools after it refused them: servers are started anew with others
+# Gateways pass requests on to others: a window that a refusal named counts for so many seconds.
+NARROW = 3600.0
 
-TELLING = 8  # answers: estimating a request costs more than most of what a message costs, and all tell much the same
+# Answers of which one corrects our estimate: it costs more than most of what a message costs, and
+# all tell much the same.
+TELLING = 8
 
 
 class _Busy:
@@ -52,9 +54,14 @@ class Upstream(_Busy):
     once.
     """
 
-    def __init__(self, *models: ChatModel, window: int | None = None) -> None:
-        """One client for each key, in order. `window` is in tokens, None where nobody knows."""
+    def __init__(
+        self, *models: ChatModel, window: int | None = None, price: Price | None = None
+    ) -> None:
+        """One client for each key, in order. `window` is in tokens; it and `price` are None where
+        nobody knows.
+        """
         super().__init__()
+        self._price = price
         self.lines = tuple(map(Line, models))
         self.name = models[0].name
         self.window = window
@@ -107,6 +114,13 @@ class Upstream(_Busy):
         alone.
         """
         self._blind_until = now + BLIND
+
+    def priced(self, completion: Completion) -> Completion:
+        """The answer with what it cost, where the vendor does not say and its price is known."""
+        usage = completion.usage
+        if self._price is None or usage is None or usage.cost is not None:
+            return completion
+        return replace(completion, usage=replace(usage, cost=self._price.of(usage)))
 
     def measure(self, request: ModelRequest) -> int:
         """The tokens of the request as this model counts them, for all we know."""

@@ -10,18 +10,15 @@ from functools import cache, partial
 
 from aiohttp import ClientSession
 
-from adapters.metrics.metrics import Metrics
-from adapters.metrics.ports import CountedModel
 from adapters.openai.client import OpenAIModel
 from adapters.openai.deadlines import Timeouts
 from adapters.openai.endpoint import join_url
-from bot.domain.chat import ModelRequest
+from bot.domain.chat import Attempt, ModelRequest
 from bot.domain.ports import ChatModel, Clock, Ids
 from bot.models.failover import Failover
-from bot.models.pricing import PricedModel
 from bot.models.upstreams import Upstream
 from bot.policy.compaction import history_room
-from bot.policy.prices import Known, read_known
+from bot.policy.prices import read_known
 from bot.policy.tokens import estimate
 from bot.policy.wake import Rules
 from config.endpoints import Endpoint
@@ -47,7 +44,7 @@ def build_models(
     *,
     session: ClientSession,
     wrap: Callable[[ChatModel], ChatModel],
-    metrics: Metrics,
+    count: Callable[[Attempt], None],
     clock: Clock,
     ids: Ids,
     tell: Callable[[str], None],
@@ -56,15 +53,15 @@ def build_models(
     """The models of these settings. Raises ConfigError for a table of prices with a mistake."""
     timeouts = timeouts or Timeouts(first_token=settings.llm_first_token)
     known = read_known(settings.llm_prices)
-    make = partial(
-        build_client, session=session, known=known, wrap=wrap, now=clock.now, timeouts=timeouts
-    )
+    make = partial(build_client, session=session, wrap=wrap, now=clock.now, timeouts=timeouts)
 
     @cache
     def upstream(endpoint: Endpoint) -> Upstream:
-        clients = (make(endpoint, key) for key in endpoint.keys)
-        counted = (CountedModel(client, metrics=metrics, clock=clock) for client in clients)
-        return Upstream(*counted, window=endpoint.context or known.window(endpoint.model))
+        return Upstream(
+            *(make(endpoint, key) for key in endpoint.keys),
+            window=endpoint.context or known.window(endpoint.model),
+            price=known.price(endpoint.model, join_url(endpoint.base_url).host or ""),
+        )
 
     def failover(endpoints: tuple[Endpoint, ...], vision: tuple[Endpoint, ...] = ()) -> Failover:
         return Failover(
@@ -73,6 +70,7 @@ def build_models(
             clock=clock,
             ids=ids,
             tell=tell,
+            count=count,
         )
 
     return Models(
@@ -104,13 +102,12 @@ def build_client(
     key: str,
     *,
     session: ClientSession,
-    known: Known,
     wrap: Callable[[ChatModel], ChatModel],
     now: Callable[[], float],
     timeouts: Timeouts | None,
 ) -> ChatModel:
-    """What asks an endpoint by one key, and says what the answer cost."""
-    client: ChatModel = OpenAIModel(
+    """The client that asks an endpoint by one key."""
+    client = OpenAIModel(
         session=session,
         base_url=endpoint.base_url,
         api_key=key,
@@ -119,9 +116,7 @@ def build_client(
         timeouts=timeouts,
         now=now,
     )
-    return PricedModel(
-        wrap(client), price=known.price(endpoint.model, join_url(endpoint.base_url).host or "")
-    )
+    return wrap(client)
 
 
 def build_rules(settings: Settings) -> Rules:

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.domain.chat import AssistantMessage, Completion, Message, ModelRequest, SystemMessage, ToolSpec, UserMessage
+from bot.domain.chat import (
+    AssistantMessage,
+    Attempt,
+    Completion,
+    Message,
+    ModelRequest,
+    SystemMessage,
+    ToolSpec,
+    UserMessage,
+)
 from bot.domain.errors import ModelError
-from bot.models.failover import ATTEMPTS, Failover
+from bot.models.failover import Failover
+from bot.models.reactions import ATTEMPTS
 from bot.models.upstreams import Upstream
 from tests.fakes import CountingIds, ManualClock, ScriptedModel, Step
 
@@ -44,6 +54,7 @@ class Bench:
         self.clock = ManualClock()
         self.asked: list[str] = []
         self.told: list[str] = []
+        self.attempts: list[Attempt] = []
         self.models = [
             [Named(f"{letter}{number}", steps, self.asked) for number, steps in enumerate(keys, 1)]
             for letter, keys in zip("abc", upstreams, strict=False)
@@ -56,6 +67,7 @@ class Bench:
             clock=self.clock,
             ids=CountingIds(),
             tell=self.told.append,
+            count=self.attempts.append,
             attempts=attempts,
             patience=patience,
         )

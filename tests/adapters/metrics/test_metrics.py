@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from adapters.metrics import metrics as module
 from adapters.metrics.metrics import Metrics, kinds_of
 from adapters.metrics.vitals import Vitals
 from bot.domain.actions import SendMessage
-from bot.domain.chat import ToolCall, ToolMessage, Usage, UserMessage
+from bot.domain.chat import Attempt, ToolCall, ToolMessage, Usage, UserMessage
 from bot.domain.events import Event, MessageReceived
 from bot.domain.journal import (
     MessageObserved,
@@ -37,6 +38,10 @@ class Desk:
 
     def value(self, name: str, **labels: str) -> float | None:
         return self.metrics.registry.get_sample_value(f"frostagent_{name}", labels)
+
+    def answered(self, usage: Usage | None) -> None:
+        answer = replace(words("hello"), usage=usage)
+        self.metrics.asked(Attempt("scripted", "ok", 4.0, answer))
 
     def send(self, send_id: str, state: SendState) -> None:
         self.metrics.see(SendChanged(send_id=send_id, state=state, at=0))
@@ -158,9 +163,27 @@ def test_what_never_ends_does_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> No
 # --- what is shown --------------------------------------------------------------------------------
 
 
+def test_an_answer_counts_with_its_tokens_its_cost_and_its_time() -> None:
+    desk = Desk()
+    desk.answered(Usage(100, 20, cached=60, cost=0.5))
+    assert desk.value("model_requests_total", endpoint="scripted", outcome="ok") == 1
+    assert [desk.value("tokens_total", kind=kind) for kind in ("prompt", "completion", "cached")] == [100, 20, 60]
+    assert desk.value("cost_total", currency="usd") == 0.5
+    assert desk.value("first_token_seconds_sum") == 4
+    desk.metrics.asked(Attempt("scripted", "ok", 4.0, replace(words("hello"), first_token=1.5, usage=None)))
+    assert desk.value("first_token_seconds_sum") == 5.5
+
+
+def test_a_request_that_fails_counts_under_its_class_and_as_nothing_else() -> None:
+    desk = Desk()
+    desk.metrics.asked(Attempt("scripted", "rate_limit", 4.0))
+    assert desk.value("model_requests_total", endpoint="scripted", outcome="rate_limit") == 1
+    assert desk.value("first_token_seconds_count") == 0
+
+
 def test_a_model_that_counts_nonsense_cannot_break_a_counter() -> None:
     desk = Desk()
-    desk.metrics.answered(Usage(-1, 5, cost=-0.5), 1.0)
+    desk.answered(Usage(-1, 5, cost=-0.5))
     assert (desk.value("tokens_total", kind="prompt"), desk.value("cost_total", currency="usd")) == (0, None)
     assert desk.value("tokens_total", kind="completion") == 5
     assert desk.value("answers_total", cost="unknown") == 1
@@ -169,11 +192,11 @@ def test_a_model_that_counts_nonsense_cannot_break_a_counter() -> None:
 def test_an_unknown_cost_is_no_cost_of_zero() -> None:
     desk = Desk()
     for usage in (Usage(10, 5), None):
-        desk.metrics.answered(usage, 1.0)
+        desk.answered(usage)
     assert desk.value("cost_total", currency="usd") is None
     assert (desk.value("answers_total", cost="unknown"), desk.value("answers_total", cost="known")) == (2, 0)
-    desk.metrics.answered(Usage(10, 5, cost=0.0), 1.0)  # a free model is known to be
-    desk.metrics.answered(Usage(10, 5, cost=0.25), 1.0)
+    desk.answered(Usage(10, 5, cost=0.0))  # a free model is known to be
+    desk.answered(Usage(10, 5, cost=0.25))
     assert desk.value("cost_total", currency="usd") == 0.25
     assert (desk.value("answers_total", cost="unknown"), desk.value("answers_total", cost="known")) == (2, 2)
 
@@ -216,8 +239,7 @@ def strings(value: Any) -> Iterator[str]:
 def test_every_figure_of_the_dashboard_is_one_of_ours() -> None:
     desk = Desk()
     desk.metrics.watch(lambda: Vitals(lanes=0, queued=0, online=0, offline=0, duplicates=0, overflow=0, reconnects=0))
-    desk.metrics.asked("m", "ok")
-    desk.metrics.answered(Usage(1, 1, cost=0.1), 1.0)
+    desk.answered(Usage(1, 1, cost=0.1))
     desk.call("get_weather", "ok")
     ours = {sample.name: set(sample.labels) for metric in desk.metrics.registry.collect() for sample in metric.samples}
     dashboard = json.loads(DASHBOARD.read_text("utf-8"))

@@ -22,7 +22,8 @@ from bot.domain.errors import (
     ModelTransport,
 )
 from bot.models.attempts import Errand
-from bot.models.failover import LONG_ENOUGH, SLOW, STALLS, Failover
+from bot.models.failover import Failover
+from bot.models.reactions import LONG_ENOUGH, SLOW, STALLS
 from bot.models.upstreams import Upstream
 from bot.policy.repairs import asking_again
 from tests.bot.several_models import EARLIER, QUESTION, REQUEST, SYSTEM, TOOLS, Bench, one

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from bot.domain.chat import AssistantMessage, ModelRequest, ToolSpec, Usage, UserMessage
 from bot.models.upstreams import BLIND, NARROW, TOOLLESS, Upstream
 from bot.policy.compaction import room_in, shrink
+from bot.policy.prices import Price
 from bot.policy.repairs import without_pictures
 from bot.policy.tokens import estimate
 from tests.fakes import ScriptedModel, words
 
+PRICE = Price(prompt=2, cached=1, completion=10)
 TOOL = ToolSpec("f", "Does it.", {"type": "object", "properties": {}})
 REQUEST = ModelRequest((UserMessage("look", images=("data:image/png;base64,AAAA",)),), (TOOL,))
 
@@ -76,3 +79,21 @@ def test_a_window_that_a_refusal_named_counts_for_a_while() -> None:
         assert upstream.fit(LONG, now=9 + NARROW) == shrink(LONG, to=room_in(2000))
         assert upstream.fit(LONG, now=10 + NARROW) is LONG
         assert upstream.window == known
+
+
+@pytest.mark.parametrize(
+    ("price", "usage", "cost"),
+    [
+        (PRICE, Usage(prompt=1_000_000, completion=100_000, cached=400_000), 0.6 * 2 + 0.4 * 1 + 1),
+        (PRICE, Usage(10, 5, cost=0.0), 0.0),
+        (None, Usage(10, 5), None),
+    ],
+)
+def test_an_answer_says_what_it_cost_unless_the_vendor_did(price: Price | None, usage: Usage, cost: float) -> None:
+    answer = replace(words("a"), usage=usage)
+    assert Upstream(ScriptedModel(), price=price).priced(answer) == replace(answer, usage=replace(usage, cost=cost))
+
+
+def test_an_answer_that_says_nothing_of_what_it_took_has_no_cost() -> None:
+    answer = replace(words("a"), usage=None)
+    assert Upstream(ScriptedModel(), price=PRICE).priced(answer) is answer

@@ -21,7 +21,8 @@ from adapters.simulator.world import demo_world
 from bot.app import open_service
 from bot.domain.chat import ModelRequest, SystemMessage, ToolSpec, UserMessage
 from bot.domain.errors import ConfigError, ModelError
-from bot.models.failover import ATTEMPTS, Failover
+from bot.models.failover import Failover
+from bot.models.reactions import ATTEMPTS
 from bot.wiring.models import Models, build_models, told_of_history
 from config.settings import Settings
 from tests.adapters.openai.conftest import Vendor
@@ -150,7 +151,7 @@ async def open_house(
             settings,
             session=await stack.enter_async_context(make_session()),
             wrap=lambda model: model,
-            metrics=metrics,
+            count=metrics.asked,
             clock=clock,
             ids=CountingIds(),
             tell=told.append,

@@ -11,7 +11,6 @@ from aiohttp import web
 from msgspec.structs import replace
 from pydantic import SecretStr
 
-from adapters.metrics.metrics import Metrics
 from adapters.openai.client import make_session
 from bot.domain.errors import ConfigError, InvalidArguments
 from bot.domain.ports import Subagents
@@ -54,7 +53,7 @@ async def hired(settings: Settings, *tools: Tool) -> AsyncIterator[Staff]:
             settings,
             session=session,
             wrap=lambda model: model,
-            metrics=Metrics(tools=(), clock=clock),
+            count=lambda _: None,
             clock=clock,
             ids=RandomIds(),
             tell=lambda _: None,

@@ -1,0 +1,148 @@
+"""Reactions to the errors of models: one action for each class, and none that loops."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from bot.domain.chat import ModelRequest
+from bot.domain.errors import (
+    BadHistory,
+    ContentFiltered,
+    ContextOverflow,
+    ImagesUnsupported,
+    ModelAuth,
+    ModelBilling,
+    ModelError,
+    ModelNotFound,
+    ModelOverloaded,
+    ModelRateLimited,
+    ModelStalled,
+    ModelTransport,
+    ToolsUnsupported,
+    ToolUseFailed,
+)
+from bot.domain.masking import Quoting, for_the_log
+from bot.domain.ports import Clock, Ids
+from bot.models.attempts import Errand, Way
+from bot.models.upstreams import Line, Upstream
+from bot.policy.repairs import (
+    asking_again,
+    has_pictures,
+    latest_round,
+    plain,
+    without_pictures,
+)
+
+logger = logging.getLogger(__name__)
+
+ATTEMPTS = 4  # failures of one upstream, for one request
+SLOW = 20.0  # seconds; who fails after that is not asked again while there is another
+LONG_ENOUGH = 150.0  # seconds from the question on; whoever has failed is not asked again then
+STALLS = 3  # upstreams, for one request, that are waited for in vain
+# seconds; who asks for more has a clock of its own, or will be asked in vain once an hour
+LONGEST_REST = 3600.0
+SMALLEST_WINDOW = 1024  # tokens; a smaller number in a refusal is the limit of something else
+CALLED_AGAIN = 2  # times that a model may repeat a tool call that could not be read
+BAD_PICTURE = "invalid_image"  # codes that begin so mean that picture, not pictures
+
+KEY_REFUSED = (
+    "模型 {name} 的第 {number} 个密钥不能用了，已改用其他密钥或备用模型，"
+    "请检查密钥和余额 ({kind}: {reason})"
+)
+NOT_FOUND = (
+    "模型 {name} 不存在或未开通，已改用备用模型，请检查模型名称和接口地址 ({kind}: {reason})"
+)
+MAX_REASON = 200  # characters of an error that somebody reads on a phone
+
+
+def nobody(text: str) -> None:
+    """There is no owner to tell, so the log has to do."""
+    logger.warning("%s", for_the_log(text))
+
+
+class Reactions:
+    """Changes the errand, or closes whoever is not to be asked again for it; `tell` reaches the
+    owner.
+    """
+
+    def __init__(
+        self, *, clock: Clock, ids: Ids, tell: Callable[[str], None], attempts: int
+    ) -> None:
+        self._clock = clock
+        self._ids = ids
+        self._tell = tell
+        self._attempts = attempts
+
+    def react(
+        self, errand: Errand, way: Way, error: ModelError, *, request: ModelRequest, seconds: float
+    ) -> None:
+        """The one action of each class (vendors.md section 7); where it leaves nothing to be done,
+        the next upstream.
+        """
+        upstream, line, now = way.upstream, way.line, self._clock.monotonic()
+        going_on = True
+        match error:
+            case ModelAuth() | ModelBilling():
+                line.breaker.fail(now)
+                errand.closed.add(line)
+                self._report(errand, way, error, KEY_REFUSED)
+            case ModelNotFound():
+                upstream.breaker.fail(now, at_once=True)
+                errand.closed.add(upstream)
+                self._report(errand, way, error, NOT_FOUND)
+            case ModelRateLimited():
+                going_on = self._postpone(errand, upstream, line, error.retry_after)
+            case ModelStalled():
+                upstream.breaker.fail(now, at_once=True)
+                going_on = False
+                errand.stalls += 1
+                if errand.stalls >= STALLS:
+                    errand.closed.update(errand.upstreams)
+            case ModelOverloaded() | ModelTransport():
+                upstream.breaker.fail(now, at_once=seconds >= SLOW)
+                after = error.retry_after if isinstance(error, ModelOverloaded) else None
+                going_on = self._postpone(errand, upstream, upstream, after)
+            case ContextOverflow():
+                if error.limit and error.limit >= SMALLEST_WINDOW:
+                    upstream.learn_window(error.limit, now)
+                going_on = errand.shorten(upstream)
+            case ContentFiltered():
+                if not errand.clean():
+                    errand.closed.update(errand.upstreams)
+            case ToolsUnsupported():
+                upstream.refuse_tools(now)
+                going_on = bool(request.tools)
+            case ImagesUnsupported() if error.code.startswith(BAD_PICTURE):
+                going_on = errand.change(without_pictures)
+            case ImagesUnsupported():
+                upstream.refuse_pictures(now)
+                going_on = has_pictures(request)
+            case ToolUseFailed():
+                going_on = errand.change(asking_again, times=CALLED_AGAIN)
+            case BadHistory():
+                going_on = errand.change(plain) or errand.change(latest_round)
+            case _:
+                going_on = False
+        if not going_on:
+            errand.closed.add(upstream)
+
+    def _postpone(
+        self, errand: Errand, upstream: Upstream, busy: Upstream | Line, after: float | None
+    ) -> bool:
+        """Come back later; False where that was done often or long enough."""
+        errand.failures[upstream] += 1
+        failures, now = errand.failures[upstream], self._clock.monotonic()
+        errand.not_before[busy] = now + 2.0 ** (failures - 1) * (0.75 + self._ids.jitter() / 2)
+        if after is not None:
+            busy.busy_until = max(busy.busy_until, now + min(after, LONGEST_REST))
+        return (
+            failures < self._attempts + len(upstream.lines) - 1 and now - errand.began < LONG_ENOUGH
+        )
+
+    def _report(self, errand: Errand, way: Way, error: ModelError, line: str) -> None:
+        if errand.choose(self._clock.monotonic()) is None:
+            return  # the error gets out, and whoever gets it tells the owner
+        name, number = way.upstream.name, way.upstream.lines.index(way.line) + 1
+        reason = str(error)[:MAX_REASON]
+        self._tell(Quoting(line.format(name=name, number=number, kind=error.kind, reason=reason)))
