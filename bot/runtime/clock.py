@@ -13,7 +13,8 @@ import time
 TRACE_ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
 TRACE_LENGTH = 8
 TRACES = len(TRACE_ALPHABET) ** TRACE_LENGTH
-STEP = 16  # bits of the longest step from one id to the next: it changes the last three or four letters
+# bits of the longest step from one id to the next: it changes the last three or four letters
+STEP = 16
 
 
 class SystemClock:

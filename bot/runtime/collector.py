@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 
-NEW = 20_000  # objects made and not freed before the young ones are looked through; Python's own number is 700
+# objects made and not freed before the young ones are looked through; Python's own number is 700
+NEW = 20_000
 OFTEN = (50, 100)  # such looks before a middle one, and middle ones before one at everything
 
 

@@ -38,75 +38,53 @@ class LogObserver:
             case RunStarted(parent=parent) if parent:
                 logger.info("run %s started inside of run %s", event.run_id, parent)
             case RunStarted():
-                logger.info(
-                    "run %s started in %s for %d",
-                    event.run_id,
-                    event.conversation,
-                    event.asker.user_id,
-                )
+                _tell_of_asker("run %s started in %s for %d", event)
             case RunContinued():
-                logger.info(
-                    "run %s goes on in %s for %d",
-                    event.run_id,
-                    event.conversation,
-                    event.asker.user_id,
-                )
-            case StepFinished(completion=completion):
+                _tell_of_asker("run %s goes on in %s for %d", event)
+            case StepFinished(completion=completion, run_id=run_id, step=step, seconds=seconds):
                 calls = [call.name for call in completion.message.tool_calls]
-                text = "run %s step %d: %s in %.2f s%s"
                 called = f" ({', '.join(calls)})" if calls else ""
-                logger.debug(
-                    text, event.run_id, event.step, completion.finish, event.seconds, called
-                )
-            case ToolStarted():
-                logger.debug(
-                    "run %s step %d: %s started", event.run_id, event.step, event.call.name
-                )
-            case ToolProgressed():
-                logger.debug(
-                    "run %s step %d: %s goes on", event.run_id, event.step, event.call.name
-                )
+                text = "run %s step %d: %s in %.2f s%s"
+                logger.debug(text, run_id, step, completion.finish, seconds, called)
+            case ToolStarted(run_id=run_id, step=step, call=call):
+                logger.debug("run %s step %d: %s started", run_id, step, call.name)
+            case ToolProgressed(run_id=run_id, step=step, call=call):
+                logger.debug("run %s step %d: %s goes on", run_id, step, call.name)
             case ToolFinished():
-                level = logging.WARNING if event.result.is_error else logging.DEBUG
-                waited = f", after {event.waited:.2f} s" if event.waited >= NOTEWORTHY else ""
-                text = "run %s step %d: %s ended as %s in %.2f s%s"
-                logger.log(
-                    level,
-                    text,
-                    event.run_id,
-                    event.step,
-                    event.call.name,
-                    event.code,
-                    event.seconds,
-                    waited,
-                )
-            case RunPaused(suspended=suspended):
+                _tell_of_result(event)
+            case RunPaused(suspended=suspended, run_id=run_id, seconds=seconds):
                 names = ", ".join(pending.call.name for pending in suspended.pending)
                 text = "run %s suspended in %.2f s: %d steps, waits for a word on %s"
-                logger.info(text, event.run_id, event.seconds, suspended.steps, names)
-            case RunFinished(outcome=outcome):
-                level = logging.ERROR if outcome.stop is Stop.FAILED else logging.INFO
-                text = "run %s %s in %.2f s: %d steps, %d + %d tokens%s%s"
-                usage = outcome.usage
-                cost = "" if usage.cost is None else f", ${usage.cost:.6f}"
-                kind, _, words = outcome.error.partition(":")
-                why = f" ({kind})" if kind else ""
-                logger.log(
-                    level,
-                    text,
-                    event.run_id,
-                    outcome.stop,
-                    event.seconds,
-                    outcome.steps,
-                    usage.prompt,
-                    usage.completion,
-                    cost,
-                    why,
-                )
-                if words:
-                    logger.debug("run %s %s: %s", event.run_id, kind, words.strip())
+                logger.info(text, run_id, seconds, suspended.steps, names)
+            case RunFinished():
+                _tell_of_end(event)
             case _:
                 assert_never(event)
+
+
+def _tell_of_asker(text: str, event: RunStarted | RunContinued) -> None:
+    logger.info(text, event.run_id, event.conversation, event.asker.user_id)
+
+
+def _tell_of_result(event: ToolFinished) -> None:
+    level = logging.WARNING if event.result.is_error else logging.DEBUG
+    waited = f", after {event.waited:.2f} s" if event.waited >= NOTEWORTHY else ""
+    text = "run %s step %d: %s ended as %s in %.2f s%s"
+    name = event.call.name
+    logger.log(level, text, event.run_id, event.step, name, event.code, event.seconds, waited)
+
+
+def _tell_of_end(event: RunFinished) -> None:
+    outcome, usage = event.outcome, event.outcome.usage
+    level = logging.ERROR if outcome.stop is Stop.FAILED else logging.INFO
+    took = f"{outcome.steps} steps, {usage.prompt} + {usage.completion} tokens"
+    cost = "" if usage.cost is None else f", ${usage.cost:.6f}"
+    kind, _, words = outcome.error.partition(":")
+    why = f" ({kind})" if kind else ""
+    text = "run %s %s in %.2f s: %s%s%s"
+    logger.log(level, text, event.run_id, outcome.stop, event.seconds, took, cost, why)
+    if words:
+        logger.debug("run %s %s: %s", event.run_id, kind, words.strip())
 
 
 class Observers:

@@ -1,5 +1,4 @@
-"""What was read from files is read once more while everything goes on: `python -m bot reload`, or
-SIGHUP.
+"""Files are read once more while everything goes on: `python -m bot reload`, or SIGHUP.
 
 What cannot be used is told with its mend, and what was there before is kept; nothing in here ends
 the process.
@@ -24,7 +23,7 @@ used.
 
 @dataclass(frozen=True, slots=True)
 class Reread:
-    """What came of it, a line for each; `whole` where nothing had to be kept as it was."""
+    """The outcome, a line for each; `whole` where nothing had to be kept as it was."""
 
     lines: tuple[str, ...] = ()
     whole: bool = True

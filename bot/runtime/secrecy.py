@@ -1,5 +1,5 @@
-"""What a process hides of itself from the others of its account, as from programs that tools run:
-memory, environment.
+"""Hiding a process from the others of its account, as from programs that tools run: memory,
+environment.
 
 The settings hold every secret once they are read. Until then all of it lies in the environment,
 which any process of the same account could read in /proc, and which children would inherit.
@@ -27,7 +27,8 @@ def hide_process() -> None:
         refused = True
     if refused:
         logger.info(
-            "programs of this account can read the bot's memory: the system does not let it be hidden"
+            "programs of this account can read the bot's memory: "
+            "the system does not let it be hidden"
         )
 
 

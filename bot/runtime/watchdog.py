@@ -77,7 +77,7 @@ class Watchdog:
 
 
 def doing(thread: int) -> str:
-    """What a thread is doing, in one line, the innermost call last."""
+    """The place where a thread is, in one line, the innermost call last."""
     frame = sys._current_frames().get(thread)  # noqa: SLF001  # the one way to see another thread's stack
     stack = traceback.extract_stack(frame)[-DEEPEST:] if frame is not None else []
     return " > ".join(
