@@ -11,36 +11,36 @@ url, a name and a key.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, NoReturn, TypeAlias, TypeVar, overload
+from typing import Any, Literal, TypeAlias, TypeVar, overload
 
-from bot.agent.memory import InMemory, Memory
-from bot.agent.reply import MustWait, Reply, RunFailed, StepLimitReached, Structured, Waiting
-from bot.agent.sessions import Sessions
+from bot.agent.memory import Memory
+from bot.agent.reply import MustWait, Reply, Structured, Waiting
+from bot.agent.runs import CHAT, Runs
 from bot.agent.structured import fill_in, form_of
-from bot.domain.chat import Message, SystemMessage, UserMessage
+from bot.domain.chat import UserMessage
 from bot.domain.errors import ConfigError, Problem
-from bot.domain.events import Conversation, NotAConversation
 from bot.domain.hooks import Hooks
 from bot.domain.ports import Approver, ChatModel, Clock, Ids, Media, Observer, Speaker
-from bot.domain.run import Asker, Outcome, Stop, SuspendedRun
+from bot.domain.run import Asker
 from bot.domain.suspension import Decision
 from bot.domain.traits import Execution
-from bot.engine.batches import MAX_CALLS, untold
+from bot.engine.batches import MAX_CALLS, Batches, untold
 from bot.engine.callbacks import (
     ApprovalHandler,
+    FunctionApprover,
     HookSpeaker,
     OnToolResult,
     PlainMedia,
     SendHook,
     Subscriber,
     Subscribers,
+    as_approver,
     speaking,
     told_results,
 )
-from bot.engine.engine import Engine, OnLimit, Run, RunState
+from bot.engine.engine import Engine, OnLimit, RunState
 from bot.engine.foreign import as_tool
 from bot.engine.toolset import Toolset
 from bot.runtime.clock import RandomIds, SystemClock
@@ -49,7 +49,6 @@ T = TypeVar("T")
 
 MAX_STEPS = 20
 DEADLINE = 300.0
-CHAT = ""  # the session of `chat`
 
 ToolLike: TypeAlias = object
 """A `Tool`, a typed function, or an object with name, description, parameters and execute."""
@@ -99,32 +98,30 @@ class Agent:
     ) -> None:
         refuse_unfit(model, memory, send_hook)
         clock = clock or SystemClock()
-        self.name = name
-        self.tools = gather(
-            tools, hooks=hooks, approver=approver, configured=configured, clock=clock
-        )
-        self._system = (SystemMessage(system),) if system else ()
-        self._memory, self._sessions = memory, InMemory() if memory is None else memory
+        self.name, self._approver = name, as_approver(approver)
+        self.tools = gather(tools, hooks=hooks, configured=configured, clock=clock)
+        self._ports = {Media: PlainMedia(), **(ports or {})}
         self._subscribers = Subscribers(observer)
-        self._send_hook, self._sending = send_hook, asyncio.Lock()
-        self._asker, self._ids = asker or Asker(0), ids or RandomIds()
-        self._ports = dict(ports or {})
-        self._going = Sessions()
-
         engine = partial(
             Engine,
             model=model,
             clock=clock,
             observer=self._subscribers,
             max_steps=max_steps or MAX_STEPS,
-            max_calls=max_calls,
             deadline=deadline,
             on_limit=on_limit,
-            tool_execution=Execution(tool_execution),
-            on_result=untold if on_tool_result is None else told_results(on_tool_result),
         )
-        self._engine = engine(toolset=self.tools)
-        self._writer = engine(toolset=Toolset(clock=clock, hooks=self.tools.hooks))
+        batches = batches_of(self.tools, tool_execution, max_calls, on_tool_result)
+        self._runs = Runs(
+            engine=engine(toolset=self.tools, batches=batches),
+            writer=engine(toolset=self.tools.part(())),
+            memory=memory,
+            system=system,
+            asker=asker or Asker(0),
+            ids=ids or RandomIds(),
+            speak=partial(HookSpeaker, send_hook, asyncio.Lock()),
+            ports=self._ports_now,
+        )
 
     @staticmethod
     def new(name: str) -> Builder:
@@ -136,15 +133,15 @@ class Agent:
     @property
     def approver(self) -> Approver | None:
         """Who is asked about calls that need somebody's word; without one they are denied."""
-        return self.tools.approver
-
-    @approver.setter
-    def approver(self, approver: Approver | ApprovalHandler | None) -> None:
-        self.tools.approver = approver
+        return self.tools.approver if self._approver is None else self._approver
 
     def set_approval_handler(self, handler: ApprovalHandler) -> None:
         """As `Toolset.set_approval_handler`: let a function say whether a call may run."""
-        self.tools.set_approval_handler(handler)
+        self._approver = FunctionApprover(handler)
+
+    def _ports_now(self) -> dict[type, object]:
+        approver = self.approver
+        return self._ports if approver is None else {Approver: approver, **self._ports}
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Be told all run events, in order, while they happen. What this returns ends that."""
@@ -160,9 +157,8 @@ class Agent:
 
         Raises RunFailed where there is no answer, StepLimitReached among it.
         """
-        if self._memory is not None:
-            return await self.chat_with_session(CHAT, text, images=images, asker=asker)
-        return await self._answer(UserMessage(text, tuple(images)), None, asker=asker)
+        question = UserMessage(text, tuple(images))
+        return await self._runs.ask(question, self._runs.of_chat, asker=asker)
 
     async def chat_with_session(
         self, session: str, text: str, *, images: Sequence[str] = (), asker: Asker | None = None
@@ -172,8 +168,7 @@ class Agent:
 
         Raises as `chat` does.
         """
-        async with self._going.turn(session):
-            return await self._answer(UserMessage(text, tuple(images)), session, asker=asker)
+        return await self._runs.ask(UserMessage(text, tuple(images)), session, asker=asker)
 
     async def resume(self, waiting: Waiting, decisions: Mapping[str, Decision]) -> Reply:
         """Go on with a run that waits (`Reply.waiting`), in another process too; `decisions` are by
@@ -182,14 +177,7 @@ class Agent:
         Raises BadSuspension where that cannot be, else as `chat` does. What is undecided is waited
         for further.
         """
-        asker = waiting.suspended.asker
-        if waiting.session is None:
-            return await self._answer(
-                waiting.question, None, asker=asker, going_on=(waiting.suspended, decisions)
-            )
-        async with self._going.turn(waiting.session):
-            session, going_on = waiting.session, (waiting.suspended, decisions)
-            return await self._answer(waiting.question, session, asker=asker, going_on=going_on)
+        return await self._runs.resume(waiting, decisions)
 
     @overload
     async def run_structured(
@@ -213,16 +201,14 @@ class Agent:
         """
         form = form_of(schema)
         question = UserMessage(text)
-        found = await self._answer(question, None, asker=asker, heard_in=None)
+        found = await self._runs.ask(question, asker=asker, heard_in=None)
         if found.waiting is not None:
             raise MustWait(
                 "a call must be allowed first, and a structured run cannot wait for that"
             )
 
-        async def write(transcript: tuple[Message, ...]) -> Reply:
-            return await self._answer(None, None, asker=asker, heard_in=None, transcript=transcript)
-
-        return await fill_in(form, found, (*self._system, question, *found.messages), write)
+        transcript = (*self._runs.system, question, *found.messages)
+        return await fill_in(form, found, transcript, partial(self._runs.write, asker=asker))
 
     # --- saying something into a run --------------------------------------------------------------
 
@@ -240,73 +226,25 @@ class Agent:
         return self._say_into(session, lambda state: state.follow_up(UserMessage(text)))
 
     def _say_into(self, session: str, say: Callable[[RunState], None]) -> bool:
-        running = self._going.runs(session)
+        running = self._runs.in_session(session)
         for state in running:
             say(state)
         return bool(running)
 
-    # --- a run ------------------------------------------------------------------------------------
 
-    async def _answer(
-        self,
-        question: UserMessage | None,
-        session: str | None,
-        *,
-        asker: Asker | None,
-        going_on: tuple[SuspendedRun, Mapping[str, Decision]] | None = None,
-        heard_in: str | None = CHAT,
-        transcript: tuple[Message, ...] = (),
-    ) -> Reply:
-        """One run, or one more segment of it. Without a question it is one of `transcript`, and has
-        no tools.
-
-        What is said into `heard_in` reaches a run that has no session.
-        """
-        state = RunState()
-        speaker = HookSpeaker(self._send_hook, self._sending)
-        if question is not None:
-            history = () if session is None else await self._sessions.load(session)
-            transcript = (*self._system, *history, question)
-        run = Run(
-            id=self._ids.trace() if going_on is None else going_on[0].run_id,
-            conversation=conversation_of(session or CHAT),
-            asker=asker or self._asker,
-            transcript=transcript,
-            ports={Speaker: speaker, Media: PlainMedia(), **self._ports},
-            heard=lambda: bool(speaker.said),
-        )
-        engine = self._writer if question is None else self._engine
-        ended: Outcome | SuspendedRun | None = None
-        try:
-            with self._going.running(heard_in if session is None else session, state):
-                ended = await (
-                    engine.run(run, state)
-                    if going_on is None
-                    else engine.resume(run, *going_on, state)
-                )
-        finally:
-            if (
-                session is not None
-                and question is not None
-                and state.messages
-                and not isinstance(ended, SuspendedRun)
-            ):
-                await self._sessions.append(session, (question, *state.messages))
-        unheard = (*state.steering, *state.follow_ups)
-        if isinstance(ended, SuspendedRun):
-            waiting = Waiting(
-                session=session, question=question or UserMessage(""), suspended=ended
-            )
-            return Reply.to(waiting, unheard=unheard)
-        reply = Reply.of(run.id, ended, unheard=unheard)
-        if ended.stop is Stop.FAILED:
-            fail(reply)
-        return reply
-
-
-def fail(reply: Reply) -> NoReturn:
-    """Raise what a failed run means to whoever asked."""
-    raise StepLimitReached(reply) if reply.limit else RunFailed(reply)
+def batches_of(
+    tools: Toolset,
+    execution: Literal["concurrent", "sequential"],
+    max_calls: int,
+    on_tool_result: OnToolResult | None,
+) -> Batches:
+    """How the calls of a step are run. Raises TypeError for a function that must be awaited."""
+    return Batches(
+        tools.calls,
+        execution=Execution(execution),
+        max_calls=max_calls,
+        on_result=untold if on_tool_result is None else told_results(on_tool_result),
+    )
 
 
 def refuse_unfit(model: object, memory: object, send_hook: object) -> None:
@@ -328,13 +266,10 @@ def gather(
     tools: Iterable[ToolLike] | Toolset,
     *,
     hooks: Sequence[Hooks],
-    approver: Approver | ApprovalHandler | None,
     configured: Collection[str],
     clock: Clock,
 ) -> Toolset:
-    """The tools as a registry; one that is one already keeps its approver unless there is another.
-    Raises ConfigError, TypeError.
-    """
+    """The tools as a registry. Raises ConfigError, TypeError."""
     if isinstance(tools, Toolset):
         if hooks or configured:
             problem = "hooks and configured are the toolset's, where the tools are one"
@@ -344,22 +279,9 @@ def gather(
         for each in tools.list():
             if Speaker in each.needs:
                 tools.register(speaking(each), replace=True)
-        if approver is not None:
-            tools.approver = approver
         return tools
     made = map(speaking, map(as_tool, tools))
-    return Toolset(made, clock=clock, hooks=hooks, approver=approver, configured=configured)
-
-
-def conversation_of(session: str) -> Conversation:
-    """A session as the engine knows places: what is written as one of ours is that one, others get
-    a number.
-    """
-    try:
-        return Conversation.parse(session)
-    except NotAConversation:
-        digest = hashlib.sha256(session.encode("utf-8", "surrogatepass")).digest()
-        return Conversation(0, "private", int.from_bytes(digest[:7]) if session else 0)
+    return Toolset(made, clock=clock, hooks=hooks, configured=configured)
 
 
 class Builder:
@@ -381,7 +303,7 @@ class Builder:
         return self._with(system=system)
 
     def with_memory(self, memory: Memory) -> Builder:
-        """What it remembers its sessions in."""
+        """The memory of its sessions."""
         return self._with(memory=memory)
 
     def with_max_steps(self, max_steps: int, *, on_limit: OnLimit = "answer") -> Builder:

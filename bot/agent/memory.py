@@ -1,4 +1,4 @@
-"""What an agent remembers of its sessions, behind one port; and the memory that ships: a bounded
+"""The memory of an agent's sessions, behind one port; and the memory that ships: a bounded
 one in the process.
 """
 
@@ -21,7 +21,7 @@ class Memory(Protocol):
     """
 
     async def load(self, session: str) -> Sequence[Message]:
-        """What was said in the session, oldest first; valid as a transcript."""
+        """The messages of the session, oldest first; valid as a transcript."""
         ...
 
     async def append(self, session: str, messages: Sequence[Message]) -> None:
@@ -39,7 +39,7 @@ class InMemory:
         self._sessions: LRUCache[str, tuple[tuple[Message, ...], ...]] = LRUCache(sessions)
 
     async def load(self, session: str) -> tuple[Message, ...]:
-        """What was said in the session, oldest first."""
+        """The messages of the session, oldest first."""
         return tuple(message for each in self._sessions.get(session, ()) for message in each)
 
     async def append(self, session: str, messages: Sequence[Message]) -> None:

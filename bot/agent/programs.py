@@ -124,7 +124,7 @@ def _read_word(word: str) -> tuple[str | Place, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """What is run; `words` are those of its argv, each in its parts."""
+    """The command to run; `words` are those of its argv, each in its parts."""
 
     name: str
     words: tuple[tuple[str | Place, ...], ...]
@@ -242,7 +242,8 @@ class Program:
 
     def _result(self, running: Running, code: int | None) -> ToolResult:
         if running.is_flood:
-            text = f"{self.file} wrote more than {FLOOD // 2**20} MiB and was ended. Ask for less.\n{running.text}"
+            ended = f"{self.file} wrote more than {FLOOD // 2**20} MiB and was ended. Ask for less."
+            text = f"{ended}\n{running.text}"
             return ToolResult(text, details={"exit_code": code}, is_error=True)
         if code in self.ok_exit_codes:
             return ToolResult(render_result(running.text), details={"exit_code": code})
@@ -297,7 +298,7 @@ class Running(asyncio.SubprocessProtocol):
 
     @property
     def text(self) -> str:
-        """What it wrote; bytes that are no UTF-8 are marked."""
+        """Its output; bytes that are no UTF-8 are marked."""
         cut = self._total - len(self._head) - len(self._tail)
         gap = f"\n[... {cut} bytes cut ...]\n".encode() if cut else b""
         return bytes(self._head + gap + self._tail).decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""What an agent gives back: a reply, a typed value, or one of the errors it raises where there is
+"""The answers of an agent: a reply, a typed value, or one of the errors it raises where there is
 no answer.
 """
 
@@ -28,7 +28,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What came of a question. `stop` says how its run ended, None while it waits (`waiting`).
+    """The result of a question. `stop` says how its run ended, None while it waits (`waiting`).
 
     `messages` is what the run added to the transcript, `limit` says that the step limit was
     reached, `tool_failures` lists every call that failed, and `unheard` what was said into the run
@@ -65,7 +65,7 @@ class Reply:
 
     @classmethod
     def to(cls, waiting: Waiting, *, unheard: tuple[UserMessage, ...] = ()) -> Reply:
-        """What can be said of a run that waits."""
+        """The reply of a run that waits."""
         suspended = waiting.suspended
         return cls(
             run_id=suspended.run_id,
@@ -100,7 +100,7 @@ class RunFailed(BotError):
 
     @property
     def kind(self) -> str:
-        """What the error begins with."""
+        """The first word of the error."""
         return self.reply.error.partition(":")[0]
 
 

@@ -21,7 +21,7 @@ from bot.domain.errors import BotError
 Step: TypeAlias = (
     "str | ToolCall | list[ToolCall] | tuple[ToolCall, ...] | Completion | BotError | Answering"
 )
-"""What the model does when it is asked: say words, make a call or several, give a whole answer,
+"""One step of the model when it is asked: say words, make a call or several, give a whole answer,
 fail, or whatever a coroutine function of the request gives."""
 
 Answering: TypeAlias = Callable[[ModelRequest], Awaitable[Completion]]

@@ -20,7 +20,7 @@ class Sessions:
         self._running: dict[str, list[RunState]] = {}
 
     def turn(self, session: str) -> asyncio.Lock:
-        """What a question of the session holds while it is answered."""
+        """The lock that a question of the session holds while it is answered."""
         return self._turns.setdefault(session, asyncio.Lock())
 
     @contextmanager

@@ -25,10 +25,13 @@ Write = Callable[[tuple[Message, ...]], Awaitable[Reply]]
 """A run without tools over a whole transcript."""
 
 ASK = (
-    "Now give what you have found as one JSON value that fits this JSON schema. Answer with the JSON alone: no other "
-    "words, no code fence.\n{schema}"
+    "Now give what you have found as one JSON value that fits this JSON schema. "
+    "Answer with the JSON alone: no other words, no code fence.\n{schema}"
 )
-MEND = "Your answer does not fit the schema: {problems}. Answer once more, with the whole corrected JSON value alone."
+MEND = (
+    "Your answer does not fit the schema: {problems}. "
+    "Answer once more, with the whole corrected JSON value alone."
+)
 
 FENCE = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
 SHOWN = 80  # characters of a wrong value that are told
@@ -36,7 +39,7 @@ SHOWN = 80  # characters of a wrong value that are told
 
 @dataclass(frozen=True, slots=True)
 class Form(Generic[T]):
-    """What is to be filled in. `check` gives the typed value, or raises _Misfit."""
+    """A form to be filled in. `check` gives the typed value, or raises _Misfit."""
 
     schema: Mapping[str, Any]
     check: Callable[[Any], T]

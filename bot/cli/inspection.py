@@ -16,7 +16,7 @@ from adapters.openai.client import make_session
 from bot.app import as_it_is, user_agent
 from bot.cli.past_runs import columns, to_json
 from bot.domain.errors import Problem, ToolUnavailable
-from bot.domain.ports import Clock, Speaker
+from bot.domain.ports import Approver, Clock, Speaker
 from bot.domain.result import ToolResult
 from bot.domain.run import Asker
 from bot.domain.suspension import Allow, ApprovalRequest, Deny
@@ -125,7 +125,6 @@ async def call_tool(
     found = find_tools(settings)
     report(found.problems)
     toolset = build_toolset(settings, found.tools, clock=clock)
-    toolset.approver = None if ask is None else TerminalApprover(ask)
     tool = toolset.get(name)
     if tool is not None and Speaker in tool.needs:
         text = NEEDS_CONVERSATION.format(name=name)
@@ -158,6 +157,8 @@ async def call_tool(
         ports = build_ports(
             settings, subagents=staff, media=media.media, web=web, games=games, clock=clock
         )
+        if ask is not None:
+            ports[Approver] = TerminalApprover(ask)
         return await toolset.execute(name, arguments, _context(tool, ports, clock, tell))
 
 

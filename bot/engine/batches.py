@@ -27,7 +27,13 @@ logger = logging.getLogger(__name__)
 MAX_CALLS = 16  # of one step that are run, where nothing else is set: more is a model gone wild
 AT_ONCE = 8
 
-TOO_MANY = "only {most} calls are run in one step, this one was not. Call again only what is really needed."
+TOO_MANY = (
+    "only {most} calls are run in one step, this one was not. "
+    "Call again only what is really needed."
+)
+BARRED = (
+    "it was not run: {first} before it waits to be allowed. Call it again once that is decided."
+)
 LOST = "nobody knows what became of the call. Do not repeat it."
 NOT_DONE = "the call was cancelled while it waited to be allowed: it was not done."
 
@@ -61,7 +67,7 @@ class Batch:
             self._waited[index] = pending
 
     def waited(self, index: int) -> PendingCall | None:
-        """What the call had waited for, where its wait is over."""
+        """The wait of the call, where its wait is over."""
         return self._waited.get(index)
 
     def denied(self, index: int) -> ToolError | None:
@@ -192,7 +198,7 @@ class Batches:
         todo = [index for index, flow in flows.items() if flow.result is None]
         for group in [todo] if len(todo) == 1 else self._groups(todo, flows):
             if first := self._barrier(batch, before=group[0]):
-                text = f"it was not run: {first} before it waits to be allowed. Call it again once that is decided."
+                text = BARRED.format(first=first)
                 for index in group:
                     if not (
                         flows[index].needs_word or flows[index].context.allowed
@@ -247,8 +253,8 @@ class Batches:
             self._on_result(flow.call, output)
 
     def _groups(self, todo: Iterable[int], flows: Mapping[int, Flow]) -> Iterator[list[int]]:
-        """What may run side by side. A call with effects waits for all before it, and all after it
-        wait for it.
+        """The calls that may run side by side. A call with effects waits for all before it, and all
+        after it wait for it.
         """
         tools = {index: tool for index in todo if (tool := flows[index].tool) is not None}
         in_turn = Execution.SEQUENTIAL in {

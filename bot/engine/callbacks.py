@@ -1,4 +1,4 @@
-"""What people give an agent as plain functions, made into the ports that the engine and the tools
+"""Plain functions that people give an agent, made into the ports that the engine and the tools
 ask for.
 """
 
@@ -28,8 +28,8 @@ from bot.engine.threads import THREADS
 logger = logging.getLogger(__name__)
 
 Payload: TypeAlias = dict[str, Any]
-"""What `send_message` says, in the words of its parameters: `messages`, and `session` where it is
-not this one.
+"""A message of `send_message`, in the words of its parameters: `messages`, and `session` where it
+is not this one.
 """
 
 SendHook: TypeAlias = Callable[[Payload], MaybeAwaitable[None]]
@@ -82,17 +82,17 @@ def refuse_coroutines(function: Callable[..., Any]) -> None:
     """
     if not callable(function):
         raise TypeError(
-            f"whoever looks on is a function, or an object with notice, not {type(function).__name__}"
+            "whoever looks on is a function, or an object with notice, "
+            f"not {type(function).__name__}"
         )
     if inspect.iscoroutinefunction(function):
-        raise TypeError(
-            f"{getattr(function, '__name__', function)} is told while the run goes on: make it a plain def"
-        )
+        name = getattr(function, "__name__", function)
+        raise TypeError(f"{name} is told while the run goes on: make it a plain def")
 
 
 def told_results(on_tool_result: OnToolResult) -> OnResult:
-    """What tells name and output of each call, as the model reads it, as soon as that is so; it
-    breaks no run.
+    """A function that tells name and output of each call, as the model reads it, as soon as that is
+    so; it breaks no run.
 
     Raises TypeError for what cannot be called, or would have to be awaited.
     """
@@ -108,8 +108,8 @@ def told_results(on_tool_result: OnToolResult) -> OnResult:
 
 
 def told_events(observer: Observer | Subscriber) -> Subscriber:
-    """What is told of runs: an observer's `notice`, or a function. Raises TypeError for what is
-    neither.
+    """The function to be told of runs: an observer's `notice`, or a function. Raises TypeError for
+    what is neither.
     """
     notice: Any = getattr(observer, "notice", None) or observer
     refuse_coroutines(notice)

@@ -1,4 +1,4 @@
-"""What was raised around a call -> the error result that the model reads."""
+"""From an exception raised around a call to the error result that the model reads."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def take(flow: Flow, error: BaseException, *, mask: Mask = str) -> None:
 
 
 def own_words(error: ValueError, mask: Mask = str) -> str:
-    """What a tool says was wrong, on one line and without secrets; empty where it says nothing."""
+    """The tool's own words on what was wrong, on one line and without secrets; empty where it says
+    nothing.
+    """
     return mask(one_line(mask(str(error)), LONGEST))
 
 

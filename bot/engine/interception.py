@@ -9,7 +9,7 @@ from copy import deepcopy
 from bot.domain.arguments import Checked
 from bot.domain.errors import InvalidArguments, ToolCancelled, ToolDenied
 from bot.domain.faults import BROKEN
-from bot.domain.hooks import AfterCall, BeforeCall, Block, Change, Hooks, Rewrite, StopRun
+from bot.domain.hooks import AfterCall, BeforeCall, Block, Change, Hooks, Rewrite, StopRun, verified
 from bot.domain.result import ToolResult
 from bot.domain.tool import Tool
 from bot.engine.failures import Mask, own_words, take
@@ -20,12 +20,15 @@ STOPPED = "the run was stopped here: the call was not done."
 
 class Interception:
     """The hooks of calls, and the checks of tools. `mask` takes the secrets out of what a check
-    says.
+    says. Raises TypeError for what is no hook.
     """
 
     def __init__(self, hooks: Sequence[Hooks] = (), *, mask: Mask = str) -> None:
-        self._before = tuple(hook.before_call for hook in hooks if hook.before_call is not None)
-        self._after = tuple(hook.after_call for hook in hooks if hook.after_call is not None)
+        self.hooks = verified(hooks)
+        self._before = tuple(
+            hook.before_call for hook in self.hooks if hook.before_call is not None
+        )
+        self._after = tuple(hook.after_call for hook in self.hooks if hook.after_call is not None)
         self._mask = mask
 
     def will_be_asked_after(self, flow: Flow) -> bool:

@@ -28,7 +28,7 @@ OK = "ok"  # the code of what did not fail
 
 
 class Doing(StrEnum):
-    """What is going on with a call, as people and models read it where it breaks."""
+    """The stage a call is at, as people and models read it where it breaks."""
 
     PREPARING = "the preparation of its arguments"
     CHECKING = "its own check"
@@ -60,7 +60,7 @@ class Executed:
 
 @dataclass(slots=True)
 class Tally:
-    """What the calls of one run have come to so far. `left` is how many characters its results may
+    """The sums over the calls of one run so far. `left` is how many characters its results may
     still have.
 
     `is_over` says that the run must come to its end: it goes round in circles. `stop` is a hook's
@@ -127,7 +127,9 @@ class Flow:
 
 
 def metadata_of(context: ToolContext) -> Metadata:
-    """What leads a reader from a call to its step, its run and the model's answer that made it."""
+    """The ids that lead a reader from a call to its step, its run and the model's answer that made
+    it.
+    """
     return {
         "run": context.run_id,
         "step": context.step,

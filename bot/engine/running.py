@@ -35,8 +35,8 @@ def as_it_is(message: AssistantMessage) -> AssistantMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What the engine is asked. `transcript` is everything the model gets to read before its first
-    step.
+    """One question to the engine. `transcript` is everything the model gets to read before its
+    first step.
 
     `heard` says whether the asker has already been told something in this run: then an empty ending
     is fine. `tidy` makes of what the model said what may be said and kept. `share` is what of its
@@ -55,7 +55,7 @@ class Run:
 
 @dataclass(slots=True)
 class RunState:
-    """What a run has done so far; owned by the caller, so that it is still there when the run is
+    """The progress of a run; owned by the caller, so that it is still there when the run is
     cancelled.
 
     While it goes on, people may be let in: what they say is read after the next tool calls
@@ -113,8 +113,8 @@ class RunState:
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """What runs inside a run tell: it is passed on under the outer one's name, and what they took
-    is its own, too.
+    """Takes the events of runs inside a run: each is passed on under the outer one's name, and what
+    they took is its own, too.
     """
 
     run: Run
@@ -122,7 +122,7 @@ class Inside:
     observer: Observer
 
     def notice(self, event: RunEvent) -> None:
-        """What an inner run tells."""
+        """Take in an event of an inner run."""
         if isinstance(event, StepFinished) and event.completion.usage is not None:
             self.state.usage += event.completion.usage
         self.observer.notice(replace(event, parent=event.parent or self.run.id))

@@ -1,6 +1,4 @@
-"""What a step is made of besides its calls: what the model is shown, who else is asked, what it
-says to people.
-"""
+"""The parts of a step besides its calls: the request, the hooks around it, the words for people."""
 
 from __future__ import annotations
 
@@ -51,7 +49,7 @@ def with_notice(messages: tuple[Message, ...], notice: str) -> tuple[Message, ..
 
 
 def words_of(completion: Completion) -> str:
-    """What the model says to people: its text, or its refusal; marked where the output limit cut it
+    """The model's words for people: its text, or its refusal; marked where the output limit cut it
     off.
     """
     text = (completion.message.text or completion.refusal).strip()
@@ -59,7 +57,7 @@ def words_of(completion: Completion) -> str:
 
 
 def tokens_of(request: ModelRequest, completion: Completion) -> float:
-    """What a request and its answer took; estimated where the vendor does not say."""
+    """The tokens of a request and its answer; estimated where the vendor does not say."""
     if usage := completion.usage:
         return usage.prompt + usage.completion
     return estimate(request) + estimate_message(completion.message)
@@ -108,7 +106,7 @@ async def ask_after_step(hooks: Sequence[Hooks], event: StepEvent) -> StopRun | 
 async def consult(
     hook: Callable[[Event], MaybeAwaitable[Answer | None]], event: Event
 ) -> Answer | None:
-    """What the hook answers; None where it breaks, since a run is never broken by one."""
+    """The hook's answer; None where it breaks, since a run is never broken by one."""
     try:
         answer = hook(event)
         return await answer if inspect.isawaitable(answer) else answer

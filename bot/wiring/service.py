@@ -17,7 +17,8 @@ from bot.conversation.turn import Persona, Turns
 from bot.domain.chat import ModelRequest
 from bot.domain.events import Conversation
 from bot.domain.masking import Mask
-from bot.domain.ports import Clock, Ids, Observer, Sight, Store, Transport
+from bot.domain.ports import Approver, Clock, Ids, Observer, Sight, Store, Transport
+from bot.engine.batches import Batches
 from bot.engine.engine import Engine
 from bot.engine.toolset import Toolset
 from bot.memory.history import History
@@ -78,9 +79,7 @@ def build_rooms(
     )
     owner = build_owner(settings, outbox=outbox, clock=clock, mask=mask)
     followers: list[Observer] = [LogObserver(), Alarm(owner, mask=mask), *observers]
-    approvals = toolset.approver = Approvals(
-        owners=settings.bot_owners, outbox=outbox, history=history, clock=clock
-    )
+    approvals = Approvals(owners=settings.bot_owners, outbox=outbox, history=history, clock=clock)
     turns = Turns(
         engine=build_engine(
             settings, model=model, toolset=toolset, store=store, observers=followers, clock=clock
@@ -94,7 +93,7 @@ def build_rooms(
         persona=who,
         owners=settings.bot_owners,
         approvals=approvals,
-        ports=ports,
+        ports={**ports, Approver: approvals},
         limits=limits_of(settings),
     )
     dispatcher = Dispatcher(
@@ -144,9 +143,8 @@ def build_engine(
         toolset=toolset,
         clock=clock,
         observer=Observers([Recorder(store=store, clock=clock), *observers]),
+        batches=Batches(toolset.calls, max_calls=settings.tools_max_calls, recorded=store.commit),
         max_steps=settings.bot_max_steps,
-        max_calls=settings.tools_max_calls,
-        recorded=store.commit,
     )
 
 

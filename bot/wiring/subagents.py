@@ -14,6 +14,7 @@ from pydantic import SecretStr
 from bot.domain.errors import ConfigError, Problem
 from bot.domain.ports import Clock, Speaker, Subagents
 from bot.domain.traits import SideEffects
+from bot.engine.batches import Batches
 from bot.engine.engine import Engine
 from bot.engine.subagents import CODER_DESCRIPTION, CODER_PROMPT, NamedSubagents, Subagent
 from bot.engine.toolset import Toolset
@@ -75,8 +76,8 @@ class Staff:
             model=self._models.at(endpoints_of(row, self._settings)),
             toolset=tools,
             clock=self._clock,
+            batches=Batches(tools.calls, max_calls=self._settings.tools_max_calls),
             max_steps=row.max_steps,
-            max_calls=self._settings.tools_max_calls,
             deadline=row.deadline,
         )
         return Subagent(

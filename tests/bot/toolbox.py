@@ -5,11 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Protocol
 
+from msgspec.structs import replace
+
 from bot.domain.chat import ToolCall, ToolMessage
+from bot.domain.ports import Approver
+from bot.domain.result import Image, ToolResult
 from bot.domain.suspension import Suspend
 from bot.domain.tool import Tool, ToolContext, tool
 from bot.engine.batches import Batch
 from bot.engine.ongoing import Executed, Tally
+from bot.engine.registry import Registry
 from bot.engine.toolset import Toolset
 from tests.fakes import ManualClock, tool_context
 
@@ -105,11 +110,24 @@ def calls_of(*names: str) -> Batch:
     return Batch([ToolCall(f"c{index}", name, "") for index, name in enumerate(names)])
 
 
+async def executed_of(
+    tools: Registry, call: ToolCall, context: ToolContext | None = None, tally: Tally | None = None
+) -> Executed:
+    """What comes of one call alone. Raises Suspend where it must wait for somebody's word."""
+    flow, tally = tools.calls.start(call, context or tool_context()), tally or Tally()
+    await tools.calls.begin(flow, tally)
+    await tools.calls.run(flow)
+    return await tools.calls.finish(flow, tally)
+
+
 async def once(offered: Tool, raw: str = "{}", *, context: ToolContext | None = None, **settings: Any) -> Executed:
-    """The call of a tool that is the only one there is."""
+    """The call of a tool that is the only one there is; of the settings, `approver` is the run's."""
+    context = context or tool_context()
+    if "approver" in settings:
+        context = replace(context, ports={**context.ports, Approver: settings.pop("approver")})
     tools = Toolset([offered], clock=settings.pop("clock", None) or ManualClock(), **settings)
     tally = Tally()
-    executed = await tools.calls.execute(ToolCall("c1", offered.name, raw), context or tool_context(), tally)
+    executed = await executed_of(tools, ToolCall("c1", offered.name, raw), context, tally)
     assert tally.left < Tally().left
     return executed
 
@@ -129,3 +147,30 @@ def echo(**declared: Any) -> Tool:
 def broken(*_: object) -> Any:
     """A hook, check or whatever, with a bug."""
     raise LookupError("secret")
+
+
+class Switch:
+    """A tool that can be turned off."""
+
+    def __init__(self) -> None:
+        self.reason: str | Exception = ""
+
+        @tool(available=self.why_not, summary="For the operator.")
+        async def fetch() -> ToolResult:
+            """Fetches."""
+            return ToolResult("got it", (Image.of(b"x"),), {"ms": 3})
+
+        self.tool = fetch
+
+    def why_not(self) -> str:
+        if isinstance(self.reason, Exception):
+            raise self.reason
+        return self.reason
+
+
+async def result_of(name: str, arguments: str = "{}", ports: dict[type, object] | None = None) -> tuple[str, str]:
+    """Content and code of a call of one of all tools."""
+    executed = await executed_of(toolset(), ToolCall("c9", name, arguments), tool_context(ports))
+    assert (executed.message.call_id, executed.message.name) == ("c9", name)
+    assert executed.message.is_error == (executed.code != "ok")
+    return executed.message.content, executed.code

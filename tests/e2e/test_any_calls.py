@@ -23,6 +23,7 @@ from bot.domain.chat import (
 )
 from bot.domain.errors import ToolDenied
 from bot.domain.hooks import AfterCall, BeforeCall, Block, Change, Hooks, Rewrite, StepEvent
+from bot.domain.ports import Approver
 from bot.domain.result import ToolResult
 from bot.domain.run import Asker, Outcome, SuspendedRun
 from bot.domain.suspension import Allow, ApprovalRequest, Decision, Deny, Pending
@@ -132,16 +133,17 @@ def script(steps: list[tuple[list[tuple[str, str]], FinishReason]]) -> list[Comp
     return [*answers, words("done"), words("done"), words("done")]
 
 
-def house(steps: Any, answers: list[Any], word: list[Any]) -> tuple[Engine, RecordingObserver, Diary]:
+def house(steps: Any, answers: list[Any]) -> tuple[Engine, RecordingObserver, Diary]:
     clock, observer, diary = ManualClock(), RecordingObserver(), Diary(answers)
-    tools = Toolset(TOOLS, clock=clock, hooks=diary.hooks, approver=Whim(word) if word else None)
+    tools = Toolset(TOOLS, clock=clock, hooks=diary.hooks)
     model = ScriptedModel(*script(steps))
     return Engine(model=model, toolset=tools, clock=clock, observer=observer, deadline=60), observer, diary
 
 
-def run() -> Run:
+def run(word: list[Any]) -> Run:
     transcript = (SystemMessage("be nice"), UserMessage("hi"))
-    return Run(id="t0", conversation=GROUP, asker=Asker(777), transcript=transcript)
+    ports: dict[type, object] = {Approver: Whim(word)} if word else {}
+    return Run(id="t0", conversation=GROUP, asker=Asker(777), transcript=transcript, ports=ports)
 
 
 def assert_whole(messages: tuple[Message, ...] | list[Message]) -> None:
@@ -161,15 +163,15 @@ def assert_whole(messages: tuple[Message, ...] | list[Message]) -> None:
 def test_whatever_calls_do_each_has_one_result_in_call_order_and_each_before_has_its_after(
     steps: list[tuple[list[tuple[str, str]], FinishReason]], answers: list[Any], word: list[Any], data: st.DataObject
 ) -> None:
-    engine, observer, diary = house(steps, answers, word)
+    engine, observer, diary = house(steps, answers)
 
     async def scenario() -> Outcome:
         state = RunState()
-        ended = await engine.run(run(), state)
+        ended = await engine.run(run(word), state)
         while isinstance(ended, SuspendedRun):
             assert_whole(state.messages)
             drawn = {pending.call.id: data.draw(DECISIONS) for pending in ended.pending}
-            ended = await engine.resume(run(), ended, drawn, state := RunState())
+            ended = await engine.resume(run(word), ended, drawn, state := RunState())
         return ended
 
     outcome = asyncio.run(scenario())
@@ -186,12 +188,12 @@ def test_whatever_calls_do_each_has_one_result_in_call_order_and_each_before_has
 def test_whenever_a_run_is_cancelled_its_transcript_is_whole_and_each_before_has_its_after(
     steps: list[tuple[list[tuple[str, str]], FinishReason]], answers: list[Any], turns: int
 ) -> None:
-    engine, observer, diary = house(steps, answers, [])
+    engine, observer, diary = house(steps, answers)
     state = RunState()
 
     async def scenario() -> None:
         async with asyncio.timeout(30), asyncio.TaskGroup() as group:
-            task = group.create_task(engine.run(run(), state))
+            task = group.create_task(engine.run(run([]), state))
             for _ in range(turns):
                 await asyncio.sleep(0)
             task.cancel()

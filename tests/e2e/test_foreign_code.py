@@ -14,7 +14,7 @@ from bot.domain.suspension import Allow, ApprovalRequest
 from bot.domain.tool import Tool, tool
 from bot.engine.ongoing import Tally
 from bot.engine.toolset import Toolset
-from tests.bot.toolbox import echo, once
+from tests.bot.toolbox import echo, executed_of, once
 from tests.fakes import ManualClock, tool_context
 
 FAILED = "TOOL_EXECUTION_FAILED"
@@ -95,7 +95,7 @@ async def test_a_result_that_is_known_goes_through_the_after_hooks_once() -> Non
     tools = Toolset([echo(idempotent=True, side_effects="read")], clock=ManualClock(), hooks=[Hooks(after_call=mark)])
     tally, contents = Tally(), []
     for _ in range(2):
-        executed = await tools.calls.execute(ToolCall("c", "say", ""), tool_context(), tally)
+        executed = await executed_of(tools, ToolCall("c", "say", ""), tool_context(), tally)
         tally.repeats.next_step()
         contents.append(executed.message.content)
     assert contents[0] == "hi<seen>"

@@ -100,7 +100,7 @@ async def live(
     clock = ManualClock()
     client = OpenAIModel(session=session, base_url=vendor.url, api_key="", model="recorded", dialect=dialect_of(run[0]))
     tools = {tool.name: tool for tool in run[0].tools}.values()
-    toolset = Toolset([stub(tool, results) for tool in tools], clock=clock, max_result=10**6)
+    toolset = Toolset([stub(tool, results) for tool in tools], clock=clock)
     model = Failover([Upstream(client)], clock=clock, ids=CountingIds())
     engine = Engine(model=model, toolset=toolset, clock=clock, observer=RecordingObserver())
     outcome = await engine.run(Run(id="r", conversation=HERE, asker=Asker(1), transcript=history), RunState())

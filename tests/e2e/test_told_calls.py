@@ -59,9 +59,9 @@ async def test_what_an_approver_takes_is_waited_for(answer: Allow | Deny, expect
             clock.time += 8
             return answer
 
-    tools = Toolset([taking(clock, 0.25)], clock=clock, approve={"work"}, approver=Slow())
+    tools = Toolset([taking(clock, 0.25)], clock=clock, approve={"work"})
     batch = calls_of("work")
-    await run(batch, tools)
+    await run(batch, tools, approver=Slow())
     assert times(batch) == [expected]
 
 

@@ -10,6 +10,7 @@ from bot.domain import codec
 from bot.domain.chat import ToolCall, ToolMessage
 from bot.domain.errors import ToolDenied
 from bot.domain.hooks import BeforeCall, Change, Hooks
+from bot.domain.ports import Approver
 from bot.domain.run import PendingCall
 from bot.domain.suspension import ApprovalRequest, Pending, digest_call
 from bot.domain.tool import tool
@@ -26,16 +27,19 @@ class Later:
         return Pending(60)
 
 
+WAITING = tool_context({Approver: Later()})
+
+
 async def test_what_a_hook_changed_is_what_is_asked_about_bound_and_run() -> None:
     def change(event: BeforeCall) -> Change:
         return Change({"a": event.input["a"] + 1})
 
     told: list[str] = []
     hooks = [Hooks(before_call=change, after_call=lambda event: told.append(event.output.content))]
-    tools = Toolset([add], clock=ManualClock(), hooks=hooks, approve={"add"}, approver=Later())
+    tools = Toolset([add], clock=ManualClock(), hooks=hooks, approve={"add"})
     call = ToolCall("x", "add", '{"a": 1}')
     first = Batch([call])
-    await Batches(tools.calls).run(first, [tool_context()])
+    await Batches(tools.calls).run(first, [WAITING])
     (pending,) = first.answers()
     assert isinstance(pending, PendingCall)
     assert (pending.asks, pending.arguments, told) == ('add {"a": 2, "b": 1}', '{"a": 2, "b": 1}', [])
@@ -105,10 +109,10 @@ async def test_what_was_prepared_is_prepared_once_and_what_was_allowed_is_what_i
         wiped.append(disk)
         return disk
 
-    tools = Toolset([wipe], clock=ManualClock(), approver=Later())
+    tools = Toolset([wipe], clock=ManualClock())
     call = ToolCall("x", "wipe", "{}")
     first, second = Batch([call]), Batch([call])
-    await Batches(tools.calls).run(first, [tool_context()])
+    await Batches(tools.calls).run(first, [WAITING])
     (pending,) = first.answers()
     assert isinstance(pending, PendingCall)
     assert pending.arguments == '{"disk": "disk1", "quick": true}'
@@ -118,9 +122,9 @@ async def test_what_was_prepared_is_prepared_once_and_what_was_allowed_is_what_i
 
 
 async def test_what_waits_can_be_written_down_whatever_is_in_it() -> None:
-    tools = Toolset([echo()], clock=ManualClock(), approve={"say"}, approver=Later())
+    tools = Toolset([echo()], clock=ManualClock(), approve={"say"})
     batch = Batch([ToolCall("x", "say", '{"text": "\\u0000 \\ud83d\\ude00 \\u2028 ]["}')])
-    await Batches(tools.calls).run(batch, [tool_context()])
+    await Batches(tools.calls).run(batch, [WAITING])
     (pending,) = batch.answers()
     assert isinstance(pending, PendingCall)
     assert codec.read(PendingCall, codec.write(pending)) == pending
@@ -146,9 +150,9 @@ async def test_what_comes_after_an_effect_that_waits_is_not_run_before_it() -> N
         done.append("get")
         return "read"
 
-    tools = Toolset([put, get], clock=ManualClock(), approver=Later())
+    tools = Toolset([put, get], clock=ManualClock())
     batch = calls_of("get", "put", "get", "put")
-    await Batches(tools.calls).run(batch, [tool_context()] * 4)
+    await Batches(tools.calls).run(batch, [WAITING] * 4)
     assert (done, batch.waiting()) == (["get"], (1, 3))
     refused, second = batch.answers()[2:]
     assert isinstance(refused, ToolMessage)
@@ -159,5 +163,5 @@ async def test_what_comes_after_an_effect_that_waits_is_not_run_before_it() -> N
     for index, answer in enumerate(batch.answers()[:3]):
         resumed.keep(index, answer)
     resumed.allow(3, second)
-    await Batches(tools.calls).run(resumed, [replace(tool_context(), allowed=True)] * 4)
+    await Batches(tools.calls).run(resumed, [replace(WAITING, allowed=True)] * 4)
     assert (done, resumed.waiting()) == (["get", "put"], (1,))

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from bot.domain.chat import ToolCall, ToolMessage
 from bot.domain.hooks import AfterCall, BeforeCall, Hooks
+from bot.domain.ports import Approver
 from bot.domain.run import PendingCall
 from bot.domain.suspension import Allow, ApprovalRequest, digest_call
 from bot.domain.tool import Tool, tool
@@ -220,9 +221,12 @@ async def test_more_calls_than_one_step_may_have_are_refused_not_run() -> None:
     assert "[TOOL_DENIED]" in results[-1].content
 
 
-async def run(batch: Batch, tools: Toolset, tally: Tally | None = None, **settings: Any) -> tuple[ToolMessage, ...]:
+async def run(
+    batch: Batch, tools: Toolset, tally: Tally | None = None, *, approver: Approver | None = None, **settings: Any
+) -> tuple[ToolMessage, ...]:
+    context = tool_context({Approver: approver} if approver else {})
     async with asyncio.timeout(5):
-        await Batches(tools.calls, **settings).run(batch, [tool_context()] * len(batch.calls), tally)
+        await Batches(tools.calls, **settings).run(batch, [context] * len(batch.calls), tally)
     return results_of(batch)
 
 
@@ -305,8 +309,9 @@ async def test_while_one_call_waits_for_a_word_the_others_run() -> None:
         told.set()
         return "told"
 
-    tools = Toolset([add, tell], clock=ManualClock(), approve={"add"}, approver=Terminal())
-    results = await run(Batch([ToolCall("x", "add", '{"a": 1}'), ToolCall("y", "tell", "")]), tools)
+    tools = Toolset([add, tell], clock=ManualClock(), approve={"add"})
+    batch = Batch([ToolCall("x", "add", '{"a": 1}'), ToolCall("y", "tell", "")])
+    results = await run(batch, tools, approver=Terminal())
     assert [result.content for result in results] == ["2", "told"]
 
 

@@ -17,10 +17,9 @@ from bot.domain.chat import (
     ToolMessage,
     UserMessage,
 )
-from bot.domain.errors import ModelAuth, ModelError, ToolFailed, ToolUnavailable
-from bot.domain.hooks import Hooks, RequestEvent, Reshape, StopRun
-from bot.domain.result import ToolResult
-from bot.domain.run import RunFinished, Spent, StepFinished, Stop, SuspendedRun, ToolFinished, code_of
+from bot.domain.errors import ModelAuth, ModelError
+from bot.domain.hooks import Hooks, RequestEvent, Reshape
+from bot.domain.run import RunFinished, Spent, StepFinished, Stop, SuspendedRun
 from bot.domain.suspension import Suspend
 from bot.domain.tool import tool
 from bot.engine.engine import EMPTY_ANSWER, LAST_STEP, NO_CONCLUSION, RunState
@@ -28,7 +27,7 @@ from bot.policy.budget import Budget, Limits
 
 # Runs that wait for somebody's word: tests/e2e/test_suspended_runs.py
 from tests.bot.runs import QUESTION, assert_valid, echo, engine, run, to_the_end
-from tests.fakes import ManualClock, RecordingObserver, ScriptedModel, Step, calls, words
+from tests.fakes import RecordingObserver, ScriptedModel, Step, calls, words
 
 
 async def test_words_end_the_run() -> None:
@@ -67,16 +66,6 @@ async def test_a_model_that_never_stops_calling_tools_is_cut_off_with_fixed_word
     with ScriptedModel(again, again, again) as model:
         outcome = await to_the_end(engine(model, max_steps=2).run(run(), RunState()))
     assert (outcome.stop, outcome.text, outcome.limit) == (Stop.ANSWERED, NO_CONCLUSION, True)
-    assert_valid(outcome.messages)
-
-
-async def test_calls_of_a_cut_off_answer_are_not_executed() -> None:
-    cut = calls(("echo", '{"text": "tr'), finish=FinishReason.LENGTH)
-    with ScriptedModel(cut, words("short then")) as model:
-        outcome = await to_the_end(engine(model).run(run(), RunState()))
-    result = outcome.messages[1]
-    assert isinstance(result, ToolMessage)
-    assert 'the arguments for "echo" were cut off' in result.content
     assert_valid(outcome.messages)
 
 
@@ -217,77 +206,6 @@ async def test_a_hook_reshapes_one_request_and_switches_the_model_from_there_on(
     assert [len(request.messages) for request in other.requests] == [1, 6]
     assert_valid(outcome.messages)
     assert len(outcome.messages) == 5
-
-
-async def test_a_hook_may_end_the_run_after_a_step() -> None:
-    hook = Hooks(after_step=lambda event: StopRun(f"{event.results[0].content} is enough"))
-    with ScriptedModel(ECHO) as model:
-        outcome = await to_the_end(engine(model, hooks=[hook]).run(run(), RunState()))
-    assert (outcome.stop, outcome.error, len(outcome.messages)) == (Stop.STOPPED, "hook: <a> is enough", 2)
-
-
-async def test_a_hook_may_end_the_run_around_a_call_and_the_others_are_still_asked() -> None:
-    asked: list[str] = []
-    stop = StopRun("enough")
-    after_step = Hooks(after_step=lambda event: asked.append(event.type))
-    for hook, content in (
-        (Hooks(before_call=lambda _: stop), "error: the run was stopped here: the call was not done. [TOOL_CANCELLED]"),
-        (Hooks(after_call=lambda _: stop), "<a>"),
-    ):
-        with ScriptedModel(ECHO) as model:
-            outcome = await to_the_end(engine(model, hooks=[hook, after_step]).run(run(), RunState()))
-        assert (outcome.stop, outcome.error) == (Stop.STOPPED, "hook: enough")
-        assert_valid(outcome.messages)
-        assert outcome.messages[-1].text == content
-    assert asked == ["step.after"] * 2
-
-
-async def test_the_codes_of_failures_are_those_of_the_calls_whatever_they_read_like() -> None:
-    @tool
-    async def lie() -> ToolResult:
-        """Fails in the words of another failure."""
-        return ToolResult("gone [TOOL_TIMEOUT]", is_error=True, code="TOOL_TIMEOUT")
-
-    observer = RecordingObserver()
-    with ScriptedModel(calls(("lie", ""), ("nobody", "")), words("done")) as model:
-        outcome = await to_the_end(engine(model, lie, observer=observer).run(run(), RunState()))
-    codes = ["TOOL_EXECUTION_FAILED", "TOOL_NOT_FOUND"]
-    assert [failure.code for failure in outcome.tool_failures] == codes
-    finished = [event for event in observer.events if isinstance(event, ToolFinished)]
-    assert [(event.code, event.result.code) for event in finished] == list(zip(codes, codes, strict=True))
-    old = ToolMessage("c", "n", "error: gone [TOOL_TIMEOUT]", is_error=True)
-    assert (code_of(old), code_of(ToolMessage("c", "n", "fine"))) == ("TOOL_EXECUTION_FAILED", "ok")
-
-
-async def test_what_a_call_waited_is_told_with_what_it_took() -> None:
-    clock = ManualClock()
-
-    @tool(side_effects="write")
-    async def work() -> str:
-        """Works for a second."""
-        clock.time += 1
-        return "done"
-
-    observer = RecordingObserver()
-    with ScriptedModel(calls(("work", ""), ("work", "")), words("done")) as model:
-        await to_the_end(engine(model, work, observer=observer, clock=clock).run(run(), RunState()))
-    finished = [event for event in observer.events if isinstance(event, ToolFinished)]
-    assert [(event.seconds, event.waited) for event in finished] == [(1.0, 0.0), (1.0, 1.0)]
-
-
-async def test_a_critical_tool_ends_the_run_only_where_it_cannot_be_used() -> None:
-    @tool(critical=True)
-    async def save(how: str) -> str:
-        """Saves."""
-        if how == "well":
-            return "saved"
-        raise ToolUnavailable("gone") if how == "never" else ToolFailed("full")
-
-    script = [calls(("save", f'{{"how": "{how}"}}')) for how in ("well", "badly", "never")]
-    with ScriptedModel(*script) as model:
-        outcome = await to_the_end(engine(model, save).run(run(), RunState()))
-    assert (outcome.stop, outcome.steps) == (Stop.FAILED, 3)
-    assert outcome.error == "tool: save is critical: error: gone [TOOL_UNAVAILABLE]"
 
 
 # --- its budget -------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from bot.domain.actions import Confirmed, Receipt, SendSegment
 from bot.domain.chat import Completion, FinishReason, ModelRequest, SystemMessage, Usage, UserMessage
 from bot.domain.errors import InvalidArguments, ModelAuth, NotConnected, ToolFailed
-from bot.domain.ports import Clock, Speaker, Subagents
+from bot.domain.ports import Approver, Clock, Speaker, Subagents
 from bot.domain.run import Asker, RunEvent, RunFinished, RunStarted, StepFinished
 from bot.domain.segments import Text
 from bot.domain.suspension import Suspend
@@ -185,10 +185,10 @@ async def test_a_call_it_may_not_make_is_a_denied_result_and_never_a_wait(name: 
 
 
 @pytest.mark.parametrize(("speaks", "ports"), [(False, "(no output)"), (True, "Speaker")])
-async def test_it_has_the_chat_only_where_it_may_speak_and_never_other_subagents(speaks: bool, ports: str) -> None:
+async def test_it_has_the_chat_only_where_it_may_speak_and_nobody_else_to_ask(speaks: bool, ports: str) -> None:
     subagents, model = coder(calls(("look_around", "{}")), words("ok"), tools=(look_around,), speaks=speaks)
     with model:
-        await subagents.ask(tool_context({Speaker: Mouth(), Subagents: subagents}), "Coder", "look")
+        await subagents.ask(tool_context({Approver: object(), Speaker: Mouth(), Subagents: subagents}), "Coder", "look")
     result = model.requests[1].messages[-1]
     assert result.type == "tool"
     assert result.content == ports

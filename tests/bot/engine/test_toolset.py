@@ -1,126 +1,20 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
-from bot.domain.errors import ConfigError
 from bot.domain.hooks import BeforeCall, Block, Hooks
+from bot.domain.ports import Approver
 from bot.domain.result import Image, ToolResult
-from bot.domain.suspension import Allow, ApprovalRequest
-from bot.domain.tool import ToolContext, ToolStatus, tool
-from bot.domain.traits import Permission, ToolType
+from bot.domain.tool import ToolContext, tool
+from bot.engine.callbacks import FunctionApprover
 from bot.engine.toolset import Toolset
-from tests.bot.toolbox import ALL, Telescope, add, ask_first, look, toolset
+from tests.bot.toolbox import ALL, Switch, Telescope, add, look, toolset
 from tests.fakes import ManualClock, tool_context
-
-
-def test_a_second_tool_of_one_name_is_an_error_unless_it_replaces_on_purpose() -> None:
-    tools = toolset(add)
-    with pytest.raises(ConfigError, match="tool add: is registered twice"):
-        tools.register(add)
-    tools.register(add, replace=True)
-    assert tools.get("add") is add
-
-
-def test_tools_are_listed_by_name() -> None:
-    assert [tool.name for tool in toolset().list()] == sorted(tool.name for tool in ALL)
-
-
-def test_a_tool_whose_needs_are_not_met_is_hidden_from_the_model() -> None:
-    assert "look" not in [spec.name for spec in toolset().definitions({})]
-    assert "look" in [spec.name for spec in toolset().definitions({Telescope: object()})]
-
-
-@tool(replace=True)
-async def add_better() -> str:
-    """Adds."""
-    return "better"
-
-
-class Switch:
-    """A tool that can be turned off."""
-
-    def __init__(self) -> None:
-        self.reason: str | Exception = ""
-
-        @tool(available=self.why_not, summary="For the operator.")
-        async def fetch() -> ToolResult:
-            """Fetches."""
-            return ToolResult("got it", (Image.of(b"x"),), {"ms": 3})
-
-        self.tool = fetch
-
-    def why_not(self) -> str:
-        if isinstance(self.reason, Exception):
-            raise self.reason
-        return self.reason
-
-
-def test_a_tool_may_say_itself_that_it_replaces_another() -> None:
-    tools = toolset(add, add_better)
-    assert [each.name for each in tools.list()] == ["add", "add_better"]
-    tools.register(add_better)
-    assert tools.get("add_better") is add_better
-
-
-def test_what_is_unavailable_or_denied_is_hidden_from_the_model_but_known() -> None:
-    switch = Switch()
-    tools = Toolset([add, switch.tool], clock=ManualClock(), deny={"add"})
-    assert [spec.name for spec in tools.definitions()] == ["fetch"]
-    switch.reason = "no network"
-    assert tools.definitions() == ()
-    assert [spec.name for spec in tools.all_definitions()] == ["add", "fetch"]
-
-
-def test_the_same_tools_are_told_with_the_same_object_until_one_of_them_changes() -> None:
-    switch = Switch()
-    tools = toolset(add, switch.tool)
-    first = tools.definitions({})
-    assert tools.definitions({}) is first
-    switch.reason = "off"
-    assert tools.definitions({}) is not first
-    switch.reason = ""
-    assert tools.definitions({}) is first
-
-
-def test_a_tool_that_is_registered_later_is_told_of_too() -> None:
-    tools = Toolset([add], clock=ManualClock(), deny={"ask_first"})
-    assert [spec.name for spec in tools.definitions()] == ["add"]
-    tools.register(ask_first)
-    tools.register(add_better)
-    assert [spec.name for spec in tools.definitions()] == ["add", "add_better"]
-
-
-@pytest.mark.parametrize(
-    ("reason", "told"),
-    [("", ""), ("no key", "no key"), (LookupError("secret"), "cannot say whether it is available (LookupError)")],
-)
-def test_availability_comes_with_its_reason(reason: str | Exception, told: str) -> None:
-    switch = Switch()
-    switch.reason = reason
-    (status,) = toolset(switch.tool).check_availability()
-    assert status == ToolStatus("fetch", ToolType.FUNCTION, "For the operator.", not told, told)
-
-
-def test_availability_is_checked_for_a_runs_ports_where_they_are_named() -> None:
-    tools = Toolset([look, replace(ask_first, requires=("AMAP_KEY",))], clock=ManualClock())
-    assert [status.reason for status in tools.check_availability()] == ["requires AMAP_KEY (not configured)", ""]
-    assert [status.reason for status in tools.check_availability(())] == [
-        "requires AMAP_KEY (not configured)",
-        "needs Telescope",
-    ]
-
-
-def test_the_operators_word_is_known_and_names_that_no_tool_has() -> None:
-    tools = Toolset([add, look], clock=ManualClock(), deny={"add", "ad"}, approve={"look", "loook"})
-    assert [tools.permission_of(each) for each in (add, look)] == [Permission.DENY, Permission.REQUIRE_APPROVAL]
-    assert tools.strangers() == ("ad", "loook")
 
 
 async def test_a_tool_is_run_by_its_name_the_whole_way() -> None:
@@ -145,46 +39,21 @@ async def test_an_executor_is_the_whole_way_bound_to_a_name() -> None:
 
 
 async def test_outside_a_run_a_call_cannot_wait_for_a_word() -> None:
-    result = await toolset().execute("ask_first", {"what": "it"})
+    told: list[str | None] = []
+    tools = Toolset(ALL, clock=ManualClock(), hooks=[Hooks(after_call=lambda event: told.append(event.error))])
+    result = await tools.execute("ask_first", {"what": "it"})
     assert "a call outside a run cannot wait for that (Do it?)" in result.content
     assert result.is_error
+    assert told == [result.content]
 
 
 async def test_the_approver_may_be_set_later_and_capabilities_come_with_the_context() -> None:
-    class Yes:
-        async def approve(self, request: ApprovalRequest) -> Allow:
-            return Allow()
-
     tools = Toolset([add, look], clock=ManualClock(), approve={"add"})
     assert tools.approver is None
     assert (await tools.execute("add", {"a": 1})).is_error
-    tools.approver = Yes()
+    tools.set_approval_handler(lambda _name, _arguments: True)
     assert (await tools.execute("add", {"a": 1})).content == "2"
     assert (await tools.execute("look", "", tool_context({Telescope: object()}))).content == "object"
-
-
-def test_every_definition_is_json() -> None:
-    assert all(json.dumps(spec.parameters) for spec in toolset().all_definitions())
-
-
-@tool(rate="1/60")
-async def rarely() -> str:
-    """Runs once a minute."""
-    return "done"
-
-
-async def test_a_part_has_the_same_rules_and_quotas_and_nobody_to_ask() -> None:
-    class Yes:
-        async def approve(self, request: ApprovalRequest) -> Allow:
-            return Allow()
-
-    whole = Toolset([rarely, add], clock=ManualClock(), approve=["add"], approver=Yes())
-    part = whole.part(["rarely", "add", "nothing"])
-    assert [each.name for each in part.list()] == ["add", "rarely"]
-    assert (await whole.execute("rarely")).content == "done"
-    assert "TOOL_RATE_LIMITED" in (await part.execute("rarely")).content
-    assert not (await whole.execute("add", {"a": 1, "b": 2})).is_error
-    assert "there is nobody to ask" in (await part.execute("add", {"a": 1, "b": 2})).content
 
 
 @pytest.mark.parametrize("arguments", [MappingProxyType({"a": 2}), {"a": object()}, {"a": float("nan")}])
@@ -255,10 +124,10 @@ async def test_a_function_may_be_asked_and_gets_the_calls_context() -> None:
 
     tools = Toolset([add], approve={"add"}, approver=allow)
     assert (await tools.execute("add", {"a": 1}, tool_context())).content == "2"
-    tools.approver = lambda _name, _arguments: False
+    tools.set_approval_handler(lambda _name, _arguments: False)
     assert (await tools.execute("add", {"a": 1})).code == "TOOL_DENIED"
-    tools.set_approval_handler(allow)
-    assert (await tools.execute("add", {"a": 2}, tool_context())).content == "3"
+    context = tool_context({Approver: FunctionApprover(allow)})
+    assert (await tools.execute("add", {"a": 2}, context)).content == "3"
     assert asked == [(777, "add", {"a": 1, "b": 1}), (777, "add", {"a": 2, "b": 1})]
 
 
@@ -287,29 +156,3 @@ async def test_a_result_has_its_code_and_a_failure_of_another_registry_none_of_i
     assert (await inner.execute("add", {"a": 1})).code == ""
     assert (await inner.execute("ad")).code == "TOOL_NOT_FOUND"
     assert (await toolset(ask_inside).execute("ask_inside")).code == "TOOL_EXECUTION_FAILED"
-
-
-def test_what_is_required_and_not_configured_is_told_once_and_what_a_run_lacks_is_not(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    tools = Toolset([look, replace(ask_first, requires=("AMAP_KEY", "network"), needs=(Telescope,))])
-    for ports in ((), (Telescope,), ()):
-        tools.definitions(ports)
-    assert caplog.messages == ["tool ask_first is not offered: it requires AMAP_KEY, network (not configured)"]
-    (status, _) = tools.check_availability(())
-    assert status.reason == "needs Telescope and requires AMAP_KEY, network (not configured)"
-
-
-def test_the_first_critical_tool_that_cannot_be_used_is_told_with_its_reason() -> None:
-    tools = Toolset([replace(look, critical=True, summary="For people."), add])
-    assert tools.lost((Telescope,)) is None
-    lost = ToolStatus("look", ToolType.FUNCTION, "For people.", available=False, reason="needs Telescope")
-    assert tools.lost(()) == lost
-    assert Toolset(tools.list(), deny={"look"}).lost(()) is None
-
-
-def test_what_replaces_a_tool_is_what_the_model_is_told_from_then_on() -> None:
-    tools = Toolset([add])
-    assert [spec.description for spec in tools.definitions()] == ["Adds two numbers."]
-    tools.register(replace(add, description="Adds better."), replace=True)
-    assert [spec.description for spec in tools.definitions()] == ["Adds better."]

@@ -1,0 +1,140 @@
+"""Whether a call may run: the operator's word, what is there for it, its checks and hooks, who
+asks, how often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from msgspec.structs import replace
+
+from bot.domain.arguments import parse_arguments
+from bot.domain.errors import (
+    InvalidArguments,
+    ToolDenied,
+    ToolRateLimited,
+    ToolUnavailable,
+)
+from bot.domain.ports import Clock
+from bot.domain.run import PendingCall
+from bot.domain.tool import Tool
+from bot.domain.traits import Permission
+from bot.engine.interception import Interception
+from bot.engine.ongoing import Doing, Flow, Tally
+from bot.policy.permission import Overrides, may_call, must_be_confirmed
+from bot.policy.quota import Quotas
+from bot.policy.repeated_calls import Known, TooOften, key_of
+
+KNOWN = (
+    "(You had called this before, with the same arguments: this is what it gave. "
+    "Do not call it again.)"
+)
+TOO_OFTEN = (
+    "{name} was called with the same arguments {times} times. "
+    "Use what it gave, and do not call it again."
+)
+CLOSED = (
+    "{name} was called with wrong arguments three times in a row: it is not run any more. "
+    "Do without it."
+)
+
+
+class CallRules:
+    """The rules that a call meets before its body runs; tools of one name share a quota.
+
+    `configured` names what the operator has set up, for tools that require it.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        interception: Interception,
+        overrides: Overrides,
+        configured: Collection[str],
+    ) -> None:
+        self._clock = clock
+        self._interception = interception
+        self._overrides = overrides
+        self._configured = frozenset(configured)
+        self._quotas = Quotas()
+
+    @property
+    def named(self) -> frozenset[str]:
+        """The tools that the operator denies or wants approved, there or not."""
+        return self._overrides.deny | self._overrides.approve
+
+    def permission(self, tool: Tool) -> Permission:
+        """The operator's word on this tool, else what it declares."""
+        return self._overrides.permission(tool.name, tool.permission)
+
+    def lacks(self, tool: Tool, ports: Collection[type]) -> str:
+        """The reason why the tool cannot run at all; empty where there is none."""
+        if not (tool.needs or tool.requires):
+            return ""
+        missing = [need.__name__ for need in tool.needs if need not in ports]
+        unset = [name for name in tool.requires if name not in self._configured]
+        told = [f"needs {', '.join(missing)}"] if missing else []
+        return " and ".join(
+            [*told, f"requires {', '.join(unset)} (not configured)"] if unset else told
+        )
+
+    async def admit(
+        self, flow: Flow, tool: Tool, tally: Tally, *, pending: PendingCall | None
+    ) -> None:
+        """Read the arguments and judge the call; one that is known already gets its result.
+
+        `pending` is what it had waited for: its before hooks were asked then. Raises what stands
+        against the call.
+        """
+        if lacks := self.lacks(tool, flow.context.ports):
+            raise ToolUnavailable(f"{tool.name} cannot run here: it {lacks}. Do without it.")
+        if tally.repeats.is_closed(tool.name):
+            raise InvalidArguments(CLOSED.format(name=tool.name))
+        if pending is not None and pending.arguments:
+            flow.checked = tool.validate(parse_arguments(pending.arguments))
+        else:
+            flow.doing = Doing.PREPARING
+            flow.checked = tool.read(flow.call.arguments)
+        await self._interception.check(flow, tool, flow.checked)
+        flow.owes_after = True
+        if pending is None:
+            await self._interception.before(flow, tool, tally)
+        self._permit(flow, tool, tally)
+
+    def _permit(self, flow: Flow, tool: Tool, tally: Tally) -> None:
+        context = flow.context
+        if not may_call(context.asker, tool.audience, where=context.conversation):
+            audience = tool.audience.value.replace("_", " ")
+            raise ToolDenied(
+                f"{tool.name} is only for {audience}s, in their own words alone. Tell the asker so."
+            )
+        permission = self.permission(tool)
+        if permission is Permission.DENY:
+            raise ToolDenied(f"{tool.name} may not be run. Do without it.")
+        if tool.is_guarded_from_repeats:
+            match tally.repeats.judge(key_of(tool.name, flow.input)):
+                case Known(result=result):
+                    flow.result = replace(result, content=f"{KNOWN}\n{result.content}")
+                    return
+                case TooOften(times=times, is_last=is_last):
+                    tally.is_over |= is_last
+                    raise ToolDenied(TOO_OFTEN.format(name=tool.name, times=times))
+                case None:
+                    pass
+        if not context.allowed:
+            self._take_quota(tool)
+        unsure = must_be_confirmed(context.asker, tool.audience)
+        flow.needs_word = (
+            unsure or permission is Permission.REQUIRE_APPROVAL
+        ) and not context.allowed
+
+    def _take_quota(self, tool: Tool) -> None:
+        if not tool.rate:
+            return
+        if seconds := self._quotas.take(tool.name, tool.rate, now=self._clock.monotonic()):
+            text = (
+                f"{tool.name} was called too often. It may be called again in {seconds:.0f} s; "
+                "do without it now."
+            )
+            raise ToolRateLimited(text, seconds=seconds)
