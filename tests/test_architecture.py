@@ -31,6 +31,7 @@ FREE_TESTS = {
     "tests/bot/conversation/test_missed_questions.py": "tests catching up and the dispatcher with histories",
     "tests/bot/conversation/test_taken_twice.py": "tests recovery, the dispatcher and turns with rows of one question",
     "tests/test_architecture.py": "tests the tree itself",
+    "tests/test_classes.py": "tests the sizes of all classes",
     "tests/test_corpora.py": "tests what the corpora under tests/data show",
     "tests/test_deploy.py": "tests the Dockerfile and the compose files",
     "tests/test_documents.py": "tests the commands in README, docs and CONTRIBUTING",

@@ -7,8 +7,8 @@
     finish   after hooks -> the size -> the result
 
 Whether a call may run is judged in `bot/engine/call_rules.py`, its body is run in
-`bot/engine/execution.py`; hooks have their say in `bot/engine/interception.py`, what is raised is told
-in `bot/engine/failures.py`. A step's calls go through the three phases side by side
+`bot/engine/execution.py`; hooks have their say in `bot/engine/interception.py`, what is raised is
+told in `bot/engine/failures.py`. A step's calls go through the three phases side by side
 (`bot/engine/batches.py`). Whatever goes wrong becomes an error result; only a cancellation from
 outside gets out, and `Suspend` where the call must wait for somebody's word.
 """
