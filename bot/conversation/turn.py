@@ -48,8 +48,10 @@ from bot.policy.budget import NO_LIMITS, NOTHING_SPENT, Budget, Limits
 from bot.policy.refusals import is_too_long
 from bot.prompt import notes
 from bot.prompt.compose import Question, showing, system_prompt, transcript, user_message
-from bot.prompt.frames import Frames, People
+from bot.prompt.frames import Frames
+from bot.prompt.people import People
 from bot.prompt.render import plain
+from bot.prompt.tidying import tidy
 from bot.prompt.voices import voices
 from bot.speaking.delivery import Delivery, note_on
 from bot.speaking.speech import Heard, TurnSpeaker
@@ -87,11 +89,6 @@ class Persona:
     def names(self) -> tuple[str, ...]:
         """All that it is called."""
         return (self.name, *self.aliases)
-
-    @property
-    def frames(self) -> Frames:
-        """What cuts the frame of the prompt out of its words."""
-        return Frames(self.names)
 
 
 class Turns:
@@ -371,9 +368,7 @@ class Turns:
             system, self._history.messages(where), user, summary=self._history.summary(where)
         )
         asked = plain(message.segments, self_id=message.self_id)
-        frames = Frames(
-            self._persona.names, number=where.platform_id, people=People.of(read), question=asked
-        )
+        frames = Frames(self._persona.names, number=where.platform_id, people=People.of(read))
         budget = Budget(self._limits, spent)
         speaker = TurnSpeaker(self._delivery, run_id, asker, where, frames, budget)
         run = Run(
@@ -383,7 +378,7 @@ class Turns:
             transcript=read,
             ports={**self._ports, Speaker: speaker},
             heard=lambda: bool(speaker.said),
-            tidy=frames.tidy,
+            tidy=partial(tidy, frames, question=asked),
             share=budget.share(),
         )
         return run, speaker

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from bot.conversation.approvals import Approvals
 from bot.conversation.catchup import Catchup
@@ -27,6 +28,7 @@ from bot.memory.summaries import Summaries
 from bot.models.failover import Failover
 from bot.policy.budget import Limits
 from bot.prompt.compose import system_prompt
+from bot.prompt.older_rounds import told_today
 from bot.runtime.observers import LogObserver, Observers
 from bot.speaking.alarm import Alarm
 from bot.speaking.delivery import Delivery
@@ -155,7 +157,9 @@ def build_history(
     system = system_prompt(who.prompt, name=who.name, conversation=SOMEWHERE)
     around = ModelRequest((system,), toolset.all_definitions())
     return History(
-        store=store, room=told_of_history(model, around, most=most), told=who.frames.told_in
+        store=store,
+        room=told_of_history(model, around, most=most),
+        told=partial(told_today, who.names),
     )
 
 

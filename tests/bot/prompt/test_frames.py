@@ -1,33 +1,26 @@
 from __future__ import annotations
 
-import dataclasses
-import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
-from bot.domain.chat import NOTED, AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from bot.domain.chat import UserMessage
 from bot.domain.events import Sender
 from bot.prompt import notes
 from bot.prompt.compose import EARLIER, FORWARDED, PICTURES, QUESTION, RECORD, Question, user_message
-from bot.prompt.frames import Frames, People
+from bot.prompt.frames import Frames
+from bot.prompt.people import People
 from bot.prompt.render import line, speaker
 from tests.data.speech import entries, pairs
-from tests.fakes import GROUP, said
+from tests.fakes import said
 
 PROMPT = UserMessage(
     "[群聊记录]\n阿澈(2002): hi @小红(3003) 在吗\n老王(88888): [引用 李 四(4444) 的「嗯」] 好\n"
     "[提问] 消息号 8\n小明(777): 你好"
 )
 FRAMES = Frames(("小霜", "霜霜", "霜", "Frost"), 10001, People.of([PROMPT]))
-
-
-def test_the_people_of_a_prompt_are_those_whose_names_we_wrote_in_it() -> None:
-    people = People.of([PROMPT, AssistantMessage("路人(5): 不算"), UserMessage("小红(3003): 他说 王五(6): 不算")])
-    assert people.numbers == {"2002", "3003", "88888", "4444", "777"}
-    assert people.names == {"阿澈", "小红", "老王", "李 四", "小明"}
 
 
 @pytest.mark.parametrize("text", entries("honest.txt"))
@@ -78,7 +71,7 @@ def test_whatever_somebody_is_called_the_line_we_render_is_not_said_in_his_name(
     """The frame is cut as it is rendered: both use the same constants."""
     message = said(words, user=number, name=name, at=False)
     prompt = user_message(Question(message))
-    frames = dataclasses.replace(FRAMES, people=People.of([prompt]))
+    frames = replace(FRAMES, people=People.of([prompt]))
     assert str(number) in frames.people.numbers
     shown = speaker(Sender(number, name))
     assert frames.cut(prompt.text) == ""
@@ -92,13 +85,13 @@ def test_every_heading_of_ours_is_cut_in_front(heading: str) -> None:
 
 
 def test_a_member_who_bears_the_bots_name_is_somebody_else() -> None:
-    frames = dataclasses.replace(FRAMES, people=People.of([UserMessage("小霜(2002): hi")]))
+    frames = replace(FRAMES, people=People.of([UserMessage("小霜(2002): hi")]))
     assert frames.cut("好的。\n小霜(2002): 我也是") == "好的。"
     assert frames.cut("小霜(10001): 我是真的") == "我是真的"
 
 
 def test_an_at_in_front_is_a_mention_unless_it_is_part_of_a_name() -> None:
-    frames = dataclasses.replace(FRAMES, people=People.of([UserMessage("@阿花(5005): hi\n  @小红(3003) 在吗")]))
+    frames = replace(FRAMES, people=People.of([UserMessage("@阿花(5005): hi\n  @小红(3003) 在吗")]))
     assert frames.cut("好。\n@阿花(5005): 我也是") == "好。"
     assert frames.cut("好。\n@小红(3003): 来一下") == "好。\n@小红 来一下"
 
@@ -123,112 +116,4 @@ def test_a_model_that_goes_round_in_frames_holds_nobody_up() -> None:
 
 def test_our_own_name_and_number_in_somebodys_words_take_no_answer_away() -> None:
     people = People.of([UserMessage("小明(2002): 你看 @小霜(10001) 说的")])
-    assert dataclasses.replace(FRAMES, people=people).cut("小霜(10001): 我说的是三点开会") == "我说的是三点开会"
-
-
-# --- the question said back -------------------------------------------------------------------------
-
-
-def test_a_question_said_back_is_no_answer() -> None:
-    frames = dataclasses.replace(FRAMES, question="北京明天的天气怎么样？")
-    assert frames.tidy(AssistantMessage("北京明天的天气怎么样")).text == ""
-
-
-def test_words_beside_a_call_may_be_the_question() -> None:
-    message = AssistantMessage("北京明天的天气怎么样？", (ToolCall("1", "get_weather", "{}"),))
-    assert dataclasses.replace(FRAMES, question=message.text).tidy(message) is message
-
-
-# --- what is given to the tool ----------------------------------------------------------------------
-
-
-def sending(messages: object, **more: object) -> AssistantMessage:
-    arguments = json.dumps({"messages": messages, **more}, ensure_ascii=False)
-    return AssistantMessage("", (ToolCall("1", "send_message", arguments),))
-
-
-LEAK, CLEAN = {"type": "plain", "text": "小霜(10001): 好"}, {"text": "好", "type": "plain"}
-
-
-@pytest.mark.parametrize(
-    ("given", "left"),
-    [
-        ([LEAK, {"type": "image", "path": "a.png"}], [CLEAN, {"type": "image", "path": "a.png"}]),
-        (LEAK, CLEAN),
-        (json.dumps([LEAK]), json.dumps([CLEAN], ensure_ascii=False)),
-        (LEAK | {"text": "小霜：好"}, CLEAN),
-        (LEAK | {"text": "[引用 小明(777) 的「嗨」] 好"}, CLEAN),
-    ],
-)
-def test_what_a_model_sends_is_cut_before_it_is_kept_in_every_form_the_tool_takes(given: object, left: object) -> None:
-    tidied = FRAMES.tidy(sending(given, session="x"))
-    assert json.loads(tidied.tool_calls[0].arguments) == {"messages": left, "session": "x"}
-
-
-@pytest.mark.parametrize(
-    "arguments", ["", "{", "[]", "null", "{}", '{"messages": 3}', '{"messages": "hi"}', '{"messages": [3]}', "[" * 9999]
-)
-def test_arguments_that_are_something_else_stay_as_they_came(arguments: str) -> None:
-    message = AssistantMessage("", (ToolCall("1", "send_message", arguments),))
-    assert FRAMES.tidy(message) is message
-
-
-def test_a_clean_call_and_a_call_of_another_tool_stay_byte_for_byte() -> None:
-    clean = AssistantMessage("", (ToolCall("1", "send_message", '{"messages" : [{"text":"好","type":"plain"}]}'),))
-    other = AssistantMessage("", (ToolCall("1", "note", '{"messages": [{"type": "plain", "text": "小霜: 好"}]}'),))
-    assert FRAMES.tidy(clean) is clean
-    assert FRAMES.tidy(other) is other
-
-
-# --- rounds of older versions -----------------------------------------------------------------------
-
-ASKED = UserMessage("[提问] 消息号 8\n小明(777): 你好")
-CALLED = AssistantMessage("", (ToolCall("1", "send_message", "{}"),))
-ESCAPED, SENT = (
-    AssistantMessage("", (ToolCall("1", "send_message", f'{{"messages": {{"text": "{text}"}}}}'),))
-    for text in (r"\u5c0f\u971c\uff1a\u597d", "好")
-)
-RESULT = ToolMessage("1", "send_message", "消息已发送")
-
-
-@pytest.mark.parametrize(
-    ("stored", "told"),
-    [
-        ((ASKED, AssistantMessage("好")), None),
-        ((ASKED, CALLED, RESULT), None),
-        ((ASKED, AssistantMessage(NOTED), notes.note(notes.UNANSWERED)), None),
-        ((ASKED, CALLED, RESULT, AssistantMessage("(已用 send_message 回答)")), (ASKED, CALLED, RESULT)),
-        (
-            (ASKED, AssistantMessage("(没有回答)")),
-            (ASKED, AssistantMessage(NOTED), notes.note(notes.UNANSWERED)),
-        ),
-        ((ASKED, AssistantMessage("(被打断了)")), (ASKED, AssistantMessage(NOTED), notes.note(notes.BROKEN_OFF))),
-        (
-            (ASKED, CALLED, RESULT, AssistantMessage("(被打断了)")),
-            (ASKED, CALLED, RESULT, notes.note(notes.BROKEN_OFF)),
-        ),
-        (
-            (ASKED, AssistantMessage("好\n(前 2 条已送达，之后的没有送达: muted)")),
-            (
-                ASKED,
-                AssistantMessage("好"),
-                notes.note(notes.delivery_note(notes.REFUSED.format(reason="muted"), arrived=2)),
-            ),
-        ),
-        ((ASKED, CALLED, RESULT, AssistantMessage("")), (ASKED, CALLED, RESULT)),
-        ((ASKED, ESCAPED, RESULT), (ASKED, SENT, RESULT)),
-        ((ASKED, AssistantMessage("小霜(10001): 好")), (ASKED, AssistantMessage("好"))),
-        ((ASKED, AssistantMessage("好\n小明(777): 谢谢")), (ASKED, AssistantMessage("好"))),
-        (
-            (ASKED, AssistantMessage("小明(777): 谢谢")),
-            (ASKED, AssistantMessage(NOTED), notes.note(notes.UNANSWERED)),
-        ),
-    ],
-)
-def test_an_older_round_is_told_without_what_was_noted_in_its_answers(
-    stored: tuple[Message, ...], told: tuple[Message, ...] | None
-) -> None:
-    shown = Frames(("小霜",)).told_in(replace(GROUP, platform_id=10001), stored)
-    assert shown == (told or stored)
-    assert (shown is stored) is (told is None)
-    assert Frames(("小霜",)).told_in(replace(GROUP, platform_id=10001), shown) == shown
+    assert replace(FRAMES, people=people).cut("小霜(10001): 我说的是三点开会") == "我说的是三点开会"

@@ -16,7 +16,8 @@ from bot.domain.suspension import Allow, Decision, Deny
 from bot.domain.tool import tool
 from bot.memory.history import History
 from bot.policy.budget import Budget, Limits
-from bot.prompt.frames import Frames, People
+from bot.prompt.frames import Frames
+from bot.prompt.people import People
 from bot.speaking.delivery import Delivery
 from bot.speaking.outbox import Outbox
 from bot.speaking.speech import TurnSpeaker

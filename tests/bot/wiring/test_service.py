@@ -44,7 +44,7 @@ def test_the_persona_is_the_operators(tmp_path: Path) -> None:
     (tmp_path / "fox.md").write_text("你是狐狸。", "utf-8")
     settings = Settings(bot_persona=tmp_path / "fox.md", bot_name="小狐", bot_aliases=("狐狸",))
     assert persona(settings) == Persona("你是狐狸。", "小狐", ("狐狸",))
-    assert persona(settings).frames.cut("狐狸：在") == "在"
+    assert persona(settings).names == ("小狐", "狐狸")
 
 
 async def test_what_an_older_version_noted_in_its_answers_is_told_otherwise() -> None:

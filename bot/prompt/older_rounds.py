@@ -1,0 +1,60 @@
+"""Stored rounds of older versions, told in today's form: what those noted in answers is a note
+behind them. Pure.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from bot.domain.chat import NOTED, AssistantMessage, Message, UserMessage
+from bot.domain.events import Conversation
+from bot.prompt import marks, notes
+from bot.prompt.frames import Frames
+from bot.prompt.people import People
+from bot.prompt.tidying import is_tidy, tidy
+
+
+def told_today(
+    names: tuple[str, ...], where: Conversation, messages: tuple[Message, ...]
+) -> tuple[Message, ...]:
+    """A stored round as the model is told of it; `names` are those of the bot.
+
+    A round of today is the very same object.
+    """
+    frames = Frames(names, where.platform_id)
+    if all(_is_as_told(frames, message) for message in messages):
+        return messages
+    frames = dataclasses.replace(frames, people=People.of(messages))
+    told = tuple(one for message in messages for one in _tell(frames, message))
+    if told == messages:
+        return messages
+    if any(not isinstance(message, UserMessage) for message in told):
+        return told
+    return (*told[:1], AssistantMessage(NOTED), *(told[1:] or (notes.note(notes.UNANSWERED),)))
+
+
+def _is_as_told(frames: Frames, message: Message) -> bool:
+    """Whether a message of a stored round certainly is told as it is."""
+    if not isinstance(message, AssistantMessage) or message.text == NOTED:
+        return True
+    if not (message.text.strip() or message.tool_calls) or not frames.is_clean(message.text):
+        return False
+    return all(is_tidy(frames, call) for call in message.tool_calls)
+
+
+def _tell(frames: Frames, message: Message) -> Iterator[Message]:
+    """A message of a stored round as the model is told of it: none, one, or one and a note."""
+    if not isinstance(message, AssistantMessage) or message.text == NOTED:
+        yield message
+        return
+    text, noted = message.text, notes.LEGACY.get(message.text, "")
+    if match := marks.TRAILING_NOTE.search(text):
+        text, noted = text[: match.start()], notes.delivery_note(match["words"])
+    tidied = tidy(frames, replace(message, text=text))
+    if tidied.text.strip() or tidied.tool_calls:
+        yield message if tidied == message else tidied
+    if noted:
+        yield notes.note(noted)

@@ -1,0 +1,73 @@
+"""Messages of a model, as they may be sent and kept: without the frame in their words and in those
+given to `send_message`. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from msgspec.structs import replace
+
+from bot.domain.chat import AssistantMessage, ToolCall
+from bot.policy.echo import is_echo
+from bot.prompt.frames import Frames
+
+SEND = "send_message"  # the tool whose words are ours
+
+
+def tidy(frames: Frames, message: AssistantMessage, *, question: str = "") -> AssistantMessage:
+    """The message without the frame, and without words that only repeat the question; the very
+    same message where there is nothing to cut.
+    """
+    text = frames.cut(message.text)
+    if not message.tool_calls and is_echo(text, question):
+        text = ""
+    calls = tuple(_tidy_call(frames, call) for call in message.tool_calls)
+    if text == message.text and calls == message.tool_calls:
+        return message
+    return replace(message, text=text, tool_calls=calls)
+
+
+def is_tidy(frames: Frames, call: ToolCall) -> bool:
+    """Whether no frame can be in what the call gives to `send_message`."""
+    if call.name != SEND:
+        return True
+    folded = call.arguments.casefold()
+    named = any(name.casefold() in folded for name in frames.names)
+    return not named and "\\u" not in call.arguments and frames.is_clean(call.arguments)
+
+
+def _tidy_call(frames: Frames, call: ToolCall) -> ToolCall:
+    if is_tidy(frames, call):
+        return call
+    try:
+        arguments = json.loads(call.arguments)
+    except (ValueError, RecursionError):
+        return call
+    if not isinstance(arguments, dict) or "messages" not in arguments:
+        return call
+    tidied = arguments | {"messages": _tidy_parts(frames, arguments["messages"])}
+    if tidied == arguments:
+        return call
+    return replace(call, arguments=json.dumps(tidied, ensure_ascii=False))
+
+
+def _tidy_parts(frames: Frames, parts: Any) -> Any:
+    """The parts with their texts cut; they may be a list, one, or JSON of either
+    (`tools/send_message.py`).
+    """
+    match parts:
+        case str():
+            try:
+                inner = json.loads(parts)
+            except (ValueError, RecursionError):
+                return parts
+            tidied = _tidy_parts(frames, inner)
+            return parts if tidied == inner else json.dumps(tidied, ensure_ascii=False)
+        case list():
+            return [_tidy_parts(frames, part) if isinstance(part, dict) else part for part in parts]
+        case {"text": str(text), **rest}:
+            return {"text": frames.cut(text), **rest}
+        case _:
+            return parts
