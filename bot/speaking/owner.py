@@ -16,7 +16,8 @@ from bot.domain.journal import SendState
 from bot.domain.masking import Quoting
 from bot.domain.ports import Clock
 from bot.domain.segments import Text
-from bot.speaking.outbox import TOO_LATE, Outbox
+from bot.speaking.queues import Queues
+from bot.speaking.wire import TOO_LATE
 
 logger = logging.getLogger(__name__)
 
@@ -38,12 +39,12 @@ class Owner:
         self,
         *,
         owners: frozenset[int],
-        outbox: Outbox,
+        queues: Queues,
         clock: Clock,
         mask: Callable[[str], str] = str,
     ) -> None:
         self._owners = sorted(owners)
-        self._outbox = outbox
+        self._queues = queues
         self._clock = clock
         self._mask = mask
         self._told: dict[str, float] = {}
@@ -90,7 +91,7 @@ class Owner:
 
     def _say(self, line: _Line, text: str) -> None:
         where = Conversation(self._account, "private", line[0])
-        receipt = self._outbox.post(SendMessage(where, (Text(text),)))
+        receipt = self._queues.post(SendMessage(where, (Text(text),)))
         if receipt is not None:
             self._on_its_way.add(line)
             receipt.add_done_callback(partial(self._learn, line, text, self._connections))

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from bot.domain.actions import Receipt, SendMessage, Waiting
+from bot.domain.actions import Receipt, Refused, SendMessage, Unknown, Waiting
 from bot.domain.journal import Entry, SendChanged, SendQueued, SendState, StoredSend
-from bot.domain.ports import Clock, Store
+from bot.domain.ports import Clock, Ids, Store
 
 MAX_REASON = 500  # characters of a reason that are kept
 SHORTEST = (
     0.05  # seconds between two looks of the least patient caller at a send that is on the wire
 )
 NOT_YET = "QQ is not connected, or the pace is limited"
+
+Tell: TypeAlias = Callable[[SendMessage, SendState, str], None]
 
 
 def _future() -> asyncio.Future[Receipt]:
@@ -25,7 +30,8 @@ class Send:
     """Something to be said, from the moment it is queued until nobody asks for it any more.
 
     `receipt` is what became of it; `heard` what its one caller is told: the same, or before it that
-    it waits.
+    it waits. `tell` hears of it, with the reason, where it may be lost (UNKNOWN), and where it is
+    (REFUSED, DROPPED) while nobody hears the receipt; it must neither wait nor raise.
     """
 
     send_id: str
@@ -35,25 +41,22 @@ class Send:
     at: float
     state: SendState = SendState.QUEUED
     recorded: bool = False
-    after: Send | None = None  # what must be delivered first, else this is not said either
-    awaited: bool = False  # whether somebody will hear the receipt
-    doubted: float = 0.0  # when nobody knew any more what became of it
-    found: str | None = None  # the id under which the message was seen, before its answer came
-    receipt: asyncio.Future[Receipt] = field(default_factory=_future)
-    heard: asyncio.Future[Receipt] = field(default_factory=_future)
+    tell: Tell | None = None
+    after: Send | None = field(default=None, init=False)
+    """What must be delivered first, else this is not said either."""
+    awaited: bool = field(default=False, init=False)  # whether somebody will hear the receipt
+    doubted: float = field(default=0.0, init=False)
+    """When nobody knew any more what became of it."""
+    found: str | None = field(default=None, init=False)
+    """The id under which the message was seen, before its answer came."""
+    receipt: asyncio.Future[Receipt] = field(default_factory=_future, init=False)
+    heard: asyncio.Future[Receipt] = field(default_factory=_future, init=False)
 
     @classmethod
-    def of(cls, stored: StoredSend, state: SendState) -> Send:
+    def of(cls, stored: StoredSend, state: SendState, tell: Tell | None = None) -> Send:
         """One that is a row already."""
-        return cls(
-            stored.send_id,
-            stored.turn_id,
-            stored.action,
-            stored.final,
-            stored.at,
-            state,
-            recorded=True,
-        )
+        turn_id, action, final, at = stored.turn_id, stored.action, stored.final, stored.at
+        return cls(stored.send_id, turn_id, action, final, at, state, recorded=True, tell=tell)
 
     async def hear(self, patience: float) -> Receipt:
         """What becomes of it, or that it waits, where it is not on the wire after so many
@@ -73,19 +76,40 @@ class Send:
         else:  # it may yet come back from the wire
             asyncio.get_running_loop().call_later(again, self._look, again)
 
-    def settle(self, receipt: Receipt) -> None:
-        """This has become of it."""
+    def settle(self, receipt: Receipt, reason: str = "") -> None:
+        """Pass on its receipt; once."""
         self.receipt.set_result(receipt)
         if not self.heard.done():  # its caller may have been cancelled
             self.heard.set_result(receipt)
+        if isinstance(receipt, Unknown) or (isinstance(receipt, Refused) and not self.awaited):
+            self.report(reason)
+
+    def report(self, reason: str) -> None:
+        """Tell of the state it is in, if somebody is to be told."""
+        if self.tell is not None:
+            self.tell(self.action, self.state, reason)
 
 
 class Rows:
     """The rows of all sends."""
 
-    def __init__(self, *, store: Store, clock: Clock) -> None:
+    def __init__(self, *, store: Store, clock: Clock, ids: Ids) -> None:
         self._store = store
         self._clock = clock
+        self._boot = ids.trace()
+        self._numbers = itertools.count(1)
+
+    def new(
+        self,
+        action: SendMessage,
+        *,
+        turn_id: str = "",
+        final: bool = False,
+        tell: Tell | None = None,
+    ) -> Send:
+        """A send with an id of its own, which is no row yet."""
+        send_id = f"{self._boot}-{next(self._numbers)}"
+        return Send(send_id, turn_id, action, final, self._clock.now(), tell=tell)
 
     def queued(self, send: Send, *entries: Entry) -> None:
         """There is a row, if there was none; it is written together with these entries, after
@@ -119,6 +143,11 @@ class Rows:
                 send_id=send.send_id, state=state, at=now, message_id=message_id, reason=short
             )
         )
+
+    def withdraw(self, send: Send, reason: str) -> None:
+        """It is not to be said any more, unless it has been on the wire."""
+        if send.state is SendState.QUEUED:
+            self.changed(send, SendState.WITHDRAWN, reason=reason)
 
 
 def _row(send: Send) -> SendQueued:

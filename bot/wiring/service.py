@@ -34,6 +34,9 @@ from bot.speaking.alarm import Alarm
 from bot.speaking.delivery import Delivery
 from bot.speaking.outbox import Outbox
 from bot.speaking.owner import Owner
+from bot.speaking.queues import Queues
+from bot.speaking.sends import Rows
+from bot.speaking.wire import Wire
 from bot.wiring.models import build_rules, told_of_history
 from config.settings import Settings, read_persona
 
@@ -76,10 +79,9 @@ def build_rooms(
     )
     summaries = build_summaries(history, store=store, model=model, clock=clock)
     perception = Perception(transport=transport, history=history, sight=sight)
-    outbox = Outbox(
-        transport=transport, store=store, clock=clock, ids=ids, rate=settings.bot_send_rate
+    outbox, owner = build_outbox(
+        settings, transport=transport, store=store, mask=mask, clock=clock, ids=ids
     )
-    owner = build_owner(settings, outbox=outbox, clock=clock, mask=mask)
     followers: list[Observer] = [LogObserver(), Alarm(owner, mask=mask), *observers]
     approvals = Approvals(owners=settings.bot_owners, outbox=outbox, history=history, clock=clock)
     turns = Turns(
@@ -170,11 +172,17 @@ def build_summaries(history: History, *, store: Store, model: Failover, clock: C
     return summaries
 
 
-def build_owner(settings: Settings, *, outbox: Outbox, clock: Clock, mask: Mask) -> Owner:
-    """Who tells the owners what only they can mend, and what became of a send nobody waits for."""
-    owner = Owner(owners=settings.bot_owners, outbox=outbox, clock=clock, mask=mask)
-    outbox.report_to(owner.tell_of_send)
-    return owner
+def build_outbox(
+    settings: Settings, *, transport: Transport, store: Store, mask: Mask, clock: Clock, ids: Ids
+) -> tuple[Outbox, Owner]:
+    """Where everything is said, and who tells the owners what only they can mend: that what a turn
+    said got lost, too.
+    """
+    rows = Rows(store=store, clock=clock, ids=ids)
+    wire = Wire(transport=transport, rows=rows, clock=clock, ids=ids, rate=settings.bot_send_rate)
+    queues = Queues(rows=rows, wire=wire)
+    owner = Owner(owners=settings.bot_owners, queues=queues, clock=clock, mask=mask)
+    return Outbox(rows=rows, wire=wire, queues=queues, tell=owner.tell_of_send), owner
 
 
 def limits_of(settings: Settings) -> Limits:

@@ -14,11 +14,10 @@ from bot.domain.events import Conversation
 from bot.domain.run import Asker, PendingCall, SuspendedRun
 from bot.domain.suspension import ApprovalRequest, Decision
 from bot.memory.history import History
-from bot.speaking.outbox import Outbox
+from tests.bot.speaking.post import build_outbox
 from tests.fakes import (
     BOT,
     GROUP,
-    CountingIds,
     ManualClock,
     RecordingStore,
     RecordingTransport,
@@ -42,7 +41,7 @@ class Desk:
     def __post_init__(self) -> None:
         self.transport, self.clock = RecordingTransport(), ManualClock()
         self.history = History(store=self.store)
-        self.outbox = Outbox(transport=self.transport, store=self.store, clock=self.clock, ids=CountingIds())
+        self.outbox, _ = build_outbox(self.transport, self.store, self.clock)
         self.approvals = Approvals(owners=self.owners, outbox=self.outbox, history=self.history, clock=self.clock)
         self.approvals.resume_with(self.resume)
 

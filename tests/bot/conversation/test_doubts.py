@@ -25,8 +25,8 @@ from bot.domain.journal import (
 from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text
 from bot.policy.apologies import LOST, SORRY, apology
-from bot.speaking.outbox import LOOK_AFTER
-from tests.bot.speaking.test_outbox import Post, own
+from bot.speaking.wire import LOOK_AFTER
+from tests.bot.speaking.post import Post, own
 from tests.fakes import GROUP, PRIVATE, SteppedClock, said, until
 
 CLOSED = TurnClosed(turn_id="t1", stop=Stop.ANSWERED, round=(), usage=Usage(), steps=1, at=0.0)

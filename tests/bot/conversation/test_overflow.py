@@ -4,8 +4,8 @@ from bot.conversation.overflow import Overflow
 from bot.domain.events import Conversation
 from bot.domain.segments import Quote, Text
 from bot.policy.apologies import BUSY
-from bot.speaking.outbox import MAX_WAITING
-from tests.bot.speaking.test_outbox import hello, office
+from bot.speaking.queues import MAX_WAITING
+from tests.bot.speaking.post import hello, office
 from tests.fakes import BOT, GROUP, ManualClock, said
 
 

@@ -37,8 +37,8 @@ from bot.memory.history import History
 from bot.memory.recorder import Recorder
 from bot.policy.budget import NO_LIMITS, Limits
 from bot.speaking.delivery import Delivery
-from bot.speaking.outbox import Outbox
 from bot.speaking.owner import Owner
+from tests.bot.speaking.post import build_outbox
 from tests.fakes import (
     BOT,
     GROUP,
@@ -82,8 +82,8 @@ class House:
         self.store = store or RecordingStore()
         self.history = History(store=self.store)
         self.clock = clock = ManualClock()
-        self.outbox = Outbox(transport=self.transport, store=self.store, clock=clock, ids=CountingIds())
-        self.owner = Owner(owners=frozenset({OWNER}), outbox=self.outbox, clock=clock)
+        self.outbox, queues = build_outbox(self.transport, self.store, clock)
+        self.owner = Owner(owners=frozenset({OWNER}), queues=queues, clock=clock)
         # What a turn waits for is asked here, not in QQ: tests decide by themselves what becomes of it.
         self.asked: list[str] = []
         self.approvals = Approvals(owners=frozenset(), outbox=self.outbox, history=self.history, clock=clock)

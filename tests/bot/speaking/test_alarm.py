@@ -10,9 +10,9 @@ from bot.domain.chat import Usage
 from bot.domain.masking import MASK, Mask
 from bot.domain.run import Asker, Outcome, RunFinished, RunStarted, Stop
 from bot.speaking.alarm import MAX_REASON, Alarm
-from bot.speaking.outbox import Outbox
 from bot.speaking.owner import QUIET, Owner
-from tests.fakes import BOT, GROUP, CountingIds, ManualClock, RecordingStore, RecordingTransport, until
+from tests.bot.speaking.post import build_outbox
+from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, RecordingTransport, until
 
 SECRET = "sk-1234567890"
 
@@ -20,8 +20,8 @@ SECRET = "sk-1234567890"
 class Desk:
     def __init__(self) -> None:
         self.transport, self.clock = RecordingTransport(), ManualClock()
-        self.outbox = Outbox(transport=self.transport, store=RecordingStore(), clock=self.clock, ids=CountingIds())
-        self.owner = Owner(owners=frozenset({8}), outbox=self.outbox, clock=self.clock)
+        self.outbox, queues = build_outbox(self.transport, RecordingStore(), self.clock)
+        self.owner = Owner(owners=frozenset({8}), queues=queues, clock=self.clock)
         self.alarm = Alarm(self.owner, mask=Mask([SECRET]))
 
     def fail(self, error: str, *, run: str = "t1", stop: Stop = Stop.FAILED) -> None:

@@ -12,11 +12,10 @@ from bot.domain.journal import SendQueued
 from bot.domain.segments import Image, Mention, Quote, Text
 from bot.memory.history import History
 from bot.speaking.delivery import MAX_MESSAGES, Delivery, messages_of
-from bot.speaking.outbox import Outbox
+from tests.bot.speaking.post import build_outbox
 from tests.fakes import (
     GROUP,
     PRIVATE,
-    CountingIds,
     ManualClock,
     RecordingStore,
     RecordingTransport,
@@ -34,7 +33,7 @@ class Mouth:
     def __init__(self) -> None:
         self.transport, self.store, self.clock = RecordingTransport(), RecordingStore(), ManualClock()
         self.history = History(store=self.store)
-        self.outbox = Outbox(transport=self.transport, store=self.store, clock=self.clock, ids=CountingIds())
+        self.outbox, _ = build_outbox(self.transport, self.store, self.clock)
         self.delivery = Delivery(outbox=self.outbox, history=self.history, clock=self.clock)
 
 

@@ -13,16 +13,20 @@ from bot.domain.events import Conversation
 from bot.domain.journal import SendState
 from bot.domain.masking import Mask, Quoting
 from bot.domain.segments import Text
-from bot.speaking.outbox import MAX_AGE, Outbox
 from bot.speaking.owner import QUIET, Owner
-from tests.fakes import BOT, GROUP, CountingIds, ManualClock, RecordingStore, RecordingTransport, until
+from bot.speaking.wire import MAX_AGE
+from tests.bot.speaking.post import build_outbox
+from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, RecordingTransport, until
 
 
 class Desk:
     def __init__(self, *owners: int, mask: Mask | None = None) -> None:
         self.transport, self.clock = RecordingTransport(), ManualClock()
-        self.outbox = Outbox(transport=self.transport, store=RecordingStore(), clock=self.clock, ids=CountingIds())
-        self.owner = Owner(owners=frozenset(owners), outbox=self.outbox, clock=self.clock, mask=mask or Mask())
+        self.outbox, queues = build_outbox(self.transport, RecordingStore(), self.clock, tell=self.tell)
+        self.owner = Owner(owners=frozenset(owners), queues=queues, clock=self.clock, mask=mask or Mask())
+
+    def tell(self, action: SendMessage, state: SendState, reason: str) -> None:
+        self.owner.tell_of_send(action, state, reason)
 
     async def lose(self) -> None:
         """Let what waits for QQ wait for too long."""
@@ -163,7 +167,6 @@ async def test_what_may_be_lost_and_what_is_are_two_kinds_of_lines() -> None:
 
 async def test_of_a_message_that_was_lost_after_its_caller_left_the_owner_hears() -> None:
     async with desk(8) as there:
-        there.outbox.report_to(there.owner.tell_of_send)
         there.transport.failures = [NotConnected("away")]
         await there.outbox.send(SendMessage(GROUP, (Text("hello"),)), turn_id="t1", patience=0)
         await there.lose()

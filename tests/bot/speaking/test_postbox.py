@@ -12,10 +12,11 @@ from bot.domain.actions import Attachment, Confirmed, Receipt, SendMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered
 from bot.domain.segments import Quote, Text
 from bot.memory.history import History
-from bot.speaking.outbox import MAX_WAITING, Outbox
 from bot.speaking.postbox import MAX_PIECES, ROOM, Postbox
+from bot.speaking.queues import MAX_WAITING
 from bot.speaking.splitting import LIMIT
-from tests.fakes import PRIVATE, CountingIds, ManualClock, RecordingStore, RecordingTransport, until
+from tests.bot.speaking.post import build_outbox
+from tests.fakes import PRIVATE, ManualClock, RecordingStore, RecordingTransport, until
 
 
 @dataclass
@@ -27,7 +28,7 @@ class Post:
     def __post_init__(self) -> None:
         store, clock = RecordingStore(), ManualClock()
         self.transport, self.history = RecordingTransport(), History(store=store)
-        self.outbox = Outbox(transport=self.transport, store=store, clock=clock, ids=CountingIds())
+        self.outbox, _ = build_outbox(self.transport, store, clock)
         self.postbox = Postbox(outbox=self.outbox, history=self.history, clock=clock)
 
     def show(self, words: str) -> None:

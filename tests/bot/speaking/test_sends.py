@@ -8,10 +8,10 @@ import pytest
 from bot.domain.actions import Confirmed, SendMessage, Waiting
 from bot.domain.journal import MessageErased, SendChanged, SendQueued, SendState, StoredSend
 from bot.domain.segments import Text
-from bot.speaking.outbox import BURST
 from bot.speaking.sends import MAX_REASON, Rows, Send
-from tests.bot.speaking.test_outbox import Slow, hello, office
-from tests.fakes import GROUP, ManualClock, RecordingStore, RecordingTransport, until
+from bot.speaking.wire import BURST
+from tests.bot.speaking.post import Slow, hello, office
+from tests.fakes import GROUP, CountingIds, ManualClock, RecordingStore, RecordingTransport, until
 
 ACTION = SendMessage(GROUP, (Text("hello"),))
 NOW = ManualClock().now()
@@ -24,7 +24,7 @@ def store() -> RecordingStore:
 
 @pytest.fixture
 def rows(store: RecordingStore) -> Rows:
-    return Rows(store=store, clock=ManualClock())
+    return Rows(store=store, clock=ManualClock(), ids=CountingIds())
 
 
 async def test_a_send_that_leaves_at_once_is_one_durable_row_that_says_sending(

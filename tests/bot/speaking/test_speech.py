@@ -19,13 +19,12 @@ from bot.policy.budget import Budget, Limits
 from bot.prompt.frames import Frames
 from bot.prompt.people import People
 from bot.speaking.delivery import Delivery
-from bot.speaking.outbox import Outbox
 from bot.speaking.speech import TurnSpeaker
 from tests.bot.conversation.test_turn import OWNER, living, speak
+from tests.bot.speaking.post import build_outbox
 from tests.fakes import (
     BOT,
     GROUP,
-    CountingIds,
     ManualClock,
     RecordingStore,
     RecordingTransport,
@@ -43,7 +42,7 @@ async def speaking(
     *, limits: Limits = FIVE, frames: Frames | None = None
 ) -> AsyncIterator[tuple[TurnSpeaker, RecordingTransport]]:
     transport, store, clock = RecordingTransport(), RecordingStore(), ManualClock()
-    outbox = Outbox(transport=transport, store=store, clock=clock, ids=CountingIds())
+    outbox, _ = build_outbox(transport, store, clock)
     delivery = Delivery(outbox=outbox, history=History(store=store), clock=clock, limit=20)
     asker = Asker(999, is_owner=True)
     async with asyncio.timeout(5), outbox.open():

@@ -7,8 +7,8 @@ import pytest
 from bot.domain.journal import SendState
 from bot.speaking.sends import Rows, Send
 from bot.speaking.unconfirmed import MISSING, Unconfirmed
-from tests.bot.speaking.test_outbox import hello, own
-from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore
+from tests.bot.speaking.post import hello, own
+from tests.fakes import BOT, GROUP, PRIVATE, CountingIds, ManualClock, RecordingStore
 
 
 class Desk:
@@ -16,7 +16,9 @@ class Desk:
 
     def __init__(self) -> None:
         self.store, self.clock = RecordingStore(), ManualClock()
-        self.unconfirmed = Unconfirmed(rows=Rows(store=self.store, clock=self.clock), clock=self.clock)
+        self.unconfirmed = Unconfirmed(
+            rows=Rows(store=self.store, clock=self.clock, ids=CountingIds()), clock=self.clock
+        )
 
     def add(self, send_id: str, text: str = "hello", *, private: bool = False) -> Send:
         action = hello(text, PRIVATE) if private else hello(text)

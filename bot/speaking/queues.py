@@ -1,0 +1,113 @@
+"""What is to be said in each conversation, in order: one queue and one worker each, one send
+unanswered at a time.
+
+What cannot leave at once is a row from the moment it is queued: it outlives the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from bot.domain.actions import Receipt, SendMessage
+from bot.domain.events import Conversation
+from bot.domain.journal import SendState
+from bot.speaking.sends import Rows, Send
+from bot.speaking.wire import Wire
+
+MAX_WAITING = 30  # sends of one conversation
+
+
+@dataclass(slots=True)
+class _Queue:
+    sends: deque[Send] = field(default_factory=deque)
+    worker: asyncio.Task[None] | None = None
+
+
+class Queues:
+    """The queues of all conversations; owns their workers while it is open."""
+
+    def __init__(self, *, rows: Rows, wire: Wire) -> None:
+        self._rows = rows
+        self._wire = wire
+        self._queues: dict[Conversation, _Queue] = {}
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._group: asyncio.TaskGroup | None = None
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Own the workers; at the end they are cancelled, and what is queued stays so in the
+        store.
+        """
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            try:
+                yield
+            finally:
+                self._group = None
+                for queue in self._queues.values():
+                    if queue.worker is not None:
+                        queue.worker.cancel()
+
+    async def finish(self, *, within: float) -> None:
+        """Put nothing more on the wire, and wait so many seconds for what is there; the rest stays
+        in the store.
+        """
+        self._wire.close()
+        sends = [send for queue in self._queues.values() for send in queue.sends]
+        for send in sends:
+            self._rows.queued(send)
+        if unanswered := [
+            send.receipt for send in sends if send.state in (SendState.SENDING, SendState.UNKNOWN)
+        ]:
+            await asyncio.wait(unanswered, timeout=within)
+
+    async def wait_idle(self) -> None:
+        """Return once nothing is left to be sent."""
+        await self._idle.wait()
+
+    def post(self, action: SendMessage) -> asyncio.Future[Receipt] | None:
+        """Say a line of no turn as soon as it can be; its receipt, None where too many wait."""
+        send = self._rows.new(action)
+        return send.receipt if self.append((send,)) else None
+
+    def append(self, sends: Sequence[Send], *, most: int | None = MAX_WAITING) -> bool:
+        """Queue the sends of one conversation, all of them; or none, where so many wait there, or
+        nothing is sent any more.
+        """
+        where = sends[0].action.conversation
+        queue = self._queues.get(where)
+        is_full = most is not None and queue is not None and len(queue.sends) >= most
+        if self._group is None or self._wire.is_closed or is_full:
+            return False
+        if queue is None:
+            queue = self._queues[where] = _Queue()
+            self._idle.clear()
+            queue.worker = self._group.create_task(
+                self._work_off(where, queue), name=f"outbox {where}"
+            )
+        for send in sends:
+            if queue.sends:  # the first one leaves at once, and is written down on its way
+                self._rows.queued(send)
+            queue.sends.append(send)
+        return True
+
+    def on_wire(self, where: Conversation) -> list[Send]:
+        """The sends there that may have been delivered and have no receipt yet."""
+        queue = self._queues.get(where)
+        sends = queue.sends if queue else ()
+        return [send for send in sends if send.state is not SendState.QUEUED]
+
+    async def _work_off(self, where: Conversation, queue: _Queue) -> None:
+        try:
+            while queue.sends and not self._wire.is_closed:
+                await self._wire.deliver(queue.sends[0])
+                queue.sends.popleft()
+        finally:
+            del self._queues[where]
+            if not self._queues:
+                self._idle.set()

@@ -1,0 +1,163 @@
+"""One send on the wire: at its pace, at most once, and looked for where no answer comes.
+
+A row is SENDING in the store before its frame leaves, so after a crash a QUEUED row has never been
+on the wire. A send without an answer may have been delivered: it is looked for (the account's own
+`message_sent`, then the history), and what cannot be found stays UNKNOWN and is never repeated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from bot.domain.actions import Confirmed, Receipt, Refused, Unknown
+from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected, TransportError
+from bot.domain.journal import SendState
+from bot.domain.ports import Clock, Ids, Transport
+from bot.domain.trace import current_run
+from bot.policy.refusals import explain_refusal
+from bot.speaking.pacing import Pace
+from bot.speaking.sends import Rows, Send
+from bot.speaking.unconfirmed import Unconfirmed
+
+logger = logging.getLogger(__name__)
+
+MAX_AGE = 120.0  # seconds a send may wait for a connection: later nobody expects it any more
+LOOK_AFTER = 1.0  # seconds until the history of an unanswered send is worth a look
+BURST = 20  # messages one conversation may get at once, before the pace is kept
+ACCOUNT = 500  # conversations' pace and burst that one account has in all: people are far below
+
+TOO_LATE = "QQ was not connected in time"
+CUT_OFF = "what was to be said before it was not delivered"
+
+
+class Wire:
+    """Puts sends on the wire until it is closed; `unconfirmed` are those nobody has answered.
+
+    `rate` is how many messages a second each conversation gets on average; 0 is no limit.
+    """
+
+    def __init__(
+        self, *, transport: Transport, rows: Rows, clock: Clock, ids: Ids, rate: float = 0.0
+    ) -> None:
+        self._transport = transport
+        self._rows = rows
+        self._clock = clock
+        self._here = Pace(rate=rate, burst=BURST, clock=clock, ids=ids)
+        self._account = Pace(rate=rate * ACCOUNT, burst=BURST * ACCOUNT, clock=clock, ids=ids)
+        self._connected = asyncio.Event()
+        self.unconfirmed = Unconfirmed(rows=rows, clock=clock)
+        self.is_closed = False
+
+    def close(self) -> None:
+        """Put nothing more on the wire; what is there is seen to its end."""
+        self.is_closed = True
+
+    def connected(self) -> None:
+        """An account is there (again): what waits may try, and what is in doubt may be looked
+        for.
+        """
+        self._connected.set()
+        self.unconfirmed.look_again()
+
+    async def deliver(self, send: Send) -> None:
+        """See a send to its end, however long that takes; closed meanwhile, it may stay QUEUED."""
+        try:
+            await self._deliver(send)
+        except Exception as bug:  # one send's misfortune, and may have come after the frame left
+            logger.exception("the outbox of %s goes on after a failure", send.action.conversation)
+            if not send.receipt.done():
+                self._give_up(send, f"bug: {type(bug).__name__}")
+
+    async def _deliver(self, send: Send) -> None:
+        where = send.action.conversation
+        current_run.set(send.turn_id)  # the worker may have been started by another run
+        before, send.after = send.after, None
+        if before is not None:
+            if before.state is not SendState.CONFIRMED:
+                self._rows.withdraw(send, CUT_OFF)
+            # Before that it waited for its turn, not for QQ: that may have been a film.
+            send.at = self._clock.now()
+        if send.state is not SendState.QUEUED:
+            return
+        if wait := max(self._here.delay(where), self._account.delay(where.platform_id)):
+            self._rows.queued(send)
+            await self._clock.sleep(wait)
+        while send.state is SendState.QUEUED:
+            if self.is_closed:
+                return
+            if self._clock.now() - send.at > MAX_AGE:
+                self._settle(send, SendState.DROPPED, Refused(TOO_LATE), reason=TOO_LATE)
+                return
+            await self._rows.sending(send)
+            if not await self._put_on_wire(send):
+                await self._wait_for_connection()
+
+    async def _put_on_wire(self, send: Send) -> bool:
+        """One attempt; False if it never reached the wire and may be tried again."""
+        where = send.action.conversation
+        try:
+            message_id = await self._transport.send(send.action)
+        except NotConnected as error:
+            logger.info("cannot send to %s yet: %s", where, error)
+            self._rows.changed(send, SendState.QUEUED)
+            return False
+        except ActionRefused as error:
+            reason = explain_refusal(error.wording, error.retcode)
+            logger.warning("not sent to %s: %s", where, error)
+            self._settle(send, SendState.REFUSED, Refused(reason), reason=reason)
+        except ActionUnanswered as error:
+            await self._look_for(send, str(error))
+        else:
+            self._confirm(send, message_id)
+        return True
+
+    async def _wait_for_connection(self) -> None:
+        self._connected.clear()
+        try:
+            async with asyncio.timeout(MAX_AGE):
+                await self._connected.wait()
+        except TimeoutError:
+            logger.debug("still not connected")
+
+    async def _look_for(self, send: Send, reason: str) -> None:
+        """An unanswered send: seen by the account itself, or in the history? Else it stays
+        unknown.
+        """
+        where = send.action.conversation
+        send.state = SendState.UNKNOWN
+        if send.found is None:
+            await self._clock.sleep(LOOK_AFTER)
+        if send.found is None:
+            try:
+                history = await self._transport.get_history(where)
+                self.unconfirmed.compare(history, lambda _: [send])
+            except TransportError as error:
+                logger.debug("the history of %s cannot be looked at: %s", where, error)
+        if send.found is not None:
+            self._confirm(send, send.found)
+            return
+        logger.warning(
+            "sent to %s without an answer, it may have been delivered: %s", where, reason
+        )
+        self._give_up(send, reason)
+
+    def _confirm(self, send: Send, message_id: str) -> None:
+        self.unconfirmed.confirm(send, message_id)
+        self._settle(send, SendState.CONFIRMED, Confirmed(message_id), message_id=message_id)
+
+    def _give_up(self, send: Send, reason: str) -> None:
+        self.unconfirmed.add(send)
+        self._settle(send, SendState.UNKNOWN, Unknown(reason), reason=reason)
+
+    def _settle(
+        self,
+        send: Send,
+        state: SendState,
+        receipt: Receipt,
+        *,
+        message_id: str = "",
+        reason: str = "",
+    ) -> None:
+        self._rows.changed(send, state, message_id=message_id, reason=reason)
+        send.settle(receipt, reason)

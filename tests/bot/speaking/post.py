@@ -1,0 +1,111 @@
+"""An outbox between fakes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from msgspec import structs
+
+from bot.domain.actions import SendMessage
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.journal import SendChanged, SendQueued, SendState, StoredSend
+from bot.domain.ports import Clock, Store, Transport
+from bot.domain.segments import Quote, Text
+from bot.speaking.outbox import Outbox
+from bot.speaking.queues import Queues
+from bot.speaking.sends import Rows, Tell
+from bot.speaking.wire import Wire
+from tests.fakes import BOT, GROUP, CountingIds, ManualClock, RecordingStore, RecordingTransport, said
+
+
+def nobody(_action: SendMessage, _state: SendState, _reason: str) -> None:
+    """Hears of no message that got lost."""
+
+
+def build_outbox(
+    transport: Transport, store: Store, clock: Clock, *, rate: float = 0.0, tell: Tell = nobody
+) -> tuple[Outbox, Queues]:
+    """The outbox, and the queues under it."""
+    rows = Rows(store=store, clock=clock, ids=CountingIds())
+    wire = Wire(transport=transport, rows=rows, clock=clock, ids=CountingIds(), rate=rate)
+    queues = Queues(rows=rows, wire=wire)
+    return Outbox(rows=rows, wire=wire, queues=queues, tell=tell), queues
+
+
+class Post:
+    """An outbox between fakes."""
+
+    def __init__(
+        self, transport: RecordingTransport | None = None, rate: float = 0.0, clock: ManualClock | None = None
+    ) -> None:
+        self.transport = transport or RecordingTransport()
+        self.store, self.clock = RecordingStore(), clock or ManualClock()
+        self.outbox, _ = build_outbox(self.transport, self.store, self.clock, rate=rate, tell=self._report)
+        self.told: list[tuple[str, SendState]] = []
+
+    def _report(self, action: SendMessage, state: SendState, reason: str) -> None:
+        assert reason
+        self.told.append(("".join(part.text for part in action.segments if isinstance(part, Text)), state))
+
+    @property
+    def states(self) -> list[str]:
+        """The states of all sends, in the order they were written down."""
+        return [str(e.state) for e in self.store.entries if isinstance(e, SendQueued | SendChanged)]
+
+    @property
+    def rows(self) -> dict[str, str]:
+        """The latest state of each send, by its words."""
+        ids, rows = dict[str, str](), dict[str, str]()
+        for entry in self.store.entries:
+            match entry:
+                case SendQueued(send_id=send_id, action=SendMessage(segments=(Text(text=text),)), state=state):
+                    ids[send_id], rows[text] = text, str(state)
+                case SendChanged(send_id=send_id, state=state):
+                    rows[ids[send_id]] = str(state)
+                case _:
+                    pass
+        return rows
+
+
+@asynccontextmanager
+async def office(
+    transport: RecordingTransport | None = None, rate: float = 0.0, clock: ManualClock | None = None
+) -> AsyncIterator[Post]:
+    post = Post(transport, rate, clock)
+    async with asyncio.timeout(5), post.outbox.open():
+        yield post
+
+
+def hello(text: str = "hello", where: Conversation = GROUP) -> SendMessage:
+    return SendMessage(where, (Text(text),))
+
+
+def own(text: str, message_id: str, *, ago: float = 0.0, where: Conversation = GROUP) -> MessageReceived:
+    message = said((Quote("1"), Text(text)), user=BOT, message_id=message_id, at=False, where=where)
+    return structs.replace(message, time=message.time - ago)
+
+
+class Slow(RecordingTransport):
+    """Answers when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = asyncio.Event()
+        self.entered = asyncio.Event()
+        self.open: dict[Conversation, int] = {}
+        self.most = 0
+
+    async def send(self, action: SendMessage) -> str:
+        where = action.conversation
+        self.open[where] = self.open.get(where, 0) + 1
+        self.most = max(self.most, *self.open.values())
+        self.entered.set()
+        await self.gate.wait()
+        self.open[where] -= 1
+        return await super().send(action)
+
+
+def stored(state: SendState, text: str = "hello", at: float = 1_700_000_000.0) -> StoredSend:
+    return StoredSend(send_id="old-1", turn_id="t0", action=hello(text), final=True, at=at, state=state)

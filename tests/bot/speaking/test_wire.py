@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import pytest
+
+from bot.domain.actions import Attachment, Confirmed, Refused, SendMessage, Unknown, Waiting
+from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, NotConnected
+from bot.domain.segments import Image, Text
+from bot.speaking.wire import MAX_AGE
+from tests.bot.speaking.post import hello, office, own
+from tests.fakes import BOT, GROUP, RecordingTransport, said, until
+
+
+async def test_the_row_says_sending_durably_before_the_frame_leaves() -> None:
+    class Watching(RecordingTransport):
+        async def send(self, action: SendMessage) -> str:
+            assert post.states == ["sending"]
+            assert post.store.durable == len(post.store.entries)
+            return await super().send(action)
+
+    async with office(Watching()) as post:
+        assert await post.outbox.send(hello(), turn_id="t1", final=True) == Confirmed("9001")
+        assert post.states == ["sending", "confirmed"]
+
+
+@pytest.mark.parametrize(
+    ("failure", "receipt", "last"),
+    [
+        (ActionRefused("send", retcode=1200, wording='"result":120'), "muted: ", "refused"),
+        (ActionRefused("send", retcode=1200, wording="不是好友"), "not a friend: ", "refused"),
+        (ActionRefused("send", retcode=1200, wording="发送频繁"), "risk control: ", "refused"),
+        (ActionRefused("send", retcode=1200, wording="消息过长"), "too long: ", "refused"),
+        (ActionRefused("send", retcode=1200, wording="识别URL失败, uri= /x"), "bad media: ", "refused"),
+        (ActionRefused("send", retcode=9000, wording=""), "refused with code 9000", "refused"),
+    ],
+)
+async def test_each_refusal_has_its_own_outcome_and_is_not_tried_again(
+    failure: BotError, receipt: str, last: str
+) -> None:
+    async with office() as post:
+        post.transport.failures = [failure]
+        got = await post.outbox.send(hello())
+        assert isinstance(got, Refused)
+        assert got.reason.startswith(receipt)
+        assert post.states[-1] == last
+        assert post.transport.sent == []
+
+
+async def test_an_unanswered_send_that_nobody_saw_stays_unknown_and_is_never_repeated() -> None:
+    async with office() as post:
+        post.transport.failures = [ActionUnanswered("?")]
+        assert await post.outbox.send(hello()) == Unknown("?")
+        assert post.states == ["sending", "unknown"]
+        await post.outbox.send(hello("next"))
+        assert post.transport.texts == ["next"]
+
+
+async def test_an_unanswered_send_that_stands_in_the_history_is_confirmed() -> None:
+    async with office() as post:
+        post.transport.failures = [ActionUnanswered("?")]
+        post.transport.histories[GROUP] = (own("hello", "41", ago=3600), own("other", "42"), own(" hello", "43"))
+        assert await post.outbox.send(hello()) == Confirmed("43")
+        assert post.states[-1] == "confirmed"
+
+
+async def test_one_message_of_the_history_confirms_one_send_only() -> None:
+    async with office() as post:
+        post.transport.histories[GROUP] = (own("hello", "43"),)
+        post.transport.failures = [ActionUnanswered("?"), ActionUnanswered("?")]
+        assert await post.outbox.send(hello()) == Confirmed("43")
+        assert await post.outbox.send(hello()) == Unknown("?")
+
+
+async def test_media_are_compared_by_their_number() -> None:
+    picture = SendMessage(GROUP, (Text("look"), Attachment("image", "base64://aa")))
+    seen = said((Text("look"), Image(file="x")), user=BOT, message_id="5", at=False)
+    async with office() as post:
+        post.transport.failures = [ActionUnanswered("?"), ActionUnanswered("?")]
+        post.transport.histories[GROUP] = (own("look", "4"),)
+        assert isinstance(await post.outbox.send(picture), Unknown)
+        post.transport.histories[GROUP] = (seen,)
+        assert await post.outbox.send(picture) == Confirmed("5")
+
+
+async def test_while_nobody_is_connected_a_send_waits_and_goes_out_on_the_connection() -> None:
+    async with office() as post:
+        post.transport.failures = [NotConnected("away")]
+        assert isinstance(await post.outbox.send(hello(), patience=0), Waiting)
+        await until(lambda: "queued" in post.states)
+        post.outbox.connected()
+        await until(lambda: post.transport.sent)
+        assert post.transport.texts == ["hello"]
+
+
+async def test_a_send_that_waited_too_long_is_dropped() -> None:
+    async with office() as post:
+        post.transport.failures = [NotConnected("away")] * 3
+        task_done = post.outbox.send(hello(), patience=0)
+        assert isinstance(await task_done, Waiting)
+        post.clock.time += MAX_AGE + 1
+        await until(lambda: "queued" in post.states)
+        post.outbox.connected()
+        await until(lambda: "dropped" in post.states)
+        assert post.transport.sent == []
+
+
+async def test_the_pace_is_kept_after_a_burst() -> None:
+    async with office(rate=1.0) as post:
+        for number in range(22):
+            await post.outbox.send(hello(str(number)), patience=60)
+        assert len(post.transport.sent) == 22
+        assert len(post.clock.slept) == 2
+        assert all(0.9 <= wait <= 3 for wait in post.clock.slept)
+
+
+async def test_a_failure_of_ours_is_one_unknown_send_and_the_rest_goes_on() -> None:
+    class Broken(RecordingTransport):
+        async def send(self, action: SendMessage) -> str:
+            if action == hello("bad"):
+                raise ValueError("a bug in an adapter")
+            return await super().send(action)
+
+    async with office(Broken()) as post:
+        assert await post.outbox.send(hello("bad")) == Unknown("bug: ValueError")
+        assert await post.outbox.send(hello("good")) == Confirmed("9001")
+        assert post.rows == {"bad": "unknown", "good": "confirmed"}
