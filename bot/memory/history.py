@@ -41,10 +41,10 @@ SUMMARY = 450.0  # tokens that a new summary will have
 
 
 class Folding(Protocol):
-    """What makes summaries, while nobody waits for an answer."""
+    """Makes summaries, while nobody waits for an answer."""
 
-    def begin(self, conversation: Conversation) -> None:
-        """A turn has ended, and the conversation is too long."""
+    def begin(self, conversation: Conversation, history: History) -> None:
+        """A turn has ended, and the conversation is too long there."""
         ...
 
     def stop(self, conversation: Conversation) -> None:
@@ -124,6 +124,7 @@ class History:
     are told.
 
     `told` makes of a stored round what the model is told of it; the same for the same round.
+    Without `folding`, what is too much leaves without a summary.
     """
 
     def __init__(
@@ -132,20 +133,17 @@ class History:
         store: Store,
         room: Callable[[], float] = lambda: MAX_TOKENS,
         told: Telling = as_stored,
+        folding: Folding | None = None,
     ) -> None:
         self._store = store
         self._room = room
         self._tell = told
-        self._folding: Folding | None = None
+        self._folding = folding
         self._memories = _Memories(MAX_CONVERSATIONS)
         self._let_go: set[Conversation] = set()  # by `reread`, and not loaded since
         self._known: LRUCache[tuple[Conversation, str], MessageReceived] = LRUCache(
             MAX_KNOWN, getsizeof=weight_of
         )
-
-    def fold_with(self, folding: Folding) -> None:
-        """Have summaries made by this."""
-        self._folding = folding
 
     async def load(self, conversation: Conversation) -> None:
         """A turn begins: have at hand what the store has of the conversation, in its room. Ask for
@@ -298,7 +296,7 @@ class History:
         if light <= EMPTIED * self._room():
             self._move(conversation, memory)
         elif self._folding is not None:
-            self._folding.begin(conversation)
+            self._folding.begin(conversation, self)
 
     def _drop(self, conversation: Conversation, memory: _Memory) -> None:
         """No summary came in time: the oldest rounds leave without one."""

@@ -31,9 +31,8 @@ class Summaries:
     conversation too long.
     """
 
-    def __init__(self, *, model: ChatModel, history: History, store: Store, clock: Clock) -> None:
+    def __init__(self, *, model: ChatModel, store: Store, clock: Clock) -> None:
         self._model = model
-        self._history = history
         self._store = store
         self._clock = clock
         self._group: asyncio.TaskGroup | None = None
@@ -52,14 +51,15 @@ class Summaries:
                 for conversation in tuple(self._tasks):
                     self.stop(conversation)
 
-    def begin(self, conversation: Conversation) -> None:
+    def begin(self, conversation: Conversation, history: History) -> None:
         """Make a summary, unless one is being made."""
         if self._group is not None and conversation not in self._tasks:
-            self._tasks[conversation] = task = self._group.create_task(self._guarded(conversation))
+            task = self._group.create_task(self._guarded(conversation, history))
+            self._tasks[conversation] = task
             task.add_done_callback(lambda task: self._forget(conversation, task))
 
     def stop(self, conversation: Conversation) -> None:
-        """Leave it."""
+        """Cancel the work on a summary, if there is any."""
         task = self._tasks.pop(conversation, None)
         if task is not None:
             task.cancel()
@@ -73,11 +73,11 @@ class Summaries:
         if self._tasks.get(conversation) is task:
             del self._tasks[conversation]
 
-    async def _guarded(self, conversation: Conversation) -> None:
+    async def _guarded(self, conversation: Conversation, history: History) -> None:
         try:
             async with self._places, asyncio.timeout(DEADLINE):
-                if fold := self._history.fold(conversation):
-                    await self._summarise(conversation, fold)
+                if fold := history.fold(conversation):
+                    await self._summarise(conversation, history, fold)
         except ModelError as error:
             logger.warning("no summary of %s: %s (%s)", conversation, error.kind, error)
         except TimeoutError:
@@ -85,7 +85,7 @@ class Summaries:
         except Exception:
             logger.exception("no summary of %s", conversation)
 
-    async def _summarise(self, conversation: Conversation, fold: Fold) -> None:
+    async def _summarise(self, conversation: Conversation, history: History, fold: Fold) -> None:
         request = summary_request([round_.messages for round_ in fold.rounds], fold.before)
         completion = await self._model.complete(request)
         if usage := completion.usage:
@@ -96,7 +96,7 @@ class Summaries:
         summary = read_summary(completion)
         if not summary:
             logger.warning("no summary of %s: the model gave none", conversation)
-        elif self._history.folded(conversation, fold, summary):
+        elif history.folded(conversation, fold, summary):
             cost = f", ${usage.cost:.6f}" if usage and usage.cost is not None else ""
             tokens = (usage.prompt, usage.completion) if usage else (0, 0)
             text = "%d rounds of %s are a summary now: %d + %d tokens%s"

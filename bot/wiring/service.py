@@ -22,7 +22,7 @@ from bot.domain.ports import Approver, Clock, Ids, Observer, Sight, Store, Trans
 from bot.engine.batches import Batches
 from bot.engine.engine import Engine
 from bot.engine.toolset import Toolset
-from bot.memory.history import History
+from bot.memory.history import Folding, History
 from bot.memory.recorder import Recorder
 from bot.memory.summaries import Summaries
 from bot.models.failover import Failover
@@ -74,10 +74,11 @@ def build_rooms(
 ) -> Rooms:
     """The rooms, each given what it needs."""
     who = persona(settings)
+    summaries = Summaries(model=model, store=store, clock=clock)
+    most = settings.bot_history_tokens
     history = build_history(
-        who, store=store, model=model, toolset=toolset, most=settings.bot_history_tokens
+        who, store=store, model=model, toolset=toolset, most=most, folding=summaries
     )
-    summaries = build_summaries(history, store=store, model=model, clock=clock)
     perception = Perception(transport=transport, history=history, sight=sight)
     outbox, owner = build_outbox(
         settings, transport=transport, store=store, mask=mask, clock=clock, ids=ids
@@ -153,7 +154,13 @@ def build_engine(
 
 
 def build_history(
-    who: Persona, *, store: Store, model: Failover, toolset: Toolset, most: int
+    who: Persona,
+    *,
+    store: Store,
+    model: Failover,
+    toolset: Toolset,
+    most: int,
+    folding: Folding | None = None,
 ) -> History:
     """The memory, with as much room as the model leaves beside the system prompt and the tools."""
     system = system_prompt(who.prompt, name=who.name, conversation=SOMEWHERE)
@@ -162,14 +169,8 @@ def build_history(
         store=store,
         room=told_of_history(model, around, most=most),
         told=partial(told_today, who.names),
+        folding=folding,
     )
-
-
-def build_summaries(history: History, *, store: Store, model: Failover, clock: Clock) -> Summaries:
-    """Who folds what no longer fits into the memory."""
-    summaries = Summaries(model=model, history=history, store=store, clock=clock)
-    history.fold_with(summaries)
-    return summaries
 
 
 def build_outbox(

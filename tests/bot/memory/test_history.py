@@ -80,7 +80,7 @@ class Begun:
     def __init__(self) -> None:
         self.said: list[str] = []
 
-    def begin(self, conversation: Conversation) -> None:
+    def begin(self, conversation: Conversation, history: History) -> None:
         self.said.append(f"begin {conversation.session_id}")
 
     def stop(self, conversation: Conversation) -> None:
@@ -93,10 +93,8 @@ class Memory:
     def __init__(self, room: float, *, folding: bool = False) -> None:
         self.room = room
         self.store = RecordingStore()
-        self.history = History(store=self.store, room=lambda: self.room)
         self.folding = Begun()
-        if folding:
-            self.history.fold_with(self.folding)
+        self.history = History(store=self.store, room=lambda: self.room, folding=self.folding if folding else None)
         self._turns = count(1)
 
     async def take(self, *answer: Message, user: str = "") -> None:

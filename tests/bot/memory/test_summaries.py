@@ -25,9 +25,8 @@ class Talk:
         self.clock = ManualClock()
         self.store = RecordingStore()
         self.model = ScriptedModel(*steps)
-        self.history = History(store=self.store, room=lambda: 1000.0)
-        self.summaries = Summaries(model=self.model, history=self.history, store=self.store, clock=self.clock)
-        self.history.fold_with(self.summaries)
+        self.summaries = Summaries(model=self.model, store=self.store, clock=self.clock)
+        self.history = History(store=self.store, room=lambda: 1000.0, folding=self.summaries)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -133,7 +132,7 @@ async def test_few_are_made_at_once_and_one_for_each_conversation() -> None:
     async with talk.open():
         for number in range(AT_ONCE + 1):
             await talk.turns(4, Conversation(BOT, "group", number + 1))
-            talk.summaries.begin(Conversation(BOT, "group", number + 1))
+            talk.summaries.begin(Conversation(BOT, "group", number + 1), talk.history)
         await until(lambda: len(talk.model.requests) == AT_ONCE)
         go_on.set()
         await talk.summaries.wait_idle()
@@ -152,9 +151,9 @@ async def test_at_the_end_what_is_not_done_is_left() -> None:
 async def test_nothing_is_asked_for_what_has_room_again() -> None:
     talk = Talk()
     async with talk.open():
-        talk.summaries.begin(GROUP)
+        talk.summaries.begin(GROUP, talk.history)
         talk.summaries.stop(GROUP)
         talk.summaries.stop(GROUP)
         await talk.turns(2)
-        talk.summaries.begin(GROUP)
+        talk.summaries.begin(GROUP, talk.history)
         await talk.summaries.wait_idle()
