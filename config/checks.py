@@ -36,7 +36,7 @@ HOW_TO_MAKE_ONE = (
 
 
 def cross_check(
-    settings: Settings, given: Mapping[str, sources.Given], *, wrong: frozenset[str], service: bool
+    settings: Settings, given: Mapping[str, sources.Typed], *, wrong: frozenset[str], service: bool
 ) -> Iterator[Problem]:
     yield from _check_placeholders(given)
     yield from _check_model(settings, service=service)
@@ -57,7 +57,7 @@ def cross_check(
     yield from _check_qweather(settings)
 
 
-def _check_placeholders(given: Mapping[str, sources.Given]) -> Iterator[Problem]:
+def _check_placeholders(given: Mapping[str, sources.Typed]) -> Iterator[Problem]:
     for field in (
         "LLM_API_KEY",
         "LLM_MODEL",

@@ -90,7 +90,7 @@ def is_configured(environ: Mapping[str, str], env_file: Path | None) -> bool:
     return any(name.startswith(SERVICE_FAMILIES) and text.strip() for name, text in pairs)
 
 
-def _validate(given: Mapping[str, sources.Given]) -> tuple[Settings, dict[str, Problem]]:
+def _validate(given: Mapping[str, sources.Typed]) -> tuple[Settings, dict[str, Problem]]:
     """Each value on its own, problems by variable; where one is wrong, the settings have the
     default in its place.
     """

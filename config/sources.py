@@ -47,7 +47,7 @@ NEIGHBOURS = ("NAPCAT_", "LLBOT_", "GRAFANA_", "COMPOSE_", "OTEL_")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class EnvLine:
     """One `NAME=value` of a `.env` file; `number` counts from 1."""
 
     name: str
@@ -56,14 +56,14 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class Typed:
     """A value somebody set: under which name they typed it, and its text."""
 
     name: str
     text: str
 
 
-def read_env_file(path: Path | None) -> tuple[Line, ...]:
+def read_env_file(path: Path | None) -> tuple[EnvLine, ...]:
     """The lines of a `.env` file, none if there is no file; `$` stands for itself.
 
     Raises ConfigError for a file that cannot be read, with one problem for each line that is not
@@ -75,7 +75,7 @@ def read_env_file(path: Path | None) -> tuple[Line, ...]:
     return lines
 
 
-def read_legible_lines(path: Path | None) -> tuple[tuple[Line, ...], tuple[Problem, ...]]:
+def read_legible_lines(path: Path | None) -> tuple[tuple[EnvLine, ...], tuple[Problem, ...]]:
     """The lines of a `.env` file that are NAME=value, and one problem for each that is not.
 
     Raises ConfigError for a file that cannot be read.
@@ -99,7 +99,7 @@ def read_legible_lines(path: Path | None) -> tuple[tuple[Line, ...], tuple[Probl
     return _lines(text, path.name)
 
 
-def read_made_file(env_file: Path | None) -> tuple[tuple[Line, ...], tuple[Problem, ...]]:
+def read_made_file(env_file: Path | None) -> tuple[tuple[EnvLine, ...], tuple[Problem, ...]]:
     """What `init` made because `.env` leaves it out; none where this account may not read it, and
     what is wrong.
 
@@ -111,7 +111,7 @@ def read_made_file(env_file: Path | None) -> tuple[tuple[Line, ...], tuple[Probl
         return (), error.problems
 
 
-def _lines(text: str, file: str) -> tuple[tuple[Line, ...], tuple[Problem, ...]]:
+def _lines(text: str, file: str) -> tuple[tuple[EnvLine, ...], tuple[Problem, ...]]:
     lines, problems = [], []
     for binding in parse_stream(io.StringIO(text)):
         if binding.error:
@@ -123,13 +123,13 @@ def _lines(text: str, file: str) -> tuple[tuple[Line, ...], tuple[Problem, ...]]
                 )
             )
         elif binding.key is not None:
-            lines.append(Line(binding.key, binding.value or "", binding.original.line))
+            lines.append(EnvLine(binding.key, binding.value or "", binding.original.line))
     return tuple(lines), tuple(problems)
 
 
 def gather(
-    environ: Mapping[str, str], lines: Iterable[Line], known: Collection[str]
-) -> dict[str, Given]:
+    environ: Mapping[str, str], lines: Iterable[EnvLine], known: Collection[str]
+) -> dict[str, Typed]:
     """The known names that are set, each with its text: the environment wins over the file, our
     name over an alias.
 
@@ -138,8 +138,8 @@ def gather(
     texts = {line.name: line.value.strip() for line in lines if line.value.strip()}
     texts |= {name: text for name, raw in environ.items() if (text := _unquoted(raw.strip()))}
     aliases = {alias: ours for alias, ours in ALIASES.items() if alias in texts and ours in known}
-    given = {ours: Given(alias, texts[alias]) for alias, ours in aliases.items()}
-    return given | {name: Given(name, texts[name]) for name in known if name in texts}
+    given = {ours: Typed(alias, texts[alias]) for alias, ours in aliases.items()}
+    return given | {name: Typed(name, texts[name]) for name in known if name in texts}
 
 
 def _unquoted(text: str) -> str:
@@ -149,7 +149,7 @@ def _unquoted(text: str) -> str:
     return text
 
 
-def strange_in_file(lines: Iterable[Line], known: Collection[str]) -> Iterator[Problem]:
+def strange_in_file(lines: Iterable[EnvLine], known: Collection[str]) -> Iterator[Problem]:
     """One problem for each name of ours in the file that is no variable: somebody meant something
     by it.
     """
@@ -168,7 +168,7 @@ def strange_in_environment(environ: Iterable[str], known: Collection[str]) -> It
             )
 
 
-def repeated(lines: Iterable[Line], known: Collection[str]) -> Iterator[Problem]:
+def repeated(lines: Iterable[EnvLine], known: Collection[str]) -> Iterator[Problem]:
     """One problem for each variable that the file gives more than once."""
     first: dict[str, int] = {}
     for line in lines:

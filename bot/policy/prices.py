@@ -29,7 +29,7 @@ EDITION = re.compile(r"(-(\d[\d-]*|latest|preview|exp))*")
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class Row(BaseModel):
+class ModelRow(BaseModel):
     """One model; its keys are explained at the head of `models.toml`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -44,7 +44,7 @@ class Row(BaseModel):
     pictures: bool | None = None
 
     @model_validator(mode="after")
-    def _both_ways(self) -> Row:
+    def _both_ways(self) -> ModelRow:
         if (self.input is None) != (self.output is None):
             raise ValueError("has only one of input and output")
         return self
@@ -62,13 +62,13 @@ class Row(BaseModel):
         )
 
 
-class Table(BaseModel):
+class ModelTable(BaseModel):
     """A file of rows; `rates` are units of a currency for one US dollar."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     rates: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = {}
-    model: tuple[Row, ...] = ()
+    model: tuple[ModelRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +91,10 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownModels:
     """The tables, the one that wins first."""
 
-    tables: tuple[Table, ...] = ()
+    tables: tuple[ModelTable, ...] = ()
 
     def window(self, model: str) -> int | None:
         """How many tokens the model takes, prompt and answer together; None where nobody knows."""
@@ -131,19 +131,19 @@ class Known:
         return next(table.rates[currency] for table in self.tables if currency in table.rates)
 
 
-def read_known(file: Path | None = None) -> Known:
+def read_known(file: Path | None = None) -> KnownModels:
     """The tables: the operator's file, if there is one, before ours. Raises ConfigError for a file
     with a mistake.
     """
     ours = _read(BUILT_IN, {})
-    return Known((_read(file, ours.rates), ours) if file else (ours,))
+    return KnownModels((_read(file, ours.rates), ours) if file else (ours,))
 
 
-def _read(file: Path, rates: Mapping[str, float]) -> Table:
+def _read(file: Path, rates: Mapping[str, float]) -> ModelTable:
     """A file; `rates` are those it may count on beside its own."""
     mend = "Write its rows as docs/models.md describes them"
     try:
-        table = Table.model_validate(tomllib.loads(file.read_text("utf-8-sig")))
+        table = ModelTable.model_validate(tomllib.loads(file.read_text("utf-8-sig")))
     except OSError as error:
         raise ConfigError(
             Problem("LLM_PRICES", f"{file} cannot be read ({error.strerror})", mend)

@@ -15,7 +15,7 @@ TOO_LONG: Final = "too long"
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusalKind:
     """One kind of refusal: how it is recognised, and what the model is told."""
 
     kind: str
@@ -24,12 +24,12 @@ class Refusal:
 
 
 REFUSALS = (
-    Refusal(
+    RefusalKind(
         "muted",
         re.compile(r'"result"\s*:\s*120\b|禁言|muted|banned from speaking', re.IGNORECASE),
         "the bot is muted here. Do not try again",
     ),
-    Refusal(
+    RefusalKind(
         "not a friend",
         re.compile(
             r"不是好友|非好友|加好友|添加.*好友|not (a )?friend|临时会话.*(关闭|失败|禁)",
@@ -37,22 +37,22 @@ REFUSALS = (
         ),
         "this person cannot be written to: not a friend of the bot. Do not try again",
     ),
-    Refusal(
+    RefusalKind(
         "not in the group",
         re.compile(r"移出该群|不在(该)?群|not in (the|this) group", re.IGNORECASE),
         "the bot is not in this group any more. Do not try again",
     ),
-    Refusal(
+    RefusalKind(
         "risk control",
         re.compile(r"风控|risk ?control|频繁|too frequent|被限制", re.IGNORECASE),
         "QQ's risk control stopped it. Do not send it again, and send less",
     ),
-    Refusal(
+    RefusalKind(
         TOO_LONG,
         re.compile(r"过长|太长|too (long|large)|超(过|出).*(长度|限制|大小)", re.IGNORECASE),
         "it is too long. Send a shorter text",
     ),
-    Refusal(
+    RefusalKind(
         "bad media",
         re.compile(
             r"识别URL失败|ENOENT|文件.*(不存在|失败)|rich media|download|不支持的(文件|图片)|base64",
@@ -60,7 +60,7 @@ REFUSALS = (
         ),
         "QQ could not use the file or url. Send it another way, or say it in words",
     ),
-    Refusal(
+    RefusalKind(
         "nothing left",
         re.compile(r"消息体无法解析|未知的消息类型"),
         "QQ does not know this kind of message. Say it in words",

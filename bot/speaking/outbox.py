@@ -2,7 +2,7 @@
 withdrawn, dropped.
 
 Order is kept in each conversation (`bot/speaking/queues.py`), and nothing is on the wire twice
-(`bot/speaking/wire.py`): only a QUEUED row is ever sent (again). A send whose caller was cancelled
+(`bot/speaking/carrier.py`): only a QUEUED row is ever sent (again). A send whose caller was cancelled
 is withdrawn if it has not been on the wire, seen to its end if it has. Of words of a turn that may
 be lost, and of those that got lost once nobody waited for their receipt any more, somebody is told.
 """
@@ -17,10 +17,10 @@ from itertools import pairwise
 from bot.domain.actions import Confirmed, Receipt, Refused, SendMessage, Waiting
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Entry, SendState, StoredSend
+from bot.speaking.carrier import Carrier
 from bot.speaking.queues import Queues
 from bot.speaking.sends import Rows, Send, Tell
 from bot.speaking.unconfirmed import Unconfirmed
-from bot.speaking.wire import Wire
 
 PATIENCE = 10.0  # seconds a caller waits for a send that is not on the wire yet
 
@@ -34,9 +34,9 @@ class Outbox:
     lines would never end.
     """
 
-    def __init__(self, *, rows: Rows, wire: Wire, queues: Queues, tell: Tell) -> None:
+    def __init__(self, *, rows: Rows, carrier: Carrier, queues: Queues, tell: Tell) -> None:
         self._rows = rows
-        self._wire = wire
+        self._carrier = carrier
         self._queues = queues
         self._tell = tell
 
@@ -55,7 +55,7 @@ class Outbox:
     @property
     def unconfirmed(self) -> Unconfirmed:
         """The sends whose fate nobody knows."""
-        return self._wire.unconfirmed
+        return self._carrier.unconfirmed
 
     # --- saying -----------------------------------------------------------------------------------
 
@@ -159,7 +159,7 @@ class Outbox:
         """An account is there (again): what waits may try, and what is in doubt may be looked
         for.
         """
-        self._wire.connected()
+        self._carrier.connected()
 
     def seen(self, message: MessageReceived) -> None:
         """The account itself said this: it confirms the send it can be, one on the wire rather than

@@ -16,8 +16,8 @@ from bot.domain.journal import SendState
 from bot.domain.masking import Quoting
 from bot.domain.ports import Clock
 from bot.domain.segments import Text
+from bot.speaking.carrier import TOO_LATE
 from bot.speaking.queues import Queues
-from bot.speaking.wire import TOO_LATE
 
 logger = logging.getLogger(__name__)
 

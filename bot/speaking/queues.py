@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from bot.domain.actions import Receipt, SendMessage
 from bot.domain.events import Conversation
 from bot.domain.journal import SendState
+from bot.speaking.carrier import Carrier
 from bot.speaking.sends import Rows, Send
-from bot.speaking.wire import Wire
 
 MAX_WAITING = 30  # sends of one conversation
 
@@ -30,9 +30,9 @@ class _Queue:
 class Queues:
     """The queues of all conversations; owns their workers while it is open."""
 
-    def __init__(self, *, rows: Rows, wire: Wire) -> None:
+    def __init__(self, *, rows: Rows, carrier: Carrier) -> None:
         self._rows = rows
-        self._wire = wire
+        self._carrier = carrier
         self._queues: dict[Conversation, _Queue] = {}
         self._idle = asyncio.Event()
         self._idle.set()
@@ -57,7 +57,7 @@ class Queues:
         """Put nothing more on the wire, and wait so many seconds for what is there; the rest stays
         in the store.
         """
-        self._wire.close()
+        self._carrier.close()
         sends = [send for queue in self._queues.values() for send in queue.sends]
         for send in sends:
             self._rows.queued(send)
@@ -82,7 +82,7 @@ class Queues:
         where = sends[0].action.conversation
         queue = self._queues.get(where)
         is_full = most is not None and queue is not None and len(queue.sends) >= most
-        if self._group is None or self._wire.is_closed or is_full:
+        if self._group is None or self._carrier.is_closed or is_full:
             return False
         if queue is None:
             queue = self._queues[where] = _Queue()
@@ -104,8 +104,8 @@ class Queues:
 
     async def _work_off(self, where: Conversation, queue: _Queue) -> None:
         try:
-            while queue.sends and not self._wire.is_closed:
-                await self._wire.deliver(queue.sends[0])
+            while queue.sends and not self._carrier.is_closed:
+                await self._carrier.deliver(queue.sends[0])
                 queue.sends.popleft()
         finally:
             del self._queues[where]

@@ -31,12 +31,12 @@ from bot.prompt.compose import system_prompt
 from bot.prompt.older_rounds import told_today
 from bot.runtime.observers import LogObserver, Observers
 from bot.speaking.alarm import Alarm
+from bot.speaking.carrier import Carrier
 from bot.speaking.delivery import Delivery
 from bot.speaking.outbox import Outbox
 from bot.speaking.owner import Owner
 from bot.speaking.queues import Queues
 from bot.speaking.sends import Rows
-from bot.speaking.wire import Wire
 from bot.wiring.models import build_rules, told_of_history
 from config.settings import Settings, read_persona
 
@@ -180,10 +180,12 @@ def build_outbox(
     said got lost, too.
     """
     rows = Rows(store=store, clock=clock, ids=ids)
-    wire = Wire(transport=transport, rows=rows, clock=clock, ids=ids, rate=settings.bot_send_rate)
-    queues = Queues(rows=rows, wire=wire)
+    carrier = Carrier(
+        transport=transport, rows=rows, clock=clock, ids=ids, rate=settings.bot_send_rate
+    )
+    queues = Queues(rows=rows, carrier=carrier)
     owner = Owner(owners=settings.bot_owners, queues=queues, clock=clock, mask=mask)
-    return Outbox(rows=rows, wire=wire, queues=queues, tell=owner.tell_of_send), owner
+    return Outbox(rows=rows, carrier=carrier, queues=queues, tell=owner.tell_of_send), owner
 
 
 def limits_of(settings: Settings) -> Limits:

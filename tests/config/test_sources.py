@@ -19,7 +19,7 @@ def lines(tmp_path: Path, content: str | bytes) -> dict[str, str]:
     return {line.name: line.value for line in sources.read_env_file(file)}
 
 
-def values_of(environ: dict[str, str], *file: sources.Line) -> dict[str, str]:
+def values_of(environ: dict[str, str], *file: sources.EnvLine) -> dict[str, str]:
     return {name: given.text for name, given in sources.gather(environ, file, KNOWN).items()}
 
 
@@ -79,15 +79,19 @@ def test_every_line_that_is_no_assignment_is_named_by_its_number_only(tmp_path: 
 
 
 def test_the_environment_wins_over_the_file() -> None:
-    assert values_of({"LLM_MODEL": "environment"}, sources.Line("LLM_MODEL", "file", 1)) == {"LLM_MODEL": "environment"}
+    assert values_of({"LLM_MODEL": "environment"}, sources.EnvLine("LLM_MODEL", "file", 1)) == {
+        "LLM_MODEL": "environment"
+    }
 
 
 def test_an_empty_value_is_as_good_as_none() -> None:
-    assert values_of({"LLM_MODEL": "", "BOT_NAME": "  "}, sources.Line("LLM_MODEL", "file", 1)) == {"LLM_MODEL": "file"}
+    assert values_of({"LLM_MODEL": "", "BOT_NAME": "  "}, sources.EnvLine("LLM_MODEL", "file", 1)) == {
+        "LLM_MODEL": "file"
+    }
 
 
 def test_the_last_of_two_lines_counts() -> None:
-    assert values_of({}, sources.Line("BOT_NAME", "a", 1), sources.Line("BOT_NAME", "b", 2)) == {"BOT_NAME": "b"}
+    assert values_of({}, sources.EnvLine("BOT_NAME", "a", 1), sources.EnvLine("BOT_NAME", "b", 2)) == {"BOT_NAME": "b"}
 
 
 def test_quotes_that_docker_kept_are_taken_off_whole_values_only() -> None:
@@ -98,27 +102,27 @@ def test_quotes_that_docker_kept_are_taken_off_whole_values_only() -> None:
 def test_the_names_of_the_go_frostagent_are_understood() -> None:
     environ = {"UPSTREAM_ENDPOINT": "u", "UPSTREAM_API_KEY": "k", "MODEL_NAME": "m", "SYSTEM_PROMPT": "p"}
     assert sources.gather(environ, (), KNOWN) == {
-        "LLM_BASE_URL": sources.Given("UPSTREAM_ENDPOINT", "u"),
-        "LLM_API_KEY": sources.Given("UPSTREAM_API_KEY", "k"),
-        "LLM_MODEL": sources.Given("MODEL_NAME", "m"),
-        "SYSTEM_PROMPT": sources.Given("SYSTEM_PROMPT", "p"),
+        "LLM_BASE_URL": sources.Typed("UPSTREAM_ENDPOINT", "u"),
+        "LLM_API_KEY": sources.Typed("UPSTREAM_API_KEY", "k"),
+        "LLM_MODEL": sources.Typed("MODEL_NAME", "m"),
+        "SYSTEM_PROMPT": sources.Typed("SYSTEM_PROMPT", "p"),
     }
 
 
 def test_our_name_wins_over_the_old_one_wherever_it_is_given() -> None:
-    ours = sources.Line("LLM_MODEL", "ours", 1)
+    ours = sources.EnvLine("LLM_MODEL", "ours", 1)
     assert values_of({"MODEL_NAME": "theirs"}, ours) == {"LLM_MODEL": "ours"}
     assert values_of({"MODEL_NAME": "theirs", "LLM_MODEL": ""}) == {"LLM_MODEL": "theirs"}
 
 
 def test_a_name_of_ours_that_is_no_variable_is_refused_in_the_file() -> None:
     file = [
-        sources.Line("LLM_MODLE", "a", 3),
-        sources.Line("llm_model", "a", 4),
-        sources.Line("BOT_ZZZZZZ", "a", 5),
-        sources.Line("ONEBOT_WS_PATH", "/ws", 6),
-        sources.Line("NAPCAT_UID", "0", 7),
-        sources.Line("MODEL_NAME", "a", 8),
+        sources.EnvLine("LLM_MODLE", "a", 3),
+        sources.EnvLine("llm_model", "a", 4),
+        sources.EnvLine("BOT_ZZZZZZ", "a", 5),
+        sources.EnvLine("ONEBOT_WS_PATH", "/ws", 6),
+        sources.EnvLine("NAPCAT_UID", "0", 7),
+        sources.EnvLine("MODEL_NAME", "a", 8),
     ]
     assert [str(problem) for problem in sources.strange_in_file(file, KNOWN)] == [
         "LLM_MODLE: line 3 of .env sets it, but there is no such variable. Did you mean LLM_MODEL?",
@@ -150,9 +154,9 @@ def test_every_family_is_watched(family: str) -> None:
 
 
 def test_a_variable_that_is_given_twice_is_noticed() -> None:
-    file = [sources.Line("BOT_NAME", "a", 1), sources.Line("TZ", "x", 2), sources.Line("TZ", "y", 3)]
+    file = [sources.EnvLine("BOT_NAME", "a", 1), sources.EnvLine("TZ", "x", 2), sources.EnvLine("TZ", "y", 3)]
     assert list(sources.repeated(file, KNOWN)) == []
-    [problem] = sources.repeated([*file, sources.Line("BOT_NAME", "b", 9)], KNOWN)
+    [problem] = sources.repeated([*file, sources.EnvLine("BOT_NAME", "b", 9)], KNOWN)
     assert str(problem) == "BOT_NAME: is in .env twice, in lines 1 and 9: the last one counts. Remove the other"
 
 

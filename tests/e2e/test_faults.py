@@ -27,7 +27,7 @@ from bot.app import Service, open_service
 from bot.conversation.turn import TOO_LONG
 from bot.domain.chat import Completion, ModelRequest
 from bot.domain.ports import ChatModel
-from bot.speaking import outbox, wire
+from bot.speaking import carrier, outbox
 from bot.speaking.owner import UNKNOWN
 from tests.e2e.test_watching import OWNER, TOKEN, settings
 from tests.e2e.town import noted
@@ -171,7 +171,7 @@ def shorten(monkeypatch: pytest.MonkeyPatch, function: Any, name: str, seconds: 
 
 @pytest.fixture(autouse=True)
 def _look_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "LOOK_AFTER", 0.02)
+    monkeypatch.setattr(carrier, "LOOK_AFTER", 0.02)
 
 
 # --- what becomes of the answer -------------------------------------------------------------------
@@ -209,7 +209,7 @@ async def test_an_answer_that_arrived_is_known_to_and_never_said_again(
         assert shown[-2] == {"role": "assistant", "content": ANSWER}
         assert it.times_asked("hello") == 1
         assert it.owner_heard == []
-    assert "bot.speaking.wire" not in {record.name for record in caplog.records}
+    assert "bot.speaking.carrier" not in {record.name for record in caplog.records}
     ids = [str(message.message_id) for message in it.simulator.delivered]
     assert rows(tmp_path) == [(HERE, "confirmed", message_id) for message_id in ids]
 

@@ -162,7 +162,7 @@ def histories(monkeypatch: pytest.MonkeyPatch) -> Counter[int]:
 async def test_an_answer_that_is_ready_while_nobody_is_connected_is_said_once_when_somebody_is(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("INFO", "bot.speaking.wire")
+    caplog.set_level("INFO", "bot.speaking.carrier")
     async with opened(tmp_path) as house, house.life() as service:
         house.away_at = "q1"
         await house.say("@bot plain#q1")

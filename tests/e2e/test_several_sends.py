@@ -9,9 +9,9 @@ import pytest
 from bot.domain.actions import Confirmed, Refused, SendMessage, Unknown, Waiting
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, NotConnected
 from bot.domain.journal import SendState
+from bot.speaking.carrier import MAX_AGE
 from bot.speaking.outbox import FULL
 from bot.speaking.queues import MAX_WAITING
-from bot.speaking.wire import MAX_AGE
 from tests.bot.speaking.post import Slow, hello, office, stored
 from tests.fakes import RecordingTransport
 

@@ -26,7 +26,7 @@ from bot.domain import codec
 from bot.domain.chat import AssistantMessage, ToolMessage, UserMessage
 from bot.domain.events import MessageReceived
 from bot.domain.journal import Entry
-from bot.speaking import outbox, wire
+from bot.speaking import carrier, outbox
 from config.settings import Settings
 from tests.torture.crossings import Crossings, Death
 from tests.torture.troubles import be_ordinary
@@ -37,7 +37,7 @@ TURNS = 20  # of the loop, after which everything that was ready has run
 
 SHORTER = (
     (forward_ws, "LONGEST_WAIT", 0.05),
-    (wire, "LOOK_AFTER", 0.02),
+    (carrier, "LOOK_AFTER", 0.02),
     (doubts, "LAG", 0.02),
     (recovery, "LOOK", 0.02),
     (writer, "LONGEST_PAUSE", 0.05),

@@ -32,7 +32,7 @@ CONNECT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningBot:
     """What a running bot says of itself; `reason` why it is not ready."""
 
     ready: bool
@@ -52,7 +52,7 @@ async def check_ports(settings: Settings) -> list[Check]:
     return [*checks, *_judge(running)] if running is not None else checks
 
 
-async def find_running(settings: Settings) -> Running | None:
+async def find_running(settings: Settings) -> RunningBot | None:
     """The bot that runs with these settings; None where none does.
 
     It is asked at /healthz and /readyz, over its control socket where it has no web port.
@@ -81,7 +81,7 @@ async def why_taken(host: str, port: int) -> str:
     return ""
 
 
-async def _check_web(settings: Settings, running: Running | None) -> Check:
+async def _check_web(settings: Settings, running: RunningBot | None) -> Check:
     place = f"{settings.web_host}:{settings.web_port}"
     trouble = await why_taken(settings.web_host, settings.web_port)
     if running is not None:
@@ -94,7 +94,7 @@ async def _check_web(settings: Settings, running: Running | None) -> Check:
     return judge("web port", f"{place} cannot be listened on ({trouble})", mend)
 
 
-async def _check_onebot(settings: Settings, running: Running | None) -> Check:
+async def _check_onebot(settings: Settings, running: RunningBot | None) -> Check:
     place = f"{settings.onebot_host}:{settings.onebot_port}"
     trouble = await why_taken(settings.onebot_host, settings.onebot_port)
     if not trouble:
@@ -104,7 +104,7 @@ async def _check_onebot(settings: Settings, running: Running | None) -> Check:
     return wrong("onebot port", f"{place} cannot be listened on ({trouble})", f"{STOP} ONEBOT_PORT")
 
 
-def _judge(running: Running) -> Iterator[Check]:
+def _judge(running: RunningBot) -> Iterator[Check]:
     """Which servers brought which accounts, and whether these are online."""
     there = [seen for seen in running.accounts if seen.state != "missing"]
     if there:
@@ -131,7 +131,7 @@ def _numbers(accounts: Iterable[Seen]) -> str:
     return ", ".join(str(seen.account) for seen in accounts)
 
 
-def _ask_control(settings: Settings) -> Running | None:
+def _ask_control(settings: Settings) -> RunningBot | None:
     try:
         path = socket_of(settings.store_url.get_secret_value())
         with asked(path, "status", seconds=ASKED_WITHIN) as answered:
@@ -145,13 +145,13 @@ async def _get(session: aiohttp.ClientSession, url: URL) -> Any:
         return await response.json()
 
 
-def _read(body: Any) -> Running | None:
+def _read(body: Any) -> RunningBot | None:
     match body:
         case {"ready": bool(ready), "reason": str(reason), "accounts": list(rows)}:
             accounts = [
                 Seen(int(row["account"]), row["state"], str(row.get("server") or ""))
                 for row in rows
             ]
-            return Running(ready, reason, tuple(accounts))
+            return RunningBot(ready, reason, tuple(accounts))
         case _:
             return None

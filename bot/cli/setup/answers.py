@@ -36,7 +36,7 @@ OR_A_NAME = f", or name one of {', '.join(vendor.name for vendor in VENDORS)}"
 
 
 def known(
-    typed: Mapping[str, str], environ: Mapping[str, str], lines: Iterable[sources.Line]
+    typed: Mapping[str, str], environ: Mapping[str, str], lines: Iterable[sources.EnvLine]
 ) -> dict[str, str]:
     """The answers there are: options win over the environment, it over `.env`; an example's text is
     no answer.

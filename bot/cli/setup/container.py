@@ -51,20 +51,20 @@ HEAD = """\
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class FileOwner:
     """The account the bot runs as inside its container."""
 
     uid: int
     gid: int
 
 
-def read_owner(text: str) -> Owner | None:
+def read_owner(text: str) -> FileOwner | None:
     """`uid:gid`; None for nothing. Raises ConfigError."""
     if not text:
         return None
     match [int(part) for part in text.split(":") if part.isascii() and part.isdigit()]:
         case [uid, gid]:
-            return Owner(uid, gid)
+            return FileOwner(uid, gid)
         case _:
             raise ConfigError(Problem("--owner", "is not two numbers", "Write it as 1000:1000"))
 
@@ -85,7 +85,7 @@ def prepare(
     server: Server,
     make_token: Callable[[], str],
     tell: Callable[[str], None],
-    owner: Owner | None = None,
+    owner: FileOwner | None = None,
 ) -> Settings:
     """Make what is missing; the settings the bot will find. `owner` is given everything in `data`.
 
@@ -181,7 +181,7 @@ def _llbot_account(environ: Mapping[str, str]) -> int:
     return next(iter(numbers))
 
 
-def _hand_over(folder: Path, owner: Owner | None) -> None:
+def _hand_over(folder: Path, owner: FileOwner | None) -> None:
     """Give the bot its folder: docker makes a missing one for root."""
     try:
         (folder / "media").mkdir(parents=True, exist_ok=True)
@@ -193,7 +193,7 @@ def _hand_over(folder: Path, owner: Owner | None) -> None:
         raise ConfigError(Problem(str(folder), what, "See who may write in it")) from None
 
 
-def _give(path: Path, owner: Owner) -> None:
+def _give(path: Path, owner: FileOwner) -> None:
     with suppress(
         FileNotFoundError
     ):  # the bot may be running, and removing what it no longer needs

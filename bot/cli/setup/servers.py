@@ -28,7 +28,7 @@ EVERYWHERE = "0.0.0.0"  # noqa: S104  # inside a container
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class ServerLink:
     """How a server and the bot find each other: `url` is where the one that dials (`mode`) finds
     the other.
 
@@ -51,7 +51,7 @@ class Link:
         return _place(self.url)
 
 
-def link_of(settings: Settings, *, bot_url: str = BOT_URL, account: int = 0) -> Link:
+def link_of(settings: Settings, *, bot_url: str = BOT_URL, account: int = 0) -> ServerLink:
     """The link that these settings want; `bot_url` is where the bot is for a server that dials.
 
     It is that of the server of `account`; 0 where it is not known before somebody logs in.
@@ -59,7 +59,7 @@ def link_of(settings: Settings, *, bot_url: str = BOT_URL, account: int = 0) -> 
     url = settings.onebot_url if settings.onebot_mode == "forward" else bot_url
     tokens = settings.access_tokens
     token = tokens.of(account)
-    return Link(settings.onebot_mode, url, token, frozenset(tokens.all) - {token})
+    return ServerLink(settings.onebot_mode, url, token, frozenset(tokens.all) - {token})
 
 
 def account_in(text: str) -> int:
@@ -71,7 +71,7 @@ def account_in(text: str) -> int:
     return number
 
 
-def write_onebot(link: Link) -> str:
+def write_onebot(link: ServerLink) -> str:
     """NapCat's `onebot11.json`: dial the bot, or listen for it on every address of the
     container.
     """
@@ -134,7 +134,7 @@ def webui_token(text: str) -> str:
     return str(found.get("token") or "") if isinstance(found, dict) else text.strip()
 
 
-def write_llbot(link: Link) -> str:
+def write_llbot(link: ServerLink) -> str:
     """LLBot's `config_<qq>.json`, with the same meaning; to it no host is every address."""
     match link.mode:
         case "reverse":
@@ -161,7 +161,7 @@ def write_llbot(link: Link) -> str:
     )
 
 
-def tokens_for(text: str, link: Link) -> set[str]:
+def tokens_for(text: str, link: ServerLink) -> set[str]:
     """The tokens by which such a file would make this link, whatever the token of it; none of what
     is switched off.
 
@@ -192,7 +192,7 @@ def _connections(found: object) -> Iterator[dict[str, Any]]:
             yield from (each for each in kind if isinstance(each, dict))
 
 
-def _makes(connection: dict[str, Any], link: Link) -> bool:
+def _makes(connection: dict[str, Any], link: ServerLink) -> bool:
     """Whether a connection is that of a link; only LLBot's have a type. The path does not matter to
     the bot.
     """

@@ -11,7 +11,7 @@ from bot.cli.setup.answers import ACCOUNT, MODEL, ONEBOT, TOKENS, check, known, 
 from bot.cli.setup.env_file import fill
 from bot.cli.setup.files import NewFile, read_text, write_files
 from bot.cli.setup.questions import ask_character, ask_model, ask_part, ask_people, ask_which
-from bot.cli.setup.servers import BOT_URL, Link, account_in, link_of, tokens_for, write_onebot
+from bot.cli.setup.servers import BOT_URL, ServerLink, account_in, link_of, tokens_for, write_onebot
 from bot.cli.setup.terminal import Terminal
 from bot.cli.setup.trial import Trial, with_version
 from bot.domain.errors import ConfigError, Problem
@@ -123,7 +123,7 @@ class Wizard:
         return True
 
     def _of_another_service(
-        self, answers: Mapping[str, str], wishes: Wishes, lines: Iterable[sources.Line]
+        self, answers: Mapping[str, str], wishes: Wishes, lines: Iterable[sources.EnvLine]
     ) -> dict[str, str]:
         """Empty in place of a key and a model of before, where the base url is another now: no key
         goes elsewhere.
@@ -183,7 +183,7 @@ class Wizard:
         if text != old:
             yield NewFile(path, text)
 
-    def _onebot_file(self, link: Link | None) -> Iterable[NewFile]:
+    def _onebot_file(self, link: ServerLink | None) -> Iterable[NewFile]:
         path = self._folder / NAPCAT / "onebot11.json"
         if link is not None and link.accepted.isdisjoint(tokens_for(read_text(path) or "", link)):
             yield NewFile(path, write_onebot(link))
@@ -201,7 +201,7 @@ class Wizard:
             *(Problem(name, "is there already", "Add --force to overwrite it") for name in there)
         )
 
-    def _report(self, files: Iterable[NewFile], link: Link | None) -> None:
+    def _report(self, files: Iterable[NewFile], link: ServerLink | None) -> None:
         names = [self._shown(file) for file in files]
         self._terminal.tell(
             f"已写入 Wrote {', '.join(names)}" if names else "没有变化 Nothing has changed"

@@ -25,7 +25,7 @@ from bot.domain.journal import (
 from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text
 from bot.policy.apologies import LOST, SORRY, apology
-from bot.speaking.wire import LOOK_AFTER
+from bot.speaking.carrier import LOOK_AFTER
 from tests.bot.speaking.post import Post, own
 from tests.fakes import GROUP, PRIVATE, SteppedClock, said, until
 

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from bot.domain.chat import Usage
 from bot.domain.errors import ConfigError
-from bot.policy.prices import Known, Price, Row, read_known
+from bot.policy.prices import KnownModels, ModelRow, Price, read_known
 
 KNOWN = read_known()
 
 
-def own(tmp_path: Path, text: str) -> Known:
+def own(tmp_path: Path, text: str) -> KnownModels:
     """The tables with an operator's file of this text."""
     file = tmp_path / "prices.toml"
     file.write_text(text, "utf-8")
@@ -36,12 +36,12 @@ def problem(tmp_path: Path, text: str) -> str:
     "model", ["gpt-4o", "GPT-4o", "openai/gpt-4o", "gpt-4o-2024-08-06", "gpt-4o-latest", "gpt-4o:free"]
 )
 def test_a_row_is_for_a_model_whatever_its_edition(model: str) -> None:
-    assert Row(name="gpt-4o").names(model)
+    assert ModelRow(name="gpt-4o").names(model)
 
 
 @pytest.mark.parametrize("model", ["gpt-4o-mini", "gpt-4", "gpt-4o-audio-preview", "my-gpt-4o", ""])
 def test_a_row_is_for_no_other_model(model: str) -> None:
-    assert not Row(name="gpt-4o").names(model)
+    assert not ModelRow(name="gpt-4o").names(model)
 
 
 def test_a_price_holds_at_its_hosts_and_a_window_everywhere() -> None:

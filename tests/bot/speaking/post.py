@@ -13,10 +13,10 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import SendChanged, SendQueued, SendState, StoredSend
 from bot.domain.ports import Clock, Store, Transport
 from bot.domain.segments import Quote, Text
+from bot.speaking.carrier import Carrier
 from bot.speaking.outbox import Outbox
 from bot.speaking.queues import Queues
 from bot.speaking.sends import Rows, Tell
-from bot.speaking.wire import Wire
 from tests.fakes import BOT, GROUP, CountingIds, ManualClock, RecordingStore, RecordingTransport, said
 
 
@@ -29,9 +29,9 @@ def build_outbox(
 ) -> tuple[Outbox, Queues]:
     """The outbox, and the queues under it."""
     rows = Rows(store=store, clock=clock, ids=CountingIds())
-    wire = Wire(transport=transport, rows=rows, clock=clock, ids=CountingIds(), rate=rate)
-    queues = Queues(rows=rows, wire=wire)
-    return Outbox(rows=rows, wire=wire, queues=queues, tell=tell), queues
+    carrier = Carrier(transport=transport, rows=rows, clock=clock, ids=CountingIds(), rate=rate)
+    queues = Queues(rows=rows, carrier=carrier)
+    return Outbox(rows=rows, carrier=carrier, queues=queues, tell=tell), queues
 
 
 class Post:

@@ -13,8 +13,8 @@ from bot.domain.events import Conversation
 from bot.domain.journal import SendState
 from bot.domain.masking import Mask, Quoting
 from bot.domain.segments import Text
+from bot.speaking.carrier import MAX_AGE
 from bot.speaking.owner import QUIET, Owner
-from bot.speaking.wire import MAX_AGE
 from tests.bot.speaking.post import build_outbox
 from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, RecordingTransport, until
 

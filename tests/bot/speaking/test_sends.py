@@ -8,8 +8,8 @@ import pytest
 from bot.domain.actions import Confirmed, SendMessage, Waiting
 from bot.domain.journal import MessageErased, SendChanged, SendQueued, SendState, StoredSend
 from bot.domain.segments import Text
+from bot.speaking.carrier import BURST
 from bot.speaking.sends import MAX_REASON, Rows, Send
-from bot.speaking.wire import BURST
 from tests.bot.speaking.post import Slow, hello, office
 from tests.fakes import GROUP, CountingIds, ManualClock, RecordingStore, RecordingTransport, until
 

@@ -6,7 +6,7 @@ import pytest
 
 from bot.cli.setup.answers import ASKED, check, known, with_tokens
 from bot.domain.errors import ConfigError
-from config.sources import Line
+from config.sources import EnvLine
 
 GOOD = {
     "LLM_BASE_URL": "https://api.deepseek.com/v1",
@@ -23,7 +23,11 @@ def problems(**changes: str) -> dict[str, str]:
 
 
 def test_options_win_over_the_environment_and_it_over_the_file() -> None:
-    lines = [Line("LLM_MODEL", "file", 1), Line("LLM_API_KEY", "file", 2), Line("LLM_BASE_URL", "https://file/v1", 3)]
+    lines = [
+        EnvLine("LLM_MODEL", "file", 1),
+        EnvLine("LLM_API_KEY", "file", 2),
+        EnvLine("LLM_BASE_URL", "https://file/v1", 3),
+    ]
     environ = {"LLM_MODEL": "environment", "LLM_API_KEY": "environment"}
     answers = known({"LLM_MODEL": " option ", "LLM_API_KEY": ""}, environ, lines)
     assert answers == dict.fromkeys(ASKED, "") | {
@@ -34,14 +38,18 @@ def test_options_win_over_the_environment_and_it_over_the_file() -> None:
 
 
 def test_the_text_of_an_example_is_no_answer() -> None:
-    lines = [Line("LLM_API_KEY", "sk-xxxx", 1), Line("LLM_MODEL", "your-model", 2), Line("BOT_OWNERS", "10001", 3)]
+    lines = [
+        EnvLine("LLM_API_KEY", "sk-xxxx", 1),
+        EnvLine("LLM_MODEL", "your-model", 2),
+        EnvLine("BOT_OWNERS", "10001", 3),
+    ]
     answers = known({}, {"ONEBOT_ACCESS_TOKEN": "change-me"}, lines)
     assert (answers["LLM_API_KEY"], answers["LLM_MODEL"], answers["BOT_OWNERS"]) == ("", "", "10001")
     assert "ONEBOT_ACCESS_TOKEN" not in answers
 
 
 def test_the_names_of_the_go_version_are_understood() -> None:
-    assert known({}, {}, [Line("UPSTREAM_API_KEY", "old", 1)])["LLM_API_KEY"] == "old"
+    assert known({}, {}, [EnvLine("UPSTREAM_API_KEY", "old", 1)])["LLM_API_KEY"] == "old"
 
 
 def test_the_base_url_may_be_the_name_of_a_vendor() -> None:

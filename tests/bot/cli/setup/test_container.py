@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.setup.container import Owner, prepare, read_owner, read_server
+from bot.cli.setup.container import FileOwner, prepare, read_owner, read_server
 from bot.cli.setup.servers import Server
 from bot.domain.errors import ConfigError
 from config.loading import load_settings
@@ -234,7 +234,7 @@ def test_the_bots_folder_is_given_to_it_and_nothing_else(tmp_path: Path) -> None
         server="napcat",
         make_token=lambda: "made-by-init",
         tell=lambda _: None,
-        owner=Owner(1000, 1001),
+        owner=FileOwner(1000, 1001),
     )
     given = {path: path.lstat() for path in (data, *data.rglob("*"))}
     assert {(status.st_uid, status.st_gid) for status in given.values()} == {(1000, 1001)}
@@ -247,7 +247,7 @@ def test_a_data_folder_that_cannot_be_made_is_told(machine: Machine) -> None:
 
 
 def test_owner_and_server_are_read_as_they_are_typed() -> None:
-    assert (read_owner(""), read_owner("1000:1001")) == (None, Owner(1000, 1001))
+    assert (read_owner(""), read_owner("1000:1001")) == (None, FileOwner(1000, 1001))
     assert (read_server("napcat"), read_server("llbot")) == ("napcat", "llbot")
     for wrong in ("1000", "a:b", "1:2:3"):
         with pytest.raises(ConfigError):

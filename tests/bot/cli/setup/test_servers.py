@@ -9,7 +9,7 @@ import pytest
 
 from bot.cli.setup.servers import (
     BOT_URL,
-    Link,
+    ServerLink,
     account_in,
     link_of,
     tokens_for,
@@ -20,8 +20,8 @@ from bot.cli.setup.servers import (
 )
 from config.settings import Settings
 
-DIALS = Link("reverse", BOT_URL, "t")
-LISTENS = Link("forward", "ws://napcat:3001", "t")
+DIALS = ServerLink("reverse", BOT_URL, "t")
+LISTENS = ServerLink("forward", "ws://napcat:3001", "t")
 
 
 def test_napcat_dials_the_bot_and_reports_its_own_messages() -> None:
@@ -55,7 +55,7 @@ def test_the_link_is_that_of_the_settings() -> None:
 
 def test_a_server_gets_the_token_of_its_account_and_one_that_has_another_of_them_comes_in() -> None:
     settings = Settings.model_validate({"onebot_access_token": "10001:a,10002:b,c"})
-    assert link_of(settings, account=10002) == Link("reverse", BOT_URL, "b", frozenset({"a", "c"}))
+    assert link_of(settings, account=10002) == ServerLink("reverse", BOT_URL, "b", frozenset({"a", "c"}))
     assert link_of(settings).token == "c"
     assert link_of(settings).accepted == {"a", "b", "c"}
     assert DIALS.accepted == {"t"}
@@ -79,20 +79,20 @@ def test_llbot_listens_for_a_bot_that_dials() -> None:
 
 
 @pytest.mark.parametrize("write", [write_onebot, write_llbot])
-def test_the_token_is_found_whatever_the_path(write: Callable[[Link], str]) -> None:
-    assert tokens_for(write(DIALS), Link("reverse", "ws://bot:6199/any/path", "other")) == {"t"}
-    assert tokens_for(write(DIALS), Link("reverse", "ws://bot:6200/", "t")) == set()
-    assert tokens_for(write(LISTENS), Link("forward", "ws://elsewhere:3001/any/path", "other")) == {"t"}
-    assert tokens_for(write(LISTENS), Link("forward", "ws://napcat:3002", "t")) == set()
+def test_the_token_is_found_whatever_the_path(write: Callable[[ServerLink], str]) -> None:
+    assert tokens_for(write(DIALS), ServerLink("reverse", "ws://bot:6199/any/path", "other")) == {"t"}
+    assert tokens_for(write(DIALS), ServerLink("reverse", "ws://bot:6200/", "t")) == set()
+    assert tokens_for(write(LISTENS), ServerLink("forward", "ws://elsewhere:3001/any/path", "other")) == {"t"}
+    assert tokens_for(write(LISTENS), ServerLink("forward", "ws://napcat:3002", "t")) == set()
 
 
 @pytest.mark.parametrize("write", [write_onebot, write_llbot])
-def test_a_server_that_dials_does_not_listen_and_the_other_way_round(write: Callable[[Link], str]) -> None:
+def test_a_server_that_dials_does_not_listen_and_the_other_way_round(write: Callable[[ServerLink], str]) -> None:
     assert tokens_for(write(DIALS), LISTENS) == tokens_for(write(LISTENS), DIALS) == set()
 
 
 @pytest.mark.parametrize("link", [DIALS, LISTENS])
-def test_a_connection_that_is_switched_off_counts_for_nothing(link: Link) -> None:
+def test_a_connection_that_is_switched_off_counts_for_nothing(link: ServerLink) -> None:
     assert tokens_for(write_onebot(link).replace('"enable": true', '"enable": false'), link) == set()
 
 

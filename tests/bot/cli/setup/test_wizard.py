@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from bot.cli.setup.servers import BOT_URL, Link, tokens_for, write_onebot
+from bot.cli.setup.servers import BOT_URL, ServerLink, tokens_for, write_onebot
 from bot.cli.setup.trial import Mend, Trial
 from bot.cli.setup.wizard import Wishes, Wizard
 from bot.domain.errors import ConfigError
@@ -274,7 +274,7 @@ def test_napcats_file_with_the_same_token_stays_as_it_is(evening: Evening) -> No
 def test_an_accounts_own_file_with_another_token_is_told(evening: Evening) -> None:
     own = evening.folder / "napcat" / "config" / "onebot11_10000.json"
     own.parent.mkdir(parents=True)
-    own.write_text(write_onebot(Link("reverse", "ws://bot:6199/", "older")), "utf-8")
+    own.write_text(write_onebot(ServerLink("reverse", "ws://bot:6199/", "older")), "utf-8")
     _, person = evening.setup(typed=TYPED)
     assert person.said("onebot11_10000.json has another token")
 
@@ -282,7 +282,7 @@ def test_an_accounts_own_file_with_another_token_is_told(evening: Evening) -> No
 def test_with_a_token_for_each_account_every_one_of_them_is_right(evening: Evening) -> None:
     own = evening.folder / "napcat" / "config" / "onebot11_10001.json"
     own.parent.mkdir(parents=True)
-    own.write_text(write_onebot(Link("reverse", "ws://bot:6199/", "correct-horse")), "utf-8")
+    own.write_text(write_onebot(ServerLink("reverse", "ws://bot:6199/", "correct-horse")), "utf-8")
     tokens = {"ONEBOT_ACCESS_TOKEN": "10001:correct-horse,10002:battery-staple"}
     _, person = evening.setup(typed={**TYPED, "NAPCAT_ACCOUNT": "10002"}, environ=tokens)
     assert not person.said("has another token")
@@ -317,7 +317,7 @@ def test_a_bot_that_dials_makes_a_napcat_that_listens(evening: Evening) -> None:
     assert (settings.onebot_mode, settings.onebot_url) == ("forward", "ws://napcat:3001")
     token = settings.onebot_access_token.get_secret_value()
     written = evening.files["napcat/config/onebot11.json"]
-    assert tokens_for(written, Link("forward", "ws://napcat:3001", "")) == {token}
+    assert tokens_for(written, ServerLink("forward", "ws://napcat:3001", "")) == {token}
     before = evening.files
     evening.setup()  # now .env says so
     assert evening.files == before

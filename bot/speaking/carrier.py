@@ -1,4 +1,4 @@
-"""One send on the wire: at its pace, at most once, and looked for where no answer comes.
+"""Carries one send to QQ: at its pace, at most once, and looked for where no answer comes.
 
 A row is SENDING in the store before its frame leaves, so after a crash a QUEUED row has never been
 on the wire. A send without an answer may have been delivered: it is looked for (the account's own
@@ -31,7 +31,7 @@ TOO_LATE = "QQ was not connected in time"
 CUT_OFF = "what was to be said before it was not delivered"
 
 
-class Wire:
+class Carrier:
     """Puts sends on the wire until it is closed; `unconfirmed` are those nobody has answered.
 
     `rate` is how many messages a second each conversation gets on average; 0 is no limit.

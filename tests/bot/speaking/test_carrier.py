@@ -5,7 +5,7 @@ import pytest
 from bot.domain.actions import Attachment, Confirmed, Refused, SendMessage, Unknown, Waiting
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, NotConnected
 from bot.domain.segments import Image, Text
-from bot.speaking.wire import MAX_AGE
+from bot.speaking.carrier import MAX_AGE
 from tests.bot.speaking.post import hello, office, own
 from tests.fakes import BOT, GROUP, RecordingTransport, said, until
 
