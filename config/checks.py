@@ -22,7 +22,8 @@ WEAK_TOKEN = 16  # characters
 CONTAINERS = Path("/.dockerenv"), Path("/run/.containerenv")
 
 PLACEHOLDER = re.compile(
-    r"(sk-)?(x{3,}|\.{3,}|…+|your[-_ ].*|change[-_ ]?(me|this)|replace[-_ ]?(me|this|with).*|.*[-_]here|你的.*)|<.*>",
+    r"(sk-)?(x{3,}|\.{3,}|…+|your[-_ ].*|change[-_ ]?(me|this)|replace[-_ ]?(me|this|with).*"
+    r"|.*[-_]here|你的.*)|<.*>",
     re.IGNORECASE,
 )
 """What examples and guides write where a person should put something of their own."""
@@ -30,8 +31,9 @@ PLACEHOLDER = re.compile(
 EXAMPLE_HOST = re.compile(r"[/.]example(\.(com|org|net))?(?=[:/]|$)", re.IGNORECASE)
 
 HOW_TO_MAKE_ONE = (
-    "Make one with `openssl rand -hex 16` or `python3 -c 'import secrets; print(secrets.token_hex(16))'`, set it here"
-    " and as the token in your OneBot server (NapCat, LLBot)"
+    "Make one with `openssl rand -hex 16` or "
+    "`python3 -c 'import secrets; print(secrets.token_hex(16))'`, "
+    "set it here and as the token in your OneBot server (NapCat, LLBot)"
 )
 
 
@@ -159,7 +161,10 @@ def _check_subagents(settings: Settings) -> Iterator[Problem]:
 def _check_folder(name: str, folder: Path | None, description: str) -> Iterator[Problem]:
     """Only whether it can be read at all: what is wrong inside costs one tool, not the start."""
     if folder is not None and not (folder.is_dir() and os.access(folder, os.R_OK | os.X_OK)):
-        what = f"{values.shown_path(folder)} {'cannot be read as a folder' if folder.exists() else 'is not there'}"
+        what = (
+            f"{values.shown_path(folder)} "
+            f"{'cannot be read as a folder' if folder.exists() else 'is not there'}"
+        )
         yield Problem(name, what, f"Name a folder with files as {description} describes them")
 
 
@@ -181,7 +186,10 @@ def _check_tools(folder: Path | None) -> Iterator[Problem]:
     )
     if writable is not None:
         shown = values.shown_path(writable)
-        what = f"{shown} can be written by {writers_of(writable)}, and whoever can write there is the bot"
+        what = (
+            f"{shown} can be written by {writers_of(writable)}, and whoever can write there is the "
+            "bot"
+        )
         yield Problem(
             "TOOLS_DIR", what, f"See that it is the bot's own: chown it, and chmod -R go-w {folder}"
         )
@@ -263,7 +271,10 @@ def doubts(settings: Settings, *, service: bool) -> Iterator[Problem]:
         and not values.is_loopback(settings.web_host)
         and not is_contained()
     ):
-        what = f"is {settings.web_host}: others than this machine can read /metrics, which has no password"
+        what = (
+            f"is {settings.web_host}: others than this machine can read /metrics, which has no "
+            "password"
+        )
         yield Problem("WEB_HOST", what, "Set 127.0.0.1, or see that a firewall keeps others out")
     if settings.qweather_host and not (
         settings.qweather_key.get_secret_value()

@@ -16,14 +16,14 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from bot.domain.errors import ConfigError, Problem
 from config import tokens, values
-from config.endpoints import Endpoint, in_order
+from config.endpoints import Endpoint, fallbacks, in_order
 
 DEFAULT_PERSONA = Path(__file__).parent / "personas" / "default.md"
 DEFAULT_STORE = "sqlite+aiosqlite:///data/frostagent.db"
 
 DIALECTS = (
-    "plain", "anthropic", "dashscope", "deepseek", "gemini", "glm", "groq", "kimi", "mimo", "mistral", "openai",
-    "openrouter", "stepfun",
+    "plain", "anthropic", "dashscope", "deepseek", "gemini", "glm", "groq", "kimi", "mimo",
+    "mistral", "openai", "openrouter", "stepfun",
 )  # fmt: skip
 """What LLM_DIALECT may be; a test holds it to the rows of `adapters/openai/dialects.py`."""
 
@@ -50,7 +50,7 @@ class Settings(BaseSettings):
     llm_api_key: Keys = SecretStr("")
     llm_model: str = ""
     llm_dialect: Annotated[str, BeforeValidator(values.one_of("", *DIALECTS))] = ""
-    llm_fallbacks: Annotated[tuple[Endpoint, ...], BeforeValidator(values.fallbacks)] = ()
+    llm_fallbacks: Annotated[tuple[Endpoint, ...], BeforeValidator(fallbacks)] = ()
     llm_vision_model: str = ""
     llm_context: Annotated[int, BeforeValidator(values.whole(0, values.MAX_CONTEXT))] = 0
     llm_first_token: Annotated[float, BeforeValidator(values.number(0, 3600))] = 60.0

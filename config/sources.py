@@ -193,8 +193,14 @@ def socks(environ: Mapping[str, str]) -> Iterator[Problem]:
     )
     for name in dict.fromkeys(filter(None, counting)):
         if environ[name].strip().lower().startswith("socks"):
-            what = "names a SOCKS proxy, which is not spoken here: the model is asked directly, tools reach nothing"
-            mend = "Set HTTPS_PROXY and HTTP_PROXY to the proxy's HTTP port (most have one), or unset this one"
+            what = (
+                "names a SOCKS proxy, which is not spoken here: the model is asked directly, tools "
+                "reach nothing"
+            )
+            mend = (
+                "Set HTTPS_PROXY and HTTP_PROXY to the proxy's HTTP port (most have one), or unset "
+                "this one"
+            )
             yield Problem(name, what, mend)
 
 

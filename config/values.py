@@ -1,4 +1,5 @@
-"""What people type -> values: each function takes a text (or a value that is one already) and says what is wrong.
+"""Texts that people type -> values: each function takes one (or a value already) and says what is
+wrong with it.
 
 All raise `Wrong`. None repeats a url or a secret in its words: people paste keys into the wrong
 line.
@@ -12,7 +13,6 @@ import ipaddress
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
@@ -28,7 +28,6 @@ ED25519 = bytes.fromhex(
     "302e020100300506032b657004220420"
 )  # what 32 bytes of key follow (RFC 8410 section 7)
 CHAT_PATH = "/chat/completions"
-FALLBACK = ("base_url", "api_key", "model", "dialect", "context")
 MAX_CONTEXT = 100_000_000  # tokens
 LIKE_A_KEY = re.compile(r"\bsk-[\w-]+|[\w+=~-]{16,}", re.ASCII)
 
@@ -260,7 +259,10 @@ def ed25519_key(value: SecretStr) -> SecretStr:
     except (binascii.Error, ValueError):
         key = b""
     if text and not (key.startswith(ED25519) and len(key) == len(ED25519) + 32):
-        mend = "Write the line between BEGIN and END of the file that `openssl genpkey -algorithm ED25519` made"
+        mend = (
+            "Write the line between BEGIN and END of the file that `openssl genpkey -algorithm "
+            "ED25519` made"
+        )
         raise Wrong("is not an Ed25519 private key", mend)
     return SecretStr(text)
 
@@ -279,51 +281,6 @@ def keys(value: SecretStr) -> SecretStr:
             raise Wrong("is not a good JSON list of keys", error.mend) from None
     found = dict.fromkeys(filter(None, (str(item).strip() for item in items)))
     return SecretStr(",".join(secret(SecretStr(key)).get_secret_value() for key in found))
-
-
-def fallbacks(value: object) -> list[dict[str, object]]:
-    """A JSON list of models to ask where the first does not answer, each with base_url, api_key and
-    model.
-    """
-    mend = 'Write it as [{"base_url": "https://api.example.com/v1", "api_key": "sk-...", "model": "name"}]'
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:  # its words may quote half a key
-            raise Wrong("is not good JSON", mend) from None
-    if not isinstance(value, list | tuple):
-        raise Wrong("is not a JSON list", mend)
-    return [_fallback(entry, f"entry {number}", mend) for number, entry in enumerate(value, 1)]
-
-
-def _fallback(entry: object, place: str, mend: str) -> dict[str, object]:
-    if not isinstance(entry, Mapping):
-        raise Wrong(f"{place} is not a JSON object", mend)
-    for name in entry:
-        if name not in FALLBACK:
-            near = get_close_matches(str(name), FALLBACK, n=1)
-            raise Wrong(
-                f"{place} has {shown(name)}, which is no such name",
-                f"Did you mean {near[0]}?" if near else mend,
-            )
-    texts = {name: entry.get(name, "") for name in ("base_url", "api_key", "model", "dialect")}
-    for name, text in texts.items():
-        if not isinstance(text, str):
-            raise Wrong(f"{place}: {name} is not a text", mend)
-        if not text and name in {"base_url", "model"}:
-            raise Wrong(f"{place} has no {name}", mend)
-    try:
-        url, key = base_url(texts["base_url"]), keys(SecretStr(texts["api_key"]))
-        context = whole(0, MAX_CONTEXT)(entry.get("context", 0))
-    except Wrong as error:
-        raise Wrong(f"{place} {error.what}", error.mend) from None
-    return {
-        **texts,
-        "base_url": url,
-        "api_key": key,
-        "dialect": texts["dialect"].lower(),
-        "context": context,
-    }
 
 
 def whole(low: int, high: int) -> Callable[[object], int]:

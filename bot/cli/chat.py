@@ -4,7 +4,8 @@ where none is set.
 Each line is a message in the simulated group, each message of the bot is printed as `bot: ...`. On
 a terminal lines are sent as they are typed; otherwise the next line waits until everything about
 the last one is settled. A line that begins with `!` is not said: it tells the simulator what is to
-go wrong. What a tool needs somebody's word for is asked here, and a line as `同意 A1` is the answer.
+go wrong. What a tool needs somebody's word for is asked here, and a line as `同意 A1` is the
+answer.
 """
 
 from __future__ import annotations
@@ -36,11 +37,15 @@ SETTLED_WITHIN = 600.0  # seconds for one line; a run itself ends sooner
 FOUND_WITHIN = (
     30.0  # seconds for a line that nobody heard: the bot may come back and find it in the history
 )
-DEMO = """\
-FrostAgent chat with the built-in demo model: set LLM_BASE_URL, LLM_API_KEY and LLM_MODEL for a real one."""
-HELP = """\
-You are user1 in a group. `@bot hi` speaks to the bot, `user2: hi` speaks as somebody else. End with Ctrl-D.
-`!help` lists what can go wrong on purpose."""
+DEMO = (
+    "FrostAgent chat with the built-in demo model: set LLM_BASE_URL, LLM_API_KEY and LLM_MODEL for "
+    "a real one."
+)
+HELP = (
+    "You are user1 in a group. `@bot hi` speaks to the bot, `user2: hi` speaks as somebody else. "
+    "End with Ctrl-D.\n"
+    "`!help` lists what can go wrong on purpose."
+)
 LATEST = 20  # lines of a terminal that are waited for at its end
 MISSED = "Nobody heard that: the bot is not connected, or its account is offline."
 

@@ -102,8 +102,9 @@ class Desk:
 
 def status_to_text(status: Mapping[str, Any]) -> str:
     """One screen for people."""
+    states = {True: "online", False: "OFFLINE: log it in again"}
     accounts = [
-        f"{row['account']} {'online' if row['online'] else 'OFFLINE: log it in again'} {row['server']}".rstrip()
+        f"{row['account']} {states[bool(row['online'])]} {row['server']}".rstrip()
         for row in status["accounts"]
     ]
     journal, lanes = status["journal"], status["lanes"]

@@ -104,7 +104,10 @@ def reload_running(store_url: str) -> str:
         with asked(socket_of(store_url), "reload") as answered:
             if answered.answer.get("ok"):
                 return "The running bot has let go of what it remembered of it."
-            return f"The running bot could not let go of all it remembered: see its log, and try {recipe}."
+            return (
+                "The running bot could not let go of all it remembered: see its log, and try "
+                f"{recipe}."
+            )
     except NotRunning:
         holder = _holder(store_url)
         return (

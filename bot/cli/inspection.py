@@ -35,7 +35,10 @@ from tools.get_game_version.games import Games
 
 logger = logging.getLogger(__name__)
 
-NEEDS_CONVERSATION = "{name} needs a conversation: it speaks where somebody asked, and here nobody did. Try it in `make run ARGS=chat`."
+NEEDS_CONVERSATION = (
+    "{name} needs a conversation: it speaks where somebody asked, and here nobody did. Try it in "
+    "`make run ARGS=chat`."
+)
 NO = "not allowed at the terminal"
 YES = {"y", "yes", "是", "好", "同意"}
 

@@ -70,7 +70,8 @@ def forget(
     )
     for copy in database.copies():
         tell(
-            f"warning: {copy} was put aside earlier and still has it; delete the file if you do not need it"
+            f"warning: {copy} was put aside earlier and still has it; delete the file if you do "
+            "not need it"
         )
     from bot.cli.control_commands import reload_running
 

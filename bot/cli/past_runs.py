@@ -126,7 +126,10 @@ def _told(line: Line) -> str:
     match line:
         case {"layer": "run", "action": "end"}:
             why = f": {line['error']}" if line.get("error") else ""
-            return f"run {line['run']} {line['outcome']}{why}, {line['steps']} steps{_took(line)}{_said(line, 'text')}"
+            return (
+                f"run {line['run']} {line['outcome']}{why}, {line['steps']} "
+                f"steps{_took(line)}{_said(line, 'text')}"
+            )
         case {"layer": "run", "action": action}:
             where = (
                 f" in {line['conversation']} for {line['asker']}" if "conversation" in line else ""
@@ -152,7 +155,10 @@ def _told(line: Line) -> str:
                 "cancelled" if line["action"] == "execute_cancelled" else line.get("error") or "ok"
             )
             result = "" if line.get("error") else _said(line, "result")
-            return f"step {line['step']}: {line['name']} {line['call_id']} {how}{_took(line)}{_waited(line)}{result}"
+            return (
+                f"step {line['step']}: {line['name']} {line['call_id']} "
+                f"{how}{_took(line)}{_waited(line)}{result}"
+            )
         case _:
             return json.dumps(line, ensure_ascii=False)
 

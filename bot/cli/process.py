@@ -27,8 +27,14 @@ from config.settings import Settings
 ENV_FILE = Path(".env")
 OWNER_ONLY = 0o077  # what a file that is made here does not let others do
 INTERRUPTED = 130  # as a shell says of Ctrl-C
-GRACE = 10.0  # seconds that runs have to end when the service stops; stop_grace_period in docker-compose.yml is longer
-LINGER = 3.0  # seconds the end waits for threads; one that hangs, as in a look-up of a name, cannot be stopped
+GRACE = 10.0
+"""Seconds that runs have to end when the service stops; stop_grace_period in docker-compose.yml is
+longer.
+"""
+LINGER = 3.0
+"""Seconds the end waits for threads; one that hangs, as in a look-up of a name, cannot be
+stopped.
+"""
 LOUD = (
     "websockets",
     "httpx",

@@ -268,7 +268,7 @@ class History:
             self._compact(conversation, memory)
         return round_.messages
 
-    # --- the window -----------------------------------------------------------------------------------
+    # --- the window -------------------------------------------------------------------------------
 
     def fold(self, conversation: Conversation) -> Fold | None:
         """What of a conversation is to become a summary; None where it has room."""

@@ -21,7 +21,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 SHARE = 0.45  # of its pairs of characters and words
-COMPARABLE = 8  # letters and digits from which on a text can be part of another: less may occur anywhere by chance
+COMPARABLE = 8
+"""Letters and digits from which on a text can be part of another: less may occur anywhere by
+chance.
+"""
 LONGEST = 4000  # characters; of longer texts only the same is the same
 MOST = 100  # beginnings of clauses where it is looked for
 
@@ -55,7 +58,8 @@ EMPTY = "(?:an|the|is|are|it|also|very|really|please)"  # of meaning, unless in 
 FUNCTION = re.compile(
     r"总的来说|也就是说|综上所述|具体来说|简单来说|一下|其实|那么|所以|因此|而且|并且|另外|此外|总之"
     r"|(?<=[晴阴])天|气?温(?:度)?(?=是?[零负-]?\d)|(?<![我你他她它们谁])[的是]|[就很]"
-    rf"|[{PARTICLES}](?=[的{PARTICLES}]*(?![{CJK}]))"  # elsewhere one is part of a word: 酒吧, 哈尔滨
+    # Elsewhere one is part of a word: 酒吧, 哈尔滨.
+    rf"|[{PARTICLES}](?=[的{PARTICLES}]*(?![{CJK}]))"
     rf"|{WORD}(?:it's|that's|there's|here's|{EMPTY}|(?:so|well|oh)(?=,)){END}"
 )
 CAPITALS = re.compile(f"{WORD}{EMPTY.upper()}{END}")
@@ -134,7 +138,7 @@ def _repeats(new: str, letters: str, old: str) -> bool:
     return any(_is_within(_Content.of(ours), _Content.of(theirs)) for ours, theirs in told)
 
 
-# --- what a text says -------------------------------------------------------------------------------
+# --- what a text says -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +308,7 @@ def _pieces(folded: str) -> list[str]:
     return pieces
 
 
-# --- letters ----------------------------------------------------------------------------------------
+# --- letters --------------------------------------------------------------------------------------
 
 
 def _letters(folded: str) -> str:

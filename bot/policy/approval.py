@@ -36,8 +36,8 @@ FILE = "完整内容在随后的文件 A{number}.txt 里。"
 BUSY = "现在处理不过来，A{number} 还在等，请过一会儿再回复一次。"
 
 TOO_MANY = (
-    f"{MAX_OPEN} requests of this asker wait for the owner's word already, this one was not made. Do not try again; "
-    "say that those must be decided first"
+    f"{MAX_OPEN} requests of this asker wait for the owner's word already, this one was not made. "
+    "Do not try again; say that those must be decided first"
 )
 TOO_LONG = "its arguments are too long to be shown to the owner"
 
@@ -63,8 +63,8 @@ class Answer:
 
 
 def read_answer(text: str) -> Answer | None:
-    """`同意 A3`, `拒绝 A3 理由`, `approve a3`, `deny A3 reason`, or the same without a number; None for
-    anything else.
+    """`同意 A3`, `拒绝 A3 理由`, `approve a3`, `deny A3 reason`, or the same without a number; None
+    for anything else.
 
     A yes has nothing behind it: with a condition it is none.
     """
@@ -166,7 +166,10 @@ def who(asker: Asker, where: Conversation, question: str) -> str:
 def how(number: int, seconds: float) -> str:
     """The last line: what may be answered."""
     minutes = max(1, round(seconds / 60))
-    return f"回复「同意 A{number}」或「拒绝 A{number} 理由」，也可以引用这条回复；{minutes} 分钟内有效。"
+    return (
+        f"回复「同意 A{number}」或「拒绝 A{number} 理由」，也可以引用这条回复；"
+        f"{minutes} 分钟内有效。"
+    )
 
 
 def notice(numbers: Iterable[int]) -> str:

@@ -21,10 +21,13 @@ WAIT = 600.0  # seconds an owner has to answer
 
 MEDIA = {"image": "图片", "record": "语音", "video": "视频", "file": "文件"}
 NOT_THERE = (
-    "only the bot's owner may have messages sent to {target}, and only in his own words alone; leave session out to "
-    "speak here"
+    "only the bot's owner may have messages sent to {target}, and only in his own words alone; "
+    "leave session out to speak here"
 )
-NOT_ALL = "only the bot's owner and the admins of this group may have everybody mentioned (@all), in their own words"
+NOT_ALL = (
+    "only the bot's owner and the admins of this group may have everybody mentioned (@all), in "
+    "their own words"
+)
 
 
 def permit(

@@ -55,7 +55,8 @@ REFUSALS = (
     RefusalKind(
         "bad media",
         re.compile(
-            r"识别URL失败|ENOENT|文件.*(不存在|失败)|rich media|download|不支持的(文件|图片)|base64",
+            r"识别URL失败|ENOENT|文件.*(不存在|失败)|不支持的(文件|图片)"
+            r"|rich media|download|base64",
             re.IGNORECASE,
         ),
         "QQ could not use the file or url. Send it another way, or say it in words",

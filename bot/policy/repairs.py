@@ -19,8 +19,8 @@ from bot.domain.chat import (
 
 PICTURE_LEFT_OUT = "[image omitted]"
 CALL_AGAIN = (
-    "Your last tool call could not be read. Call the tool again by its name, with one valid JSON object as its "
-    "arguments, or answer in words."
+    "Your last tool call could not be read. Call the tool again by its name, with one valid JSON "
+    "object as its arguments, or answer in words."
 )
 
 

@@ -33,7 +33,7 @@ AROUND = (
     "Zs",
 )  # dashes, emoji and their joints, blanks; no quotes
 INSIDE_WORDS = ("-", "_", "'", "’")
-EDGE = 256  # characters of each end that are looked at: bringing all into one form may take quadratic time
+EDGE = 256  # characters of each end that are looked at: one form for all may take quadratic time
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +113,8 @@ def is_official_bot(user_id: int) -> bool:
 
 
 def is_called(message: MessageReceived, names: tuple[str, ...]) -> bool:
-    """Whether the message begins or ends with one of the names, as one calls somebody: "小霜，在吗",
-    "thanks, Frost!".
+    """Whether the message begins or ends with one of the names, as one calls somebody:
+    "小霜，在吗", "thanks, Frost!".
 
     Blanks, marks and emoji around the message do not count. A name in the middle of a sentence, in
     quotes or as part of a longer word is talk about the bot, not to it.

@@ -146,7 +146,8 @@ class Frames:
             if self._is_own(match):
                 line = line[match.end() :]
             elif match["at"] and not self._is_others(line) and self._is_known(match):
-                line = f"@{match['name']} {line[match.end() :]}"  # no speaker of ours: whom it is said to
+                # No speaker of ours: whom it is said to.
+                line = f"@{match['name']} {line[match.end() :]}"
         if "`" in line:
             return line
         return marks.ALL_SAID.sub("", marks.QUOTE_INSIDE.sub(r"\1", line))

@@ -2,9 +2,9 @@
 user's message.
 
 Never in the words of the assistant: models repeat what stands there, and then it is sent. Rounds of
-older versions had such notes there (`LEGACY`); `bot/prompt/older_rounds.py` tells them in today's form. A
-round without any answer has NOTED in its place, so that the next question is a message of its own
-and the prompt begins as it did; said back, it is nothing.
+older versions had such notes there (`LEGACY`); `bot/prompt/older_rounds.py` tells them in today's
+form. A round without any answer has NOTED in its place, so that the next question is a message of
+its own and the prompt begins as it did; said back, it is nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Messages of people -> lines the model reads: `name(number): text`, further lines indented by two spaces.
+"""Messages of people -> lines the model reads: `name(number): text`, further lines indented by two
+spaces.
 
 Invariant: only we write at the beginning of a line. Names lose everything that could look like the
 frame around them (`bot/prompt/frame.py`), and every line break in a text is followed by two spaces,

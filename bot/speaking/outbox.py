@@ -2,9 +2,10 @@
 withdrawn, dropped.
 
 Order is kept in each conversation (`bot/speaking/queues.py`), and nothing is on the wire twice
-(`bot/speaking/carrier.py`): only a QUEUED row is ever sent (again). A send whose caller was cancelled
-is withdrawn if it has not been on the wire, seen to its end if it has. Of words of a turn that may
-be lost, and of those that got lost once nobody waited for their receipt any more, somebody is told.
+(`bot/speaking/carrier.py`): only a QUEUED row is ever sent (again). A send whose caller was
+cancelled is withdrawn if it has not been on the wire, seen to its end if it has. Of words of a turn
+that may be lost, and of those that got lost once nobody waited for their receipt any more, somebody
+is told.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ RESTARTED = "the bot was restarted before an answer came"
 
 
 class Outbox:
-    """Sends, in order, what it is given. `tell` hears of the words of turns, see `Send`: lines about
-    lines would never end.
+    """Sends, in order, what it is given. `tell` hears of the words of turns only, see `Send`: lines
+    about lines would never end.
     """
 
     def __init__(self, *, rows: Rows, carrier: Carrier, queues: Queues, tell: Tell) -> None:

@@ -26,16 +26,16 @@ from bot.speaking.delivery import Delivery
 
 REPEATED = "this was said already in this run, in the same words or nearly so"
 ONLY_FRAME = (
-    "messages: nothing of this is your own words: names with numbers in front, headings and quotations are put there "
-    "by the chat. Say it in your own words, or not at all"
+    "messages: nothing of this is your own words: names with numbers in front, headings and "
+    "quotations are put there by the chat. Say it in your own words, or not at all"
 )
 NO_MORE = (
-    "nothing was sent: with its {number} messages this run has sent all it may before its final answer. "
-    "Put the rest into that"
+    "nothing was sent: with its {number} messages this run has sent all it may before its final "
+    "answer. Put the rest into that"
 )
 TOO_MANY = (
-    "nothing was sent: this would be {number} messages in QQ, and {left} more may be sent before the final answer. "
-    "Make it shorter, or put it into that"
+    "nothing was sent: this would be {number} messages in QQ, and {left} more may be sent before "
+    "the final answer. Make it shorter, or put it into that"
 )
 
 

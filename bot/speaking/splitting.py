@@ -1,4 +1,5 @@
-"""Long text -> pieces QQ takes: at paragraph ends, else line ends, else sentence ends; code blocks stay whole.
+"""Long text -> pieces QQ takes: at paragraph ends, else line ends, else sentence ends; code blocks
+stay whole.
 
 Other bots split between 1000 and 2000 characters; risk control cuts far below QQ's own limit of
 about 4500 (`docs/protocol/onebot.md` 4.4).

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from pydantic import SecretStr
 
-from config.endpoints import Endpoint, in_order
+from config.endpoints import Endpoint, fallbacks, in_order
 from config.settings import Settings
+from config.values import Wrong
 
 
 def test_the_coder_is_the_main_model_where_nothing_else_is_set() -> None:
@@ -63,3 +65,35 @@ def test_each_is_asked_once_where_it_stands_first() -> None:
     one, two = (Endpoint(f"https://{name}.test", SecretStr("k"), name) for name in ("one", "two"))
     assert in_order(one, two, one) == (one, two)
     assert in_order() == ()
+
+
+MODEL = {"base_url": "https://b.test/v1", "api_key": "sk-b", "model": "b"}
+
+
+def test_fallbacks_are_a_list_of_models() -> None:
+    text = '[{"base_url": "https://b.test/v1/chat/completions", "api_key": "sk-b", "model": "b"}]'
+    assert fallbacks(text) == fallbacks([MODEL]) == [Endpoint("https://b.test/v1", SecretStr("sk-b"), "b")]
+    assert fallbacks("[]") == []
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ('[{"api_key": "sk-b"', "is not good JSON"),
+        (MODEL, "is not a JSON list"),
+        ([MODEL, "sk-b"], "entry 2 is not a JSON object"),
+        ([MODEL | {"modle": "b"}], "Did you mean model?"),
+        ([MODEL | {"zzz": "b"}], "which is no such name"),
+        ([MODEL | {"model": 1}], "entry 1: model is not a text"),
+        ([MODEL | {"model": ""}], "entry 1 has no model"),
+        ([MODEL | {"base_url": ""}], "entry 1 has no base_url"),
+        ([MODEL | {"base_url": "b.test"}], "entry 1 does not begin with https:// or http://"),
+        ([MODEL | {"api_key": "Bearer sk-b"}], "entry 1 has a space"),
+        ([MODEL | {"context": -1}], "entry 1 -1 is out of range"),
+    ],
+)
+def test_what_is_wrong_with_a_fallback_is_told_with_its_place(given: object, what: str) -> None:
+    with pytest.raises(Wrong) as caught:
+        fallbacks(given)
+    assert what in str(caught.value)
+    assert "sk-b" not in str(caught.value)

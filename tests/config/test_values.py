@@ -306,36 +306,3 @@ def test_what_is_no_key_is_told_without_a_letter_of_it(text: str) -> None:
     with pytest.raises(Wrong) as caught:
         values.keys(SecretStr(text))
     assert "sk-" not in str(caught.value)
-
-
-MODEL = {"base_url": "https://b.test/v1", "api_key": "sk-b", "model": "b"}
-
-
-def test_fallbacks_are_a_list_of_models() -> None:
-    text = '[{"base_url": "https://b.test/v1/chat/completions", "api_key": "sk-b", "model": "b"}]'
-    whole = {**MODEL, "api_key": SecretStr("sk-b"), "dialect": "", "context": 0}
-    assert values.fallbacks(text) == values.fallbacks([MODEL]) == [whole]
-    assert values.fallbacks("[]") == []
-
-
-@pytest.mark.parametrize(
-    ("given", "what"),
-    [
-        ('[{"api_key": "sk-b"', "is not good JSON"),
-        (MODEL, "is not a JSON list"),
-        ([MODEL, "sk-b"], "entry 2 is not a JSON object"),
-        ([MODEL | {"modle": "b"}], "Did you mean model?"),
-        ([MODEL | {"zzz": "b"}], "which is no such name"),
-        ([MODEL | {"model": 1}], "entry 1: model is not a text"),
-        ([MODEL | {"model": ""}], "entry 1 has no model"),
-        ([MODEL | {"base_url": ""}], "entry 1 has no base_url"),
-        ([MODEL | {"base_url": "b.test"}], "entry 1 does not begin with https:// or http://"),
-        ([MODEL | {"api_key": "Bearer sk-b"}], "entry 1 has a space"),
-        ([MODEL | {"context": -1}], "entry 1 -1 is out of range"),
-    ],
-)
-def test_what_is_wrong_with_a_fallback_is_told_with_its_place(given: object, what: str) -> None:
-    with pytest.raises(Wrong) as caught:
-        values.fallbacks(given)
-    assert what in str(caught.value)
-    assert "sk-b" not in str(caught.value)

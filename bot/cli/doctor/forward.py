@@ -27,7 +27,10 @@ RESOLVED_WITHIN = 3.0
 DIALLED_WITHIN = 5.0
 
 SET_TOKEN = "Set ONEBOT_ACCESS_TOKEN to the token of the OneBot server's websocket server"  # noqa: S105  # no token
-START = "Start the OneBot server, switch its websocket server on, and see that ONEBOT_URL has its host and port"
+START = (
+    "Start the OneBot server, switch its websocket server on, and see that ONEBOT_URL has its host "
+    "and port"
+)
 NAME = "In containers it is the name of the service, in the same network; on one machine, 127.0.0.1"
 
 

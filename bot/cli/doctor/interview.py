@@ -56,7 +56,8 @@ class Interview:
     def _judge(
         self, version: dict[str, Any], status: dict[str, Any], login: dict[str, Any]
     ) -> None:
-        name = f"{version.get('app_name') or 'a OneBot server'} {version.get('app_version') or ''}".strip()
+        app, number = version.get("app_name"), version.get("app_version")
+        name = f"{app or 'a OneBot server'} {number or ''}".strip()
         self.told.append(well("onebot", f"{name} at {self._place} takes our token"))
         account = login.get("user_id")
         who = f"account {account}" if account else "the account"

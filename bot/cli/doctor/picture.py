@@ -31,14 +31,17 @@ NOT_KEPT = ("识别URL失败", "文件下载失败", "ENOSPC", "EACCES", "EROFS"
 
 BEFRIEND = "Let them be friends on QQ, or name an owner in BOT_OWNERS who is one"
 MAKE_ROOM = (
-    "See that the OneBot server's disk has room and its volumes can be written, and update it; where it runs on another"
-    " machine, leave MEDIA_SEND=base64: it sees no file of the bot"
+    "See that the OneBot server's disk has room and its volumes can be written, and update it; "
+    "where it runs on another machine, leave MEDIA_SEND=base64: it sees no file of the bot"
 )
 LOOK = (
-    "Look into that chat. If nothing is there, risk control holds pictures back: let a person use the account for some"
-    " days, from a place QQ knows, and lower BOT_SEND_RATE"
+    "Look into that chat. If nothing is there, risk control holds pictures back: let a person use "
+    "the account for some days, from a place QQ knows, and lower BOT_SEND_RATE"
 )
-READ_ITS_LOG = "See what the OneBot server's log says, and whether it takes base64 pictures at all: newer ones do"
+READ_ITS_LOG = (
+    "See what the OneBot server's log says, and whether it takes base64 pictures at all: newer "
+    "ones do"
+)
 
 
 async def check_picture(ask: Ask, *, account: int, owners: Collection[int]) -> Check:

@@ -26,8 +26,8 @@ EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # what is list
 
 STOP = "Stop what uses it, or choose another"
 CONNECT = (
-    "See that the OneBot server runs, and that its websocket client has the bot's address and the token in"
-    " ONEBOT_ACCESS_TOKEN; its log says why it does not connect"
+    "See that the OneBot server runs, and that its websocket client has the bot's address and the "
+    "token in ONEBOT_ACCESS_TOKEN; its log says why it does not connect"
 )
 
 

@@ -30,8 +30,14 @@ BEIJING = Place(
 NO_KEYS = WeatherKeys()
 OK = 200
 NAMED = 3  # troubles in one line
-MEND = "See that this machine reaches it; behind a firewall set HTTPS_PROXY, or a mirror in TOOLS_MIRRORS"
-MEND_KEY = "See docs/weather.md: its key or host in .env, or TOOLS_CONTACT; until then the next source is asked"
+MEND = (
+    "See that this machine reaches it; behind a firewall set HTTPS_PROXY, or a mirror in "
+    "TOOLS_MIRRORS"
+)
+MEND_KEY = (
+    "See docs/weather.md: its key or host in .env, or TOOLS_CONTACT; until then the next source is "
+    "asked"
+)
 
 
 async def check_weather(web: Web, *, keys: WeatherKeys = NO_KEYS, now: float = 0.0) -> list[Check]:

@@ -42,9 +42,15 @@ def check_folder(folder: Path, *, little: int = LITTLE, too_little: int = TOO_LI
         with tempfile.TemporaryFile(dir=there):
             free = shutil.disk_usage(there).free
     except OSError as error:
-        mend = f"Let the account that runs the bot write there (chown, chmod, or a volume that is not read-only): {there}"
+        mend = (
+            "Let the account that runs the bot write there (chown, chmod, or a volume that is not "
+            f"read-only): {there}"
+        )
         return wrong("data folder", f"{folder} cannot be written ({error.strerror})", mend)
-    said = f"{folder} can be {'written' if there == folder.absolute() else 'made'}, {free // MIB} MiB free"
+    said = (
+        f"{folder} can be {'written' if there == folder.absolute() else 'made'}, {free // MIB} MiB "
+        "free"
+    )
     if free < too_little:
         return wrong("data folder", said, "Make room on the disk")
     return (
@@ -66,7 +72,10 @@ def check_store(settings: Settings) -> list[Check]:
     except ConfigError as error:
         return wrong_settings("store", error.problems)
     except (OSError, SQLAlchemyError) as error:
-        mend = "See that the database runs and STORE_URL names it; a damaged file is put aside when the bot starts"
+        mend = (
+            "See that the database runs and STORE_URL names it; a damaged file is put aside when "
+            "the bot starts"
+        )
         return [wrong("store", f"the journal does not open ({words(error)})", mend)]
     finally:
         if database is not None:

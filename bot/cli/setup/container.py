@@ -45,9 +45,10 @@ LLBOT_ACCOUNT = "LLBOT_ACCOUNT"
 LLBOT_WEBUI = "LLBOT_WEBUI_TOKEN"
 LLBOT_AUTH = "LLBOT_AUTH_TOKEN"
 
-HEAD = """\
-# Made by `init` because .env leaves them out. What .env says wins; keep this file with your backups.
-"""
+HEAD = (
+    "# Made by `init` because .env leaves them out. What .env says wins; keep this file with your "
+    "backups.\n"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,8 @@ def prepare(
             read_text(file.path) or ""
         ) != webui_token(file.text):
             tell(
-                f"{path}: has another password than {_tokens_of(server)[1]}, and that of the file counts"
+                f"{path}: has another password than {_tokens_of(server)[1]}, and that of the file "
+                "counts"
             )
     return settings
 
@@ -253,10 +255,16 @@ def _stale(folder: Path, server: Server, settings: Settings) -> Iterator[Problem
     for path in sorted(folder.glob(str(pattern))):
         name, tokens = str(path.relative_to(folder)), tokens_for(read_text(path) or "", link)
         if tokens - link.accepted and (dialled or link.mode == "reverse"):
-            mend = f"Put the token of this file into .env as {ONEBOT}, or remove the file to have it made anew"
+            mend = (
+                f"Put the token of this file into .env as {ONEBOT}, or remove the file to have it "
+                "made anew"
+            )
             yield Problem(name, f"has another token for {link.url} than .env", mend)
         elif dialled and not tokens:
-            mend = "Switch one on there, with the token of .env, or remove the file to have it made anew"
+            mend = (
+                "Switch one on there, with the token of .env, or remove the file to have it made "
+                "anew"
+            )
             yield Problem(
                 name,
                 f"has no websocket server at {link.url}, which ONEBOT_MODE=forward dials",

@@ -71,6 +71,9 @@ def _line(name: str, value: str) -> str:
     if PLAIN.fullmatch(value):
         return f"{name}={value}"
     if not holds(value):
-        what = "has a quote, a backslash or a line break, which no .env holds the same way for everybody"
+        what = (
+            "has a quote, a backslash or a line break, which no .env holds the same way for "
+            "everybody"
+        )
         raise ConfigError(Problem(name, what, "Choose another value"))
     return f"{name}='{value}'"

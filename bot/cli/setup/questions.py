@@ -82,7 +82,10 @@ def ask_character(terminal: Terminal, answers: Mapping[str, str]) -> dict[str, s
         WRITABLE,
     )
     old = answers.get("BOT_PERSONA") or answers.get("SYSTEM_PROMPT", "")
-    question = "人设：一句话，或文件名（用 Docker 时放在 data/ 里），可留空 Persona: a sentence or a file, may be empty"
+    question = (
+        "人设：一句话，或文件名（用 Docker 时放在 data/ 里），可留空 Persona: a sentence or a "
+        "file, may be empty"
+    )
     who = _until_right(lambda: terminal.ask(question, default=old), _persona, terminal, PERSONA)
     is_file = _names_a_file(who)
     persona = {"BOT_PERSONA": who if is_file else "", "SYSTEM_PROMPT": "" if is_file else who}

@@ -111,7 +111,8 @@ def _onebot(**connections: list[dict[str, Any]]) -> str:
         {
             "network": {**{kind: [] for kind in kinds}, **connections},
             "musicSignUrl": "",
-            "enableLocalFile2Url": True,  # get_image and get_record answer with the bytes: the bot sees no files there
+            # get_image and get_record answer with the bytes: the bot sees no files there
+            "enableLocalFile2Url": True,
             "parseMultMsg": False,
             "imageDownloadProxy": "",
         }

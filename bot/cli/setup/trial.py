@@ -113,7 +113,10 @@ def mend_of(error: ModelError) -> Mend:
             )
         case ModelNotFound():
             return Mend(
-                "Take the name of the model from the service's list, and see that the base url ends as documented",
+                (
+                    "Take the name of the model from the service's list, and see that the base url "
+                    "ends as documented"
+                ),
                 "请按服务的模型列表填写名称，并核对接口地址的结尾（多为 /v1）",
                 "LLM_MODEL",
             )
@@ -133,7 +136,10 @@ def mend_of(error: ModelError) -> Mend:
             )
         case ContentFiltered():
             return Mend(
-                "The service refuses even a harmless question: ask its support, or take another model",
+                (
+                    "The service refuses even a harmless question: ask its support, or take "
+                    "another model"
+                ),
                 "连普通问题都被拒绝，请联系服务商或换一个模型",
                 "LLM_MODEL",
             )

@@ -35,7 +35,8 @@ NEXT = """\
 
 NEAR = """\
 模型在本机：容器里的 127.0.0.1 是容器自己，用 Docker 时请先在 .env 里改成
-The model is on this computer. In a container 127.0.0.1 is the container itself: with Docker write into .env
+The model is on this computer. In a container 127.0.0.1 is the container itself: with Docker write
+into .env
   LLM_BASE_URL={base_url}"""
 
 UNTRIED = """\
@@ -43,9 +44,10 @@ UNTRIED = """\
 Nothing was written. --no-test writes it all the same."""
 
 DIFFERS = """\
-注意：{file} 里的令牌和 .env 不同，而这个账号用的是那个文件：请在 NapCat 网页界面（网络配置）里改令牌，或删掉它
-Note: {file} has another token than .env, and NapCat reads that file for this account. Set the token there
-(NapCat's WebUI, Network), or remove the file."""
+注意：{file} 里的令牌和 .env 不同，而这个账号用的是那个文件：
+请在 NapCat 网页界面（网络配置）里改令牌，或删掉它
+Note: {file} has another token than .env, and NapCat reads that file for this account. Set the token
+there (NapCat's WebUI, Network), or remove the file."""
 
 FROM_A_CONTAINER = "host.docker.internal"
 
