@@ -1,3 +1,1 @@
-"""What a person may set, and the data tables that ship with the bot; knows nothing of ours but the
-errors.
-"""
+"""Settings, and the data tables that ship with the bot; knows nothing of ours but the errors."""

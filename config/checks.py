@@ -1,4 +1,4 @@
-"""What is wrong with the settings only together, and what works but is probably not meant."""
+"""Checks of the settings together: what is wrong, and what works but is probably not meant."""
 
 from __future__ import annotations
 
@@ -40,6 +40,9 @@ HOW_TO_MAKE_ONE = (
 def cross_check(
     settings: Settings, given: Mapping[str, sources.Typed], *, wrong: frozenset[str], service: bool
 ) -> Iterator[Problem]:
+    """The problems that only the settings together have; those of `wrong` variables are known
+    already.
+    """
     yield from _check_placeholders(given)
     yield from _check_model(settings, service=service)
     yield from _check_fallbacks(settings)
@@ -253,7 +256,7 @@ def _check_fallbacks(settings: Settings) -> Iterator[Problem]:
 
 
 def doubts(settings: Settings, *, service: bool) -> Iterator[Problem]:
-    """What works, but is probably not meant."""
+    """A problem for each thing that works, but is probably not meant."""
     shortest = min(map(len, settings.access_tokens.all), default=0)
     reverse = settings.onebot_mode == "reverse"
     onebot = (

@@ -1,5 +1,5 @@
-"""What a log must never show: every secret among the settings and in the environment, as the bare
-texts to mask.
+"""The secrets that a log must never show, of the settings and of the environment, as the bare texts
+to mask.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def all_secrets(settings: BaseModel, environ: Mapping[str, str]) -> frozenset[st
 
 
 def proxy_secrets(environ: Mapping[str, str]) -> frozenset[str]:
-    """What lets us in at each `*_proxy` of the environment: libraries quote its whole url in what
-    they say.
+    """The names and passwords in each `*_proxy` of the environment: libraries quote its whole url
+    in what they say.
 
     As it stands in the url, as it is meant, and as it goes over the wire; also of a url that nobody
     could use.

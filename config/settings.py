@@ -1,4 +1,4 @@
-"""What a person may set (design: "What users type"), frozen once it is read.
+"""All that a person may set (design: "What users type"), frozen once it is read.
 
 A field is called like its variable in small letters: `LLM_BASE_URL` is `settings.llm_base_url`.
 `Settings(...)` reads nothing by itself; `config/loading.py` does, and `config/checks.py` looks at
@@ -128,14 +128,14 @@ class Settings(BaseSettings):
     def settings_customise_sources(
         cls, *_: Any, **by_name: Any
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Only what is passed in; `load_settings` does the reading, since it names each stranger
-        and each problem.
+        """Only what is passed in: pydantic-settings' own sources know no line numbers, no strangers
+        and no name that was typed, all of which `load_settings` tells of.
         """
         return (by_name["init_settings"],)
 
     @property
     def access_tokens(self) -> tokens.AccessTokens:
-        """What OneBot servers and the bot know each other by."""
+        """The tokens by which OneBot servers and the bot know each other."""
         return tokens.read_tokens(self.onebot_access_token.get_secret_value())
 
     @property

@@ -100,8 +100,8 @@ def read_legible_lines(path: Path | None) -> tuple[tuple[EnvLine, ...], tuple[Pr
 
 
 def read_made_file(env_file: Path | None) -> tuple[tuple[EnvLine, ...], tuple[Problem, ...]]:
-    """What `init` made because `.env` leaves it out; none where this account may not read it, and
-    what is wrong.
+    """The lines that `init` made because `.env` leaves them out, and what is wrong; no lines where
+    this account may not read them.
 
     That is no trouble as long as `.env` says everything itself.
     """

@@ -60,7 +60,7 @@ def tokens(value: SecretStr) -> SecretStr:
 
 
 def read_tokens(text: str) -> AccessTokens:
-    """Raises Wrong."""
+    """The tokens of the text. Raises Wrong."""
     parts = parts_of(text)
     for _, token in parts:
         values.secret(SecretStr(token))

@@ -162,8 +162,8 @@ def init(
     server: Annotated[str, Option(help="napcat or llbot.")] = "napcat",
     owner: Annotated[str, Option(help="Whose the data shall be, as 1000:1000.")] = "",
 ) -> None:
-    """What docker compose runs once, before the OneBot server and the bot: tokens and the server's
-    files.
+    """Make the tokens and the OneBot server's files that are missing, once, before both start with
+    docker compose.
     """
     from bot.cli.setup.container import prepare, read_owner, read_server
 

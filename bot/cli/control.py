@@ -1,4 +1,4 @@
-"""What an operator may ask a running bot over its control socket: to reload, to stop, and how it
+"""The commands that a running bot takes over its control socket: to reload, to stop, to say how it
 is.
 """
 
@@ -101,7 +101,7 @@ class Desk:
 
 
 def status_to_text(status: Mapping[str, Any]) -> str:
-    """One screen for people."""
+    """The status as people read it, on one screen."""
     states = {True: "online", False: "OFFLINE: log it in again"}
     accounts = [
         f"{row['account']} {states[bool(row['online'])]} {row['server']}".rstrip()

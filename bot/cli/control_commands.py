@@ -67,7 +67,7 @@ def status(*, as_json: AsJson = False) -> None:
 
 @contextmanager
 def answer_to(command: str) -> Iterator[Asked]:
-    """What the bot of this folder answers; where none does, that is told, and the process ends."""
+    """Ask the bot of this folder; where none answers, say so and end the process."""
     from bot.cli.control import socket_of
 
     store_url = locate()

@@ -1,4 +1,4 @@
-"""What an operator looks at of the tools: which there are, and one call of one."""
+"""The tools as an operator looks at them: a list, and one call of one."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def _context(
 
 
 def result_to_text(result: ToolResult) -> str:
-    """What the model would read."""
+    """The result as the model would read it."""
     pictures = [f"[picture: {len(image.url)} characters]" for image in result.images]
     return "\n".join([result.content.translate(UNSAFE_IN_TRACEBACKS), *pictures])
 

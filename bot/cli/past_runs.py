@@ -193,5 +193,5 @@ def columns(rows: Sequence[Sequence[str]]) -> str:
 
 
 def to_json(value: object) -> str:
-    """For programs."""
+    """The value as JSON, for programs."""
     return json.dumps(to_jsonable_python(value, fallback=str), ensure_ascii=False, indent=2)

@@ -87,7 +87,7 @@ def keep_private() -> None:
 
 
 def mask_of(settings: Settings) -> Mask:
-    """What keeps every secret we know of out of what the log and the owner are told."""
+    """The mask that keeps every secret we know of out of the log and of what the owner is told."""
     return Mask(all_secrets(settings, os.environ))
 
 

@@ -1,4 +1,4 @@
-"""What a conversation remembers: rounds, what was overheard since the last one, and who said which
+"""The memory of conversations: rounds, what was overheard since the last one, and who said which
 message.
 
 A round is a rendered user message and all that followed it, and is never changed once stored: the
@@ -44,11 +44,11 @@ class Folding(Protocol):
     """Makes summaries, while nobody waits for an answer."""
 
     def begin(self, conversation: Conversation, history: History) -> None:
-        """A turn has ended, and the conversation is too long there."""
+        """Make a summary of this conversation, which became too long with its latest turn."""
         ...
 
     def stop(self, conversation: Conversation) -> None:
-        """The next turn begins: what is not there yet is too late."""
+        """Give up a summary that is not there yet: the next turn begins."""
         ...
 
 
@@ -57,8 +57,8 @@ Telling: TypeAlias = Callable[[Conversation, tuple[Message, ...]], tuple[Message
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """What is to become a summary: rounds, oldest first, as they are told, and the summary before
-    them.
+    """The part of a conversation that is to become a summary: rounds, oldest first, as they are
+    told, and the summary before them.
 
     `turn_id` is the latest turn of the conversation: it is what made it too long.
     """
@@ -115,7 +115,7 @@ class _Memories(LRUCache[Conversation, _Memory]):
 
 
 def as_stored(_where: Conversation, messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """A round is told as it is stored."""
+    """The round as it is stored, unchanged."""
     return messages
 
 
@@ -221,7 +221,8 @@ class History:
         self._memories[message.conversation].overheard.append(message)
 
     def take_overheard(self, conversation: Conversation) -> tuple[MessageReceived, ...]:
-        """What was overheard since the last run, oldest first; it now belongs to that run.
+        """Take the messages overheard since the last run, oldest first; they belong to that run
+        now.
 
         What was missed and found later stands where it was said.
         """
@@ -245,7 +246,7 @@ class History:
         )
 
     def summary(self, conversation: Conversation) -> str:
-        """What was said before the first of the rounds; empty where nothing was, or nobody
+        """The summary of all before the first of the rounds; empty where nothing was, or nobody
         knows.
         """
         return self._memories[conversation].summary
@@ -271,7 +272,7 @@ class History:
     # --- the window -------------------------------------------------------------------------------
 
     def fold(self, conversation: Conversation) -> Fold | None:
-        """What of a conversation is to become a summary; None where it has room."""
+        """The part of a conversation that is to become a summary; None where it has room."""
         memory = self._memories.get(conversation)
         if memory is None or not memory.loaded or memory.tokens <= FULL * self._room():
             return None
@@ -281,8 +282,8 @@ class History:
         return Fold(rounds, memory.summary, lighter[-1].turn_id) if rounds else None
 
     def folded(self, conversation: Conversation, fold: Fold, summary: str) -> bool:
-        """The summary stands for these rounds from now on, unless the window has moved since it was
-        asked for.
+        """Put the summary in the place of these rounds; False where the window has moved since it
+        was asked for.
         """
         memory = self._memories.get(conversation)
         gone = [round_.turn_id for round_ in fold.rounds]

@@ -37,7 +37,7 @@ class WitnessedStore:
         return self._store.commit(*entries)
 
     def remember(self, conversation: Conversation) -> Coroutine[Any, Any, Remembered | None]:
-        """What the conversation's next prompt is made of."""
+        """The stored rounds and messages that the conversation's next prompt is made of."""
         return self._store.remember(conversation)
 
     def find(
@@ -53,11 +53,11 @@ class WitnessedStore:
         return self._store.heard(conversation, message_ids)
 
     def spoken(self, turn_id: str) -> Coroutine[Any, Any, Spoken | None]:
-        """What a turn has said."""
+        """The sends of a turn, and its question."""
         return self._store.spoken(turn_id)
 
     def recover(self) -> Coroutine[Any, Any, Recovery | None]:
-        """What was left unfinished."""
+        """All that an earlier process left unfinished."""
         return self._store.recover()
 
     def _show(self, entries: tuple[Entry, ...]) -> None:
@@ -75,7 +75,7 @@ class ContentLog:
     """
 
     def see(self, entry: Entry) -> None:
-        """What is written down."""
+        """Log what an entry says of a turn's beginning or end."""
         match entry:
             case TurnOpened(turn_id=turn_id, question=question):
                 words = "".join(

@@ -1,1 +1,1 @@
-"""What is decided about events, people and texts: pure functions over frozen rules."""
+"""Decisions about events, people and texts: pure functions over frozen rules."""

@@ -1,4 +1,4 @@
-"""Was it said already? Pure; keeps a run from saying again what it has said.
+"""Whether something was said already. Pure; keeps a run from saying again what it has said.
 
 Said already is what has the same letters, digits and signs, whatever its blanks, marks and emoji;
 or the same content in the same order, where it adds and lacks function words only (`FUNCTION`), and

@@ -1,4 +1,4 @@
-"""What a history shows of questions and their answers. Pure; a history is oldest first, the
+"""Questions and their answers, as a history shows them. Pure; a history is oldest first, the
 account's own words in it.
 
 An answer in a group quotes its question, one in private does not, nor do words said in the middle

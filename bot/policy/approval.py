@@ -173,7 +173,7 @@ def how(number: int, seconds: float) -> str:
 
 
 def notice(numbers: Iterable[int]) -> str:
-    """What the asker is told."""
+    """The line that tells the asker which requests wait for the owner."""
     return NOTICE.format(numbers="、".join(f"A{number}" for number in numbers))
 
 

@@ -31,7 +31,7 @@ def least(authorities: Iterable[Audience]) -> Audience:
 
 
 def authority_of(sender: Sender, *, where: Conversation, owners: Collection[int]) -> Audience:
-    """What somebody may have done by himself, there."""
+    """The authority of somebody who asks for something himself, there."""
     if sender.user_id in owners:
         return Audience.OWNER
     is_admin = where.is_group and sender.role in {"owner", "admin"}
@@ -39,7 +39,7 @@ def authority_of(sender: Sender, *, where: Conversation, owners: Collection[int]
 
 
 def nobody() -> Collection[int]:
-    """No earlier round."""
+    """Nobody: there is no earlier round."""
     return ()
 
 

@@ -1,5 +1,5 @@
-"""What one question may take, of the model and of the chat: counted over its run and all that runs
-inside it. Pure.
+"""How much one question may take, of the model and of the chat: counted over its run and all that
+runs inside it. Pure.
 
 Each run of the tree has a share. As long as it may go on it holds one request back for its last
 words, with the tokens that the latest one had: so nobody else can use up what it owes.
@@ -24,8 +24,8 @@ class Limits:
 
 
 class Room(Enum):
-    """What a run may ask now: there is room for another request after this one, this is the last,
-    or none is left.
+    """The requests that a run has left: another may follow this one, this is the last, or none is
+    left.
     """
 
     MORE = auto()
@@ -50,7 +50,7 @@ class Budget:
 
     @property
     def spent(self) -> Spent:
-        """What it has come to so far."""
+        """The sums so far."""
         return Spent(self._requests, self._tokens, self._sends)
 
     @property
@@ -71,14 +71,14 @@ class Budget:
         return max(0, (self.limits.sends or math.inf) - self._sends)
 
     def share(self) -> Share:
-        """That of the outermost run: its last words are its due, whatever was spent."""
+        """The share of the outermost run: its last words are its due, whatever was spent."""
         share = Share(self)
         self.held[share] = 0.0
         return share
 
     def part(self, tokens: float = 0.0) -> Share | None:
-        """That of a run inside, whose first request has so many tokens; None where there is no room
-        for even that.
+        """The share of a run inside, whose first request has so many tokens; None where there is no
+        room for even that.
         """
         if self.requests_left < 1 or self.tokens_left < tokens:
             return None
@@ -87,7 +87,7 @@ class Budget:
         return share
 
     def take(self, *, requests: int = 0, tokens: float = 0.0, sends: int = 0) -> None:
-        """Count this."""
+        """Count this as spent."""
         self._requests += requests
         self._tokens += tokens
         self._sends += sends
@@ -95,8 +95,8 @@ class Budget:
 
 @dataclass(slots=True, eq=False)
 class Share:
-    """What one run of the tree may ask. Fits `Allowance`: attempts after a first one that failed
-    are counted, too.
+    """The part of a budget that one run of the tree may use. Fits `Allowance`: attempts after a
+    first one that failed are counted, too.
     """
 
     budget: Budget = field(default_factory=Budget)

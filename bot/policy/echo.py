@@ -1,5 +1,5 @@
-"""Is an answer nothing but its question, said back? Pure; small models do that, and it is no
-answer.
+"""Whether an answer is nothing but its question, said back. Pure; small models do that, and it is
+no answer.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class Overrides:
     approve: frozenset[str] = frozenset()
 
     def permission(self, name: str, declared: Permission) -> Permission:
-        """What counts: the operator's word, else what the tool declares."""
+        """The permission that counts: the operator's word, else what the tool declares."""
         if name in self.deny:
             return Permission.DENY
         return Permission.REQUIRE_APPROVAL if name in self.approve else declared

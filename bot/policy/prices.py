@@ -1,5 +1,4 @@
-"""What is known of models, as a table: context windows, what tokens cost, who sees pictures
-(`models.toml`).
+"""The table of models (`models.toml`): context windows, what tokens cost, who sees pictures.
 
 An operator's own rows (LLM_PRICES) come before ours. What is in neither has no window, no price and
 no eyes: nothing is guessed.
@@ -82,7 +81,7 @@ class Price:
     completion: float
 
     def of(self, usage: Usage) -> float:
-        """What that many tokens cost."""
+        """The price of that many tokens, in US dollars."""
         cached = min(usage.cached, usage.prompt)
         fresh = usage.prompt - cached
         return (
@@ -92,7 +91,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class KnownModels:
-    """The tables, the one that wins first."""
+    """The tables of models; the first that knows something wins."""
 
     tables: tuple[ModelTable, ...] = ()
 
@@ -112,7 +111,7 @@ class KnownModels:
         return next((row.pictures for row in rows if row.pictures is not None), False)
 
     def price(self, model: str, host: str) -> Price | None:
-        """What the model costs at that host (a port may follow); None where nobody knows."""
+        """The price of the model at that host (a port may follow); None where nobody knows."""
         host = host.lower().partition(":")[0]
         for table in self.tables:
             for row in table.model:

@@ -56,7 +56,7 @@ def permit(
 
 
 def asks(segments: Iterable[SendSegment], target: Conversation) -> str:
-    """What is to be said where, for people: `发到群 4242：words [图片 cat.png]`."""
+    """The text that shows people what is to be said where: `发到群 4242：words [图片 cat.png]`."""
     place = "群" if target.is_group else "私聊"
     return f"发到{place} {target.session_id}：{''.join(map(_shown, segments))}"
 

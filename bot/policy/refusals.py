@@ -75,7 +75,7 @@ def is_too_long(reason: str) -> bool:
 
 
 def explain_refusal(wording: str, retcode: int) -> str:
-    """What the model reads: the advice for this kind of refusal, or QQ's own words."""
+    """The reason as the model reads it: the advice for this kind of refusal, or QQ's own words."""
     for refusal in REFUSALS:
         if refusal.pattern.search(wording):
             return f"{refusal.kind}: {refusal.advice}"

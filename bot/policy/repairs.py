@@ -25,7 +25,7 @@ CALL_AGAIN = (
 
 
 def without_pictures(request: ModelRequest) -> ModelRequest | None:
-    """With words in the place of pictures."""
+    """The request with words in the place of pictures."""
     if not has_pictures(request):
         return None
     return replace(request, messages=tuple(map(_without_pictures, request.messages)))
@@ -54,7 +54,9 @@ def _with_words(text: str, pictures: int) -> str:
 
 
 def plain(request: ModelRequest) -> ModelRequest | None:
-    """Without anything that belongs to one vendor: reasoning, and fields beside the calls."""
+    """The request without anything that belongs to one vendor: reasoning, and fields beside the
+    calls.
+    """
     messages = tuple(map(_plain, request.messages))
     return None if messages == request.messages else replace(request, messages=messages)
 
@@ -67,7 +69,7 @@ def _plain(message: Message) -> Message:
 
 
 def asking_again(request: ModelRequest) -> ModelRequest:
-    """With a word on what was wrong with the call."""
+    """The request with a word on what was wrong with the call."""
     return replace(request, messages=(*request.messages, UserMessage(CALL_AGAIN)))
 
 
@@ -83,7 +85,7 @@ def latest_round(request: ModelRequest) -> ModelRequest | None:
 
 
 def earlier_rounds(request: ModelRequest) -> tuple[Message, ...]:
-    """What stands between the system's words and the latest question."""
+    """The messages between the system's words and the latest question."""
     messages, begin = request.messages, _beginning(request)
     questions = [
         index for index, message in enumerate(messages) if isinstance(message, UserMessage)

@@ -24,28 +24,26 @@ Key: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The second time: this came of it the first time."""
+    """A call made for the second time, with the result of the first."""
 
     result: ToolResult
 
 
 @dataclass(frozen=True, slots=True)
 class TooOften:
-    """The third time and later. `is_last` says that the run must come to its end."""
+    """A call made for the third time or later. `is_last` says that the run must come to its end."""
 
     times: int
     is_last: bool
 
 
 def key_of(name: str, arguments: Mapping[str, Any]) -> Key:
-    """What two calls have in common that are the same: the layout and order of the arguments do not
-    matter.
-    """
+    """The key that equal calls share: the layout and order of the arguments do not matter."""
     return name, json.dumps(arguments, sort_keys=True, default=str)
 
 
 class Repeats:
-    """What has been called so far. The calls of a step count once the step is over: `next_step`."""
+    """The calls of a run so far. Those of a step count once the step is over: `next_step`."""
 
     def __init__(self) -> None:
         self._times: dict[Key, int] = {}
@@ -54,7 +52,7 @@ class Repeats:
         self._wrong: dict[str, int] = {}
 
     def judge(self, key: Key) -> Known | TooOften | None:
-        """What to do about a call instead of running it; None where it is to be run."""
+        """Judge a call before it is run; None where it is to be run."""
         times = self._times.get(key, 0) + 1
         self._now.setdefault(key, None)
         if times > 2:
@@ -63,11 +61,11 @@ class Repeats:
         return None if known is None else Known(known)
 
     def keep(self, key: Key, result: ToolResult) -> None:
-        """This came of the call, and may be given again."""
+        """Keep the result of a call, which may be given again."""
         self._now[key] = result
 
     def next_step(self) -> None:
-        """The step is over."""
+        """Count the calls of the step that is over."""
         for key, result in self._now.items():
             self._times[key] = self._times.get(key, 0) + 1
             if result is not None:
@@ -75,13 +73,13 @@ class Repeats:
         self._now.clear()
 
     def forget(self) -> None:
-        """Something was written or said: what was known may be otherwise now."""
+        """Forget all calls: something was written or said, so results may be otherwise now."""
         self._times.clear()
         self._results.clear()
         self._now.clear()
 
     def took(self, name: str, *, fits: bool) -> None:
-        """A call of this tool had arguments that fit, or that did not."""
+        """Note whether the arguments of a call fitted its tool."""
         if fits:
             self._wrong.pop(name, None)
         else:

@@ -1,4 +1,4 @@
-"""Is a message that QQ shows the one we sent? Pure; compares words and the number of media."""
+"""Whether a message that QQ shows is the one we sent, by words and the number of media. Pure."""
 
 from __future__ import annotations
 

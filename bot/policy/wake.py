@@ -1,4 +1,4 @@
-"""Does a message wake the bot? Pure: a message and the operator's rules in, a verdict out."""
+"""Whether a message wakes the bot. Pure: a message and the operator's rules in, a verdict out."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ Verdict: TypeAlias = Wake | Observe | Ignore | NeedsQuoted
 
 
 def judge(message: MessageReceived, rules: Rules, *, accounts: Collection[int] = ()) -> Verdict:
-    """Answer, remember, look at what it quotes, or ignore; `accounts` are all of the bot's own."""
+    """Decide what a message is to the bot; `accounts` are all of the bot's own."""
     sender = message.sender.user_id
     owner = sender in rules.owners
     if not owner and sender in rules.blocked:

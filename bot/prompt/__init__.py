@@ -1,3 +1,3 @@
-"""What the model reads: messages of people rendered as lines, and the transcript a run begins with.
-Pure.
+"""The text the model reads: messages of people rendered as lines, and the transcript a run begins
+with. Pure.
 """

@@ -95,7 +95,7 @@ def system_prompt(persona: str, *, name: str, conversation: Conversation) -> Sys
 def user_message(
     question: Question, overheard: Sequence[MessageReceived] = (), *, name: str = ""
 ) -> UserMessage:
-    """What was overheard since the last run, then the question. Rendered once and stored as
+    """The messages overheard since the last run, then the question. Rendered once and stored as
     rendered.
 
     `name` stands for the bot where its own words are quoted.
@@ -119,8 +119,8 @@ def user_message(
 def transcript(
     system: SystemMessage, history: Sequence[Message], user: UserMessage, *, summary: str = ""
 ) -> tuple[Message, ...]:
-    """What a run begins with. The `summary` of what came before stands in the first user message:
-    it is no round.
+    """The transcript that a run begins with. The `summary` of what came before stands in the first
+    user message: it is no round.
     """
     messages = (*history, user)
     if summary and isinstance(first := messages[0], UserMessage):

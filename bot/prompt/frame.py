@@ -1,5 +1,5 @@
-"""What people name - themselves, files, cards, pictures - as it can stand in our frame and not
-leave it.
+"""The names that people give - to themselves, files, cards, pictures - as they can stand in our
+frame and not leave it.
 
 The frame is `name(number): text` and `[word detail]`. So a name keeps no bracket and no colon, nor
 what looks like one: the one table of all of them is here. What is taken out becomes a blank.
@@ -48,8 +48,8 @@ URL = re.compile(r"https?://", re.IGNORECASE)
 
 
 def label(text: str, limit: int) -> str:
-    """What somebody named, in one line of at most so many characters, without anything that looks
-    like our frame.
+    """A name that somebody gave, in one line of at most so many characters, without anything that
+    looks like our frame.
     """
     seen = "".join(filter(str.isprintable, text[: 16 * limit].translate(FRAME)))
     return " ".join(visible(seen).split())[:limit]

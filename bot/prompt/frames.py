@@ -56,8 +56,8 @@ class Frames:
         )
 
     def _tally(self, text: str) -> str:
-        """What several members say, a line for each and nothing else, without their numbers; empty
-        for all else.
+        """The words of several members, a line for each and nothing else, without their numbers;
+        empty for all else.
         """
         lines = [line for line in text.splitlines() if line.strip() and not marks.STAGE.match(line)]
         if len(lines) < 2 or not all(map(self._is_others, lines)):

@@ -33,10 +33,10 @@ def note(words: str) -> UserMessage:
 
 
 def unanswered(words: str, messages: Sequence[Message]) -> tuple[Message, ...]:
-    """What stands behind the messages of a run that ended without words."""
+    """The messages that end the round of a run without words."""
     return (note(words),) if messages else (AssistantMessage(NOTED), note(words))
 
 
 def delivery_note(what: str, *, arrived: int = 0) -> str:
-    """What became of the answer above, of which so many messages had arrived before."""
+    """The note on the delivery of an answer, of which so many messages had arrived before."""
     return f"你上面的回答{PART.format(number=arrived) if arrived else ''}{what}"

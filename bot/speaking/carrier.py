@@ -54,8 +54,8 @@ class Carrier:
         self.is_closed = True
 
     def connected(self) -> None:
-        """An account is there (again): what waits may try, and what is in doubt may be looked
-        for.
+        """Let what waits try again, and what is in doubt be looked for: an account is there
+        (again).
         """
         self._connected.set()
         self.unconfirmed.look_again()

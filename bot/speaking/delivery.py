@@ -1,4 +1,4 @@
-"""What is said -> actions: into QQ messages, split, quoted, in order, with a receipt each.
+"""From what is said to actions: QQ messages, split, quoted, in order, with a receipt each.
 
 Text always leaves as text segments, never as a string a server would search for CQ codes.
 """
@@ -176,7 +176,7 @@ def _says_something(segments: list[SendSegment]) -> bool:
 
 
 def note_on(said: tuple[Said, ...]) -> str:
-    """What the model should know of the delivery of its words; empty where all of them arrived."""
+    """The note for the model on the delivery of its words; empty where all of them arrived."""
     for arrived, one in enumerate(said):
         match one.receipt:
             case Confirmed():

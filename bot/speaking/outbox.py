@@ -68,9 +68,7 @@ class Outbox:
         final: bool = False,
         patience: float = PATIENCE,
     ) -> Receipt:
-        """Say it, and what became of it. Waiting: it will be said once QQ is back, within two
-        minutes.
-        """
+        """Say it; the receipt. Waiting: it will be said once QQ is back, within two minutes."""
         (receipt,) = await self.send_all((action,), turn_id=turn_id, final=final, patience=patience)
         return receipt
 
@@ -82,7 +80,7 @@ class Outbox:
         final: bool = False,
         patience: float = PATIENCE,
     ) -> tuple[Receipt, ...]:
-        """Say these in one conversation, nothing in between, and what became of each.
+        """Say these in one conversation, nothing in between; a receipt for each.
 
         After one that was refused, or whose fate is unknown, the rest is not sent and has no
         receipt. All are taken, or none where too many wait.
@@ -112,8 +110,8 @@ class Outbox:
     def post(
         self, action: SendMessage, *, turn_id: str = "", final: bool = False
     ) -> asyncio.Future[Receipt] | None:
-        """Say it as soon as it can be; what becomes of it, for who wants to know. None where too
-        many wait.
+        """Say it as soon as it can be; its receipt, to be waited for or not. None where too many
+        wait.
         """
         sends = self._enqueue((action,), turn_id=turn_id, final=final)
         return sends[0].receipt if sends else None
@@ -157,14 +155,14 @@ class Outbox:
     # --- what others see --------------------------------------------------------------------------
 
     def connected(self) -> None:
-        """An account is there (again): what waits may try, and what is in doubt may be looked
-        for.
+        """Let what waits try again, and what is in doubt be looked for: an account is there
+        (again).
         """
         self._carrier.connected()
 
     def seen(self, message: MessageReceived) -> None:
-        """The account itself said this: it confirms the send it can be, one on the wire rather than
-        one long lost.
+        """Confirm the send that this message of the account itself can be, one on the wire rather
+        than one long lost.
         """
         self.compare([message])
 
@@ -175,5 +173,5 @@ class Outbox:
         self.unconfirmed.compare(history, self._delivered)
 
     def _delivered(self, where: Conversation) -> list[Send]:
-        """What may have been delivered there."""
+        """The sends there that may have been delivered."""
         return [*self._queues.on_wire(where), *self.unconfirmed.at(where)]

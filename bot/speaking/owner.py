@@ -54,7 +54,7 @@ class Owner:
         self._connections = 0  # so far
 
     def connected(self, account: int) -> None:
-        """An account can speak (again)."""
+        """Write from this account from now on, and say what waited for a connection."""
         self._account = account
         self._connections += 1
         self._say_untold()
@@ -99,8 +99,8 @@ class Owner:
     def _learn(
         self, line: _Line, text: str, connection: int, receipt: asyncio.Future[Receipt]
     ) -> None:
-        """What became of a line. One that came too late waits for a connection, unless there was
-        one meanwhile.
+        """Note the receipt of a line. One that came too late waits for a connection, unless there
+        was one meanwhile.
 
         One that QQ itself refused is not tried again.
         """

@@ -1,5 +1,5 @@
-"""What is to be said in each conversation, in order: one queue and one worker each, one send
-unanswered at a time.
+"""The sends of each conversation, in order: one queue and one worker each, one send unanswered at a
+time.
 
 What cannot leave at once is a row from the moment it is queued: it outlives the process.
 """

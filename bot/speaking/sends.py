@@ -54,14 +54,12 @@ class Send:
 
     @classmethod
     def of(cls, stored: StoredSend, state: SendState, tell: Tell | None = None) -> Send:
-        """One that is a row already."""
+        """A send that is a row already."""
         turn_id, action, final, at = stored.turn_id, stored.action, stored.final, stored.at
         return cls(stored.send_id, turn_id, action, final, at, state, recorded=True, tell=tell)
 
     async def hear(self, patience: float) -> Receipt:
-        """What becomes of it, or that it waits, where it is not on the wire after so many
-        seconds.
-        """
+        """Wait for the receipt; `Waiting` where it is not on the wire after so many seconds."""
         look = asyncio.get_running_loop().call_later(patience, self._look, max(patience, SHORTEST))
         try:
             return await self.heard
@@ -77,7 +75,7 @@ class Send:
             asyncio.get_running_loop().call_later(again, self._look, again)
 
     def settle(self, receipt: Receipt, reason: str = "") -> None:
-        """Pass on its receipt; once."""
+        """Set the receipt, once, and report a loss that nobody else hears of."""
         self.receipt.set_result(receipt)
         if not self.heard.done():  # its caller may have been cancelled
             self.heard.set_result(receipt)
@@ -85,7 +83,7 @@ class Send:
             self.report(reason)
 
     def report(self, reason: str) -> None:
-        """Tell of the state it is in, if somebody is to be told."""
+        """Tell `tell`, if there is one, of the state it is in."""
         if self.tell is not None:
             self.tell(self.action, self.state, reason)
 
@@ -112,15 +110,13 @@ class Rows:
         return Send(send_id, turn_id, action, final, self._clock.now(), tell=tell)
 
     def queued(self, send: Send, *entries: Entry) -> None:
-        """There is a row, if there was none; it is written together with these entries, after
-        them.
-        """
+        """Write the row, if there is none, together with these entries and after them."""
         if not send.recorded:
             send.recorded = True
             self._store.put(*entries, _row(send))
 
     async def sending(self, send: Send) -> None:
-        """The row says SENDING, durably, before the frame can leave."""
+        """Write SENDING into the row, durably, before the frame can leave."""
         send.state = SendState.SENDING
         if send.recorded:
             await self._store.commit(
@@ -133,7 +129,7 @@ class Rows:
     def changed(
         self, send: Send, state: SendState, *, message_id: str = "", reason: str = ""
     ) -> None:
-        """The send has another state now, and so has its row."""
+        """Give the send another state, and its row."""
         self.queued(send)
         send.state = state
         short = reason[:MAX_REASON]
@@ -145,7 +141,7 @@ class Rows:
         )
 
     def withdraw(self, send: Send, reason: str) -> None:
-        """It is not to be said any more, unless it has been on the wire."""
+        """Withdraw the send, unless it has been on the wire."""
         if send.state is SendState.QUEUED:
             self.changed(send, SendState.WITHDRAWN, reason=reason)
 

@@ -41,7 +41,7 @@ TOO_MANY = (
 
 @dataclass(slots=True)
 class Heard:
-    """What one conversation has been told: texts, and the digests of media."""
+    """The texts, and the digests of the media, that one conversation has been told."""
 
     texts: list[str] = field(default_factory=list)
     media: set[str] = field(default_factory=set)
@@ -140,7 +140,7 @@ def heard_before(text: str, media: set[str], said: list[str]) -> bool:
 
 
 def words_of(segments: Iterable[SendSegment]) -> str:
-    """What is read of them; whom they mention is part of that."""
+    """The words of the segments, and whom they mention."""
     words: list[str] = []
     for segment in segments:
         match segment:
@@ -158,7 +158,7 @@ def words_of(segments: Iterable[SendSegment]) -> str:
 
 
 def digests_of(segments: Iterable[SendSegment]) -> set[str]:
-    """What stands for the media: the same for the same picture."""
+    """A digest for each of the media: the same for the same picture."""
     return {
         sha256(f"{segment.kind} {segment.source}".encode("utf-8", "surrogatepass")).hexdigest()
         for segment in segments

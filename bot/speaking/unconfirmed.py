@@ -23,8 +23,8 @@ MISSING = "the history shows that it was not delivered"
 
 
 class Unconfirmed:
-    """Those whose fate nobody knows, and the messages by which others were confirmed: each confirms
-    one.
+    """The sends whose fate nobody knows, and the messages by which others were confirmed: each
+    confirms one.
     """
 
     def __init__(self, *, rows: Rows, clock: Clock) -> None:
@@ -35,13 +35,13 @@ class Unconfirmed:
         self._news: asyncio.Queue[Conversation] = asyncio.Queue()
 
     def add(self, send: Send) -> None:
-        """From now on nobody knows what became of it."""
+        """Look out for a send from now on: nobody knows what became of it."""
         send.doubted = self._clock.now()
         self._sends.append(send)
         self._news.put_nowait(send.action.conversation)
 
     def look_again(self) -> None:
-        """There is a new connection: what could not be looked for may be now."""
+        """Name every place once more: with a new connection its history may be read."""
         for where in {send.action.conversation for send in self._sends}:
             self._news.put_nowait(where)
 
@@ -50,20 +50,20 @@ class Unconfirmed:
         return await self._news.get()
 
     def places(self, account: int) -> tuple[Conversation, ...]:
-        """Where something was said by this account, or was not."""
+        """The conversations of this account with sends in doubt, each once."""
         places = (send.action.conversation for send in self._sends)
         return tuple(dict.fromkeys(where for where in places if where.platform_id == account))
 
     def at(self, where: Conversation) -> list[Send]:
-        """What was said there, or was not."""
+        """The sends in doubt there."""
         return [send for send in self._sends if send.action.conversation == where]
 
     def holds(self, send: Send) -> bool:
-        """Whether nobody knows what became of it, still."""
+        """Whether the send is still in doubt."""
         return send in self._sends
 
     def confirm(self, send: Send, message_id: str) -> None:
-        """It is this message."""
+        """Note that the send is this message."""
         self._confirmed[send.action.conversation, message_id] = None
 
     def is_known(self, message: MessageReceived) -> bool:
@@ -94,7 +94,7 @@ class Unconfirmed:
             self._rows.changed(send, SendState.CONFIRMED, message_id=message_id)
 
     def lost(self, sends: Collection[Send]) -> tuple[SendChanged, ...]:
-        """These were never delivered: nobody looks for them any more. For the caller to write
+        """Look no more for these, which were never delivered; the entries for the caller to write
         down.
         """
         for send in sends:

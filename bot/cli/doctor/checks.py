@@ -1,4 +1,4 @@
-"""What a check says: how it went, in words, and what to do about it. Pure data."""
+"""The result of a check: how it went, in words, and what to do about it. Pure data."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a connected OneBot server is asked: what it is, whether QQ is logged in, and, on demand, to
-send a picture.
+"""Asks a connected OneBot server what it is and whether QQ is logged in, and, on demand, to send a
+picture.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ CONNECT = (
 
 @dataclass(frozen=True, slots=True)
 class RunningBot:
-    """What a running bot says of itself; `reason` why it is not ready."""
+    """The state of a running bot, as it says it; `reason` is why it is not ready."""
 
     ready: bool
     reason: str

@@ -87,7 +87,7 @@ async def diagnose(
 def probes(
     settings: Settings, *, web: HttpxWeb, clock: Clock, ids: Ids, send_image: bool = False
 ) -> list[Probe]:
-    """What is looked at with these settings."""
+    """The checks that apply with these settings."""
     found = [
         Probe("data folder", partial(asyncio.to_thread, check_folders, settings)),
         Probe("store", partial(asyncio.to_thread, check_store, settings)),
@@ -124,7 +124,9 @@ def probes(
 
 
 async def examine(things: Iterable[Probe], *, deadline: float = DEADLINE) -> list[Check]:
-    """What each of them says, in their order; `deadline` is in seconds."""
+    """Run the probes side by side; their checks in the order of the probes. `deadline` is in
+    seconds.
+    """
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(_look(probe, deadline * probe.checks)) for probe in things]
     return [check for task in tasks for check in task.result()]

@@ -102,7 +102,7 @@ async def check_urls(check: str, urls: Iterable[str], web: Web) -> Check:
 
 
 async def _ask(url: str, web: Web) -> str:
-    """What is wrong with a source; empty where nothing is."""
+    """Ask a source; an empty text, or what is wrong with it."""
     try:
         response = await web.get(url)
     except ToolFailed as error:

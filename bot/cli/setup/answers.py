@@ -1,5 +1,5 @@
-"""What `setup` has to know, by the names in `.env`: what is known already, and what is wrong with
-it. Pure.
+"""The answers that `setup` needs, by the names in `.env`: those known already, and what is wrong
+with them. Pure.
 """
 
 from __future__ import annotations

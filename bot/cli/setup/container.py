@@ -1,5 +1,5 @@
-"""`init`: what docker compose runs once before NapCat and the bot, in the folder both have parts of
-mounted.
+"""`init`, which docker compose runs once before NapCat and the bot, in the folder both have parts
+of mounted.
 
 NapCat's settings know no environment, and what compose passes on was read before anything ran; so
 the tokens that `.env` leaves out are made here and kept in `data/tokens.env`, where the bot finds
@@ -152,7 +152,7 @@ def _files_of(
     settings: Settings,
     tokens: Mapping[str, str],
 ) -> Iterator[NewFile]:
-    """What the OneBot server reads at its first start."""
+    """The files that the OneBot server reads at its first start."""
     match server:
         case "napcat":
             yield NewFile(

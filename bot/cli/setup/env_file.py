@@ -2,6 +2,10 @@
 
 What is written means the same to everybody who reads the file: our own reader, a shell-like `.env`
 reader, and docker compose, which replaces `$NAME` unless the value stands in single quotes.
+
+python-dotenv reads the lines. Its `set_key` does not write them: it puts one name at a time into a
+file, drops the blank lines before it and the remark behind it, and switches nothing on that is
+commented out.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class NewFile:
 
 
 def read_text(path: Path) -> str | None:
-    """What a file holds, None where there is none. Raises ConfigError where it cannot be read."""
+    """The text of a file, None where there is none. Raises ConfigError where it cannot be read."""
     try:
         return path.read_text("utf-8-sig")
     except FileNotFoundError:

@@ -1,5 +1,5 @@
-"""What is asked, one thing after the other, each until it is right; what is known already is
-offered again.
+"""The questions of `setup`, one after the other, each until it is answered well; what is known
+already is offered again.
 """
 
 from __future__ import annotations
@@ -131,9 +131,7 @@ def _ask_key(terminal: Terminal, base_url: str, old: str) -> str:
 def _until_right(
     ask: Callable[[], str], read: Callable[[str], str], terminal: Terminal, mend: str
 ) -> str:
-    """What was typed, once it can be read; `mend` says in Chinese what the error says in
-    English.
-    """
+    """Ask until the answer can be read; `mend` says in Chinese what the error says in English."""
     while True:
         try:
             return read(ask())

@@ -1,4 +1,5 @@
-"""What NapCat and LLBot read at their start: how to reach the bot, and with which token. Pure.
+"""The settings that NapCat and LLBot read at their start: how to reach the bot, and with which
+token. Pure.
 
 NapCat reads `onebot11.json` until the account's own `onebot11_<qq>.json` exists, which it makes of
 it at the first login; it reads no environment. LLBot has `config_<qq>.json` only. Shapes: NapCat

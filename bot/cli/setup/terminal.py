@@ -17,7 +17,7 @@ class Terminal(Protocol):
         ...
 
     def ask(self, question: str, *, default: str = "") -> str:
-        """What they type, without blanks around it; the default for nothing."""
+        """The line they type, without blanks around it; the default for nothing."""
         ...
 
     def ask_secret(self, question: str) -> str:
@@ -37,7 +37,7 @@ class TyperTerminal:
         typer.echo(text, err=True)
 
     def ask(self, question: str, *, default: str = "") -> str:
-        """What they type, without blanks around it; the default, which is shown, for nothing."""
+        """The line they type, without blanks around it; for none the default, which is shown."""
         answer: str = typer.prompt(question, default=default, show_default=bool(default), err=True)
         return answer.strip()
 

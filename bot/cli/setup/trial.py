@@ -38,8 +38,8 @@ VERSIONED = re.compile(r"/v\d+\w*(/|$)|/openai(/|$)")
 
 @dataclass(frozen=True, slots=True)
 class Mend:
-    """What the operator can do, in English and Chinese, and the setting to change, empty where it
-    is none.
+    """Advice to the operator, in English and Chinese, and the setting to change, empty where it is
+    none.
     """
 
     en: str
@@ -97,7 +97,7 @@ def with_version(base_url: str) -> str:
 
 
 def mend_of(error: ModelError) -> Mend:
-    """What the operator can do about an error of the model."""
+    """The advice for an error of the model."""
     match error:
         case ModelAuth():
             return Mend(

@@ -54,7 +54,7 @@ FROM_A_CONTAINER = "host.docker.internal"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
-    """What was typed after `setup`: answers by their names in `.env`, and how to go about it."""
+    """The options typed after `setup`: answers by their names in `.env`, and how to go about it."""
 
     typed: Mapping[str, str] = field(default_factory=dict)
     napcat_url: str = BOT_URL
