@@ -18,7 +18,7 @@ from bot.domain.ports import Sight, Transport
 from bot.domain.segments import Forward, Image, Quote
 from bot.memory.history import History
 from bot.policy.lighten import lighten
-from bot.prompt.compose import MAX_FORWARDED, Picture, Place, Question
+from bot.prompt.compose import MAX_FORWARDED, Picture, PicturePlace, Question
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ PATIENCE = 5.0  # seconds for all look-ups of one message together
 LOOKING = 6.0  # seconds for all its pictures together
 MAX_PICTURES = 4  # each costs about a thousand tokens
 
-IN_TEXT = (Place.FORWARDED, Place.QUOTED, Place.QUESTION)
+IN_TEXT = (PicturePlace.FORWARDED, PicturePlace.QUOTED, PicturePlace.QUESTION)
 """The places as they follow each other in what the model reads."""
 
 
@@ -125,7 +125,7 @@ class Perception:
             return ()
         found: dict[int, Picture] = {}
 
-        async def see(number: int, place: Place, image: Image) -> None:
+        async def see(number: int, place: PicturePlace, image: Image) -> None:
             try:
                 found[number] = Picture(place, await sight.see(message.self_id, image))
             except MediaError as error:
@@ -175,13 +175,13 @@ def _is_from(found: MessageReceived, where: Conversation) -> bool:
 
 def _pictures_of(
     question: Question, quoted: MessageReceived | None
-) -> Iterator[tuple[Place, Image]]:
+) -> Iterator[tuple[PicturePlace, Image]]:
     """The pictures, those that matter most first."""
     quotes = (quoted,) if quoted else ()
     places = (
-        (Place.QUESTION, (question.message,)),
-        (Place.QUOTED, quotes),
-        (Place.FORWARDED, question.forwarded),
+        (PicturePlace.QUESTION, (question.message,)),
+        (PicturePlace.QUOTED, quotes),
+        (PicturePlace.FORWARDED, question.forwarded),
     )
     for place, messages in places:
         for message in messages[:MAX_FORWARDED]:

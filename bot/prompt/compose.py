@@ -61,7 +61,7 @@ class Question:
     elsewhere: bool = False
 
 
-class Place(StrEnum):
+class PicturePlace(StrEnum):
     """Where in a question a picture stands, in the words of the prompt."""
 
     QUESTION = "提问"
@@ -73,7 +73,7 @@ class Place(StrEnum):
 class Picture:
     """A picture of a question as a data url."""
 
-    place: Place
+    place: PicturePlace
     url: str
 
 

@@ -11,7 +11,7 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.segments import Forward, Image, Quote, Text
 from bot.memory.history import MAX_KNOWN, History
 from bot.policy.lighten import lighten
-from bot.prompt.compose import MAX_FORWARDED, Picture, Place, Question, user_message
+from bot.prompt.compose import MAX_FORWARDED, Picture, PicturePlace, Question, user_message
 from tests.fakes import BOT, GROUP, PRIVATE, RecordingStore, RecordingTransport, said
 
 OWN = said("I said that", user=BOT, message_id="100", at=False)
@@ -206,10 +206,10 @@ async def test_the_pictures_of_a_question_are_seen_in_the_order_of_its_text() ->
     eyes, _ = seeing()
     question = Question(showing("a", "b"), quoted=showing("c", user=5), forwarded=(showing("d", user=6),))
     assert await eyes.look(question) == (
-        Picture(Place.FORWARDED, "data:d"),
-        Picture(Place.QUOTED, "data:c"),
-        Picture(Place.QUESTION, "data:a"),
-        Picture(Place.QUESTION, "data:b"),
+        Picture(PicturePlace.FORWARDED, "data:d"),
+        Picture(PicturePlace.QUOTED, "data:c"),
+        Picture(PicturePlace.QUESTION, "data:a"),
+        Picture(PicturePlace.QUESTION, "data:b"),
     )
 
 
@@ -224,7 +224,7 @@ async def test_of_too_many_pictures_the_questions_own_are_seen_first() -> None:
 async def test_a_picture_that_cannot_be_had_in_time_does_not_cost_the_others() -> None:
     eyes, _ = seeing()
     question = Question(showing("broken", "a", "slow"))
-    assert await eyes.look(question) == (Picture(Place.QUESTION, "data:a"),)
+    assert await eyes.look(question) == (Picture(PicturePlace.QUESTION, "data:a"),)
 
 
 async def test_pictures_are_asked_for_at_the_account_that_got_the_question() -> None:
@@ -238,7 +238,7 @@ async def test_a_picture_of_the_bot_itself_is_seen_as_the_server_keeps_it() -> N
     mine = structs.replace(showing("", user=BOT), segments=(Image(file="demo.png"),))
     question = Question(said("what is this?"), quoted=mine)
     eyes, _ = seeing(RecordingTransport([showing("kept", user=BOT)]))
-    assert await eyes.look(question) == (Picture(Place.QUOTED, "data:kept"),)
+    assert await eyes.look(question) == (Picture(PicturePlace.QUOTED, "data:kept"),)
     eyes, _ = seeing(RecordingTransport([structs.replace(showing("kept", user=BOT), conversation=PRIVATE)]))
     assert await eyes.look(question) == ()
     eyes, asked = seeing(RecordingTransport())
@@ -253,7 +253,7 @@ async def test_a_server_that_is_away_costs_the_quoted_picture_and_nothing_else()
 
     eyes, _ = seeing(Away())
     question = Question(showing("a"), quoted=showing("b", user=BOT))
-    assert await eyes.look(question) == (Picture(Place.QUESTION, "data:a"),)
+    assert await eyes.look(question) == (Picture(PicturePlace.QUESTION, "data:a"),)
 
 
 async def test_where_no_model_sees_nobody_looks() -> None:

@@ -16,7 +16,7 @@ from bot.prompt.compose import (
     QUESTION,
     RECORD,
     Picture,
-    Place,
+    PicturePlace,
     Question,
     showing,
     system_prompt,
@@ -135,7 +135,7 @@ def test_a_summary_stands_indented_before_the_first_words_and_nothing_else_chang
 def test_a_question_is_shown_with_its_pictures_and_whose_they_are() -> None:
     user = UserMessage("[提问] 消息号 7\n小明(777): [图片]")
     messages = transcript(SystemMessage("s"), (), user)
-    pictures = [Picture(Place.QUOTED, "data:1"), Picture(Place.QUESTION, "data:2")]
+    pictures = [Picture(PicturePlace.QUOTED, "data:1"), Picture(PicturePlace.QUESTION, "data:2")]
     *before, shown = showing(messages, pictures)
     assert before == [SystemMessage("s")]
     assert shown == UserMessage(f"{user.text}\n[附图] 依次来自: 引用, 提问", ("data:1", "data:2"))
