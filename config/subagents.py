@@ -28,9 +28,8 @@ def _check_tool(name: str) -> str:
 
 
 def _check_key(name: str) -> str:
-    if name and not (
-        name.isascii() and name.isidentifier()
-    ):  # what stands there may be a key, so it is not repeated
+    # What stands there may be a key, so it is not repeated.
+    if name and not (name.isascii() and name.isidentifier()):
         raise ValueError("must be the NAME of an environment variable, never the key itself")
     return name
 

@@ -24,9 +24,8 @@ SEPARATORS = re.compile(r"[\s,，、;；]+")
 HOST = re.compile(r"(?!-|.{254})[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*(?<!-)")
 QQ_NUMBER = re.compile(r"[0-9]{1,18}")  # 64 bits hold any of them
 DATABASE = re.compile(r"(sqlite|postgres|postgresql)(\+[a-z0-9_]+)?://.+")
-ED25519 = bytes.fromhex(
-    "302e020100300506032b657004220420"
-)  # what 32 bytes of key follow (RFC 8410 section 7)
+ED25519 = bytes.fromhex("302e020100300506032b657004220420")
+"""What 32 bytes of key follow (RFC 8410 section 7)."""
 CHAT_PATH = "/chat/completions"
 MAX_CONTEXT = 100_000_000  # tokens
 LIKE_A_KEY = re.compile(r"\bsk-[\w-]+|[\w+=~-]{16,}", re.ASCII)
@@ -177,9 +176,7 @@ def _url(text: str, *, schemes: tuple[str, ...], mend: str) -> SplitResult:
         )
     try:
         url = urlsplit(text)
-        _ = (
-            url.port
-        )  # reading it is the check: it raises for a port that is no number or out of range
+        _ = url.port  # raises for a port that is no number or out of range
     except ValueError:
         raise Wrong("has an address or port that cannot be", mend) from None
     if url.scheme not in schemes:

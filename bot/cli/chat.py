@@ -34,9 +34,8 @@ from config.settings import Settings
 logger = logging.getLogger(__name__)
 
 SETTLED_WITHIN = 600.0  # seconds for one line; a run itself ends sooner
-FOUND_WITHIN = (
-    30.0  # seconds for a line that nobody heard: the bot may come back and find it in the history
-)
+FOUND_WITHIN = 30.0
+"""Seconds for a line that nobody heard: the bot may come back and find it in the history."""
 DEMO = (
     "FrostAgent chat with the built-in demo model: set LLM_BASE_URL, LLM_API_KEY and LLM_MODEL for "
     "a real one."

@@ -146,9 +146,8 @@ def doctor(
         )
         print(to_json(checks) if as_json else to_text(checks), flush=True)
         code = exit_code(checks)
-        impatience = threading.Timer(
-            LINGER, leave, [code]
-        )  # a disk or a look-up may hang a thread for ever
+        # A disk or a look-up may hang a thread for ever.
+        impatience = threading.Timer(LINGER, leave, [code])
         impatience.daemon = True
         impatience.start()
         return code

@@ -177,9 +177,8 @@ class History:
     async def _read(self, conversation: Conversation) -> None:
         remembered = await self._store.remember(conversation)
         memory = self._memories[conversation]
-        if (
-            memory.loaded or remembered is None
-        ):  # somebody else did it meanwhile; or the next turn will ask again
+        # Somebody else did it meanwhile; or the next turn will ask again.
+        if memory.loaded or remembered is None:
             return
         stored = [message.identity for message in remembered.overheard]
         since = [message for message in memory.overheard if message.identity not in stored]
@@ -260,9 +259,8 @@ class History:
         # Pictures were for this run; the text says where they stood.
         round_ = Round(turn_id, tuple(map(_without_pictures, (user, *answer))))
         if conversation in self._let_go:
-            return (
-                round_.messages
-            )  # it began before: the store knows whether it is still to be told
+            # It began before: the store knows whether it is still to be told.
+            return round_.messages
         memory = self._memories[conversation]
         memory.add(_Told.of(turn_id, self._tell(conversation, round_.messages)))
         if memory.loaded and memory.tokens > FULL * self._room():

@@ -60,9 +60,8 @@ class Recorder:
                     CallFinished(
                         turn_id=event.run_id,
                         step=event.step,
-                        result=replace(
-                            event.result, images=()
-                        ),  # megabytes that nobody would read again
+                        # Pictures are megabytes that nobody would read again.
+                        result=replace(event.result, images=()),
                         code=event.code,
                         seconds=event.seconds,
                     )

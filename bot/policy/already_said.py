@@ -29,14 +29,11 @@ LONGEST = 4000  # characters; of longer texts only the same is the same
 MOST = 100  # beginnings of clauses where it is looked for
 
 CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-WORD, END = (
-    "(?<![A-Za-z0-9_])",
-    "(?![A-Za-z0-9_])",
-)  # of Latin words: Chinese is written up against them
+# Of Latin words: Chinese is written up against them.
+WORD, END = "(?<![A-Za-z0-9_])", "(?![A-Za-z0-9_])"
 NUMERALS = r"[零〇一二两三四五六七八九十百千万亿半]"
-NUMBERS = re.compile(
-    r"(?:(?<![0-9a-z])-)?\d+(?:[.:/]\d+)*|" + NUMERALS + "+"
-)  # no minus: 3-5, GPT-4
+# No minus: 3-5, GPT-4.
+NUMBERS = re.compile(r"(?:(?<![0-9a-z])-)?\d+(?:[.:/]\d+)*|" + NUMERALS + "+")
 SIGNS = re.compile(r"[+<>±×÷≠≤≥≈√∞%‰°#$€£¥₩₽↑↓←→↗↘❌❎✖✗✘🚫👎🙅♂♀]")
 NOTATION = re.compile(
     r"(?<=[A-Za-z0-9)\]}\"'])\s?(?:[=!<>]=+|&&?|\|\|?|[*/^=<>+~_\\])\s?(?=[A-Za-z0-9(\[{\"'.$-])"

@@ -20,9 +20,7 @@ VERY_LONG = 200  # the same where even the question's own results are too much
 SHORT_HEAD, SHORT_TAIL = 80, 40
 LEFT_OUT = "\n[{number} characters left out]\n"
 
-LARGEST_ANSWER = (
-    4096  # tokens that are left to the answer, at most; of a small window its fourth part
-)
+LARGEST_ANSWER = 4096  # tokens left to the answer, at most; of a small window its fourth part
 LEAST_HISTORY = 300.0  # tokens: the last answer, however small the window is
 
 

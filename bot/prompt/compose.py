@@ -42,9 +42,7 @@ NUMBER = " 消息号 {id}"
 FORWARDED = "[转发内容]"
 PICTURES = "[附图] 依次来自: "
 MAX_FORWARDED = 20
-MAX_ASIDE = (
-    800  # characters of one message that is only context: a flood must not fill the model's window
-)
+MAX_ASIDE = 800  # characters of a message that is only context: a flood must not fill the window
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,9 +41,8 @@ FRAME = str.maketrans(
     | {chr(code): " " for first, last in ENCLOSED for code in range(first, last + 1)}
 )
 
-UNSAFE = re.compile(
-    r"[^!#-&*-;=?-Z_a-z~]"
-)  # in a url: all but ASCII that is visible and no bracket or quote
+UNSAFE = re.compile(r"[^!#-&*-;=?-Z_a-z~]")
+"""In a url: all but ASCII that is visible and no bracket or quote."""
 URL = re.compile(r"https?://", re.IGNORECASE)
 
 

@@ -184,9 +184,8 @@ class Frames:
 
     def _is_own(self, match: re.Match[str]) -> bool:
         own = frozenset(map(name_key, filter(str.strip, self.names)))
-        mine = match["number"] == str(
-            self.number
-        )  # also where somebody wrote our name and number into a prompt
+        # Also where somebody wrote our name and number into a prompt.
+        mine = match["number"] == str(self.number)
         return _is_one_of(match, own, {str(self.number)}) and (
             mine or match["number"] not in self.people.numbers
         )

@@ -59,9 +59,8 @@ _quote = (
     rf"|{re.escape(render.QUOTED_ELSEWHERE.strip())})[^\S\n]*"
 )
 OUR_QUOTE = re.compile(_quote)
-QUOTE_INSIDE = re.compile(
-    rf"(^|[。！？!?…~～;；])[^\S\n]*{_quote}"
-)  # elsewhere it is what is spoken of
+QUOTE_INSIDE = re.compile(rf"(^|[。！？!?…~～;；])[^\S\n]*{_quote}")
+"""Elsewhere in a line it is what is spoken of."""
 QUOTE = re.compile(
     rf"[\[［]{_before[2:]}(?!\s*\d{{1,3}}[\]］])(?:[\s:：][^\[\]［］\n]{{0,200}})?[\]］]"
     r"(?!\s*(?:参?见|[来出引摘]自|来源|《|https?:))[^\S\n]*"  # there it is a source

@@ -46,9 +46,8 @@ BEFORE = "[旧摘要]"
 CONVERSATION = "[对话]"
 BOT = "机器人"
 
-FRAME = re.compile(
-    r"^\[[^\]\n]*\].*$", re.MULTILINE
-)  # our own headings, Chinese in every conversation
+FRAME = re.compile(r"^\[[^\]\n]*\].*$", re.MULTILINE)
+"""Our own headings, Chinese in every conversation."""
 CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 LETTER = re.compile(r"[A-Za-z]")
 

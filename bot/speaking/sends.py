@@ -13,9 +13,7 @@ from bot.domain.journal import Entry, SendChanged, SendQueued, SendState, Stored
 from bot.domain.ports import Clock, Ids, Store
 
 MAX_REASON = 500  # characters of a reason that are kept
-SHORTEST = (
-    0.05  # seconds between two looks of the least patient caller at a send that is on the wire
-)
+SHORTEST = 0.05  # seconds between two looks of the least patient caller at a send on the wire
 NOT_YET = "QQ is not connected, or the pace is limited"
 
 Tell: TypeAlias = Callable[[SendMessage, SendState, str], None]

@@ -77,9 +77,8 @@ def _cut(block: str, limit: int) -> list[str]:
     mark = FENCE.match(block)
     if mark and len(mark[0]) <= limit // 3:
         return _cut_code(block, limit, opening=mark[0], closing=mark[1])
-    return _cut_prose(
-        block, limit
-    )  # a fence that fills a piece by itself is no fence worth repeating
+    # A fence that fills a piece by itself is no fence worth repeating.
+    return _cut_prose(block, limit)
 
 
 def _cut_prose(text: str, limit: int) -> list[str]:

@@ -14,9 +14,8 @@ from config.loading import load_settings
 from config.settings import Settings
 
 TOKEN = "ONEBOT_ACCESS_TOKEN"  # noqa: S105  # its name
-FEW_CHARACTERS = (
-    5  # different ones; a random token of 8 letters and digits practically never has fewer
-)
+FEW_CHARACTERS = 5
+"""Different ones; a random token of 8 letters and digits practically never has fewer."""
 
 
 def check_settings(

@@ -196,9 +196,8 @@ def _hand_over(folder: Path, owner: FileOwner | None) -> None:
 
 
 def _give(path: Path, owner: FileOwner) -> None:
-    with suppress(
-        FileNotFoundError
-    ):  # the bot may be running, and removing what it no longer needs
+    # The bot may be running, and removing what it no longer needs.
+    with suppress(FileNotFoundError):
         status = path.lstat()
         if (status.st_uid, status.st_gid) != (owner.uid, owner.gid):
             os.chown(path, owner.uid, owner.gid, follow_symlinks=False)
@@ -248,9 +247,8 @@ def _stale(folder: Path, server: Server, settings: Settings) -> Iterator[Problem
     why.
     """
     link = link_of(settings)
-    dialled = (
-        link.mode == "forward" and link.place[0] == server
-    )  # a server elsewhere reads none of these files
+    # A server elsewhere reads none of these files.
+    dialled = link.mode == "forward" and link.place[0] == server
     pattern = NAPCAT / "onebot11*.json" if server == "napcat" else LLBOT / "config_*.json"
     for path in sorted(folder.glob(str(pattern))):
         name, tokens = str(path.relative_to(folder)), tokens_for(read_text(path) or "", link)
