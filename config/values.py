@@ -203,7 +203,10 @@ def database(value: SecretStr) -> SecretStr:
     storage knows.
     """
     if not DATABASE.fullmatch(value.get_secret_value()):
-        mend = "Write it as sqlite+aiosqlite:///data/frostagent.db or postgresql://user:password@host/database"
+        mend = (
+            "Write it as sqlite+aiosqlite:///data/frostagent.db or "
+            "postgresql://user:password@host/database"
+        )
         raise Wrong("is not the url of an SQLite or PostgreSQL database", mend)
     return value
 

@@ -37,7 +37,8 @@ NUMBERS = re.compile(r"(?:(?<![0-9a-z])-)?\d+(?:[.:/]\d+)*|" + NUMERALS + "+")
 SIGNS = re.compile(r"[+<>±×÷≠≤≥≈√∞%‰°#$€£¥₩₽↑↓←→↗↘❌❎✖✗✘🚫👎🙅♂♀]")
 NOTATION = re.compile(
     r"(?<=[A-Za-z0-9)\]}\"'])\s?(?:[=!<>]=+|&&?|\|\|?|[*/^=<>+~_\\])\s?(?=[A-Za-z0-9(\[{\"'.$-])"
-    r"|(?<=\d)\s?-\s?(?=\d)|(?:(?<=\s)|^)(?:-[A-Za-z]+\b|(?:--|\.{0,2}/|~/)(?=[A-Za-z]))|\b(?=\w*\d)(?=\w*[A-Z])[A-Za-z0-9]+\b|[\u00b2\u00b3\u00b9\u2070-\u209f]"
+    r"|(?<=\d)\s?-\s?(?=\d)|(?:(?<=\s)|^)(?:-[A-Za-z]+\b|(?:--|\.{0,2}/|~/)(?=[A-Za-z]))"
+    r"|\b(?=\w*\d)(?=\w*[A-Z])[A-Za-z0-9]+\b|[\u00b2\u00b3\u00b9\u2070-\u209f]"
     r"|[♠♣♥♦♤♡♢♧🔴🟢🟡🔵🟠🟣🟤⚫⚪🟥🟩🟨🟦]",
     re.MULTILINE,
 )
@@ -68,8 +69,9 @@ FLIPS = re.compile(
     r"(?!不错|不过|不客气|不好意思|没问题|别忘|别人)[不没無无非否别未勿莫假错谣吗](?!常)"
     r"|如果|要是|假如|倘若|除非|可能|也许|或许|应该|据说|听说|正在|准备|即将|马上|稍等|稍候"
     r"|让我|我来|我去|我先|等我|还是|或|取消|拒绝|失败"
-    rf"|{WORD}(?:not?|never|none|nor|neither|without|cannot|[a-z]+n't|if|unless|whether|may|might|maybe|perhaps|will|shall"
-    rf"|i'll|going|let|let's|checking|or|fail[a-z]*|refus[a-z]*|deny|denied|instead|stop[a-z]*){END}"
+    rf"|{WORD}(?:not?|never|none|nor|neither|without|cannot|[a-z]+n't|if|unless|whether"
+    r"|may|might|maybe|perhaps|will|shall|i'll|going|let|let's|checking|or|fail[a-z]*|refus[a-z]*"
+    rf"|deny|denied|instead|stop[a-z]*){END}"
 )
 VERDICTS = re.compile(
     r"假的|错的|谣言|不可能|不对|不是真|取消|如果|要是|除非"
@@ -79,7 +81,8 @@ SENTENCE_ENDS = re.compile(r"[。!?;\n]|\.(?!\d)")
 BREAKS = re.compile(r"[。!?;,:、\n|]|\.(?!\d)")
 TOKEN = re.compile(
     rf"(?P<time>{TIME.pattern})|(?P<function>{FUNCTION.pattern})|(?P<number>{NUMBERS.pattern})"
-    rf"|(?P<content>[{CJK}]|(?:(?![{CJK}_])\w)+(?:'[a-z]+)?|{SIGNS.pattern})|(?P<break>{BREAKS.pattern})"
+    rf"|(?P<content>[{CJK}]|(?:(?![{CJK}_])\w)+(?:'[a-z]+)?|{SIGNS.pattern})"
+    rf"|(?P<break>{BREAKS.pattern})"
 )
 UNHEARD = re.compile(r"[\W_]+")
 DECORATION = re.compile(r"^[ \t]*[>#*+-]+[ \t]+", re.MULTILINE)  # of Markdown

@@ -22,7 +22,10 @@ ASKING = re.compile(
 """What makes a question of a sentence: without it the same words are its answer."""
 
 ASKS_TO_REPEAT = re.compile(
-    r"复述|重复|照[着抄]|原样|跟我|学我|朗?读|翻译|改写|润色|校对|纠正|改正|修改|更正|格式|标点|大写|小写|排版|背|\b(?:repeat|echo|say|copy|translate|rephrase|fix|correct|format|upper|lower|capitali[sz]e|punctuate)",
+    r"复述|重复|照[着抄]|原样|跟我|学我|朗?读|翻译|改写|润色|校对|纠正|改正|修改|更正|格式|标点"
+    r"|大写|小写|排版|背"
+    r"|\b(?:repeat|echo|say|copy|translate|rephrase|fix|correct|format"
+    r"|upper|lower|capitali[sz]e|punctuate)",
     re.IGNORECASE,
 )
 DICTATES = re.compile(
@@ -30,10 +33,14 @@ DICTATES = re.compile(
     r"|(?:\w+ ){0,3}(?:write|print|type|send|post|output|reply)(?: \w+){0,3})\s*[:：]",
     re.IGNORECASE,
 )
-"""The beginning of a question that asks for what follows it: who does as he is asked leaves it out."""
+"""The beginning of a question that asks for what follows it: who does as he is asked leaves it
+out.
+"""
 GREETING = re.compile(
-    r"你们?好|大家|各位|[早晚]上好|[早晚]安|再见|谢谢|恭喜|发财|加油|祝|新[年春]|生日|[佳春元中]?[节宵秋]|快乐|愉快|健康|身体|万事|如意|顺利|平安"
-    r"|\b(?:happy|hello|good|morning|night|evening|thank|thanks|you|congratulations|merry|christmas|new|year|welcome)\b",
+    r"你们?好|大家|各位|[早晚]上好|[早晚]安|再见|谢谢|恭喜|发财|加油|祝|新[年春]|生日|[佳春元中]?[节宵秋]"
+    r"|快乐|愉快|健康|身体|万事|如意|顺利|平安"
+    r"|\b(?:happy|hello|good|morning|night|evening|thank|thanks|you"
+    r"|congratulations|merry|christmas|new|year|welcome)\b",
     re.IGNORECASE,
 )
 

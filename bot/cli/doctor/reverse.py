@@ -22,7 +22,8 @@ from bot.domain.errors import ConfigError
 from config.settings import Settings
 
 ASKED_WITHIN = 4.0  # seconds
-EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # what is listened on -> where it is asked
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # nothing listens there: a key
+"""What is listened on -> where it is asked."""
 
 STOP = "Stop what uses it, or choose another"
 CONNECT = (
