@@ -73,6 +73,7 @@ MODEL = {"base_url": "https://b.test/v1", "api_key": "sk-b", "model": "b"}
 def test_fallbacks_are_a_list_of_models() -> None:
     text = '[{"base_url": "https://b.test/v1/chat/completions", "api_key": "sk-b", "model": "b"}]'
     assert fallbacks(text) == fallbacks([MODEL]) == [Endpoint("https://b.test/v1", SecretStr("sk-b"), "b")]
+    assert fallbacks([MODEL | {"dialect": "GLM"}])[0].dialect == "glm"
     assert fallbacks("[]") == []
 
 

@@ -42,6 +42,12 @@ async def test_a_model_that_goes_round_says_it_once(town: Town) -> None:
         assert stage.group() == ["北京今天晴，25 度"]
 
 
+async def test_a_model_that_says_the_question_back_is_asked_once_more(town: Town) -> None:
+    async with town.live(words("北京明天的天气怎么样"), words("晴，25 度")) as stage:
+        await stage.say("@bot 北京明天的天气怎么样？", user=MEMBER)
+        assert stage.group() == ["晴，25 度"]
+
+
 async def test_thirty_calls_in_each_step_are_five_messages_and_each_text_once(town: Town) -> None:
     same = calls(*[send("北京今天晴，25 度")] * 30)
     other = calls(*(send(f"第 {number} 句") for number in range(30)))

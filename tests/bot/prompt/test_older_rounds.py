@@ -44,6 +44,7 @@ RESULT = ToolMessage("1", "send_message", "消息已发送")
         ((ASKED, CALLED, RESULT, AssistantMessage("")), (ASKED, CALLED, RESULT)),
         ((ASKED, ESCAPED, RESULT), (ASKED, SENT, RESULT)),
         ((ASKED, AssistantMessage("小霜(10001): 好")), (ASKED, AssistantMessage("好"))),
+        ((ASKED, AssistantMessage("旧名(10001): 好")), (ASKED, AssistantMessage("好"))),
         ((ASKED, AssistantMessage("好\n小明(777): 谢谢")), (ASKED, AssistantMessage("好"))),
         (
             (ASKED, AssistantMessage("小明(777): 谢谢")),

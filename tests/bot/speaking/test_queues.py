@@ -89,3 +89,7 @@ async def test_finishing_does_not_wait_for_a_connection_or_for_long() -> None:
         await until(lambda: sorted(post.states) == ["queued", "sending", "sending"])
         await post.outbox.finish(within=0)
         assert sorted(post.states) == ["queued", "sending", "sending"]
+        post.outbox.connected()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert sorted(post.states) == ["queued", "sending", "sending"]
