@@ -25,8 +25,6 @@ LONG_CLASSES = {
     "bot/conversation/approvals.py:Approvals": "its area is being parted",
     "bot/conversation/dispatcher.py:Dispatcher": "its area is being parted",
     "bot/conversation/turn.py:Turns": "its area is being parted",
-    "bot/prompt/frames.py:Frames": "its area is being parted",
-    "bot/speaking/outbox.py:Outbox": "its area is being parted",
 }
 
 MANY_PARAMETERS = {
