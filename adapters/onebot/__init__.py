@@ -15,7 +15,9 @@ With sockets:
     admission   who may come in, by which token, as whom
     peers       who is connected, as what
     rivalry     which of two connections of one account stays
-    calls       what we have asked and not been told yet
+    calls       the calls that wait for their answers
+    claims      whose connection one is, and whether that account's place is free
+    health      whether its account is online and its server alive
     connection  one socket, from its first frame to its last
     transport   the `Transport` port over all of them
     reverse_ws  the OneBot server dials us

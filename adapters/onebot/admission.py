@@ -71,7 +71,7 @@ def header(request: Request | None, name: str) -> str:
 
 
 def _tokens(request: Request) -> Iterator[bytes]:
-    """What was offered: `Bearer x`, `Token x`, a bare `x`, `?access_token=x`. `Bearer ` with
+    """The tokens offered: `Bearer x`, `Token x`, a bare `x`, `?access_token=x`. `Bearer ` with
     nothing is nothing.
     """
     value = header(request, "Authorization").strip()
@@ -80,8 +80,7 @@ def _tokens(request: Request) -> Iterator[bytes]:
     # Nobody encodes a + in a token as %2B who writes the url by hand.
     query = request.path.partition("?")[2].partition("#")[0].replace("+", "%2B")
     if bare:
-        yield bare.encode(
-            "latin-1", "replace"
-        )  # as the library decodes headers: the bytes that came
+        # As the library decodes headers: the bytes that came.
+        yield bare.encode("latin-1", "replace")
     for token in parse_qs(query).get("access_token", ()):
         yield token.encode()

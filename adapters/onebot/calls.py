@@ -1,4 +1,4 @@
-"""What we have asked and not been told yet, over all connections of the process.
+"""The calls that wait for their answers, over all connections of the process.
 
 An answer belongs to its call by the echo, so it may come out of order, and on a newer connection
 than the one that took the call; but only on one of the same account: echoes can be guessed, and
@@ -20,9 +20,7 @@ from bot.domain.errors import ActionRefused, ActionUnanswered
 logger = logging.getLogger(__name__)
 
 DEADLINE = 30.0  # seconds; NapCat itself waits 10 s and more for QQ (onebot.md 6.15)
-GONE_WITHIN = (
-    5.0  # seconds an answer has to come over another connection, once that of its call is closed
-)
+GONE_WITHIN = 5.0  # seconds for an answer over another connection, once that of its call closed
 SLOWEST = 128_000  # bytes a second, added to the deadline for large frames
 TOO_LARGE = 413
 

@@ -16,12 +16,12 @@ from websockets.uri import parse_uri
 from adapters.onebot.calls import Calls
 from adapters.onebot.connection import (
     CLOSE_WITHIN,
-    INTRODUCED_WITHIN,
     PING_EVERY,
     PONG_WITHIN,
     Connection,
     socket_logger,
 )
+from adapters.onebot.identity import Handshake
 from adapters.onebot.peers import Peers
 from adapters.onebot.protocol import MAX_FRAME
 from bot.domain.errors import ConfigError, Problem
@@ -63,7 +63,6 @@ class ForwardClient:
         calls: Calls,
         clock: Clock,
         ids: Ids,
-        introduced_within: float = INTRODUCED_WITHIN,
     ) -> None:
         _check(url)
         self._url = url
@@ -75,7 +74,6 @@ class ForwardClient:
         self._calls = calls
         self._clock = clock
         self._ids = ids
-        self._introduced_within = introduced_within
 
     async def run(self) -> None:
         """Connect, read until the connection is lost, and connect again, until cancelled. Raises
@@ -116,8 +114,8 @@ class ForwardClient:
     def _tell_operator(self, level: int) -> None:
         logger.log(
             level,
-            "%s does not take our access token: ONEBOT_ACCESS_TOKEN must be the token of its websocket server. "
-            "Trying again every %.0f s.",
+            "%s does not take our access token: ONEBOT_ACCESS_TOKEN must be the token of its"
+            " websocket server. Trying again every %.0f s.",
             self._place,
             WAIT_FOR_OPERATOR,
         )
@@ -143,12 +141,11 @@ class ForwardClient:
             return Ending.NEVER_CAME
         connection = Connection(
             socket,
+            Handshake(bound=self._account),
             sink=self._sink,
             peers=self._peers,
             calls=self._calls,
             clock=self._clock,
-            bound=self._account,
-            introduced_within=self._introduced_within,
         )
         try:
             await connection.run()
@@ -183,7 +180,7 @@ async def dial(url: str, token: str) -> ClientConnection:
         close_timeout=CLOSE_WITHIN,
         ping_interval=PING_EVERY,
         ping_timeout=PONG_WITHIN,
-        proxy=None,  # a OneBot server lives next door; proxies in the environment are meant for the model
+        proxy=None,  # a OneBot server lives next door; proxies are meant for the model
         user_agent_header=None,
         logger=socket_logger,
     )

@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass
 from enum import IntEnum
+
+from adapters.onebot.peers import Role
 
 
 class Source(IntEnum):
     """Who says whose connection it is; the later ones are believed before the earlier ones."""
 
     NOBODY = 0
-    HEADER = (
-        1  # X-Self-ID: onebots writes its own name of the account there, which no event repeats
-    )
+    HEADER = 1  # X-Self-ID: onebots writes another name there than its events do
     ANSWER = 2  # get_login_info
     EVENT = 3  # the first one decides: messages are answered to the account they came to
     TOKEN = 4  # the token is that account's alone
+
+
+@dataclass(frozen=True, slots=True)
+class Handshake:
+    """The beginning of a connection. `hint` is the account in its header, 0 for none.
+
+    With `bound` its token belongs to that account, and it is of no other; `reserved` are the
+    accounts that have such a token, which others cannot be.
+    """
+
+    role: Role = Role.UNIVERSAL
+    hint: int = 0
+    bound: int = 0
+    reserved: Collection[int] = ()
+
+    def may_be(self, account: int) -> bool:
+        """Whether its token lets it be this account."""
+        return account == self.bound or account not in self.reserved
 
 
 class Identity:

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
+
+from websockets.frames import CloseCode
 
 from adapters.onebot.rivalry import Rivalry
 from bot.domain.errors import NotConnected
 
+INTRODUCED_WITHIN: Final = 1.0  # seconds until we ask who it is; servers that say so do it at once
+
 
 class Role(StrEnum):
-    """What a connection is for; `X-Client-Role` names it in any spelling."""
+    """The use of a connection; `X-Client-Role` names it in any spelling."""
 
     API = "api"
     EVENT = "event"
@@ -42,12 +46,10 @@ class Peer(Protocol):
     def is_open(self) -> bool: ...
 
     async def send(self, frame: bytes) -> None:
-        """Put one text frame on the wire. Raises NotConnected if the connection is closed
-        already.
-        """
+        """Put one text frame on the wire. Raises NotConnected if it is closed already."""
         ...
 
-    async def close(self, reason: str) -> None:
+    async def close(self, reason: str, *, code: CloseCode = CloseCode.NORMAL_CLOSURE) -> None:
         """Say goodbye; raises nothing."""
         ...
 
@@ -70,9 +72,12 @@ class Account:
 
 
 class Peers:
-    """The connections of this process."""
+    """The connections of this process. Each is asked whose it is where it does not say so within
+    `introduced_within` seconds.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, *, introduced_within: float = INTRODUCED_WITHIN) -> None:
+        self.introduced_within = introduced_within
         self._peers: dict[tuple[int, Role], Peer] = {}  # in order of arrival
         self._speaking: dict[int, Peer] = {}  # by which the account's last event came
         self._online: dict[int, bool] = {}

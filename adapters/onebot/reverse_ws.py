@@ -15,13 +15,13 @@ from adapters.onebot.admission import Admission, Admitted, Refused, header
 from adapters.onebot.calls import Calls
 from adapters.onebot.connection import (
     CLOSE_WITHIN,
-    INTRODUCED_WITHIN,
     PING_EVERY,
     PONG_WITHIN,
     Connection,
     socket_logger,
 )
 from adapters.onebot.fields import number
+from adapters.onebot.identity import Handshake
 from adapters.onebot.peers import Peers, Role
 from adapters.onebot.protocol import MAX_FRAME
 from bot.domain.errors import ConfigError, Problem
@@ -29,9 +29,7 @@ from bot.domain.ports import Clock, EventSink
 
 logger = logging.getLogger(__name__)
 
-OPEN_WITHIN = (
-    5.0  # seconds for the whole handshake; our own part takes no time (servers give up after 2 s)
-)
+OPEN_WITHIN = 5.0  # seconds for the whole handshake, of which we need none; servers wait for 2
 REMEMBERED_HOSTS = 64
 
 
@@ -53,7 +51,6 @@ class ReverseServer:
         peers: Peers,
         calls: Calls,
         clock: Clock,
-        introduced_within: float = INTRODUCED_WITHIN,
     ) -> None:
         self._host = host
         self._port = port
@@ -62,7 +59,6 @@ class ReverseServer:
         self._peers = peers
         self._calls = calls
         self._clock = clock
-        self._introduced_within = introduced_within
         self._server: Server | None = None
         self._warned: set[str] = set()
 
@@ -123,21 +119,23 @@ class ReverseServer:
         admitted = self._admission.judge(request) if request is not None else None
         if not isinstance(admitted, Admitted):
             return  # cannot be: the upgrade is done
-        connection = Connection(
-            socket,
-            sink=self._sink,
-            peers=self._peers,
-            calls=self._calls,
-            clock=self._clock,
+        handshake = Handshake(
             role=Role.read(header(request, "X-Client-Role")),
             hint=max(0, number(header(request, "X-Self-ID"))),
             bound=admitted.account,
             reserved=self._admission.reserved,
-            introduced_within=self._introduced_within,
+        )
+        connection = Connection(
+            socket,
+            handshake,
+            sink=self._sink,
+            peers=self._peers,
+            calls=self._calls,
+            clock=self._clock,
         )
         await connection.run()
 
-    # --- who may come in ------------------------------------------------------------------------------
+    # --- who may come in --------------------------------------------------------------------------
 
     def _authorize(self, socket: ServerConnection, request: Request) -> Response | None:
         """Refuse before the upgrade, where OneBot servers show it best: 401 without a token, 403

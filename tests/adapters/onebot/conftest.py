@@ -115,7 +115,6 @@ class House:
         token: str = TOKEN,
         accounts: Mapping[int, str] | None = None,
         port: int = 0,
-        introduced_within: float = 5.0,
     ) -> ReverseServer:
         return ReverseServer(
             host="127.0.0.1",
@@ -126,7 +125,6 @@ class House:
             peers=self.peers,
             calls=self.calls,
             clock=self.clock,
-            introduced_within=introduced_within,
         )
 
     async def until(self, condition: Callable[[], object]) -> None:
@@ -158,16 +156,15 @@ def introduced_within() -> float:
 
 
 @pytest.fixture
-async def house(deadline: float) -> House:
-    return House(calls=Calls(boot="boot", deadline=deadline, gone_within=0.1))
+async def house(deadline: float, introduced_within: float) -> House:
+    peers = Peers(introduced_within=introduced_within)
+    return House(peers=peers, calls=Calls(boot="boot", deadline=deadline, gone_within=0.1))
 
 
 @pytest.fixture
-async def server(
-    house: House, introduced_within: float, tokens: tuple[str, dict[int, str]]
-) -> AsyncIterator[ReverseServer]:
+async def server(house: House, tokens: tuple[str, dict[int, str]]) -> AsyncIterator[ReverseServer]:
     common, accounts = tokens
-    async with house.server(token=common, accounts=accounts, introduced_within=introduced_within) as server:
+    async with house.server(token=common, accounts=accounts) as server:
         yield server
 
 

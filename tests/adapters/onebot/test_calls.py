@@ -34,7 +34,7 @@ class Line:
             await asyncio.Event().wait()
         self.sent.put_nowait(orjson.loads(frame))
 
-    async def close(self, reason: str) -> None: ...
+    async def close(self, reason: str, *, code: int = 1000) -> None: ...
 
     async def is_alive(self, within: float) -> bool:
         return True

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 
 import orjson
 import pytest
 
-from adapters.onebot.peers import Account, Role
+from adapters.onebot.peers import Role
 from bot.domain.errors import ActionUnanswered, NotConnected
 from bot.domain.events import Connected, MessageReceived, Noticed, Requested
 from tests.adapters.onebot.conftest import (
     ACCOUNT,
-    GREETING,
     PATIENCE,
     Dial,
-    Frame,
     House,
-    NapCat,
     heartbeat,
     lifecycle,
     message,
@@ -97,33 +93,6 @@ async def test_an_event_without_an_account_belongs_to_the_connections(house: Hou
     assert (event.self_id, event.time) == (ACCOUNT, house.clock.now())
 
 
-async def test_events_of_another_account_are_dropped_and_warned_of_once(
-    house: House, dial: Dial, caplog: pytest.LogCaptureFixture
-) -> None:
-    async with dial() as napcat:
-        foreign = [message(account=20002), heartbeat(account=20002, online=False), lifecycle(20002)]
-        await napcat.send(*foreign, *foreign, message("ours"))
-        [event] = await house.sink.until(1)
-        assert house.transport.accounts() == (Account(ACCOUNT),)
-    assert event.self_id == ACCOUNT
-    assert len([text for text in warnings(caplog) if "20002" in text]) == 1
-
-
-async def test_no_connection_speaks_for_an_account_that_is_there_or_not(house: House, dial: Dial) -> None:
-    async with dial() as napcat:
-        async with dial(30003) as other:
-            await napcat.send(message("for the other", account=30003), message(message_id=1))
-            await house.sink.until(1)
-            await other.send(message(message_id=2, account=30003))
-            await house.sink.until(2)
-        await house.until(lambda: house.transport.accounts() == (Account(ACCOUNT),))
-        await napcat.send(lifecycle(30003), message("for the other", account=30003), message(message_id=3))
-        events = await house.sink.until(3)
-        assert house.transport.accounts() == (Account(ACCOUNT),)
-    heard = [(event.self_id, event.message_id) for event in events if isinstance(event, MessageReceived)]
-    assert heard == [(ACCOUNT, "1"), (30003, "2"), (ACCOUNT, "3")]
-
-
 async def test_a_connection_answers_only_the_calls_of_its_own_account(house: House, dial: Dial) -> None:
     async with dial() as napcat, dial(20002) as other, asyncio.TaskGroup() as group:
         asking = group.create_task(house.transport.call(ACCOUNT, "get_csrf_token", {}))
@@ -197,153 +166,6 @@ async def test_what_a_connection_was_asked_is_not_waited_for_once_it_is_closed(h
 async def _unanswered(house: House) -> None:
     with pytest.raises(ActionUnanswered, match="closed"):
         await house.transport.call(ACCOUNT, "get_csrf_token", {})
-
-
-# --- heartbeats -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "frames",
-    [
-        [heartbeat(online=False)],
-        [heartbeat(online=True), heartbeat(online=False), heartbeat(online=False), heartbeat(online=None)],
-        [{"post_type": "notice", "notice_type": "bot_offline", "self_id": ACCOUNT, "message": "被迫下线"}],
-    ],
-)
-async def test_an_account_that_goes_offline_is_told_once_and_loudly(
-    house: House, dial: Dial, caplog: pytest.LogCaptureFixture, frames: list[Frame]
-) -> None:
-    async with dial() as napcat:
-        await napcat.send(*frames)
-        await house.sink.until(len(frames))
-        assert house.transport.accounts() == (Account(ACCOUNT, online=False),)
-        assert len([text for text in warnings(caplog) if "offline" in text]) == 1
-        await napcat.send(heartbeat(online=True))
-        await house.sink.until(len(frames) + 1)
-        assert house.transport.accounts() == (Account(ACCOUNT, online=True),)
-
-
-async def test_three_missing_heartbeats_are_warned_of_and_the_connection_lives_on(
-    house: House, dial: Dial, caplog: pytest.LogCaptureFixture
-) -> None:
-    async with dial() as napcat:
-        await napcat.send(heartbeat(interval=5000))
-        assert await house.clock.until(1) == [15.0]
-        await napcat.send(heartbeat(interval=5000))
-        await house.sink.until(2)
-        house.clock.wake()
-        assert await house.clock.until(2) == [15.0, 15.0]  # one came: all is well
-        assert not [text for text in warnings(caplog) if "heartbeat" in text]
-        house.clock.wake()
-        await house.until(lambda: [text for text in warnings(caplog) if "heartbeat" in text])
-        await napcat.send(message())
-        await house.sink.until(3)
-
-
-async def test_a_server_is_asked_what_it_is_and_whether_its_account_is_online(house: House, dial: Dial) -> None:
-    async with dial() as napcat:
-        status = await napcat.receive_any()
-        assert status["action"] == "get_status"
-        await napcat.answer(status, {"online": False, "good": True})
-        version = await napcat.receive_any()
-        assert version["action"] == "get_version_info"
-        await napcat.answer(version, {"app_name": "NapCat.Onebot", "app_version": "4.18.33"})
-        known = Account(ACCOUNT, online=False, server="NapCat.Onebot 4.18.33")
-        await house.until(lambda: house.transport.accounts() == (known,))
-
-
-async def test_a_server_that_knows_neither_question_is_as_good(house: House, dial: Dial) -> None:
-    async with dial() as napcat:
-        await napcat.answer(await napcat.receive_any(), None, status="failed", retcode=1404)
-        await napcat.answer(await napcat.receive_any(), "what?")
-        await napcat.send(message())
-        await house.sink.until(1)
-        assert house.transport.accounts() == (Account(ACCOUNT),)
-
-
-async def test_where_heartbeats_are_missing_the_status_is_asked_for(house: House, dial: Dial) -> None:
-    async with dial() as napcat:
-        for data in ({"online": True}, {}):
-            await napcat.answer(await napcat.receive_any(), data)
-        await napcat.send(heartbeat(interval=5000))
-        await house.clock.until(1)
-        house.clock.wake()
-        status = await napcat.receive_any()
-        assert status["action"] == "get_status"
-        await napcat.answer(status, {"online": False})
-        await house.until(lambda: house.transport.accounts() == (Account(ACCOUNT, online=False),))
-
-
-async def test_a_server_that_says_its_interval_in_seconds_is_not_asked_at_each_beat(
-    house: House, dial: Dial, caplog: pytest.LogCaptureFixture
-) -> None:
-    async with dial() as napcat:
-        for data in ({"online": True}, {}):
-            await napcat.answer(await napcat.receive_any(), data)
-        await napcat.send(heartbeat(interval=3))
-        for count in range(1, 5):
-            assert set(await house.clock.until(count)) == {9.0}
-            await napcat.send(heartbeat(interval=3))
-            await house.sink.until(count + 1)
-            house.clock.wake()
-        await house.clock.until(5)
-    assert not [text for text in warnings(caplog) if "heartbeat" in text]
-    assert await left(napcat) == []
-
-
-async def test_a_server_that_beats_slower_than_it_says_is_wondered_at_less_and_less(house: House, dial: Dial) -> None:
-    async with dial() as napcat:
-        for data in ({"online": True}, {}):
-            await napcat.answer(await napcat.receive_any(), data)
-        for expected in ([5.0], [5.0, 10.0], [5.0, 10.0, 20.0]):
-            await napcat.send(heartbeat(interval=1000))
-            assert await house.clock.until(len(expected)) == expected
-            house.clock.wake()
-            call = await napcat.receive_any()
-            assert call["action"] == "get_status"
-            await napcat.answer(call, {})
-
-
-async def left(napcat: NapCat) -> list[Frame]:
-    """What the server has not read, once its connection is closed."""
-    frames = [json.loads(frame) async for frame in napcat.socket]
-    return [frame for frame in frames if frame["action"] not in GREETING]
-
-
-async def test_a_server_without_heartbeats_is_not_suspected(house: House, dial: Dial) -> None:
-    async with dial() as napcat:
-        await napcat.send(lifecycle(), heartbeat(interval=0), message())
-        await house.sink.until(3)
-        assert house.clock.sleeps == []
-
-
-@pytest.mark.parametrize("introduced_within", [0.0])
-async def test_a_quiet_server_is_asked_whose_it_is(house: House, dial: Dial) -> None:
-    async with dial(None, role="Api") as napcat:
-        call = await napcat.receive()
-        assert call["action"] == "get_login_info"
-        await napcat.answer(call, {"user_id": ACCOUNT, "nickname": "小助手"})
-        await house.until(lambda: house.transport.accounts() == (Account(ACCOUNT),))
-
-
-@pytest.mark.parametrize("introduced_within", [0.0])
-@pytest.mark.parametrize("fields", [{"status": "failed", "retcode": 1404}, {"data": None}])
-async def test_a_server_that_will_not_say_whose_it_is_may_still_show_it(
-    house: House, dial: Dial, fields: Frame
-) -> None:
-    async with dial(None) as napcat:
-        await napcat.answer(await napcat.receive(), **fields)
-        await napcat.send(message())
-        await house.sink.until(1)
-        assert house.transport.accounts() == (Account(ACCOUNT),)
-
-
-@pytest.mark.parametrize(("introduced_within", "deadline"), [(0.0, 0.01)])
-async def test_a_server_that_does_not_answer_at_all_is_warned_of(
-    house: House, dial: Dial, caplog: pytest.LogCaptureFixture
-) -> None:
-    async with dial(None):
-        await house.until(lambda: [text for text in warnings(caplog) if "whose" in text])
 
 
 async def test_a_closed_connection_takes_nothing(house: House, dial: Dial) -> None:

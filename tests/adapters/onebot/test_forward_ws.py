@@ -43,7 +43,7 @@ async def napcat(
 
 @asynccontextmanager
 async def dialling(
-    house: House, port: int, *, token: str = TOKEN, account: int = 0, url: str = "", quick: bool = False
+    house: House, port: int, *, token: str = TOKEN, account: int = 0, url: str = ""
 ) -> AsyncIterator[None]:
     """A client that runs for the length of a test."""
     client = ForwardClient(
@@ -55,7 +55,6 @@ async def dialling(
         calls=house.calls,
         clock=house.clock,
         ids=house.ids,
-        introduced_within=0.0 if quick else 5.0,
     )
     async with asyncio.TaskGroup() as group:
         running = group.create_task(client.run())
@@ -303,6 +302,7 @@ async def test_jitter_spreads_the_attempts_over_half_the_wait(house: House) -> N
         running.cancel()
 
 
+@pytest.mark.parametrize("introduced_within", [0.0])
 async def test_a_quiet_server_is_asked_whose_it_is(house: House) -> None:
     async def visit(socket: ServerConnection) -> None:
         call = json.loads(await socket.recv())
@@ -311,7 +311,7 @@ async def test_a_quiet_server_is_asked_whose_it_is(house: House) -> None:
         await send(socket, {"status": "ok", "retcode": 0, "data": data, "echo": call["echo"]})
         await socket.wait_closed()
 
-    async with napcat(visit) as port, dialling(house, port, quick=True):
+    async with napcat(visit) as port, dialling(house, port):
         await house.until(lambda: house.transport.accounts() == (Account(ACCOUNT),))
 
 

@@ -1,0 +1,105 @@
+"""Whether the account of a connection is online and its server alive: what events say of that, and
+what we ask where they say nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from adapters.onebot.calls import Calls
+from adapters.onebot.heartbeats import Patience
+from adapters.onebot.peers import Peer, Peers, Role
+from bot.domain.errors import TransportError
+from bot.domain.events import AccountChanged, Event, Heartbeat
+from bot.domain.ports import Clock
+
+logger = logging.getLogger(__name__)
+
+
+class Health:
+    """The health of one connection, `peer`, told to `peers` and to the log."""
+
+    def __init__(self, peer: Peer, *, peers: Peers, calls: Calls, clock: Clock) -> None:
+        self._peer = peer
+        self._peers = peers
+        self._calls = calls
+        self._clock = clock
+        self._beat = asyncio.Event()
+        self._patience = Patience()
+
+    def note(self, event: Event) -> None:
+        """Learn from an event of the account."""
+        match event:
+            case Heartbeat():
+                self._note_heartbeat(event)
+            case AccountChanged():
+                self._note_online(online=event.online, reason=event.reason)
+            case _:
+                pass
+
+    def _note_heartbeat(self, beat: Heartbeat) -> None:
+        logger.debug("account %d: heartbeat, online %s", beat.self_id, beat.online)
+        if beat.online is not None:
+            self._note_online(online=beat.online, reason="says its heartbeat")
+        if self._patience.beat(beat.interval):
+            self._beat.set()
+
+    def _note_online(self, *, online: bool, reason: str) -> None:
+        account = self._peer.account
+        if not self._peers.hear(account, online=online):
+            return
+        if online:
+            logger.info("account %d is online again", account)
+        else:
+            # Its socket stays open and sends fail until somebody logs in again (onebot.md 3.4).
+            logger.error(
+                "account %d is offline (%s): log it in again at the OneBot server", account, reason
+            )
+
+    async def watch(self) -> None:
+        """Ask a server that stopped beating for its status, until cancelled."""
+        while True:
+            await self._beat.wait()
+            self._beat.clear()
+            silence = self._patience.seconds
+            await self._clock.sleep(silence)
+            if not self._beat.is_set():
+                logger.warning(
+                    "account %d: no heartbeat for %.0f s, is it alive?",
+                    self._peer.account,
+                    silence,
+                )
+                self._patience.missed()
+                await self._ask_for_status()
+
+    async def look(self) -> None:
+        """Ask whether QQ is logged in, and for the server's name, which the status page shows."""
+        await self._ask_for_status()
+        about = await self._ask("get_version_info")
+        name = f"{about.get('app_name') or ''} {about.get('app_version') or ''}".strip()
+        if name:
+            self._peers.name(self._peer.account, name)
+
+    async def _ask_for_status(self) -> None:
+        """Not every server has heartbeats, and the first one comes half a minute after the
+        connection.
+        """
+        online = (await self._ask("get_status")).get("online")
+        if isinstance(online, bool):
+            self._note_online(online=online, reason="says its status")
+
+    async def _ask(self, question: str) -> Mapping[str, Any]:
+        """The fields of its answer; none where it takes no calls, does not know the question, or
+        says nothing.
+        """
+        if self._peer.role is Role.EVENT or not self._peer.account:
+            return {}
+        try:
+            reply = await self._calls.make(self._peer, question, {})
+        except TransportError as error:
+            logger.debug("account %d: %s", self._peer.account, error)
+            return {}
+        return reply.data if reply.ok and isinstance(reply.data, Mapping) else {}
