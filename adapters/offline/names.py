@@ -41,10 +41,13 @@ def _strip_chinese_game(text: str) -> str:
     return AFTER_GAME.sub("", BEFORE_GAME.sub("", text))
 
 
-ENGLISH_TIMES = r"(?:for |on |right )?(?:today|tomorrow|tonight|now|currently|this (?:week|weekend|morning|afternoon|evening))"
+ENGLISH_TIMES = (
+    r"(?:for |on |right )?"
+    r"(?:today|tomorrow|tonight|now|currently|this (?:week|weekend|morning|afternoon|evening))"
+)
 ENGLISH_BEFORE = re.compile(
-    r"^(?:(?:what's|whats|what|which|how's|hows|how|is|are|the|a|an|show|me|tell|give|get|check|find|please|can|could|"
-    r"would|you|i|want|to|know|about|current|latest|newest|in|for|of|will|it|rain|snow|game|hi|hello|hey|"
+    r"^(?:(?:what's|whats|what|which|how's|hows|how|is|are|the|a|an|show|me|tell|give|get|check|"
+    r"find|please|can|could|would|you|i|want|to|know|about|current|latest|newest|in|for|of|will|it|rain|snow|game|hi|hello|hey|"
     rf"(?:today|tomorrow)(?:'s|s)|{ENGLISH_TIMES})(?:[\s,]+|$))+",
     re.IGNORECASE,
 )

@@ -6,37 +6,18 @@ is read in `wire`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-import orjson
+from adapters.openai.call_drafts import CallDraft, CallDrafts, RawCall
+from adapters.openai.texts import mend, to_json, word
 
-REASONING_FIELDS = (
-    "reasoning_content",
-    "reasoning",
-)  # two names of one text where both are there: read one
-SPREAD = 8  # times as long as it need be: what is longer is no other spelling of the same object
+# Two names of one text where both are there: read one.
+REASONING_FIELDS = ("reasoning_content", "reasoning")
 MAX_SAID = 200_000  # characters of text and arguments: more is a model that does not end
 MAX_THOUGHT = 1_000_000
-CALL_FIELDS = frozenset({"id", "index", "type", "function", "custom"})
 WORD_FIELDS = frozenset({"role", "content"})
-
-
-@dataclass(frozen=True, slots=True)
-class RawCall:
-    """A tool call as it came: `id` and `name` may be empty, `arguments` is None where the vendor
-    sent none.
-
-    `extras` are the vendor's own fields beside the call, which it may want back (Gemini's
-    signatures).
-    """
-
-    id: str
-    name: str
-    arguments: str | None
-    extras: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,163 +47,6 @@ class Answer:
     unexplained: bool = False
 
 
-class _CallDraft:
-    """A call that is still growing. Id and name are set once and never added to (2.8, 2.11)."""
-
-    __slots__ = ("_pieces", "_size", "extras", "id", "index", "name")
-
-    def __init__(self, index: int | None) -> None:
-        """`index` is the one it came under."""
-        self.index = index
-        self.id = ""
-        self.name = ""
-        self.extras: dict[str, Any] = {}
-        self._pieces: list[str] = []
-        self._size = 0
-
-    @property
-    def arguments(self) -> str | None:
-        """The arguments so far, None where none came."""
-        if len(self._pieces) > 1:
-            self._pieces = ["".join(self._pieces)]
-        return self._pieces[0] if self._pieces else None
-
-    def add(self, call: Mapping[str, Any], identity: str, name: str, arguments: object) -> None:
-        self.id = self.id or identity
-        self.name = self.name or name
-        if isinstance(arguments, str):
-            if not self.says(arguments):
-                self._pieces.append(arguments)
-                self._size += len(arguments)
-        elif isinstance(arguments, dict | list):  # 3.4
-            self._pieces = [to_json(arguments)]
-            self._size = len(self._pieces[0])
-        if not CALL_FIELDS.issuperset(call):
-            self.extras.update(
-                {key: value for key, value in call.items() if key not in CALL_FIELDS and value}
-            )
-
-    def is_whole(self) -> bool:
-        return _canonical(self.arguments) is not None
-
-    def says(self, arguments: object) -> bool:
-        """Whether these are its own arguments once more, all of them, however they are spelt."""
-        again = _canonical(arguments) if self._size else None
-        return (
-            again is not None
-            and self._size < SPREAD * len(again)
-            and again == _canonical(self.arguments)
-        )
-
-    @property
-    def key(self) -> tuple[object, ...] | None:
-        """The same for the same call, sent once more: under its id, or without any under its
-        index.
-        """
-        said = _canonical(self.arguments)
-        known = self.id or self.index is not None
-        return (
-            (self.id, None if self.id else self.index, self.name, said)
-            if known and said is not None
-            else None
-        )
-
-    def freeze(self) -> RawCall:
-        arguments = self.arguments
-        return RawCall(
-            self.id, self.name, None if arguments is None else mend(arguments), self.extras
-        )
-
-
-class _CallDrafts:
-    """Which call a delta belongs to: by id first, then by index, then by order (2.9-2.14).
-
-    Neither is to be trusted alone: ids come empty or twice, indexes come missing, with gaps, or all
-    zero.
-    """
-
-    def __init__(self) -> None:
-        self._calls: list[_CallDraft] = []
-        self._by_id: dict[str, _CallDraft] = {}
-        self._by_index: dict[int, _CallDraft] = {}
-        self._are_whole = False
-
-    def add(self, call: Mapping[str, Any], *, whole: bool) -> None:
-        """Take one delta of a call, or (`whole`) one call of a whole message, which is nobody
-        else's.
-        """
-        function = call.get("function")
-        if not isinstance(function, dict):
-            function = {}
-        identity, name, index = (
-            _word(call.get("id")),
-            _word(function.get("name")),
-            call.get("index"),
-        )
-        if not isinstance(index, int):
-            index = None
-        arguments = function.get("arguments")
-        draft = None if whole else self._find(identity, index, name, arguments)
-        if draft is None:
-            draft = _CallDraft(index)
-            self._calls.append(draft)
-            self._are_whole |= whole
-        draft.add(call, identity, name, arguments)
-        if draft.id:
-            self._by_id[draft.id] = draft
-        if index is not None:
-            self._by_index[index] = draft
-
-    def freeze(self) -> tuple[RawCall, ...]:
-        """The calls; one that a stream sent twice is one, as what it does must be done once."""
-        if self._are_whole or len(self._calls) < 2:
-            return tuple(draft.freeze() for draft in self._calls)
-        kept: dict[object, _CallDraft] = {}
-        for draft in self._calls:
-            kept.setdefault(draft.key or draft, draft)
-        return tuple(draft.freeze() for draft in kept.values())
-
-    def _find(
-        self, identity: str, index: int | None, name: str, arguments: object
-    ) -> _CallDraft | None:
-        at_index = None if index is None else self._by_index.get(index)
-        if draft := self._by_id.get(identity):
-            return (
-                None
-                if _is_another(draft, name, arguments, elsewhere=at_index is not draft)
-                else draft
-            )
-        if identity:
-            return (
-                at_index if at_index and not (at_index.id and name) else None
-            )  # an id alone begins nothing
-        if index is not None:
-            return (
-                at_index
-                if at_index and not _is_another(at_index, name, arguments, elsewhere=False)
-                else None
-            )
-        if not self._calls or (name and self._calls[-1].name):
-            return None
-        return self._calls[-1]
-
-
-def _is_another(draft: _CallDraft, name: str, arguments: object, *, elsewhere: bool) -> bool:
-    """Whether a delta under a known id or index begins a call of its own all the same.
-
-    It does when it names another function, or names the same one again when that call is already
-    whole: parallel calls that all have one id or all have index 0 (2.13, 2.14). A whole call said
-    twice stays one.
-    """
-    if not name or not draft.name:
-        return False
-    if name != draft.name:
-        return True
-    if not (arguments or elsewhere) or arguments == draft.arguments:
-        return False
-    return draft.is_whole()
-
-
 class Draft:
     """The answer so far. Every field of a delta counts, whatever else is in it (2.17)."""
 
@@ -235,8 +59,8 @@ class Draft:
         self._said = 0
         self._thought = 0
         self._refusal: list[str] = []
-        self._calls: _CallDrafts | None = None
-        self._function_call: _CallDraft | None = None
+        self._calls: CallDrafts | None = None
+        self._function_call: CallDraft | None = None
         self.is_empty = True
         self.pieces = 0  # of the answer: the first deltas often hold a role and nothing more
 
@@ -272,13 +96,13 @@ class Draft:
             for call in calls:
                 if isinstance(call, dict):
                     self.pieces += 1
-                    self._calls = self._calls or _CallDrafts()
+                    self._calls = self._calls or CallDrafts()
                     self._calls.add(call, whole=whole)
                     self._said += _size(call.get("function"))
         if (call := delta.get("function_call")) and isinstance(call, dict):
-            self._function_call = self._function_call or _CallDraft(None)
+            self._function_call = self._function_call or CallDraft(None)
             self.pieces += bool(self._function_call.name or call.get("name"))
-            self._function_call.add({}, "", _word(call.get("name")), call.get("arguments"))
+            self._function_call.add({}, "", word(call.get("name")), call.get("arguments"))
             self._said += _size(call)
 
     @property
@@ -313,9 +137,8 @@ class Draft:
             reasoning_details=tuple(self._details),
             refusal=mend("".join(self._refusal)) if self._refusal else "",
             tool_calls=self._calls.freeze() if self._calls else (),
-            function_call=call.freeze()
-            if (call := self._function_call) and call.name
-            else None,  # 1.11
+            # 1.11
+            function_call=call.freeze() if (call := self._function_call) and call.name else None,
             finish_reason=finish_reason,
             native_finish_reason=native_finish_reason,
             usage=usage,
@@ -362,7 +185,7 @@ class Draft:
             last = self._details[-1] if self._details and not whole else {}
             key = _growing(last)
             if key and _is_piece(detail, last):
-                self._detail.append(piece := _word(detail.get(key), strip=False))
+                self._detail.append(piece := word(detail.get(key), strip=False))
                 self._thought += len(piece)
                 last.update(
                     {name: value for name, value in detail.items() if value and name != key}
@@ -380,36 +203,51 @@ class Draft:
         self._detail = []
 
 
-def _canonical(arguments: object) -> bytes | None:
-    """One spelling for all of the same object; None for anything else."""
-    if isinstance(arguments, str) and (bare := arguments.strip())[:1] + bare[-1:] != "{}":
-        return None  # as every piece of them is: reading it only to find that out takes longer than all the rest
-    try:
-        value = orjson.loads(arguments) if isinstance(arguments, str) else arguments
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS) if isinstance(value, dict) else None
-    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
-        return None
+class Gathered:
+    """A draft, and the fields that stand around its choices.
 
-
-def mend(text: str) -> str:
-    """The text with halves of a character that came in two deltas joined, and lone halves replaced
-    (2.18, 6.18).
+    Public and plain, for the readers of streams and of whole bodies: they write while it grows.
     """
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
+    def __init__(self) -> None:
+        self.draft = Draft()
+        self.finish_reason: str | None = None
+        self.usage: Mapping[str, Any] | None = None
+        self.is_framed = False  # whether its id and model are known; they are the same in all
+        self._native_finish_reason: str | None = None
+        self._model = ""
+        self._id = ""
 
-def to_json(value: object) -> str:
-    """JSON of what a vendor sent; where it does not fit the letter of JSON, escaped rather than
-    lost.
-    """
-    try:
-        return orjson.dumps(value).decode()
-    except TypeError:
-        return json.dumps(value)
+    def read_end(self, choice: Mapping[str, Any]) -> None:
+        """Take the finish reason of a choice."""
+        reason, native = choice.get("finish_reason"), choice.get("native_finish_reason")
+        self.finish_reason = reason if isinstance(reason, str) else None
+        self._native_finish_reason = native if isinstance(native, str) else None
+
+    def read_frame(self, body: Mapping[str, Any]) -> None:
+        """Take usage, id and model. The last usage wins, they are never added up (2.5)."""
+        usage = body.get("usage")
+        if not usage and isinstance(inner := body.get("x_groq"), dict):
+            usage = inner.get("usage")
+        if usage and isinstance(usage, dict):
+            self.usage = usage
+        if not self._id and isinstance(identity := body.get("id"), str):
+            self._id = identity
+        if not self._model and isinstance(model := body.get("model"), str):
+            self._model = model
+        self.is_framed = bool(self._id and self._model)
+
+    def freeze(self, *, done: bool | None, unexplained: bool) -> Answer:
+        """The answer; `done` and `unexplained` as there."""
+        return self.draft.freeze(
+            finish_reason=self.finish_reason,
+            native_finish_reason=self._native_finish_reason,
+            usage=self.usage,
+            model=self._model,
+            identity=self._id,
+            done=done,
+            unexplained=unexplained,
+        )
 
 
 def _growing(detail: Mapping[str, Any]) -> str | None:
@@ -428,19 +266,13 @@ def _is_piece(detail: Mapping[str, Any], last: Mapping[str, Any]) -> bool:
     return same and detail.get("id") in {None, last.get("id")}
 
 
-def _word(value: object, *, strip: bool = True) -> str:
-    if not isinstance(value, str):
-        return ""
-    return value.strip() if strip else value
-
-
 def _thought(value: object) -> str:
     """The words of reasoning that came as a string or as parts."""
     if isinstance(value, str):
         return value
     parts = value if isinstance(value, list) else ()
     return "".join(
-        _word(part.get("text") or part.get("summary"), strip=False)
+        word(part.get("text") or part.get("summary"), strip=False)
         for part in parts
         if isinstance(part, dict)
     )

@@ -17,10 +17,11 @@ from typing import Any, assert_never
 import orjson
 from msgspec.structs import replace
 
-from adapters.openai.answer import CALL_FIELDS, mend, to_json
+from adapters.openai.call_drafts import CALL_FIELDS
 from adapters.openai.dialects import Dialect
 from adapters.openai.names import write_id, write_name
 from adapters.openai.schemas import write_schema
+from adapters.openai.texts import mend, to_json
 from bot.domain.arguments import parse_arguments
 from bot.domain.chat import (
     NOTED,

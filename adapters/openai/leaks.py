@@ -18,8 +18,10 @@ from typing import Any
 
 import orjson
 
-from adapters.openai.answer import Answer, Draft, RawCall, to_json
+from adapters.openai.answer import Answer, Draft
+from adapters.openai.call_drafts import RawCall
 from adapters.openai.markup import Block, find_blocks
+from adapters.openai.texts import to_json
 from adapters.openai.thoughts import moved, split_thoughts
 from bot.domain.chat import ToolSpec
 from bot.domain.visible import visible

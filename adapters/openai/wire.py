@@ -14,11 +14,12 @@ from typing import Any, TypeGuard, assert_never
 
 import orjson
 
-from adapters.openai.answer import Answer, mend, to_json
+from adapters.openai.answer import Answer
 from adapters.openai.dialects import Dialect
 from adapters.openai.history import Origin, parse, prepare_history, prepare_tools
 from adapters.openai.leaks import may_leak, split_leaks
 from adapters.openai.names import names_back, read_name
+from adapters.openai.texts import mend, to_json
 from bot.domain.chat import (
     AssistantMessage,
     Completion,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from adapters.openai.answer import to_json
+from adapters.openai.texts import to_json
 from bot.domain.chat import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, ToolSpec, UserMessage
 from tests.adapters.openai.corpus import Record
 

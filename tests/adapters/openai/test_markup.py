@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from adapters.openai.answer import Answer, RawCall
+from adapters.openai.answer import Answer
+from adapters.openai.call_drafts import RawCall
 from adapters.openai.leaks import MAX_BLOCKS, split_leaks
 from adapters.openai.markup import MAX_BLOCK, Block, find_blocks
 from bot.domain.chat import ToolSpec

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from adapters.openai.answer import Answer, RawCall
+from adapters.openai.answer import Answer
+from adapters.openai.call_drafts import RawCall
 from adapters.openai.dialects import DIALECTS, PLAIN, Dialect
 from adapters.openai.errors import classify
 from adapters.openai.history import Origin
