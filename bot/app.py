@@ -21,7 +21,7 @@ from sqlalchemy import Connection
 from adapters.fetching.client import HttpxWeb
 from adapters.metrics.metrics import Metrics
 from adapters.metrics.ports import CountedSink
-from adapters.metrics.vitals import Vitals
+from adapters.metrics.vitals import Vitals, VitalsCollector
 from adapters.onebot.calls import Calls
 from adapters.onebot.forward_ws import ForwardClient
 from adapters.onebot.peers import Peers
@@ -413,7 +413,7 @@ async def open_web(
             reconnects=peers.reconnects,
         )
 
-    metrics.watch(look)
+    metrics.registry.register(VitalsCollector(look))
     match settings.web_port:
         case 0:
             yield

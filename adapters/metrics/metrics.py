@@ -6,7 +6,7 @@ a model made up counts as `unknown`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Mapping
 from typing import Final, TypeVar, assert_never, get_args
 
 from prometheus_client import (
@@ -18,7 +18,6 @@ from prometheus_client import (
 )
 
 from adapters.metrics.instruments import Count, CountsCollector, Family, Times, TimesCollector
-from adapters.metrics.vitals import Vitals, VitalsCollector
 from bot.domain.chat import Attempt
 from bot.domain.events import Event, Identity
 from bot.domain.journal import (
@@ -35,7 +34,7 @@ from bot.domain.run import RunEvent, RunFinished, StepFinished, Stop, ToolFinish
 
 UNKNOWN: Final = "unknown"
 MAX_OPEN: Final = (
-    10_000  # questions that wait for their turn, sends on the wire: far more than there ever are
+    10_000  # questions that wait for a turn, sends on the wire: there are never as many
 )
 
 # Upper bounds in seconds. A model takes seconds, a tool or a send fractions of one; queues and
@@ -47,6 +46,43 @@ WIRE_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 
 Key = TypeVar("Key")
 
 TOKENS: Final = ("prompt", "completion", "cached")
+
+# Name -> what it counts, and its labels.
+COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "runs": ("Runs that ended, by how they ended.", "outcome"),
+    "steps": ("Steps: model requests of runs that were answered.",),
+    "tool_calls": ("Tool calls that have their result.", "tool", "outcome"),
+    "tool_error": ("Tool calls that failed, by their stable code.", "tool", "code"),
+    "model_requests": (
+        "Requests to a model, each attempt counted: ok, or why not.",
+        "endpoint",
+        "outcome",
+    ),
+    "tokens": ("Tokens as the models counted them; cached ones are prompt too.", "kind"),
+    # No series until a price is known: unknown is not zero.
+    "cost": ("What answers cost, where that is known.", "currency"),
+    "answers": ("Answers of models, by whether it is known what they cost.", "cost"),
+    "events": ("Events that OneBot servers sent.", "kind"),
+    "sends": ("States that sends came into.", "state"),
+    "stalls": ("Times the event loop stood still for more than a second.",),
+}
+
+# Name -> upper bounds in seconds, what took so long, and its labels.
+TIMES: Final[Mapping[str, tuple[tuple[float, ...], *tuple[str, ...]]]] = {
+    "queue": (WIRE_SECONDS, "From a question's arrival to the beginning of its turn."),
+    "first_token": (
+        MODEL_SECONDS,
+        "From a model request to the first piece of its answer; to all of it where unknown.",
+    ),
+    "run": (RUN_SECONDS, "From the beginning of a run to its end."),
+    "tool": (WIRE_SECONDS, "How long the body of a tool call ran.", "tool"),
+    "tool_wait": (
+        RUN_SECONDS,
+        "From a tool call to the beginning of its body: its turn, somebody's word.",
+        "tool",
+    ),
+    "send": (WIRE_SECONDS, "From a send's turn to what became of it."),
+}
 
 
 class Metrics:
@@ -61,66 +97,28 @@ class Metrics:
         self._taken: dict[Identity, float] = {}
         self._on_wire: dict[str, float] = {}
         self.stalls = 0  # since the start
-        self.registry = registry = CollectorRegistry()
+        self.registry = CollectorRegistry()
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
-            collector(registry=registry)
-
-        def counter(name: str, what: str, *labels: str) -> Family[Count]:
-            family = Family(Count)
-            registry.register(CountsCollector(f"frostagent_{name}", what, labels, family))
-            return family
-
-        def seconds(name: str, what: str, bounds: tuple[float, ...], *labels: str) -> Family[Times]:
-            family = Family(lambda: Times(bounds))
-            registry.register(TimesCollector(f"frostagent_{name}_seconds", what, labels, family))
-            return family
-
-        self._runs = counter("runs", "Runs that ended, by how they ended.", "outcome")
-        self._steps = counter("steps", "Steps: model requests of runs that were answered.").labels()
-        self._tool_calls = counter(
-            "tool_calls", "Tool calls that have their result.", "tool", "outcome"
-        )
-        self._tool_errors = counter(
-            "tool_error", "Tool calls that failed, by their stable code.", "tool", "code"
-        )
-        self._requests = counter(
-            "model_requests",
-            "Requests to a model, each attempt counted: ok, or why not.",
-            "endpoint",
-            "outcome",
-        )
-        self._tokens = counter(
-            "tokens", "Tokens as the models counted them; cached ones are prompt too.", "kind"
-        )
-        # No series until a price is known: unknown is not zero.
-        self._cost = counter("cost", "What answers cost, where that is known.", "currency")
-        self._answers = counter(
-            "answers", "Answers of models, by whether it is known what they cost.", "cost"
-        )
-        self._events = counter("events", "Events that OneBot servers sent.", "kind")
-        self._sends = counter("sends", "States that sends came into.", "state")
-        self._stalls = counter(
-            "stalls", "Times the event loop stood still for more than a second."
-        ).labels()
-        self._queue = seconds(
-            "queue", "From a question's arrival to the beginning of its turn.", WIRE_SECONDS
-        ).labels()
-        self._first_token = seconds(
-            "first_token",
-            "From a model request to the first piece of its answer; to all of it where unknown.",
-            MODEL_SECONDS,
-        ).labels()
-        self._run = seconds("run", "From the beginning of a run to its end.", RUN_SECONDS).labels()
-        self._tool = seconds("tool", "How long the body of a tool call ran.", WIRE_SECONDS, "tool")
-        self._tool_wait = seconds(
-            "tool_wait",
-            "From a tool call to the beginning of its body: its turn, somebody's word.",
-            RUN_SECONDS,
-            "tool",
-        )
-        self._send = seconds(
-            "send", "From a send's turn to what became of it.", WIRE_SECONDS
-        ).labels()
+            collector(registry=self.registry)
+        counts = {name: self._count(name, *row) for name, row in COUNTS.items()}
+        times = {name: self._time(name, *row) for name, row in TIMES.items()}
+        self._runs = counts["runs"]
+        self._steps = counts["steps"].labels()
+        self._tool_calls = counts["tool_calls"]
+        self._tool_errors = counts["tool_error"]
+        self._requests = counts["model_requests"]
+        self._tokens = counts["tokens"]
+        self._cost = counts["cost"]
+        self._answers = counts["answers"]
+        self._events = counts["events"]
+        self._sends = counts["sends"]
+        self._stalls = counts["stalls"].labels()
+        self._queue = times["queue"].labels()
+        self._first_token = times["first_token"].labels()
+        self._run = times["run"].labels()
+        self._tool = times["tool"]
+        self._tool_wait = times["tool_wait"]
+        self._send = times["send"].labels()
         # Children that exist from the start show as zero, not as missing; and those of the hot path
         # are at hand.
         self._by_event = {kind: self._events.labels(kind) for kind in kinds_of(Event)}
@@ -136,14 +134,20 @@ class Metrics:
         """Everything, in Prometheus' text format (0.0.4)."""
         return generate_latest(self.registry)
 
-    def watch(self, look: Callable[[], Vitals]) -> None:
-        """Show what is looked at when somebody asks; once."""
-        self.registry.register(VitalsCollector(look))
+    def _count(self, name: str, what: str, *labels: str) -> Family[Count]:
+        family = Family(Count)
+        self.registry.register(CountsCollector(f"frostagent_{name}", what, labels, family))
+        return family
+
+    def _time(self, name: str, bounds: tuple[float, ...], what: str, *labels: str) -> Family[Times]:
+        family = Family(lambda: Times(bounds))
+        self.registry.register(TimesCollector(f"frostagent_{name}_seconds", what, labels, family))
+        return family
 
     # --- facts ------------------------------------------------------------------------------------
 
     def notice(self, event: RunEvent) -> None:
-        """What a run tells."""
+        """Count a fact of a run."""
         match event:
             case RunFinished(outcome=outcome) if not event.parent:
                 self._by_outcome[outcome.stop].inc()
@@ -161,7 +165,7 @@ class Metrics:
                 pass
 
     def see(self, entry: Entry) -> None:
-        """What is written down."""
+        """Count an entry of the journal."""
         match entry:
             case MessageObserved(message=message, overheard=False):
                 self._start(self._taken, message.identity)
@@ -213,7 +217,8 @@ class Metrics:
 
     def _start(self, since: dict[Key, float], key: Key) -> None:
         if len(since) >= MAX_OPEN:
-            since.clear()  # only what can never end stays: a missing time is better than a growing table
+            # Only what can never end stays: a missing time is better than a growing table.
+            since.clear()
         since[key] = self._clock.monotonic()
 
     def _stop(self, since: dict[Key, float], key: Key, into: Times) -> None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from adapters.metrics import metrics as module
 from adapters.metrics.metrics import Metrics, kinds_of
-from adapters.metrics.vitals import Vitals
+from adapters.metrics.vitals import Vitals, VitalsCollector
 from bot.domain.actions import SendMessage
 from bot.domain.chat import Attempt, ToolCall, ToolMessage, Usage, UserMessage
 from bot.domain.events import Event, MessageReceived
@@ -238,7 +238,8 @@ def strings(value: Any) -> Iterator[str]:
 
 def test_every_figure_of_the_dashboard_is_one_of_ours() -> None:
     desk = Desk()
-    desk.metrics.watch(lambda: Vitals(lanes=0, queued=0, online=0, offline=0, duplicates=0, overflow=0, reconnects=0))
+    still = Vitals(lanes=0, queued=0, online=0, offline=0, duplicates=0, overflow=0, reconnects=0)
+    desk.metrics.registry.register(VitalsCollector(lambda: still))
     desk.answered(Usage(1, 1, cost=0.1))
     desk.call("get_weather", "ok")
     ours = {sample.name: set(sample.labels) for metric in desk.metrics.registry.collect() for sample in metric.samples}
