@@ -1,8 +1,7 @@
 """Entries into the database, many in one transaction. Runs in the one thread that writes.
 
-Invariant: an entry is written wholly or not at all, and never twice. Where the connection is lost
-during a commit, the server is asked what became of it before anything else is written (PostgreSQL;
-SQLite leaves no such doubt).
+Invariant: an entry is written wholly or not at all, and never twice: where a commit was not
+answered, it is asked what became of it before anything else is written.
 """
 
 from __future__ import annotations
@@ -10,17 +9,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
-from adapters.storage.ahead import Ahead, Put, begin_mark, move_mark, read_mark
+from adapters.storage.ahead import Ahead, Put, begin_mark, read_mark
 from adapters.storage.claim import Taken
 from adapters.storage.database import Database
 from adapters.storage.failures import Fault, Unusable, fault, words
-from adapters.storage.rows import Row, rows
-from adapters.storage.statements import Prepared, Statement, compiled
+from adapters.storage.transactions import Transactions
 from bot.domain.errors import ConfigError
 
 T = TypeVar("T")
@@ -41,16 +38,6 @@ class Written:
     failure: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Doubt:
-    """A transaction whose commit was not answered: its number on the server, and how many entries
-    it holds.
-    """
-
-    number: str
-    entries: int
-
-
 class Batches:
     """Writes into a database; connects when there is something to do, and again after every
     failure.
@@ -67,8 +54,7 @@ class Batches:
         self._stamp = stamp
         self._ahead = ahead
         self._connection: Connection | None = None
-        self._statements: dict[Statement, Prepared] = {}
-        self._doubt: _Doubt | None = None
+        self._transactions = Transactions(database, ahead)
         self._damage = ""
 
     def condemn(self, reason: str) -> None:
@@ -110,8 +96,8 @@ class Batches:
         if self._ahead is not None and self._ahead.is_due:
             self.close()  # to connect anew, and have its file
         try:
-            done = self._written_after_all()
-            self._transact(batch[done:])
+            done = self._transactions.written_after_all(self._connected())
+            self._transactions.write(self._connected(), batch[done:])
             if not batch:
                 self._try_out()
         except Taken:
@@ -159,7 +145,7 @@ class Batches:
         bad: list[int] = []
         for place in range(done, len(batch)):
             try:
-                self._transact([batch[place]])
+                self._transactions.write(self._connected(), [batch[place]])
             except Exception as error:
                 logger.debug("an entry cannot be written", exc_info=True)
                 if fault(error) is not Fault.ENTRY:
@@ -172,54 +158,11 @@ class Batches:
                     self._ahead.clear(batch[place].number)
         return Written(len(batch), tuple(bad))
 
-    def _transact(self, batch: Sequence[Put]) -> None:
-        """All of these entries in one transaction, or none."""
-        planned = [(put, rows(put.entry, put.taken)) for put in batch]
-        driver = self._connected().connection
-        if not planned:
-            return
-        cursor: Any = driver.cursor()
-        try:
-            if self._database.is_sqlite:
-                cursor.execute("BEGIN IMMEDIATE")
-            held = self._held(batch)
-            mark = read_mark(cursor) if held else None
-            applied = {number for number in held if mark is not None and number <= mark}
-            ours = sorted(
-                (row for put, rows_ in planned if put.number not in applied for row in rows_),
-                key=_place,
-            )
-            for statement, group in groupby(ours, key=_statement):
-                prepared = self._statements[statement]
-                _execute(
-                    cursor, prepared.sql, [prepared.values(parameters) for _, parameters in group]
-                )
-            if not self._database.is_sqlite:
-                cursor.execute("SELECT pg_current_xact_id()::text")
-                self._doubt = _Doubt(cursor.fetchone()[0], len(batch))
-            if held:
-                move_mark(cursor, held[-1])
-            driver.commit()
-        except Exception as error:
-            if fault(error) is Fault.ENTRY:
-                self._doubt = None
-                driver.rollback()
-            raise
-        self._doubt = None
-        cursor.close()
-        self._database.note()
-        if held and self._ahead is not None:
-            self._ahead.clear(held[-1])
-
-    def _held(self, batch: Sequence[Put]) -> list[int]:
-        """The numbers of the entries that were written ahead; they rise."""
-        return [put.number for put in batch if self._ahead is not None and self._ahead.holds(put)]
-
-    def _apply_what_is_left(self, ahead: Ahead) -> None:
+    def _apply_what_is_left(self, connection: Connection, ahead: Ahead) -> None:
         """Apply what was written ahead, by a process that ended or before the connection was
         lost.
         """
-        cursor: Any = self._connected().connection.cursor()
+        cursor: Any = connection.connection.cursor()
         ahead.open()  # also to abandon it: what stands there may be another process's
         if (mark := read_mark(cursor)) is None:
             ahead.abandon()
@@ -227,7 +170,7 @@ class Batches:
             ahead.open()
         puts = ahead.left(mark)
         try:
-            self._transact(puts)
+            self._transactions.write(connection, puts)
         except Exception as error:
             if fault(error) is not Fault.ENTRY:
                 raise
@@ -235,30 +178,13 @@ class Batches:
                 raise Unusable(failure) from error
         ahead.clear(max([mark, *[put.number for put in puts]]))
 
-    def _written_after_all(self) -> int:
-        """How many entries the commit has written that was not answered; none where there is no
-        such doubt.
-        """
-        doubt = self._doubt
-        if doubt is None:
-            return 0
-        with self._connected().begin():
-            status = self._connected().scalar(
-                text("SELECT pg_xact_status(CAST(:number AS xid8))"), {"number": doubt.number}
-            )
-        if status == "in progress":
-            raise Unusable("the server has not yet decided about an earlier commit")
-        self._doubt = None
-        return doubt.entries if status == "committed" else 0
-
     def _connected(self) -> Connection:
         if self._damage:
             raise Unusable(self._damage)
         if self._connection is None:
             self._connection = self._database.connect()
-            self._statements = compiled(self._database.dialect)
             if self._ahead is not None:
-                self._apply_what_is_left(self._ahead)
+                self._apply_what_is_left(self._connection, self._ahead)
         return self._connection
 
     def _failed(self, error: Exception) -> str:
@@ -284,18 +210,3 @@ class Batches:
             return self._database.put_aside(self._stamp())
         finally:
             self._ahead.abandon()
-
-
-def _execute(cursor: Any, sql: str, values: list[Any]) -> None:
-    if len(values) == 1:
-        cursor.execute(sql, values[0])
-    else:
-        cursor.executemany(sql, values)
-
-
-def _place(row: Row) -> int:
-    return row[0] // 10
-
-
-def _statement(row: Row) -> Statement:
-    return row[0]

@@ -10,16 +10,14 @@ outage is told once, and its end once.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass
-from typing import TypeAlias
 
 from adapters.storage.ahead import Ahead, Put
+from adapters.storage.backlog import Backlog
 from adapters.storage.batches import Batches, Written
 from adapters.storage.claim import Taken
-from bot.domain.journal import CallFinished, CallStarted, Entry, MessageObserved, StepTaken
+from bot.domain.journal import Entry
 from bot.domain.ports import Clock
 
 GATHER = 0.05  # seconds that entries nobody waits for may gather
@@ -34,21 +32,6 @@ LIMIT = 20_000  # entries kept in memory
 PATIENCE = 5.0  # seconds after which a write that has not ended counts as trouble
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0  # seconds between two attempts
 CLOSING = 5.0  # seconds for what is left at the end
-
-
-@dataclass(frozen=True, slots=True)
-class _Promise:
-    """Somebody waits for the last `entries` before this place in the queue."""
-
-    entries: int
-    kept: asyncio.Future[bool]
-
-    def keep(self, word: bool) -> None:
-        if not self.kept.done():  # who waited may have been cancelled
-            self.kept.set_result(word)
-
-
-_Item: TypeAlias = "Put | _Promise"
 
 
 class Writer:
@@ -79,17 +62,11 @@ class Writer:
         self._tell = trouble
         self._place = place
         self._ousted = ousted
-        self._limit = self._full = limit
-        self._queue: deque[_Item] = deque()
+        self._backlog = Backlog(limit)
         self._due = asyncio.Event()
         self._alarm: asyncio.TimerHandle | None = None
-        self._writing: list[Put] = []  # taken from the queue, not settled
-        self._promises: list[
-            tuple[int, _Promise]
-        ] = []  # each with the number of those entries it stands behind
         self._busy = self._trouble = self._catching_up = False
         self._busy_until = 0.0  # by the monotonic clock
-        self._caught_up = self._lost = 0
         self._ending = False
 
     # --- what is put ------------------------------------------------------------------------------
@@ -102,16 +79,17 @@ class Writer:
     @property
     def waiting(self) -> int:
         """Entries that are not written yet."""
-        return len(self._queue) + len(self._writing)
+        return len(self._backlog)
 
     def put(self, *entries: Entry) -> None:
         """Take entries; they are written soon."""
-        now = self._clock.now()
+        now, backlog = self._clock.now(), self._backlog
         for entry in entries:
-            self._queue.append(Put(entry, now))
-        waiting = len(self._queue)
-        if waiting + len(self._writing) > self._full:
-            self._make_room()
+            backlog.queue.append(Put(entry, now))
+        waiting = len(backlog.queue)
+        if waiting + len(backlog.writing) > backlog.full:
+            self.fail(f"it is too slow, {waiting} entries wait")
+            backlog.make_room()
         if waiting >= ENOUGH:
             self._due.set()
         elif self._alarm is None:
@@ -128,29 +106,16 @@ class Writer:
             self.put(*entries)
         if self._trouble:
             return False
-        if not self._queue and not self._writing:
+        backlog = self._backlog
+        if not backlog.queue and not backlog.writing:
             return True
-        if entries and self._is_written_ahead():
+        # Never ahead beside a batch: what that will do is not known yet.
+        ahead = self._ahead if entries and not self._busy else None
+        if ahead is not None and backlog.write_ahead(ahead):
             return True
-        promise = _Promise(len(entries), asyncio.get_running_loop().create_future())
-        self._queue.append(promise)
+        kept = backlog.promise(len(entries))
         self._due.set()
-        return await promise.kept
-
-    def _is_written_ahead(self) -> bool:
-        """Whether all that waits is durable without a batch. Never beside one: what that will do is
-        not known yet.
-        """
-        if self._ahead is None or self._busy:
-            return False
-        fresh: list[Put] = []
-        for item in reversed(self._queue):
-            if not isinstance(item, Put):  # who waits there waits for a batch
-                return False
-            if self._ahead.holds(item):  # and so all before it
-                break
-            fresh.append(item)
-        return self._ahead.write(fresh[::-1])
+        return await kept
 
     def retry(self) -> None:
         """Try whether the database can be used, though there may be nothing to write."""
@@ -161,39 +126,12 @@ class Writer:
         if self._trouble:
             return
         self._trouble = True
-        self._caught_up = self._lost = 0
-        for _, promise in self._promises:
-            promise.keep(False)
-        self._promises.clear()
-        for item in self._queue:
-            if isinstance(item, _Promise):
-                item.keep(False)
-        self._queue = deque(item for item in self._queue if not isinstance(item, _Promise))
+        self._backlog.break_promises()
         self._tell(
-            f"The journal cannot be written ({self._place}: {reason}). The bot goes on from memory, and writes what"
-            " it keeps there as soon as it can; if it ended before that, what it keeps there would be lost."
+            f"The journal cannot be written ({self._place}: {reason}). The bot goes on from memory,"
+            " and writes what it keeps there as soon as it can; if it ended before that, what it"
+            " keeps there would be lost."
         )
-
-    def _make_room(self) -> None:
-        """Drop what is worth least: chatter, then the details of turns; the rest only to save the
-        memory itself.
-        """
-        self.fail(f"it is too slow, {len(self._queue)} entries wait")
-        spare = len(self._queue) + len(self._writing) - self._limit + self._limit // 100
-        kinds: list[Callable[[_Item], bool]] = [_is_chatter, _is_detail]
-        if len(self._queue) > 2 * self._limit:
-            kinds.append(lambda _: True)
-        for droppable in kinds:
-            kept: deque[_Item] = deque()
-            for item in self._queue:
-                if spare > 0 and not _is_promised(item) and droppable(item):
-                    spare -= 1
-                    self._lost += 1
-                else:
-                    kept.append(item)
-            self._queue = kept
-        # Where little could be dropped, the next look is worth its time only after more has come.
-        self._full = max(self._limit, len(self._queue) + len(self._writing) + self._limit // 100)
 
     # --- the task ---------------------------------------------------------------------------------
 
@@ -201,7 +139,7 @@ class Writer:
         """Write what is put, until `close`."""
         if self._trouble:
             await self._write()
-        while not self._ending or (self._queue and not self._writing):
+        while not self._ending or (self._backlog.queue and not self._backlog.writing):
             if not self._ending:
                 await self._due.wait()
             await self._write()
@@ -214,10 +152,10 @@ class Writer:
         self._due.set()
         await asyncio.wait({task}, timeout=CLOSING)
         task.cancel()
-        # What was written ahead is applied at the next start.
-        if left := sum(not _is_promised(item) for item in (*self._writing, *self._queue)):
+        if lost := self._backlog.unsaved():
             self._tell(
-                f"The journal could not be written before the end ({self._place}): {left} entries are lost."
+                f"The journal could not be written before the end ({self._place}):"
+                f" {lost} entries are lost."
             )
 
     async def _write(self) -> None:
@@ -234,19 +172,23 @@ class Writer:
     async def _gather(self) -> None:
         """In a busy time, wait until the loop brings no more entries."""
         now = self._clock.monotonic()
-        latest, size, quiet = min(now + LONGEST, self._busy_until), len(self._queue), 0
+        latest, size, quiet = min(now + LONGEST, self._busy_until), len(self._backlog.queue), 0
         while now < latest and quiet < QUIET and not self._ending:
             await self._clock.sleep(0)
-            quiet = quiet + 1 if len(self._queue) == size else 0
-            now, size = self._clock.monotonic(), len(self._queue)
+            quiet = quiet + 1 if len(self._backlog.queue) == size else 0
+            now, size = self._clock.monotonic(), len(self._backlog.queue)
 
     async def _write_all(self) -> None:
-        self._take()
-        many = len(self._writing) >= MANY
+        self._due.clear()
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        self._backlog.take()
+        many = len(self._backlog.writing) >= MANY
         pause = FIRST_PAUSE
         while True:
             written = await self._attempt()
-            self._settle(written)
+            self._backlog.settle(written)
             if not written.failure:
                 break
             self.fail(written.failure)
@@ -257,71 +199,29 @@ class Writer:
             pause = min(2 * pause, LONGEST_PAUSE)
         if many:
             self._busy_until = self._clock.monotonic() + BUSY
-        if self._trouble and self._queue and not self._catching_up:
+        if self._trouble and self._backlog.queue and not self._catching_up:
+            # What has gathered meanwhile is the next batch, and the last of the outage.
             self._catching_up = True
-            self._due.set()  # what has gathered meanwhile is the next batch, and the last of the outage
+            self._due.set()
         elif self._trouble:
             self._recovered()
-
-    def _take(self) -> None:
-        self._due.clear()
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
-        for item in self._queue:
-            if isinstance(item, _Promise):
-                self._promises.append((len(self._writing), item))
-            else:
-                self._writing.append(item)
-        self._queue.clear()
 
     async def _attempt(self) -> Written:
         loop = asyncio.get_running_loop()
         alarm = loop.call_later(PATIENCE, self.fail, f"no answer for {PATIENCE:g} s")
         try:
-            return await loop.run_in_executor(self._thread, self._batches.write, self._writing)
+            writing = self._backlog.writing
+            return await loop.run_in_executor(self._thread, self._batches.write, writing)
         except Taken as error:
             self._ousted(error)
             raise
         finally:
             alarm.cancel()
 
-    def _settle(self, written: Written) -> None:
-        for behind, promise in self._promises:
-            if behind <= written.done:
-                promise.keep(
-                    not any(behind - promise.entries <= place < behind for place in written.bad)
-                )
-        if not written.failure:
-            self._promises.clear()
-        del self._writing[: written.done]
-        self._caught_up += written.done - len(written.bad)
-        self._lost += len(written.bad)
-
     def _recovered(self) -> None:
         self._trouble = self._catching_up = False
-        self._full = self._limit
+        self._backlog.recover()
         self._tell(
-            f"The journal is written again ({self._place}): {self._caught_up} entries caught up, {self._lost} lost."
+            f"The journal is written again ({self._place}): {self._backlog.caught_up} entries"
+            f" caught up, {self._backlog.lost} lost."
         )
-
-
-def _is_promised(item: _Item) -> bool:
-    """What was written ahead, for somebody who waited."""
-    return isinstance(item, Put) and item.number > 0
-
-
-def _is_chatter(item: _Item) -> bool:
-    """What nobody said to the bot."""
-    return (
-        not isinstance(item, _Promise)
-        and isinstance(item.entry, MessageObserved)
-        and item.entry.overheard
-    )
-
-
-def _is_detail(item: _Item) -> bool:
-    """What the round of the closed turn will repeat."""
-    return not isinstance(item, _Promise) and isinstance(
-        item.entry, StepTaken | CallStarted | CallFinished
-    )
