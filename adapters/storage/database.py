@@ -69,9 +69,8 @@ class Database:
     ) -> None:
         self.url = read_url(url)
         file = file_of(self.url)
-        self.file = (
-            None if file is None else file.resolve()
-        )  # as SQLite names what it puts beside it
+        # As SQLite names what it puts beside it.
+        self.file = None if file is None else file.resolve()
         self.place = place_of(self.url)
         self._migrate = migrate
         self._tell = tell
@@ -97,7 +96,8 @@ class Database:
         Raises ConfigError for a schema that is newer or not ours, Taken for a journal that another
         process has, and the driver's errors.
         """
-        self.close()  # after a failure: idle connections may be those of a server or a file that is gone
+        # After a failure: idle connections may be those of a server or a file that is gone.
+        self.close()
         if self.file is not None:
             private.make_folder(self.file.parent)
         if self._claim is None or self.file is None:
@@ -121,10 +121,8 @@ class Database:
             with self._reading.connect() as connection:
                 yield connection
         finally:
-            if (
-                pool is not self._reading.pool
-            ):  # closed meanwhile: nobody would close what came back to it
-                pool.dispose()
+            if pool is not self._reading.pool:
+                pool.dispose()  # closed meanwhile: nobody would close what came back to it
 
     def close(self) -> None:
         """Close every connection that nobody uses."""
@@ -208,7 +206,8 @@ class Database:
             self.was_killed = True
             if words := missing(left, found, good=good):
                 self._tell(
-                    f"The journal is not whole ({file}): {words}, after the bot was killed. {WHAT_TO_DO}."
+                    f"The journal is not whole ({file}): {words}, after the bot was killed."
+                    f" {WHAT_TO_DO}."
                 )
 
     def _prepare(self) -> None:
@@ -231,9 +230,8 @@ class Database:
                 _write_ahead(connection.connection.driver_connection)
 
     def _bring_up_to_date(self, connection: Connection) -> None:
-        match _revision(
-            connection
-        ):  # once more: the other process may have done it while we waited
+        # Once more: the other process may have done it while we waited.
+        match _revision(connection):
             case None:
                 _refuse_a_stranger(connection)
                 metadata.create_all(connection)
@@ -242,27 +240,33 @@ class Database:
             case revision if revision == REVISIONS[-1]:
                 pass
             case revision if revision in REVISIONS:
-                self._back_up(revision)
+                if self.file is not None:  # PostgreSQL has tools of its own for that
+                    _back_up(self.file, revision)
                 self._migrate(connection)
             case revision:
-                what = f"is a database of a newer version of the bot (its schema is {revision}, ours {REVISIONS[-1]})"
-                mend = "Start that version, or name another database; before it migrated it made a copy named .bak-"
+                what = (
+                    "is a database of a newer version of the bot"
+                    f" (its schema is {revision}, ours {REVISIONS[-1]})"
+                )
+                mend = (
+                    "Start that version, or name another database;"
+                    " before it migrated it made a copy named .bak-"
+                )
                 raise ConfigError(Problem(VARIABLE, what, mend))
 
-    def _back_up(self, revision: str) -> None:
-        """A copy of the file as it was. PostgreSQL has tools of its own for that."""
-        if self.file is None:
-            return
-        copy = self.file.with_name(f"{self.file.name}.bak-{revision}")
-        unfinished = copy.with_name(copy.name + ".unfinished")
-        private.make_file(unfinished)
-        source, target = sqlite3.connect(self.file), sqlite3.connect(unfinished)
-        try:
-            source.backup(target)
-        finally:
-            source.close()
-            target.close()
-        unfinished.replace(copy)
+
+def _back_up(file: Path, revision: str) -> None:
+    """A copy of the file as it was."""
+    copy = file.with_name(f"{file.name}.bak-{revision}")
+    unfinished = copy.with_name(copy.name + ".unfinished")
+    private.make_file(unfinished)
+    source, target = sqlite3.connect(file), sqlite3.connect(unfinished)
+    try:
+        source.backup(target)
+    finally:
+        source.close()
+        target.close()
+    unfinished.replace(copy)
 
 
 def _engine(url: URL, *, begin: str, pool_size: int) -> Engine:
@@ -279,9 +283,8 @@ def _engine(url: URL, *, begin: str, pool_size: int) -> Engine:
 
     @event.listens_for(engine, "connect")
     def connected(connection: Any, _record: Any) -> None:
-        connection.isolation_level = (
-            None  # we say BEGIN ourselves: sqlite3 would do it late, and lose the lock's place
-        )
+        # We say BEGIN ourselves: sqlite3 would do it late, and lose the lock's place.
+        connection.isolation_level = None
         try:
             for pragma in PRAGMAS:
                 connection.execute(f"PRAGMA {pragma}").close()

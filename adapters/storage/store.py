@@ -8,7 +8,7 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
@@ -38,15 +38,10 @@ from bot.domain.journal import (
 from bot.domain.ports import Clock
 
 READING, IN_TROUBLE = 10.0, 1.0  # seconds a read may take; while the database cannot be written
-WATCH = (
-    5.0  # seconds between two looks whether the journal is there and ours, where nothing is written
-)
+WATCH = 5.0  # seconds between two looks whether the journal is there and ours
 SELF_CHECK = 2.0  # seconds after the start
-FIRST_SWEEP, SWEEPS, BETWEEN = (
-    60.0,
-    3600.0,
-    0.05,
-)  # seconds: after the start, between two, between two batches of one
+FIRST_SWEEP, SWEEPS = 60.0, 3600.0  # seconds: after the start, between two
+BETWEEN = 0.05  # seconds between two batches of a sweep
 
 T = TypeVar("T")
 
@@ -276,25 +271,33 @@ async def open_store(
         try:
             if reason := await loop.run_in_executor(thread, batches.open):
                 writer.fail(reason)
-            async with asyncio.TaskGroup() as group:
-                writing = group.create_task(writer.run())
-                beside = [
-                    group.create_task(store.tidy(Retention(keep_days, keep_messages), thread)),
-                    group.create_task(store.watch()),
-                    group.create_task(store.check_itself(trouble)),
-                ]
-                try:
-                    yield store
-                finally:
-                    for task in beside:
-                        task.cancel()
-                    await writer.close(writing)
+            beside = (
+                store.tidy(Retention(keep_days, keep_messages), thread),
+                store.watch(),
+                store.check_itself(trouble),
+            )
+            async with _at_work(writer, *beside):
+                yield store
         finally:
             if ahead is not None:
                 ahead.close()
             await loop.run_in_executor(thread, batches.close)
             await loop.run_in_executor(threads, database.close)
             await loop.run_in_executor(threads, database.release)
+
+
+@asynccontextmanager
+async def _at_work(writer: Writer, *beside: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """The writer runs within the block, and at its end until all is written; this beside it."""
+    async with asyncio.TaskGroup() as group:
+        writing = group.create_task(writer.run())
+        tasks = [group.create_task(work) for work in beside]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await writer.close(writing)
 
 
 def _stamp(clock: Clock) -> str:
