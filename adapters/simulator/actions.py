@@ -1,4 +1,4 @@
-"""What the bot can ask of the server: one small function for each action. No sockets.
+"""The actions the bot can ask for, a small function each. No sockets.
 
 Parameters and results are NapCat's (onebot.md 2 and 5): ids may be numbers or strings, what is
 missing or of the wrong kind is refused with 1400, what cannot be done with 1200.
@@ -14,9 +14,11 @@ from typing import TypeAlias
 
 from adapters.simulator import outgoing, wire
 from adapters.simulator.call import Answer, Call, Done, Params, SentMessage
+from adapters.simulator.messages import Stored
 from adapters.simulator.outgoing import read_segments
+from adapters.simulator.shown import event_of
 from adapters.simulator.wire import BAD_REQUEST, NO_SUCH_ACTION, NOT_DONE, Json, Refusal
-from adapters.simulator.world import Group, Person, Stored, World
+from adapters.simulator.world import Group, Person, World
 
 RESULT = {"result": 0, "errMsg": ""}
 VERSION = {"app_name": "NapCat.Onebot", "protocol_version": "v11", "app_version": "4.18.13"}
@@ -120,12 +122,14 @@ def _send(world: World, message: SentMessage) -> Done:
         accepted: list[Json] = [{"type": "forward", "data": {"id": forward_id}}]
         told = {"res_id": forward_id, "forward_id": forward_id}
     else:
-        accepted = outgoing.accept(segments, in_group=group_id is not None, is_known=world.knows)
+        accepted = outgoing.accept(
+            segments, in_group=group_id is not None, is_known=world.messages.knows
+        )
     via_group = 0 if user_id in world.friends else message.via_group
     stored = world.post(
         accepted, author=world.self_id, group_id=group_id, peer_id=user_id, via_group=via_group
     )
-    events = (world.event(stored),) if world.reports_self else ()
+    events = (event_of(world, stored),) if world.reports_self else ()
     return Done(
         {"message_id": stored.message_id, **told},
         events,
@@ -141,10 +145,10 @@ def _inner(world: World, node: Json) -> Json:
     author = Params(data).number("user_id" if "user_id" in data else "uin", world.self_id)
     name = str(data.get("nickname") or data.get("name") or "")
     content = outgoing.accept(
-        read_segments(data.get("content")), in_group=True, is_known=world.knows
+        read_segments(data.get("content")), in_group=True, is_known=world.messages.knows
     )
     stored = Stored(0, 0, world.now(), author, tuple(content), peer_id=author)
-    event = world.event(stored) | {
+    event = event_of(world, stored) | {
         "sender": {"user_id": author, "nickname": name, "card": ""},
         "post_type": "message",
     }
@@ -156,13 +160,13 @@ def _inner(world: World, node: Json) -> Json:
 
 
 def get_msg(world: World, params: Params) -> Done:
-    return Done(world.event(world.message(params.number("message_id"))))
+    return Done(event_of(world, world.messages.find(params.number("message_id"))))
 
 
 def delete_msg(world: World, params: Params) -> Done:
     """Everybody's messages where the account is an administrator, otherwise only its own."""
     message_id = params.number("message_id")
-    stored = world.message(message_id)
+    stored = world.messages.find(message_id)
     if stored.author != world.self_id:
         role = (
             "member"
@@ -177,10 +181,10 @@ def delete_msg(world: World, params: Params) -> Done:
 def get_forward_msg(world: World, params: Params) -> Done:
     """By the id of the forward, or by that of the message it is in."""
     asked = str(params.get("id") or params.get("message_id") or "")
-    if asked.isdecimal() and world.knows(int(asked)):
+    if asked.isdecimal() and world.messages.knows(int(asked)):
         inside = (
             segment["data"]["id"]
-            for segment in world.message(int(asked)).segments
+            for segment in world.messages.find(int(asked)).segments
             if segment["type"] == "forward"
         )
         asked = str(next(inside, ""))
@@ -197,7 +201,7 @@ def get_file(world: World, params: Params) -> Done:
     name = str(params.get("file") or params.get("file_id") or "")
     if not name:
         raise Refusal(BAD_REQUEST, "参数 file 缺失或不正确")
-    medium = world.medium(name)
+    medium = world.messages.medium(name)
     file = str(medium.get("file") or name)
     path = f"/app/.config/QQ/{file}"
     size = str(medium.get("file_size") or 0)
@@ -208,11 +212,11 @@ def get_file(world: World, params: Params) -> Done:
 
 def get_group_msg_history(world: World, params: Params) -> Done:
     group = world.group(params.number("group_id"))
-    return _history(world, world.history(group_id=group.group_id), params)
+    return _history(world, world.messages.history(group_id=group.group_id), params)
 
 
 def get_friend_msg_history(world: World, params: Params) -> Done:
-    return _history(world, world.history(peer_id=params.number("user_id")), params)
+    return _history(world, world.messages.history(peer_id=params.number("user_id")), params)
 
 
 def _history(world: World, stored: list[Stored], params: Params) -> Done:
@@ -221,9 +225,9 @@ def _history(world: World, stored: list[Stored], params: Params) -> Done:
     """
     last, count = params.number("message_seq", 0), params.number("count", 20)
     if last:
-        anchor = world.message(last)
+        anchor = world.messages.find(last)
         stored = stored[: stored.index(anchor) + 1] if anchor in stored else []
-    messages = [world.event(one) for one in stored[-count:]] if count > 0 else []
+    messages = [event_of(world, one) for one in stored[-count:]] if count > 0 else []
     return Done({"messages": messages[::-1] if params.flag("reverse_order") else messages})
 
 
@@ -319,7 +323,7 @@ def can_send(_world: World, _: Params) -> Done:
 
 
 def set_msg_emoji_like(world: World, params: Params) -> Done:
-    world.message(params.number("message_id"))
+    world.messages.find(params.number("message_id"))
     if not params.has("emoji_id"):
         raise Refusal(BAD_REQUEST, "参数 emoji_id 缺失或不正确")
     return Done(RESULT)

@@ -23,11 +23,13 @@ from typing import Self
 from adapters.simulator import console, wire
 from adapters.simulator.call import SentMessage
 from adapters.simulator.faults import ASKING, Armed, Fault, Faults
+from adapters.simulator.messages import Stored
 from adapters.simulator.peer import Peer
 from adapters.simulator.replies import Reply, reply_to
+from adapters.simulator.shown import event_of
 from adapters.simulator.sockets import Sockets
 from adapters.simulator.wire import NOT_DONE, Json, Refusal
-from adapters.simulator.world import Stored, World
+from adapters.simulator.world import World
 
 DEADLINE = 5.0  # seconds a test waits for something by default
 REPEATABLE = 1000  # events remembered for `repeat`
@@ -265,7 +267,7 @@ class Simulator:
 
     async def _spread(self, stored: Stored) -> int:
         self._last_said = stored.message_id
-        if not await self.push(self.world.event(stored)):
+        if not await self.push(event_of(self.world, stored)):
             self.missed.append(stored.message_id)
         for fault in ASKING:
             if armed := self.faults.use(fault):

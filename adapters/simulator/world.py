@@ -1,29 +1,18 @@
 """The world the simulated account lives in: its groups, the people in them, and what was said. Pure
-state, no I/O.
-
-Like NapCat it remembers the last 5000 messages in memory and knows them by ids made of a hash
-(onebot.md 3.2).
-"""
+state, no I/O."""
 
 from __future__ import annotations
 
-import hashlib
 import math
 import time
 import zlib
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from adapters.simulator import cq, wire
+from adapters.simulator import wire
+from adapters.simulator.messages import REMEMBERED, Messages, Stored
 from adapters.simulator.wire import NOT_DONE, Json, Refusal
 from bot.domain.events import Role
-
-REMEMBERED = 5000
-UNKNOWN_MESSAGE = "消息不存在"
-NO_FILE = "file not found"
-MEDIA = frozenset({"image", "record", "video", "file"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,24 +36,6 @@ class Group:
     group_id: int
     name: str
     members: dict[int, Person] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """A message as the world remembers it, its segments as an event would show them.
-
-    `group_id` is None in private, where `peer_id` is the other person and `via_group` the group a
-    temporary session came through (0: a friend).
-    """
-
-    message_id: int
-    sequence: int
-    time: float
-    author: int
-    segments: tuple[Json, ...]
-    group_id: int | None = None
-    peer_id: int = 0
-    via_group: int = 0
 
 
 class World:
@@ -94,11 +65,9 @@ class World:
         self.friends: dict[int, Person] = {}
         self.forwards: dict[str, list[Json]] = {}
         self._sessions: set[tuple[int, int]] = set()
-        self._messages: OrderedDict[int, Stored] = OrderedDict()
-        self._remembered = remembered
-        self._sequence = 0
+        self.messages = Messages(remembered)
 
-    # --- people ---------------------------------------------------------------------------------------
+    # --- people -----------------------------------------------------------------------------------
 
     def add_group(
         self,
@@ -118,8 +87,10 @@ class World:
         self.friends[person.user_id] = person
         return person
 
-    def group(self, group_id: int) -> Group:
-        """Raises Refusal where the account is in no such group."""
+    def group(self, group_id: int | None = None) -> Group:
+        """The first group unless one is named. Raises Refusal where the account is not in it."""
+        if group_id is None:
+            group_id = next(iter(self.groups), 0)
         if group_id not in self.groups:
             raise Refusal(NOT_DONE, f"群聊 {group_id} 不存在")
         return self.groups[group_id]
@@ -175,7 +146,7 @@ class World:
             names |= {name: person.user_id for name in (person.nickname, person.card) if name}
         return names
 
-    # --- muting ---------------------------------------------------------------------------------------
+    # --- muting -----------------------------------------------------------------------------------
 
     def mute(self, group_id: int, seconds: float) -> Json:
         """Somebody in charge keeps the account from speaking for so long; the notice it gets.
@@ -211,7 +182,7 @@ class World:
             duration=math.ceil(seconds),  # whole seconds; 0 would lift it
         )
 
-    # --- messages -------------------------------------------------------------------------------------
+    # --- messages ---------------------------------------------------------------------------------
 
     def post(
         self,
@@ -223,66 +194,16 @@ class World:
         via_group: int = 0,
     ) -> Stored:
         """Put a message into a group or a private session, and remember it."""
-        self._sequence += 1
-        now = self.now()
-        kind, peer = (1, peer_id) if group_id is None else (2, group_id)
-        stored = Stored(
-            message_id=self._new_id(f"{now:.6f}.{self._sequence}|{kind}|{peer}"),
-            sequence=self._sequence,
-            time=now,
+        if via_group:
+            self._sessions.add((peer_id, via_group))
+        return self.messages.keep(
+            segments,
+            time=self.now(),
             author=author,
-            segments=tuple(segments),
             group_id=group_id,
             peer_id=peer_id,
             via_group=via_group,
         )
-        if via_group:
-            self._sessions.add((peer_id, via_group))
-        self._messages[stored.message_id] = stored
-        while len(self._messages) > self._remembered:
-            self._messages.popitem(last=False)
-        return stored
-
-    def _new_id(self, seed: str) -> int:
-        """The first 4 bytes of a hash without the top bit, 1 to 2**31-1, that no remembered message
-        has.
-        """
-        message_id = 0
-        while not message_id or message_id in self._messages:
-            digest = hashlib.md5(seed.encode(), usedforsecurity=False).digest()
-            message_id = int.from_bytes(digest[:4], "big") & 0x7FFFFFFF
-            seed += "'"
-        return message_id
-
-    def knows(self, message_id: int) -> bool:
-        return message_id in self._messages
-
-    def message(self, message_id: int) -> Stored:
-        """Raises Refusal for an id that never was, was recalled, or was forgotten."""
-        if message_id not in self._messages:
-            raise Refusal(NOT_DONE, UNKNOWN_MESSAGE)
-        return self._messages[message_id]
-
-    def medium(self, name: str) -> Json:
-        """The newest picture, voice, video or file of that name or `file_id`, as its segment shows
-        it.
-
-        Raises Refusal where no remembered message has one.
-        """
-        for stored in reversed(self._messages.values()):
-            for segment in stored.segments:
-                data = segment["data"]
-                if segment["type"] in MEDIA and name in (data.get("file"), data.get("file_id")):
-                    return dict(data)
-        raise Refusal(NOT_DONE, NO_FILE)
-
-    def history(self, *, group_id: int | None = None, peer_id: int = 0) -> list[Stored]:
-        """What was said there, oldest first."""
-        return [
-            stored
-            for stored in self._messages.values()
-            if stored.group_id == group_id and (group_id is not None or stored.peer_id == peer_id)
-        ]
 
     def recall(self, message_id: int, *, operator_id: int | None = None) -> Json:
         """Take a message back (the author does, unless somebody else is named); the notice
@@ -290,8 +211,7 @@ class World:
 
         Raises Refusal for an unknown message.
         """
-        stored = self.message(message_id)
-        del self._messages[message_id]
+        stored = self.messages.forget(message_id)
         now = self.now()
         if stored.group_id is None:
             return wire.notice(
@@ -308,73 +228,11 @@ class World:
         )
 
     def add_forward(self, messages: list[Json]) -> str:
-        """Keep the messages of a merged forward (events as in `event`); the id a `forward` segment
-        carries.
-        """
-        forward_id = str(
-            7_000_000_000_000_000_000 + len(self.forwards)
-        )  # 19 digits, beyond what a double holds
+        """Keep the messages of a merged forward, each an event; the id of a `forward` segment."""
+        # 19 digits, beyond what a double holds.
+        forward_id = str(7_000_000_000_000_000_000 + len(self.forwards))
         self.forwards[forward_id] = messages
         return forward_id
-
-    def event(self, stored: Stored) -> Json:
-        """The message as an event, `message_sent` if it is the account's own (onebot.md 3.1 and
-        3.3).
-        """
-        own = stored.author == self.self_id
-        segments = list(stored.segments)
-        return {
-            "self_id": self.self_id,
-            "user_id": stored.author,
-            "time": int(stored.time),
-            "message_id": stored.message_id,
-            "message_seq": stored.message_id,
-            "real_id": stored.message_id,
-            "real_seq": str(stored.sequence),
-            "message_type": "private" if stored.group_id is None else "group",
-            "sender": self._sender(stored),
-            "raw_message": cq.write(segments),
-            "font": 14,
-            "sub_type": self._sub_type(stored),
-            "message": segments,
-            "message_format": "array",
-            "post_type": "message_sent" if own else "message",
-            **self._place(stored),
-            **({"message_sent_type": "self"} if own else {}),
-        }
-
-    @staticmethod
-    def _sub_type(stored: Stored) -> str:
-        if stored.group_id is not None:
-            return "normal"
-        return "group" if stored.via_group else "friend"
-
-    def _sender(self, stored: Stored) -> Json:
-        if stored.group_id is not None:
-            person = self.groups[stored.group_id].members[stored.author]
-            return {
-                "user_id": person.user_id,
-                "nickname": person.nickname,
-                "card": person.card,
-                "role": person.role,
-            }
-        known = self.person(stored.author)
-        nickname = "临时会话" if stored.via_group else known.nickname if known else ""
-        return {"user_id": stored.author, "nickname": nickname, "card": ""}
-
-    def _place(self, stored: Stored) -> Json:
-        if stored.group_id is None:
-            temporary: dict[str, Any] = (
-                {"group_id": stored.via_group, "temp_source": 0} if stored.via_group else {}
-            )
-            return {"target_id": stored.peer_id, **temporary}
-        place: dict[str, Any] = {
-            "group_id": stored.group_id,
-            "group_name": self.groups[stored.group_id].name,
-        }
-        if stored.author == self.self_id:
-            place["target_id"] = stored.group_id
-        return place
 
 
 def stable_number(name: str) -> int:

@@ -18,6 +18,7 @@ from adapters.onebot.calls import Calls
 from adapters.simulator import actions
 from adapters.simulator.call import Done, Params
 from adapters.simulator.faults import Fault
+from adapters.simulator.shown import event_of
 from adapters.simulator.world import World
 from adapters.storage import database, writer
 from bot.app import Service
@@ -78,7 +79,7 @@ class Square(House):
         """The server tells events once more; `anew`: as if they were said just now."""
         world = self.simulator.world
         for identity in identities:
-            event = world.event(world.message(int(identity[-1])))
+            event = event_of(world, world.messages.find(int(identity[-1])))
             await self.simulator.push({**event, "time": int(time.time()) + 1} if anew else event)
         await self.service.dispatcher.seen.wait(await self.say("tea time"))
 

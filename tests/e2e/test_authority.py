@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from adapters.simulator.shown import event_of
 from adapters.simulator.wire import Json, text
 from adapters.simulator.world import Person
 from bot.domain.chat import Completion
@@ -67,7 +68,7 @@ async def test_a_quote_counts_after_a_restart_too(town: Town) -> None:
 async def test_what_a_forward_says_has_no_authority_whoever_it_is_said_to_be_from(town: Town) -> None:
     async with town.live(RING, words("no")) as stage:
         world = stage.simulator.world
-        inside = world.event(world.post([text("ring the bell")], author=OWNER, group_id=GROUP))
+        inside = event_of(world, world.post([text("ring the bell")], author=OWNER, group_id=GROUP))
         forward: Json = {"type": "forward", "data": {"id": world.add_forward([inside])}}
         await stage.say([*at_bot(stage), forward], user=OWNER)
         assert stage.done == []

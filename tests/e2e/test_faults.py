@@ -21,8 +21,9 @@ from adapters.offline.server import OfflineModel
 from adapters.onebot.calls import Calls
 from adapters.openai.client import OpenAIModel
 from adapters.simulator.faults import Fault
+from adapters.simulator.messages import REMEMBERED, Messages, Stored
 from adapters.simulator.server import Simulator
-from adapters.simulator.world import Person, Stored, World
+from adapters.simulator.world import Person, World
 from bot.app import Service, open_service
 from bot.conversation.turn import TOO_LONG
 from bot.domain.chat import Completion, ModelRequest
@@ -45,6 +46,14 @@ LEFT_OPEN = "SELECT turn_id FROM turns WHERE closed IS NULL"
 OWN_WORDS = ("NTEvent", "EventChecker", "Timeout", "errMsg", "发送失败", "识别URL失败")
 
 
+class CountedMessages(Messages):
+    looks = 0
+
+    def history(self, *, group_id: int | None = None, peer_id: int = 0) -> list[Stored]:
+        self.looks += 1
+        return super().history(group_id=group_id, peer_id=peer_id)
+
+
 class SmallWorld(World):
     """A group and two friends, and how often somebody looked at what was said: `looks`."""
 
@@ -54,11 +63,11 @@ class SmallWorld(World):
         self.add_group(GROUP, "FrostAgent", people)
         for person in people:
             self.add_friend(person)
-        self.looks = 0
+        self.messages = self._counted = CountedMessages(REMEMBERED)
 
-    def history(self, *, group_id: int | None = None, peer_id: int = 0) -> list[Stored]:
-        self.looks += 1
-        return super().history(group_id=group_id, peer_id=peer_id)
+    @property
+    def looks(self) -> int:
+        return self._counted.looks
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from adapters.openai.client import OpenAIModel
 from adapters.simulator import wire
 from adapters.simulator.faults import Fault
 from adapters.simulator.server import Simulator
+from adapters.simulator.shown import event_of
 from adapters.simulator.world import Person, World
 from bot.app import Service, open_service
 from config.settings import Settings
@@ -151,7 +152,7 @@ async def test_one_account_cannot_ask_in_the_name_of_another_nor_get_its_answers
         await one.wait_connected()
         await two.wait_connected()
         stored = world(ONE).post([wire.mention(ONE), wire.text("wipe it")], author=ASKER, group_id=GROUP)
-        await two.push(world(ONE).event(stored))
+        await two.push(event_of(world(ONE), stored))
         await one.say("@bot one?")
         await one.wait_delivered(1)
         await two.say("@bot two?")

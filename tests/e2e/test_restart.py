@@ -17,6 +17,7 @@ from pydantic import SecretStr
 import tools
 from adapters.offline.server import MEDIA_FOLDER, OfflineModel
 from adapters.simulator.server import Simulator
+from adapters.simulator.shown import event_of
 from adapters.simulator.wire import Json, text
 from adapters.simulator.world import Person, World, demo_world
 from adapters.storage.ahead import Ahead
@@ -103,7 +104,7 @@ async def test_an_event_delivered_again_after_a_restart_is_not_answered_again(tm
             await service.dispatcher.wait_settled((simulator.world.self_id, "group", GROUP, str(message_id)))
             await service.wait_idle()
         async with life(tmp_path, model, simulator, url) as service:
-            await simulator.push(simulator.world.event(simulator.world.message(message_id)))
+            await simulator.push(event_of(simulator.world, simulator.world.messages.find(message_id)))
             await ask(simulator, service, "@bot thanks")
         assert len(simulator.delivered) == 2
 

@@ -120,7 +120,7 @@ def test_what_cannot_be_sent_is_refused(world: World) -> None:
     assert refused(world, "send_group_msg", group_id=1, message="hi") == (1200, "群聊 1 不存在")
     assert refused(world, "send_private_msg", user_id=1, message="hi") == (1200, "无法获取用户信息")
     assert refused(world, "send_group_msg", group_id=4242, message=[])[0] == 1200
-    assert world.history(group_id=4242) == []
+    assert world.messages.history(group_id=4242) == []
 
 
 def test_a_muted_account_is_refused_there_and_says_until_when(world: World) -> None:
@@ -137,7 +137,7 @@ def test_a_muted_account_is_refused_there_and_says_until_when(world: World) -> N
 def test_an_account_that_is_offline_sends_nothing(world: World) -> None:
     world.online = False
     assert refused(world, "send_private_msg", user_id=20001, message="hi")[0] == 1200
-    assert world.history(peer_id=20001) == []
+    assert world.messages.history(peer_id=20001) == []
 
 
 def test_the_message_in_a_call_is_read_without_being_sent(world: World) -> None:
@@ -217,7 +217,7 @@ def test_a_picture_that_was_sent_can_be_asked_for(world: World) -> None:
 
 def test_a_file_is_asked_for_by_its_id(world: World) -> None:
     segment = {"type": "file", "data": {"file": "base64://aGVsbG8=", "name": "hello.py"}}
-    stored = world.message(told(world, "send_group_msg", group_id=4242, message=[segment])["message_id"])
+    stored = world.messages.find(told(world, "send_group_msg", group_id=4242, message=[segment])["message_id"])
     (kept,) = stored.segments
     assert told(world, "get_file", file_id=kept["data"]["file_id"])["file_name"] == "hello.py"
 

@@ -63,7 +63,7 @@ def test_a_send_fault_leaves_other_calls_alone(world: World, fault: Fault) -> No
 def test_some_messages_arrive_whatever_the_bot_is_told(world: World, fault: Fault) -> None:
     world.reports_self = True
     told = struck(world, fault)
-    (stored,) = world.history(group_id=4242)
+    (stored,) = world.messages.history(group_id=4242)
     assert told.done.sent is not None
     assert told.asked == told.done.sent
     assert told.done.sent.message_id == stored.message_id
@@ -74,7 +74,7 @@ def test_some_messages_arrive_whatever_the_bot_is_told(world: World, fault: Faul
 @pytest.mark.parametrize("fault", [Fault.LOST, *sorted(REFUSED)])
 def test_other_messages_do_not(world: World, fault: Fault) -> None:
     told = struck(world, fault)
-    assert world.history(group_id=4242) == []
+    assert world.messages.history(group_id=4242) == []
     assert told.done.sent is None
     assert told.asked is not None
     assert (told.asked.message_id, told.asked.text, told.asked.group_id) == (0, "hello", 4242)

@@ -55,7 +55,7 @@ async def test_a_picture_that_arrives_is_well_and_can_be_had_back() -> None:
     check = await check_picture(asking(world, Faults()), account=10001, owners={OWNER, 20002})
     assert check.verdict is Verdict.OK
     assert check.said == "was taken as base64 and sent to 20001; get_image finds it"
-    (stored,) = world.history(peer_id=OWNER)
+    (stored,) = world.messages.history(peer_id=OWNER)
     words, picture = stored.segments
     assert "doctor" in words["data"]["text"]
     assert picture["data"]["file_size"] == "190"
@@ -65,7 +65,7 @@ async def test_without_an_owner_the_account_gets_it_itself() -> None:
     world = demo_world()
     check = await check_picture(asking(world, Faults()), account=10001, owners=())
     assert "sent to the account itself" in check.said
-    assert len(world.history(peer_id=10001)) == 1
+    assert len(world.messages.history(peer_id=10001)) == 1
 
 
 @pytest.mark.parametrize(
