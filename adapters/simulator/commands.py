@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from adapters.simulator.faults import ASKING, Fault, NoFault, parse_fault, parse_number, says_when
-from adapters.simulator.server import MUTED_FOR, Simulator
+from adapters.simulator.incidents import MUTED_FOR
+from adapters.simulator.server import Simulator
 from adapters.simulator.wire import Refusal
 
 MARK = "!"
@@ -69,20 +70,20 @@ async def _obey(simulator: Simulator, words: str) -> str:
             simulator.faults.disarm()
             return describe(simulator)
         case ["back"]:
-            simulator.come_back()
+            simulator.sockets.come_back()
             return "sockets may come again"
         case ["mute", *seconds] if len(seconds) < 2:
             lasting = parse_number(seconds[0]) if seconds else MUTED_FOR
-            await simulator.mute(lasting)
+            await simulator.incidents.mute(lasting)
             return f"muted for {lasting:g} s"
         case ["lift"]:
-            await simulator.lift()
+            await simulator.incidents.lift()
             return "not muted any more"
         case ["offline"]:
-            await simulator.go_offline()
+            await simulator.incidents.go_offline()
             return "the account is offline"
         case ["online"]:
-            await simulator.go_online()
+            await simulator.incidents.go_online()
             return "the account is online"
         case ["selfreport", "on" | "off" as state]:
             simulator.world.reports_self = state == "on"
@@ -94,7 +95,7 @@ async def _obey(simulator: Simulator, words: str) -> str:
 async def _arm(simulator: Simulator, words: str) -> str:
     armed = parse_fault(words)
     if armed.fault in ASKING and not says_when(words):
-        await simulator.strike(armed)
+        await simulator.incidents.strike(armed, simulator.last_said)
         return f"{armed.fault}: done"
     simulator.faults.put(armed)
     return str(armed)
@@ -105,7 +106,7 @@ def describe(simulator: Simulator) -> str:
     world = simulator.world
     states = {
         "the account is offline": not world.online,
-        "sockets are kept away": simulator.away,
+        "sockets are kept away": simulator.sockets.away,
         "own messages are reported": world.reports_self,
     }
     muted = [f"muted in {group_id}" for group_id in world.groups if world.is_muted(group_id)]

@@ -89,7 +89,7 @@ class Sockets:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    # --- coming ---------------------------------------------------------------------------------------
+    # --- coming -----------------------------------------------------------------------------------
 
     async def serve(self, host: str, port: int) -> str:
         """Let the bot dial us (forward mode); the url to dial."""
@@ -109,11 +109,9 @@ class Sockets:
         return f"ws://{bound[0]}:{bound[1]}/"
 
     def _is_here(self, connection: ServerConnection, _request: Request) -> Response | None:
-        return (
-            None
-            if self._here.is_set()
-            else connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, "away\n")
-        )
+        if self._here.is_set():
+            return None
+        return connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, "away\n")
 
     async def _attend(self, connection: ServerConnection) -> None:
         request = connection.request
@@ -191,15 +189,15 @@ class Sockets:
             self.peers.discard(peer)
             self._changed()
 
-    # --- going ----------------------------------------------------------------------------------------
+    # --- going ------------------------------------------------------------------------------------
 
-    async def reconnect(self, seconds: float | None) -> None:
-        """Say goodbye to every socket; what we dialled is dialled again after so long (None: as
-        after any loss).
+    async def reconnect(self, seconds: float | None = None) -> None:
+        """Close every socket; who dials us may come back at once, what we dialled is dialled again
+        after so many seconds (None: as after any loss).
         """
         await self._leave(Peer.close, back_in=seconds)
 
-    async def drop(self, seconds: float | None) -> None:
+    async def drop(self, seconds: float | None = None) -> None:
         """Cut every socket, and let none come for so long (None: until `come_back`)."""
         self._here.clear()
         self._stop_waiting()

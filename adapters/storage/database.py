@@ -158,9 +158,7 @@ class Database:
             return claim.holder_of_session(connection)
 
     def put_aside(self, stamp: str) -> str:
-        """Move a damaged SQLite file out of the way, with what belongs to it, so that a new one can
-        begin; where to.
-        """
+        """Move a damaged SQLite file, and what belongs to it, out of the way; where to."""
         self.close()
         self.ready = False
         aside = f"{self.file}{ASIDE}{stamp}"

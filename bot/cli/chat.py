@@ -67,7 +67,7 @@ async def converse(
             said += await take_line(simulator, line, tell)
             # A person is not held up, and a script that waited for a bot it keeps away could say
             # nothing meanwhile.
-            if not (source.isatty() or simulator.away):
+            if not (source.isatty() or simulator.sockets.away):
                 await settle(service, simulator, said)
                 said.clear()
         if said:

@@ -148,8 +148,8 @@ async def test_two_accounts_at_once_each_answer_in_their_own_name() -> None:
 async def test_a_wrong_token_is_refused_before_the_upgrade() -> None:
     async with reverse() as (service, _, _model), Simulator(demo_world(), reconnect=0.05) as stranger:
         stranger.dial(f"ws://127.0.0.1:{service.port}/", token="wrong")
-        await stranger.wait_until(lambda: bool(stranger.refused))
-        assert "403" in stranger.refused[0]
+        await stranger.wait_until(lambda: bool(stranger.sockets.refused))
+        assert "403" in stranger.sockets.refused[0]
         assert stranger.connected == 0
 
 

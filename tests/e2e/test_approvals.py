@@ -193,7 +193,7 @@ async def test_an_owner_who_asks_in_private_is_asked_there_once(town: Town) -> N
 async def test_a_recalled_question_takes_its_request_back(town: Town) -> None:
     async with town.live(WIPE) as stage:
         message_id = await stage.ask()
-        await stage.simulator.recall(message_id)
+        await stage.simulator.incidents.recall(message_id)
         await stage.until(lambda: len(stage.private()) == 2)
         await stage.answer("同意 A1")
         assert stage.private()[1:] == ["A1 不用管了：提问已经撤回或结束，没有做。"] * 2
@@ -249,9 +249,9 @@ async def test_an_answer_found_in_a_history_decides_nothing(town: Town) -> None:
     async with town.live(WIPE, words("wiped!")) as stage:
         await stage.say("hi", user=OWNER)
         await stage.ask()
-        await stage.simulator.drop()
+        await stage.simulator.sockets.drop()
         await stage.simulator.say("@bot 同意 A1", user_id=OWNER)
-        stage.simulator.come_back()
+        stage.simulator.sockets.come_back()
         await stage.until(lambda: any("A1 还在等" in text for text in stage.group()))
         assert stage.done == []
         await stage.answer("同意 A1")

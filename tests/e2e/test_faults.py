@@ -341,7 +341,7 @@ async def test_events_that_are_told_again_after_a_reconnect_are_not_answered_aga
         if answered:
             it.gate.set()
             await it.settle(asked)
-        await it.simulator.reconnect()
+        await it.simulator.sockets.reconnect()
         await it.simulator.wait_connected()
         await it.until(lambda: it.running.dispatcher.duplicates >= 2)
         it.gate.set()
@@ -378,7 +378,7 @@ async def test_an_answer_for_which_there_is_no_connection_waits_for_the_next_one
         asked = await it.say("hello")
         await it.running.dispatcher.wait_settled((ACCOUNT, "group", GROUP, str(asked)))
         assert it.simulator.sent == []
-        it.simulator.come_back()
+        it.simulator.sockets.come_back()
         await it.simulator.wait_delivered(1)
         await it.settle(asked)
         assert it.heard == [ANSWER]

@@ -116,7 +116,7 @@ async def test_from_init_to_the_first_answer_with_a_token_nobody_typed(folder: P
         async with serving(folder, **environment) as url:
             async with Simulator(demo_world(), reconnect=0.05) as stranger:
                 stranger.dial(url, token="guessed")
-                await stranger.wait_until(lambda: bool(stranger.refused))
+                await stranger.wait_until(lambda: bool(stranger.sockets.refused))
             assert await first_answer(url, token)
 
 

@@ -134,7 +134,7 @@ async def test_a_message_with_nothing_in_it_asks_nothing_and_is_not_kept(tmp_pat
     async with running(tmp_path, words("hi")) as bot, Simulator(world()) as napcat:
         napcat.dial(bot.url, token=TOKEN)
         await napcat.wait_connected()
-        await napcat.poke(user_id=ASKER)
+        await napcat.incidents.poke(user_id=ASKER)
         await napcat.say_private([], user_id=ASKER)  # as NapCat sends beside it
         await napcat.say([])
         await napcat.say_private("hello", user_id=ASKER)

@@ -76,12 +76,12 @@ class House:
 
     async def leave(self) -> None:
         """QQ goes away, and the service notices."""
-        await self.simulator.drop()
+        await self.simulator.sockets.drop()
         await until(lambda: not self.service.transport.accounts())
 
     async def come_back(self) -> None:
         """QQ is there again."""
-        self.simulator.come_back()
+        self.simulator.sockets.come_back()
         await self.simulator.wait_connected()
 
     async def _on_ask(self, asked: Asked) -> None:

@@ -120,7 +120,7 @@ async def test_a_failed_run_is_told_to_the_owner_and_nothing_shows_a_secret(tmp_
         with logs(given) as stream:
             async with service(given) as (running, simulator), Simulator(demo_world(), reconnect=0.05) as stranger:
                 stranger.dial(f"ws://127.0.0.1:{running.port}/?access_token=wrong", token=SECRETS["coder_api_key"])
-                await stranger.wait_until(lambda: bool(stranger.refused))
+                await stranger.wait_until(lambda: bool(stranger.sockets.refused))
                 for _ in range(2):
                     await simulator.say("@bot hello")
                 await simulator.wait_sent(3)

@@ -179,7 +179,7 @@ async def test_sigterm_lets_a_run_end_and_leaves_the_other_questions_to_the_next
         waiting = await simulator.say("@bot plain#q2")
         await bot.until_figure("frostagent_lanes", 1)
         await bot.until_figure("frostagent_queued", 1)
-        (peer,) = simulator._sockets.peers
+        (peer,) = simulator.sockets.peers
         bot.send(signal.SIGTERM)
         await bot.until("stopping: runs that go on: 1, with 10 s to end")
         late = await simulator.say("@bot plain#q3", group_id=TWO)
@@ -244,7 +244,7 @@ async def test_a_run_that_does_not_end_is_cut_off_and_asked_again_after_the_rest
     async with house.life("-c", IN_SHORT) as bot:
         asked = await simulator.say("@bot plain#q1")
         await gate.began.wait()
-        (peer,) = simulator._sockets.peers
+        (peer,) = simulator.sockets.peers
         bot.send(signal.SIGTERM)
         assert await bot.end() == 0
         assert "runs that are cut off: 1; the next start settles them" in bot.told

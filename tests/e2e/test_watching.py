@@ -169,7 +169,7 @@ async def test_trouble_with_qq_shows_as_duplicates_and_reconnects(tmp_path: Path
             await simulator.say("@bot hello")
             await simulator.wait_sent(1)
             await watcher.until("frostagent_duplicates_total", 1)
-            await simulator.reconnect()
+            await simulator.sockets.reconnect()
             await watcher.until("frostagent_reconnects_total", 1)
             await running.wait_idle()
             assert await watcher.figure('frostagent_runs_total{outcome="answered"}') == 1
@@ -203,12 +203,12 @@ async def test_ready_means_that_an_account_is_connected_and_online(tmp_path: Pat
                 assert {**row, "server": ""} == {"account": 10001, "state": "online", "online": True, "server": ""}
                 assert row["server"]
                 assert (await watcher.ready())[0] == 200
-                await simulator.go_offline()
+                await simulator.incidents.go_offline()
                 await watcher.until('frostagent_accounts{online="false"}', 1)
                 status, body = await watcher.ready()
                 assert (status, [row["state"] for row in body["accounts"]]) == (503, ["offline"])
                 assert body["reason"].startswith("account 10001 is offline")
-                await simulator.go_online()
+                await simulator.incidents.go_online()
                 await watcher.until('frostagent_accounts{online="true"}', 1)
                 assert (await watcher.ready())[0] == 200
             await watcher.until('frostagent_accounts{online="true"}', 0)

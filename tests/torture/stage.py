@@ -154,7 +154,7 @@ class Stage:
     async def _come_again(self) -> None:
         """The socket breaks, somebody asks where the service has heard something, and the server repeats itself."""
         simulator = self.simulator
-        await simulator.drop()
+        await simulator.sockets.drop()
         await self.lives[-1].wait_alone()
         missed = [await self._ask("plain", group=ONE), await self._ask("pair", friend=EVE)]
         self._come_back(len(self.lives) - 1)
@@ -169,7 +169,7 @@ class Stage:
         """
         if self._kind is not Kind.GONE and not (self._kind.comes_back and life > 1):
             self.simulator.faults.arm(Fault.REPEAT, value=REPEATED)
-        self.simulator.come_back()
+        self.simulator.sockets.come_back()
 
     async def finish(self) -> None:
         """The script of the last life: a question everywhere, all of them answered."""
@@ -237,17 +237,17 @@ class Stage:
                 await self._recall(question)
             case "adrift", 0 if not self._drifted:
                 self._drifted = True
-                await self.simulator.drop()
+                await self.simulator.sockets.drop()
                 await self.lives[-1].wait_alone()
                 await self._ask("plain", group=ONE)
             case "adrift", 1:
-                self.simulator.come_back()
+                self.simulator.sockets.come_back()
             case _:
                 pass
 
     async def _recall(self, question: Question) -> None:
         """Take the question back, and never answer who still asks: it is for the service to stop."""
-        await self.simulator.recall(question.message_id)
+        await self.simulator.incidents.recall(question.message_id)
         question.recalled = True
         self.simulator._tell()
         await asyncio.get_running_loop().create_future()

@@ -9,7 +9,7 @@ import pytest
 from websockets.asyncio.client import connect
 
 from adapters.simulator.call import SentMessage
-from adapters.simulator.faults import Armed, Fault
+from adapters.simulator.faults import Fault
 from adapters.simulator.server import Simulator
 from adapters.simulator.wire import Refusal, mention, text
 from adapters.simulator.world import World, demo_world
@@ -63,8 +63,8 @@ async def test_recalls_pokes_and_private_words_are_events() -> None:
         await receive(bot)
         await simulator.wait_connected()
         message_id = await simulator.say([text("oops")], group_id=4242, user_id=7)
-        await simulator.recall(message_id)
-        await simulator.poke(user_id=20001, group_id=4242)
+        await simulator.incidents.recall(message_id)
+        await simulator.incidents.poke(user_id=20001, group_id=4242)
         await simulator.say_private("psst", user_id=20001)
         await simulator.push({"post_type": "notice", "notice_type": "bot_offline"})
         said, recalled, poked, whispered, pushed = [await receive(bot) for _ in range(5)]
@@ -122,45 +122,6 @@ async def test_events_without_a_listener_are_lost() -> None:
 
 
 @both_directions
-async def test_answers_come_in_the_other_order(direction: str) -> None:
-    async with playing(direction) as (simulator, bot):
-        simulator.faults.arm(Fault.DISORDER, value=3)
-        asked = [await bot.ask(action) for action in ("get_login_info", "get_status")]
-        asked.append(await bot.ask("send_msg", group_id=4242, message="x"))
-        await bot.until(lambda: len(bot.answers) == 3)
-        assert [frame["echo"] for _, frame in bot.answers] == asked[::-1]
-        assert (await bot.call("get_status"))["status"] == "ok"
-
-
-@both_directions
-async def test_an_answer_that_waits_for_others_in_vain_comes_all_the_same(direction: str) -> None:
-    async with playing(direction) as (simulator, bot):
-        simulator.faults.arm(Fault.DISORDER)
-        assert (await bot.send())["status"] == "ok"
-        assert (await bot.send())["status"] == "ok"
-
-
-@both_directions
-async def test_a_slow_answer_does_not_hold_up_others(direction: str) -> None:
-    async with playing(direction) as (simulator, bot):
-        simulator.faults.arm(Fault.SLOW, value=0.05)
-        slow = await bot.ask("send_msg", group_id=4242, message="slow")
-        (late,) = await simulator.wait_delivered(1)
-        quick = await bot.send("quick")
-        assert (await bot.answer(slow))["data"]["message_id"] == late.message_id
-        assert [frame["echo"] for _, frame in bot.answers] == [quick["echo"], slow]
-
-
-@both_directions
-async def test_an_answer_comes_on_the_next_connection(direction: str) -> None:
-    async with playing(direction) as (simulator, bot):
-        simulator.faults.arm(Fault.NEXT_CONNECTION)
-        answer = await bot.send()
-        assert bot.answers == [(2, answer)]
-        assert [answer["data"]["message_id"]] == [message.message_id for message in simulator.delivered]
-
-
-@both_directions
 async def test_what_hangs_in_the_air_does_not_hold_up_the_end(direction: str) -> None:
     async with asyncio.timeout(2), playing(direction) as (simulator, bot):
         simulator.faults.arm(Fault.SLOW, value=3600)
@@ -172,8 +133,8 @@ async def test_what_hangs_in_the_air_does_not_hold_up_the_end(direction: str) ->
         await bot.ask("get_status")
         await simulator.say("still there?")
         await bot.until(lambda: len(bot.events) == 2)
-        await simulator.drop(3600)
-    assert simulator.away
+        await simulator.sockets.drop(3600)
+    assert simulator.sockets.away
 
 
 # --- events ---------------------------------------------------------------------------------------
@@ -194,10 +155,10 @@ async def test_the_last_events_are_told_again_after_a_reconnect(direction: str) 
         said = [await simulator.say(words) for words in ("one", "two", "three")]
         await bot.until(lambda: len(bot.events) == 3)
         simulator.faults.arm(Fault.REPEAT, value=2)
-        await simulator.reconnect()
+        await simulator.sockets.reconnect()
         await bot.until(lambda: len(bot.events) == 5)
         assert [event["message_id"] for event in bot.events] == [*said, *said[1:]]
-        await simulator.reconnect(0.0)
+        await simulator.sockets.reconnect(0.0)
         await simulator.wait_connected()
         fresh = await simulator.say("four")
         await bot.until(lambda: bot.events[-1]["message_id"] == fresh)
@@ -213,73 +174,7 @@ async def test_a_first_connection_is_no_reconnect() -> None:
             assert simulator.faults.armed
 
 
-@both_directions
-async def test_a_question_is_recalled_at_once_or_later(direction: str) -> None:
-    async with playing(direction) as (simulator, bot):
-        simulator.faults.arm(Fault.RECALL)
-        first = await simulator.say("oops")
-        simulator.faults.arm(Fault.RECALL, value=0.01)
-        second = await simulator.say("oops again")
-        await bot.until(lambda: len(bot.events) == 4)
-        assert [event.get("notice_type") for event in bot.events] == [None, "group_recall", None, "group_recall"]
-        assert [event["message_id"] for event in bot.events] == [first, first, second, second]
-        assert await bot.history() == []
-
-
-async def test_a_question_that_is_gone_already_is_not_recalled_again() -> None:
-    async with playing("forward") as (simulator, bot):
-        simulator.faults.arm(Fault.RECALL, value=0.01)
-        await simulator.recall(await simulator.say("oops"))
-        simulator.faults.arm(Fault.RECALL, value=0.02)
-        fresh = await simulator.say("and this")
-        await bot.until(lambda: len(bot.events) == 4)
-        assert [event["message_id"] for event in bot.events][2:] == [fresh, fresh]
-
-
-async def test_only_some_faults_happen_by_themselves() -> None:
-    async with Simulator(demo_world()) as simulator:
-        with pytest.raises(Refusal, match="消息不存在"):
-            await simulator.strike(Armed(Fault.RECALL))
-        with pytest.raises(Refusal, match="by itself"):
-            await simulator.strike(Armed(Fault.TIMEOUT))
-
-
 # --- the account ----------------------------------------------------------------------------------
-
-
-@both_directions
-async def test_a_muted_account_is_told_and_refused_until_it_is_lifted(direction: str) -> None:
-    async with playing(direction) as (simulator, bot):
-        await simulator.mute(60)
-        await bot.until(lambda: bot.events)
-        (notice,) = bot.events
-        assert (notice["notice_type"], notice["sub_type"], notice["duration"]) == ("group_ban", "ban", 60)
-        assert (notice["user_id"], notice["operator_id"], notice["group_id"]) == (10001, 20001, 4242)
-        answer = await bot.send()
-        assert (answer["retcode"], '"result": 120' in answer["wording"]) == (1200, True)
-        assert (await bot.call("send_private_msg", user_id=20001, message="x"))["status"] == "ok"
-        await simulator.lift()
-        assert (await bot.send("at last"))["status"] == "ok"
-        assert (bot.events[-1]["sub_type"], bot.events[-1]["duration"]) == ("lift_ban", 0)
-        assert [message.text for message in simulator.delivered] == ["x", "at last"]
-        assert [message.message_id > 0 for message in simulator.sent] == [False, True, True]
-
-
-@both_directions
-async def test_a_kicked_account_hears_and_says_nothing(direction: str) -> None:
-    async with playing(direction, heartbeat=60) as (simulator, bot):
-        await simulator.go_offline()
-        missed = await simulator.say("anybody?")
-        answer = await bot.send()
-        assert (answer["retcode"], answer["wording"].endswith("EventRet:\n{}\n")) == (1200, True)
-        assert [event["notice_type"] for event in bot.events] == ["bot_offline"]
-        assert bot.metas[-1]["status"]["online"] is False
-        assert (await bot.call("get_status"))["data"]["online"] is False
-        assert simulator.missed == [missed]
-        await simulator.go_online()
-        await bot.until(lambda: bot.metas[-1].get("status", {}).get("online"))
-        assert (await bot.send("back"))["status"] == "ok"
-        assert await bot.history() == ["anybody?", "back"]
 
 
 @both_directions
@@ -303,9 +198,9 @@ async def test_the_history_has_everything_that_was_said_whoever_heard_it(directi
         simulator.faults.arm(Fault.LOST)
         await bot.ask("send_msg", group_id=4242, message="never")
         await simulator.wait_sent(3)
-        await simulator.drop()
+        await simulator.sockets.drop()
         await simulator.say("four")
-        simulator.come_back()
+        simulator.sockets.come_back()
         await simulator.wait_connected()
         await bot.until(lambda: bot.connections == 2)
         messages = (await bot.call("get_group_msg_history", group_id=4242))["data"]["messages"]

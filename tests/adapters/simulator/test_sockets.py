@@ -59,8 +59,8 @@ async def test_a_bot_that_refuses_the_upgrade_is_dialled_again() -> None:
     ):
         port = next(iter(server.sockets)).getsockname()[1]
         simulator.dial(f"ws://127.0.0.1:{port}/")
-        await simulator.wait_until(lambda: len(simulator.refused) >= 2)
-        assert "401" in simulator.refused[0]
+        await simulator.wait_until(lambda: len(simulator.sockets.refused) >= 2)
+        assert "401" in simulator.sockets.refused[0]
 
 
 async def test_a_bot_that_is_not_there_yet_is_dialled_again(unused_tcp_port: int) -> None:
@@ -72,7 +72,7 @@ async def test_a_bot_that_is_not_there_yet_is_dialled_again(unused_tcp_port: int
 
     async with Simulator(demo_world(), reconnect=0.01) as simulator:
         simulator.dial(f"ws://127.0.0.1:{unused_tcp_port}/")
-        await simulator.wait_until(lambda: bool(simulator.refused))
+        await simulator.wait_until(lambda: bool(simulator.sockets.refused))
         async with serve(bot, "127.0.0.1", unused_tcp_port), asyncio.timeout(5):
             await arrived.wait()
 
@@ -116,7 +116,7 @@ async def test_a_wrong_token_fails_after_the_upgrade(path: str, header: str | No
 @both_directions
 async def test_a_reconnect_says_goodbye_and_comes_back(direction: str) -> None:
     async with playing(direction, reconnect=3600) as (simulator, bot):
-        await simulator.reconnect(0.01)
+        await simulator.sockets.reconnect(0.01)
         assert simulator.connected == 0
         await simulator.wait_connected()
         await bot.until(lambda: len(bot.metas) == 2)
@@ -127,12 +127,12 @@ async def test_a_reconnect_says_goodbye_and_comes_back(direction: str) -> None:
 @both_directions
 async def test_a_drop_keeps_everybody_away_while_people_talk(direction: str) -> None:
     async with playing(direction) as (simulator, bot):
-        await simulator.drop()
+        await simulator.sockets.drop()
         missed = [await simulator.say("one"), await simulator.say("two")]
         await bot.until(lambda: bot.closed)
-        assert (simulator.connected, simulator.away) == (0, True)
+        assert (simulator.connected, simulator.sockets.away) == (0, True)
         assert simulator.missed == missed
-        simulator.come_back()
+        simulator.sockets.come_back()
         await simulator.wait_connected()
         heard = await simulator.say("three")
         await bot.until(lambda: bot.events)
@@ -143,10 +143,10 @@ async def test_a_drop_keeps_everybody_away_while_people_talk(direction: str) -> 
 @both_directions
 async def test_a_drop_ends_by_itself(direction: str) -> None:
     async with playing(direction) as (simulator, bot):
-        await simulator.drop(0.03)
-        assert simulator.away
+        await simulator.sockets.drop(0.03)
+        assert simulator.sockets.away
         await simulator.wait_connected()
-        assert not simulator.away
+        assert not simulator.sockets.away
         await bot.until(lambda: len(bot.metas) == 2)
 
 
@@ -164,17 +164,17 @@ async def test_the_connection_is_lost_as_soon_as_a_question_is_heard(direction: 
 
 async def test_a_later_drop_is_not_ended_by_an_earlier_one() -> None:
     async with playing("reverse") as (simulator, _):
-        await simulator.drop(0.01)
-        await simulator.drop(3600)
+        await simulator.sockets.drop(0.01)
+        await simulator.sockets.drop(3600)
         with pytest.raises(TimeoutError):
             await simulator.wait_connected(timeout=0.05)
-        assert simulator.away
+        assert simulator.sockets.away
 
 
 async def test_whoever_dials_during_a_drop_is_sent_away() -> None:
     async with Simulator(demo_world()) as simulator:
         url = await simulator.serve()
-        await simulator.drop()
+        await simulator.sockets.drop()
         with pytest.raises(InvalidStatus, match="503"):
             await connect(url, proxy=None)
 
@@ -184,6 +184,6 @@ async def test_work_that_is_begun_at_the_end_is_dropped() -> None:
         await asyncio.Event().wait()
 
     async with Simulator(demo_world()) as simulator:
-        sockets = simulator._sockets
+        sockets = simulator.sockets
         sockets.start(endless())
     sockets.start(endless())

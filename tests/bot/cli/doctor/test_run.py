@@ -105,7 +105,7 @@ async def test_a_data_folder_that_cannot_be_is_one_problem(around: Surroundings,
 
 
 async def test_a_onebot_server_that_is_away_is_one_problem(around: Surroundings) -> None:
-    await around.simulator.drop()
+    await around.simulator.sockets.drop()
     assert "Start the OneBot server" in told(await look(around))
 
 

@@ -1,0 +1,106 @@
+"""What befalls the account and what was said: recalls, pokes, mutes, lost logins, lost sockets."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from adapters.simulator import wire
+from adapters.simulator.faults import Armed, Fault
+from adapters.simulator.sockets import Sockets
+from adapters.simulator.wire import NOT_DONE, Json, Refusal
+from adapters.simulator.world import World
+
+MUTED_FOR = 600.0  # seconds
+
+
+class Incidents:
+    """Each changes the world, and `push` sends the bot the event of it."""
+
+    def __init__(
+        self, world: World, sockets: Sockets, push: Callable[[Json], Awaitable[bool]]
+    ) -> None:
+        self._world = world
+        self._sockets = sockets
+        self._push = push
+
+    async def recall(self, message_id: int, *, operator_id: int | None = None) -> None:
+        """The author, or whoever is named, takes a message back. Raises Refusal for an unknown
+        one.
+        """
+        await self._push(self._world.recall(message_id, operator_id=operator_id))
+
+    async def strike(self, armed: Armed, said: int) -> None:
+        """Recall what people said, reconnect or drop: now, or for a recall after so many seconds.
+
+        Raises Refusal where there is nothing to recall.
+        """
+        match armed.fault:
+            case Fault.RECALL if armed.value:
+                self._sockets.start(self._recall_after(armed.value, said))
+            case Fault.RECALL:
+                await self.recall(said)
+            case Fault.RECONNECT:
+                await self._sockets.reconnect(armed.value)
+            case Fault.DROP:
+                await self._sockets.drop(armed.value)
+            case fault:
+                raise Refusal(NOT_DONE, f"{fault} cannot happen by itself")
+
+    async def _recall_after(self, seconds: float, message_id: int) -> None:
+        await asyncio.sleep(seconds)
+        with suppress(Refusal):  # it is gone already
+            await self.recall(message_id)
+
+    async def mute(self, seconds: float = MUTED_FOR, *, group_id: int | None = None) -> None:
+        """Somebody mutes the account in a group, the first one unless named; its sends there are
+        refused.
+
+        Raises Refusal for an unknown group.
+        """
+        await self._push(self._world.mute(self._world.group(group_id).group_id, seconds))
+
+    async def lift(self, *, group_id: int | None = None) -> None:
+        """Somebody lets the account speak again. Raises Refusal for an unknown group."""
+        await self._push(self._world.lift(self._world.group(group_id).group_id))
+
+    async def go_offline(self, reason: str = "你的账号在其他设备登录，你已被迫下线。") -> None:
+        """The account is kicked: sockets stay, sends are refused, events are lost, heartbeats say
+        so.
+        """
+        world = self._world
+        notice = wire.notice(
+            world.self_id,
+            world.now(),
+            "bot_offline",
+            user_id=world.self_id,
+            tag="KickedOffLine",
+            message=reason,
+        )
+        await self._push(notice)
+        world.online = False
+        await self._beat()
+
+    async def go_online(self) -> None:
+        """The account is logged in again; NapCat says so in its heartbeats only."""
+        self._world.online = True
+        await self._beat()
+
+    async def _beat(self) -> None:
+        for peer in list(self._sockets.peers):
+            await peer.beat()
+
+    async def poke(
+        self, *, user_id: int, target_id: int | None = None, group_id: int | None = None
+    ) -> None:
+        """Somebody pokes somebody, the account unless another is named, in a group or in
+        private.
+        """
+        world = self._world
+        target = world.self_id if target_id is None else target_id
+        await self._push(
+            wire.poke(
+                world.self_id, world.now(), user_id=user_id, target_id=target, group_id=group_id
+            )
+        )
