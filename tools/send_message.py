@@ -39,7 +39,10 @@ FETCHING = (
     120  # seconds for the media of one call, so that enough of the call's time is left to send them
 )
 
-NOT_AGAIN = "not sent, since {why}: people have it. Go on, and end with what is new, or with an empty answer."
+NOT_AGAIN = (
+    "not sent, since {why}: people have it. Go on, and end with what is new, or with an empty "
+    "answer."
+)
 
 REQUIRED: dict[str, tuple[str, ...]] = {
     "plain": ("text",),
@@ -58,8 +61,8 @@ class MessagePart(BaseModel):
     model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
 
     type: Literal["plain", "image", "record", "video", "file", "mention_user", "quote"] = Field(
-        description="plain: text. image, record (voice), video, file: a medium. mention_user: @somebody. "
-        "quote: reply to a message."
+        description="plain: text. image, record (voice), video, file: a medium. "
+        "mention_user: @somebody. quote: reply to a message."
     )
     text: str = Field("", description="For plain: the text, as people shall read it.")
     path: str = Field("", description="For media: a file in the media folder. Wins over url.")
@@ -135,8 +138,9 @@ async def send_message(
 
     Args:
         messages: The parts, in order. At least one.
-        session: Leave out to speak in this conversation. Another one, as platform_id:message_type:session_id,
-            only if the bot's owner asks for it; it is sent once he has allowed it.
+        session: Leave out to speak in this conversation. Another one, as
+            platform_id:message_type:session_id, only if the bot's owner asks for it; it is sent
+            once he has allowed it.
     """
     if not messages:
         raise InvalidArguments("messages: at least one part is needed", fields=("messages: empty",))
@@ -148,7 +152,10 @@ async def send_message(
         async with asyncio.timeout(FETCHING):
             segments = await read_parts(messages, context.port(Media))
     except TimeoutError:
-        problem = f"messages: its media could not be fetched in {FETCHING} s, nothing was sent; send fewer or smaller ones"
+        problem = (
+            f"messages: its media could not be fetched in {FETCHING} s, nothing was sent; send "
+            "fewer or smaller ones"
+        )
         raise InvalidArguments(problem, fields=(problem,)) from None
     if all(isinstance(segment, Quote) for segment in segments):
         raise InvalidArguments("messages: a quote alone says nothing; add a plain part")
@@ -171,7 +178,10 @@ async def read_parts(messages: list[MessagePart], media: Media) -> tuple[SendSeg
         segment = await read_part(part, index, media)
         size += len(segment.source) if isinstance(segment, Attachment) else 0
         if size > MAX_SOURCES:
-            problem = f"messages.{index}: the files of one call may have 37 MiB together; send this one in another call"
+            problem = (
+                f"messages.{index}: the files of one call may have 37 MiB together; send this one "
+                "in another call"
+            )
             raise InvalidArguments(problem, fields=(problem,))
         segments.append(segment)
     return tuple(segments)
@@ -212,11 +222,15 @@ def tell(receipts: tuple[Receipt, ...]) -> str:
                 )
             case Unknown():
                 return (
-                    f"message {number} may have been delivered: QQ did not answer. Do not repeat it, "
+                    f"message {number} may have been delivered: QQ did not answer. Do not repeat "
+                    "it, "
                     "and do not say that it failed. What follows it was not sent."
                 )
             case Waiting():
-                return "queued: QQ is not reachable at the moment, it will be delivered once it is. Do not repeat it."
+                return (
+                    "queued: QQ is not reachable at the moment, it will be delivered once it is. "
+                    "Do not repeat it."
+                )
             case _:
                 assert_never(receipt)
     if not receipts:

@@ -28,12 +28,13 @@ WHOLE = 7000  # characters of an answer that reach the model unshortened
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})\s*([^`\n]*)")
 NAME = re.compile(r"([\w-][\w.-]{0,60}\.([A-Za-z][A-Za-z0-9]{0,7}))(?![\w./\\-])")
 EXTENSIONS = {
-    "bash": "sh", "c": "c", "c#": "cs", "c++": "cpp", "cpp": "cpp", "csharp": "cs", "css": "css", "dart": "dart",
-    "go": "go", "golang": "go", "html": "html", "ini": "ini", "java": "java", "javascript": "js", "js": "js",
-    "json": "json", "jsx": "jsx", "kotlin": "kt", "lua": "lua", "markdown": "md", "md": "md", "perl": "pl",
-    "php": "php", "powershell": "ps1", "py": "py", "python": "py", "python3": "py", "r": "r", "rb": "rb", "ruby": "rb",
-    "rs": "rs", "rust": "rs", "scala": "scala", "scss": "scss", "sh": "sh", "shell": "sh", "sql": "sql",
-    "swift": "swift", "toml": "toml", "ts": "ts", "tsx": "tsx", "typescript": "ts", "vue": "vue", "xml": "xml",
+    "bash": "sh", "c": "c", "c#": "cs", "c++": "cpp", "cpp": "cpp", "csharp": "cs", "css": "css",
+    "dart": "dart", "go": "go", "golang": "go", "html": "html", "ini": "ini", "java": "java",
+    "javascript": "js", "js": "js", "json": "json", "jsx": "jsx", "kotlin": "kt", "lua": "lua",
+    "markdown": "md", "md": "md", "perl": "pl", "php": "php", "powershell": "ps1", "py": "py",
+    "python": "py", "python3": "py", "r": "r", "rb": "rb", "ruby": "rb", "rs": "rs", "rust": "rs",
+    "scala": "scala", "scss": "scss", "sh": "sh", "shell": "sh", "sql": "sql", "swift": "swift",
+    "toml": "toml", "ts": "ts", "tsx": "tsx", "typescript": "ts", "vue": "vue", "xml": "xml",
     "yaml": "yaml", "yml": "yaml",
 }  # fmt: skip
 ENDINGS = frozenset(
@@ -90,7 +91,10 @@ async def send(speaker: Speaker, files: Sequence[File]) -> str:
     try:
         receipts = await speaker.say(attachments)
     except AlreadySaid:
-        return "(Its code was sent to the chat as a file before. Do not send it again; say that it is there.)"
+        return (
+            "(Its code was sent to the chat as a file before. Do not send it again; say that it is "
+            "there.)"
+        )
     except ToolError as error:
         return f"(Its code could not be sent as a file: {error}. Give it in words.)"
     sent: list[str] = []
@@ -108,9 +112,15 @@ async def send(speaker: Speaker, files: Sequence[File]) -> str:
     certain = len(receipts) == len(sent) and all(
         isinstance(receipt, Confirmed) for receipt in receipts
     )
-    told = f"Sent to the chat as a file: {', '.join(sent)}{'' if certain else ' (it may arrive later)'}."
+    told = (
+        "Sent to the chat as a file: "
+        f"{', '.join(sent)}{'' if certain else ' (it may arrive later)'}."
+    )
     rest = f" Not delivered: {missing}; give that in words." if missing else ""
-    return f"({told} Do not repeat it in your answer, nor send it again; say what it is and how it is used.{rest})"
+    return (
+        f"({told} Do not repeat it in your answer, nor send it again; say what it is and how it is "
+        f"used.{rest})"
+    )
 
 
 def source_of(file: File) -> str:
@@ -118,7 +128,7 @@ def source_of(file: File) -> str:
     return "base64://" + base64.b64encode(file.text.encode("utf-8", "replace")).decode("ascii")
 
 
-# --- what of an answer becomes a file ---------------------------------------------------------------
+# --- what of an answer becomes a file -------------------------------------------------------------
 
 
 def files_in(answer: str, name: str) -> tuple[File, ...]:

@@ -65,7 +65,10 @@ class ControlServer:
                 self._accept, sock=bound, limit=LONGEST_LINE
             )
         except OSError as error:
-            text = "the commands reload, stop and status do not reach this bot: %s cannot be listened at (%s)"
+            text = (
+                "the commands reload, stop and status do not reach this bot: %s cannot be listened "
+                "at (%s)"
+            )
             logger.warning(text, self._path, error.strerror or error)
         else:
             self._inode = _inode(self._path)

@@ -1,4 +1,5 @@
-"""Log records -> lines of text: for people (console) or for machines (JSON), with the run they belong to.
+"""Log records -> lines of text, for people (console) or for machines (JSON), with the run they
+belong to.
 
 No line shows a secret, not even inside a traceback, and one record without an exception is one
 line: a nickname with a line break in it cannot fake a line of the log, nor one with an escape

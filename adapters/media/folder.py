@@ -26,7 +26,8 @@ from bot.domain.ports import Web
 
 # NapCat takes websocket frames of 50 MiB; base64 makes four bytes of three (onebot.md 4.4).
 MAX_BASE64 = 37 * 1024 * 1024
-AT_ONCE = 4  # urls fetched side by side: what they hold is in memory up to three times (bytes, base64, text)
+# Urls fetched side by side: what they hold is in memory up to three times (bytes, base64, text).
+AT_ONCE = 4
 
 INSTEAD = "give another url of a public host, or do without it"
 KINDS: dict[MediaKind, str] = {
@@ -85,7 +86,8 @@ class MediaFolder:
             raise MediaError(f"{url[:100]!r} is empty; {INSTEAD}")
         if len(data) > self._max_bytes:
             raise MediaError(
-                f"{url[:100]!r} is larger than {_mib(self._max_bytes)}, too large to send; {INSTEAD}"
+                f"{url[:100]!r} is larger than {_mib(self._max_bytes)}, too large to send; "
+                f"{INSTEAD}"
             )
         if not fits(kind, data):
             raise MediaError(f"{url[:100]!r} is no {KINDS[kind]} but {describe(data)}; {INSTEAD}")
@@ -131,7 +133,8 @@ class MediaFolder:
             ) from error
         if not file.is_relative_to(self._root):
             raise MediaError(
-                f"{path} is outside the media folder; only files inside it can be sent, do not try again"
+                f"{path} is outside the media folder; only files inside it can be sent, do not try "
+                "again"
             )
         try:
             found = file.is_file()

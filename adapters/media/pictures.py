@@ -61,7 +61,8 @@ def write_jpeg(data: bytes) -> bytes:
         raise
     except Image.DecompressionBombError as error:
         raise MediaError("it has far too many dots to unpack") from error
-    except Exception as error:  # decoders raise whatever they stumble over: SyntaxError, struct.error, EOFError ...
+    # Decoders raise whatever they stumble over: SyntaxError, struct.error, EOFError ...
+    except Exception as error:
         raise MediaError(f"it cannot be read ({type(error).__name__})") from error
 
 

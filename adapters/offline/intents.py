@@ -103,7 +103,8 @@ GREETING = re.compile(
 THANKS = re.compile(r"谢谢|多谢|感谢|辛苦了|\bthank(?:s|\s+you)\b|\bthx\b", re.IGNORECASE)
 HELP = re.compile(
     r"帮助|功能|你是谁|你叫什么|介绍一下(?:你|自己)|(?:会|能|可以)(?:做|干|帮我做)?(?:些|点)?(?:什么|啥)|怎么用|"
-    r"^/?help\b|\bwhat can you do\b|\bwho are you\b|\bwhat are you\b|\bhow do(?:es)? (?:i|this|it) (?:use|work)\b|"
+    r"^/?help\b|\bwhat can you do\b|\bwho are you\b|\bwhat are you\b|"
+    r"\bhow do(?:es)? (?:i|this|it) (?:use|work)\b|"
     r"\byour (?:name|features|skills)\b",
     re.IGNORECASE,
 )
@@ -128,7 +129,8 @@ WRITE = re.compile(
 PROGRAM = re.compile(
     r"代码|程序|函数|脚本|算法|排序|斐波那契|阶乘|素数|质数|回文|反转|正则|爬虫|"
     r"python|javascript|typescript|\bjava\b|c\+\+|\bgolang\b|\brust\b|\bsql\b|html|"
-    r"\b(?:code|function|program|script|algorithm|class|regex|hello,? world|fibonacci|factorial|primes?|palindrome|"
+    r"\b(?:code|function|program|script|algorithm|class|regex|hello,? world|"
+    r"fibonacci|factorial|primes?|palindrome|"
     r"fizz ?buzz|quick ?sort|bubble ?sort|sort(?:ing)?|revers(?:e|ing))\b",
     re.IGNORECASE,
 )

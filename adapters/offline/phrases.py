@@ -22,20 +22,24 @@ class Phrase:
 
 
 SKILLS = Phrase(
-    "查天气（“北京天气”）、查游戏版本（“原神版本”）、发图片（“发张图”）、请 Coder 写代码（“写一个快速排序”）",
-    'look up the weather ("weather in London") and game versions ("minecraft version"), send a picture '
+    "查天气（“北京天气”）、查游戏版本（“原神版本”）、发图片（“发张图”）、请 Coder "
+    "写代码（“写一个快速排序”）",
+    'look up the weather ("weather in London") and game versions ("minecraft version"), send a '
+    "picture "
     '("send me a picture") and ask Coder for code ("write a quicksort")',
 )
 GREETING = Phrase(
     "你好！我是内置的演示模型，会{skills}。", "Hello! I am the built-in demo model. I can {skills}."
 )
 HELP = Phrase(
-    "我是内置的演示模型，不联网也能用，会{skills}。想要真正的对话，请配置 LLM_BASE_URL、LLM_API_KEY 和 LLM_MODEL。",
+    "我是内置的演示模型，不联网也能用，会{skills}。想要真正的对话，请配置 "
+    "LLM_BASE_URL、LLM_API_KEY 和 LLM_MODEL。",
     "I am the built-in demo model and need no key. I can {skills}. "
     "For real conversation set LLM_BASE_URL, LLM_API_KEY and LLM_MODEL.",
 )
 OTHER = Phrase(
-    "这个我还不会：我只是内置的演示模型，会{skills}。接上真正的模型请配置 LLM_BASE_URL、LLM_API_KEY 和 LLM_MODEL。",
+    "这个我还不会：我只是内置的演示模型，会{skills}。接上真正的模型请配置 "
+    "LLM_BASE_URL、LLM_API_KEY 和 LLM_MODEL。",
     "That is beyond me: I am only the built-in demo model. I can {skills}. "
     "To connect a real model set LLM_BASE_URL, LLM_API_KEY and LLM_MODEL.",
 )
@@ -79,7 +83,8 @@ ONLY_PYTHON = Phrase(
 UNKNOWN_TASK = Phrase(
     "内置演示里的 Coder 只背下了几个小程序（快速排序、冒泡排序、斐波那契、阶乘、素数、回文、"
     "FizzBuzz、反转字符串、Hello World），这个不会。",
-    "The demo's Coder knows only a few small programs by heart (quicksort, bubble sort, Fibonacci, factorial, primes, "
+    "The demo's Coder knows only a few small programs by heart (quicksort, bubble sort, Fibonacci, "
+    "factorial, primes, "
     "palindrome, FizzBuzz, reversing a string, hello world), and not this one.",
 )
 

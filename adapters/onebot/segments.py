@@ -1,7 +1,8 @@
-"""Messages on the wire <-> segments. Reading takes every form servers use; writing is always a list of segments.
+"""Messages on the wire <-> segments. Reading takes every form servers use; writing is always a list
+of segments.
 
-A list, never a string: text in a list is never parsed, so nobody can make the bot say `[CQ:at,qq=all]` (onebot.md
-4.2).
+A list, never a string: text in a list is never parsed, so nobody can make the bot say
+`[CQ:at,qq=all]` (onebot.md 4.2).
 """
 
 from __future__ import annotations

@@ -110,7 +110,8 @@ GEMINI = Dialect(
     extras="sign",
     json_results=True,
     schema_words=frozenset({
-        "type", "description", "properties", "required", "items", "enum", "minimum", "maximum", "minItems", "maxItems",
+        "type", "description", "properties", "required", "items", "enum", "minimum", "maximum",
+        "minItems", "maxItems",
     }),
     empty_parameters=False,
     leaks=False,

@@ -8,7 +8,10 @@ from adapters.openai.stream import AnswerReader
 
 logger = logging.getLogger(__name__)
 
-UNEXPLAINED = "it never says why its answers end: they are taken as whole, and one that was cut cannot be told"
+UNEXPLAINED = (
+    "it never says why its answers end: they are taken as whole, and one that was cut cannot be "
+    "told"
+)
 
 
 class Endings:

@@ -1,8 +1,9 @@
 """Refusals sorted: what a vendor said, in whatever shape, to the one class that says what to do
 about it (section 7).
 
-The knowledge is in `SIGNS` and `STATUSES`, rows of data tried in order. Words go before statuses,
-because vendors send billing as 429, 400 or 403, and the caller's own mistakes as 500.
+The knowledge is in `SIGNS` (`signs.py`) and `STATUSES`, rows of data tried in order. Words go
+before statuses, because vendors send billing as 429, 400 or 403, and the caller's own mistakes as
+500.
 """
 
 from __future__ import annotations
@@ -17,11 +18,9 @@ from typing import Any
 
 import orjson
 
+from adapters.openai.signs import SIGNS
 from bot.domain.errors import (
-    BadHistory,
-    ContentFiltered,
     ContextOverflow,
-    ImagesUnsupported,
     ModelAuth,
     ModelBilling,
     ModelError,
@@ -29,123 +28,12 @@ from bot.domain.errors import (
     ModelOverloaded,
     ModelRateLimited,
     ModelRejected,
-    ToolsUnsupported,
-    ToolUseFailed,
 )
 
 MAX_MESSAGE = 500  # characters, what ModelError promises
 MAX_CODE = 64  # characters
 MAX_SEARCHED = 4000  # characters of a body that are looked at
 
-
-@dataclass(frozen=True, slots=True)
-class Sign:
-    """One row: text like this means that class, unless it also looks like the other thing.
-
-    The text searched is the codes as `<code>` and then the words. `code` is what the error is told
-    apart by where the vendor's own code is none (llama.cpp repeats the status there).
-    """
-
-    error: type[ModelError]
-    pattern: re.Pattern[str]
-    unless: re.Pattern[str] | None = None
-    code: str = ""
-
-    def fits(self, text: str) -> bool:
-        return bool(self.pattern.search(text)) and not (self.unless and self.unless.search(text))
-
-
-def _sign(error: type[ModelError], *alternatives: str, unless: str = "", code: str = "") -> Sign:
-    pattern = re.compile("|".join(alternatives), re.IGNORECASE | re.DOTALL)
-    return Sign(error, pattern, re.compile(unless, re.IGNORECASE) if unless else None, code)
-
-
-# Four-digit codes are Zhipu's, 20012 is SiliconFlow's; names in capitals are Volcengine's and
-# DashScope's.
-SIGNS = (
-    _sign(ModelRateLimited, r"current quota.*retry in [\d.]+ ?s"),  # Gemini's quota of a minute in billing words
-    _sign(ToolUseFailed, r"<tool_use_failed>", r"tool call validation failed"),
-    _sign(
-        ModelBilling,
-        r"<insufficient_quota>", r"<exceeded_current_quota_error>", r"<Arrearage>", r"<AccountOverdueError>",
-        r"<1113>", r"<1304>", r"<130[89]>", r"<1310>", r"insufficient (account )?(balance|credits?|funds)",
-        r"exceeded (your )?current quota", r"credit balance is too low", r"overdue balance", r"requires more credits",
-        r"out of credits", r"\b[TR]PD\b", r"(tokens|requests) per day", r"balance is (insufficient|not enough|too low)",
-        r"<billing_\w+>", r"<FreeTierOnly>|free tier of the model has been exhausted", r"<SetLimitExceeded>",
-        r"(used all available|monthly included|prepayment) credits", r"key limit exceeded", r"payment required",
-        r"spend(ing)? limits?\b.{0,40}(reached|exceeded)", r"(reached|exceeded).{0,40}\b(spend|spending|usage) limits?",
-        r"余额不足", r"欠费", r"使用上限", r"今日调用次数", r"账户已停用", r"额度(已)?(用尽|不足|耗尽)",
-    ),
-    _sign(
-        ContentFiltered,
-        r"data_?inspection_?failed", r"<1301>", r"<content_filter>", r"<ResponsibleAIPolicyViolation>",
-        r"content[_ ]policy[_ ]violation", r"content management policy", r"Sensitive(Content|Text|Image)Detected",
-        r"inappropriate content", r"content exists risk", r"敏感内容",
-    ),
-    _sign(
-        ToolsUnsupported,
-        r"does not support (tools|function call)", r"requires --enable-auto-tool-choice",
-        r"tools param requires --jinja", r"function calling is not (enabled|supported)",
-        r"endpoints found that support tool use", r"\btool(s|s? calling)`? is not supported (with|by) this model",
-    ),
-    _sign(
-        ImagesUnsupported,
-        # llama.cpp names only the place of a part it cannot take; ours are text and pictures
-        r"unknown variant `image_url`", r"unsupported content\[\]\.type", r"not a VLM", r"mmproj",
-        r"image input is not supported", r"(does not|doesn't) support (image|vision)",
-        r"endpoints found that support image",
-        r"image_url is only supported by", r"at most 0 image", r"not a multimodal model",
-    ),
-    _sign(  # that picture, not pictures
-        ImagesUnsupported,
-        r"<invalid_image_\w+>", r"unsupported image", r"cannot make GET request", r"invalid image",
-        r"failed to (load|decode|process) (the )?image",
-        code="invalid_image",
-    ),
-    _sign(
-        BadHistory,
-        r"reasoning_content", r"thought_signature", r"insufficient tool messages", r"<1214>",
-        r"must be followed by tool messages", r"must be a response to a prece+ding message with 'tool_calls'",
-        r"roles must alternate", r"duplicate value for 'tool_call_id'", r"<invalid_request_message_order>",
-        r"unexpected role '?\w+'? after role", r"expected last role", r"same number of function calls and responses",
-        r"tool call id (was|has to be)", r"tool_call_id\b.{0,40}not found", r"ids were found without `tool_result`",
-        r"unexpected `tool_use_id`", r"first message must use the .?user", r"must have non-empty content",
-        r"content blocks must be non-empty", r"with role 'assistant' must not be empty", r"assistant message prefill",
-        r"function call turn comes immediately after", r"number of function response parts",
-        r"tool call result does not follow", r"system message must be (at the beginning|the first)",
-    ),
-    _sign(ContextOverflow, r"request too large.*tokens per min"),  # more than a minute's allowance: no use waiting
-    _sign(
-        ContextOverflow,
-        r"maximum context length", r"context[_ ]length[_ ]exceeded", r"exceeds the (available )?context (size|window)",
-        r"exceeded (max )?context length", r"<exceed_context_size_error>", r"prompt is too long",
-        r"exceed context limit", r"range of input length should be", r"must be less than max_seq_len",
-        r"exceeded model token limit", r"model max length exceeded", r"<1261>", r"prompt 超长",
-        r"prompt exceeds max length", r"input token count.*exceeds", r"maximum prompt length is \d",
-        r"reduce the length of the messages", r"total length of all messages is too long", r"too_many_prompt_tokens",
-        r"(tokens|characters)_too_long", r"(token|length|context|prompt|input).{0,60}exceeds the limit of \d",
-        r"context window exceeds limit",
-        r"token limit reached", r"token too long", r"<model_context_window_exceeded>",
-        unless=r"rate.?limit|too many requests|throttl",
-    ),
-    _sign(
-        ModelNotFound,
-        r"<model_?not_?found>", r"<ModelNotOpen>", r"<InvalidEndpointOrModel", r"<1211>", r"<20012>", r"模型不存在",
-        r"\bmodel\b.{0,120}(does not exist|not found)", r"model not exist", r"not a valid model",
-        r"supported API model names", r"<invalid_model>", r"<model_decommissioned>",
-        r"\b(invalid|unknown|no such) model( name| id)?\b(?! \w)",
-    ),
-    _sign(ModelOverloaded, r"<1305>", r"<1312>", r"overloaded", r"访问量过大", r"速率限制"),
-    _sign(ModelRateLimited, r"<130[23]>", r"rate.?limit", r"too many requests", r"throttl"),
-    _sign(
-        ModelAuth,
-        r"<100[0-4]>", r"<invalid_api_key>", r"<authentication_?error>", r"(invalid|incorrect) api key",
-        r"api key not valid",
-    ),
-    # after the sign of a key that is no good: some say both
-    _sign(ModelBilling, r"<403>.*(quota|balance|credit|billing|额度)"),
-    _sign(ModelRejected, r"cannot use both json_schema and grammar"),  # llama.cpp says 500 to the caller's mistake
-)  # fmt: skip
 
 STATUSES: Mapping[int, type[ModelError]] = {
     401: ModelAuth,
@@ -159,8 +47,8 @@ STATUSES: Mapping[int, type[ModelError]] = {
 }
 
 LIMITS = re.compile(
-    r"(?:context length (?:is|of)|prompt length is|max_seq_len \(|max length:|length should be \[\d+,|limit of"
-    r"|token limit:|available context size \(|> )\s*(\d[\d,]{2,})",
+    r"(?:context length (?:is|of)|prompt length is|max_seq_len \(|max length:|"
+    r"length should be \[\d+,|limit of|token limit:|available context size \(|> )\s*(\d[\d,]{2,})",
     re.IGNORECASE,
 )
 SPAN = (
@@ -171,13 +59,12 @@ WAIT = re.compile(
     rf"(?:again|retry)\s+(?:after|in)\s+{SPAN}|()()(\d{{1,9}})\s*(秒)钟?[之以]?后", re.IGNORECASE
 )
 DURATION = re.compile(SPAN, re.IGNORECASE)  # 6m0s, as OpenAI and those like it write
-EPOCH, EPOCH_MS = (
-    1e9,
-    1e12,
-)  # what is more than that is no wait but a time, in seconds or milliseconds since 1970
+# More than that is no wait but a time, in seconds or milliseconds since 1970.
+EPOCH, EPOCH_MS = 1e9, 1e12
 RESETS = ("requests", "tokens")
 SECRETS = re.compile(
-    r"\b((?:sk|ak|pk|rk|gsk|xai|org|proj|user)[-_])[\w-]{4,}|(Bearer\s+)[^\s\"',]+|\b(AIza)[\w-]{20,}|\b(eyJ)[\w.-]{20,}"
+    r"\b((?:sk|ak|pk|rk|gsk|xai|org|proj|user)[-_])[\w-]{4,}|"
+    r"(Bearer\s+)[^\s\"',]+|\b(AIza)[\w-]{20,}|\b(eyJ)[\w.-]{20,}"
 )
 USERINFO = re.compile(r"(?<=://)[^/@\s]+@")
 TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)

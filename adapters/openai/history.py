@@ -40,7 +40,8 @@ NO_OUTPUT = "(no output)"  # an empty tool message is refused by some (6.9)
 NO_RESULT = "error: the result of this call was lost; it may or may not have been done"
 IMAGE_OMITTED = "[image omitted]"
 FROM_TOOLS = "(pictures from the results of: {})"
-EARLIER = "(earlier messages are not shown)"  # stands for the user that a transcript must begin with (6.3)
+# Stands for the user that a transcript must begin with (6.3).
+EARLIER = "(earlier messages are not shown)"
 GO_ON = "(go on)"  # for the one that it must end with
 
 PICTURE = re.compile(

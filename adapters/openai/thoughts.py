@@ -35,7 +35,8 @@ THOUGHT = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 EDGE_OF_THOUGHT = re.compile(
-    rf"(?P<special>{SPECIAL_OPENS})|(?P<opens><{TAG}[ \t]?>)|(?P<closes></{TAG}[ \t]?>|{SPECIAL_CLOSES})",
+    rf"(?P<special>{SPECIAL_OPENS})|(?P<opens><{TAG}[ \t]?>)|"
+    rf"(?P<closes></{TAG}[ \t]?>|{SPECIAL_CLOSES})",
     re.IGNORECASE,
 )
 CHANNEL = re.compile(

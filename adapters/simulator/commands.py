@@ -19,9 +19,11 @@ EXPLAINED = {
     Fault.RISK: "the message does not arrive, and is answered like timeout: risk control",
     Fault.TOO_LONG: "refused: too long",
     Fault.BAD_MEDIA: "refused: the file cannot be had",
-    Fault.NEXT_CONNECTION: "the message arrives, the sockets close, and the answer comes on the next one",
+    Fault.NEXT_CONNECTION: "the message arrives, the sockets close, and the answer comes on the"
+    " next one",
     Fault.SLOW: "the message arrives, and is answered after N seconds; also with one of the above",
-    Fault.DISORDER: "N answers to calls of any kind are held (0.3 s at most), and come last one first",
+    Fault.DISORDER: "N answers to calls of any kind are held (0.3 s at most), and come last one"
+    " first",
     Fault.DUPLICATE: "an event is told twice",
     Fault.REPEAT: "after the next reconnect the last N events are told again",
     Fault.RECALL: "the question is recalled N seconds after it was heard; alone: the last one, now",
@@ -38,7 +40,8 @@ OTHERS = {
     "off": "nothing is armed any more",
 }
 HEADING = """\
-!NAME [N] [next | always | N times | off] lets something go wrong, as in `!slow 3 always`; next goes unsaid.
+!NAME [N] [next | always | N times | off] lets something go wrong, as in `!slow 3 always`;\
+ next goes unsaid.
 Each waits until it hits something; of those that hit a send the first one armed goes first."""
 
 

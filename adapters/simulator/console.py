@@ -113,7 +113,8 @@ def _render_segment(segment: Json, people: Mapping[int, str]) -> str:
             return f"[face {data.get('id')}]"
         case "image" | "record" | "video" | "file" as kind:
             source = str(data.get("url") or data.get("file") or data.get("path") or "")
-            return f"[{' '.join(filter(None, (kind, str(data.get('name') or ''), _describe_source(source))))}]"
+            said = (kind, str(data.get("name") or ""), _describe_source(source))
+            return f"[{' '.join(filter(None, said))}]"
         case kind:
             return f"[{kind}]"
 

@@ -1,4 +1,4 @@
-"""The messages the account remembers: like NapCat the last 5000, in memory, under ids made of a hash
+"""The messages the account remembers: like NapCat the last 5000, under ids made of a hash
 (onebot.md 3.2).
 """
 

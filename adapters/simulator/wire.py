@@ -55,7 +55,10 @@ def rejected(result: int, reason: str) -> str:
     """What NapCat says of a message that QQ's kernel refused at once (NapNeko/NapCatQQ issues 600,
     901).
     """
-    return f"EventChecker Failed: {SENDING}\n{_as_napcat_prints({'result': result, 'errMsg': reason})}\n"
+    return (
+        "EventChecker Failed: "
+        f"{SENDING}\n{_as_napcat_prints({'result': result, 'errMsg': reason})}\n"
+    )
 
 
 def _as_napcat_prints(returned: Json) -> str:

@@ -49,14 +49,17 @@ OBJECT = "hashtext(coalesce(current_schema(), ''))"
 TRY_LOCK = f"SELECT pg_try_advisory_lock(:claim, {OBJECT})"
 WHO_HAS_IT = f"""
     SELECT a.application_name FROM pg_locks l JOIN pg_stat_activity a USING (pid)
-    WHERE l.locktype = 'advisory' AND l.granted AND l.classid = :claim AND l.objid = {OBJECT}::oid AND l.objsubid = 2
+    WHERE l.locktype = 'advisory' AND l.granted AND l.classid = :claim
+    AND l.objid = {OBJECT}::oid AND l.objsubid = 2
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """  # noqa: S608  # no value of anybody's in it
 # The server asks whether we are still there, too: the lock of a machine that is gone is free within
 # half a minute.
 INTRODUCTION = """
-    SELECT set_config('application_name', :name, false), set_config('tcp_keepalives_idle', '10', false),
-    set_config('tcp_keepalives_interval', '5', false), set_config('tcp_keepalives_count', '3', false)
+    SELECT set_config('application_name', :name, false),
+    set_config('tcp_keepalives_idle', '10', false),
+    set_config('tcp_keepalives_interval', '5', false),
+    set_config('tcp_keepalives_count', '3', false)
 """
 LINE = 200  # bytes, so that each line covers the one before
 NAME = 63  # characters of an application name that PostgreSQL keeps

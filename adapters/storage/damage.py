@@ -18,7 +18,8 @@ from adapters.storage.claim import LOG, Traces, changed_at
 
 LONGEST = 30.0  # seconds a check may read
 WHAT_TO_DO = (
-    "Stop the bot and go back to a backup if you have one that is younger than what is missing (docs/upgrade.md);"
+    "Stop the bot and go back to a backup if you have one that is younger than what is missing "
+    "(docs/upgrade.md);"
     " else there is nothing to be done"
 )
 

@@ -21,7 +21,9 @@ from adapters.storage.tables import BY_TURN, messages, metadata, sends, turns, u
 from bot.domain import codec
 from bot.domain.segments import Mention, Segment
 
-TRIES = 10  # to empty the write-ahead log while somebody reads; each waits for as long as SQLite waits for a lock
+# To empty the write-ahead log while somebody reads; each waits for as long as SQLite waits for a
+# lock.
+TRIES = 10
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,7 +130,8 @@ SQL = {
             SELECT id FROM (
                 SELECT id FROM messages
                 WHERE conversation = :conversation AND overheard AND NOT erased
-                    AND id > coalesce((SELECT read_to FROM windows WHERE conversation = :conversation), 0)
+                    AND id > coalesce(
+                        (SELECT read_to FROM windows WHERE conversation = :conversation), 0)
                 ORDER BY id DESC LIMIT :overheard
             ) AS last
             UNION ALL
@@ -144,16 +145,18 @@ SQL = {
     # A mark instead of a mark on each row: thousands may have been overheard since the last turn.
     Statement.MARK_READ: """
         INSERT INTO windows (conversation, read_to)
-        VALUES (:conversation, coalesce((SELECT max(id) FROM messages WHERE conversation = :conversation), 0))
+        VALUES (:conversation,
+            coalesce((SELECT max(id) FROM messages WHERE conversation = :conversation), 0))
         ON CONFLICT (conversation) DO UPDATE SET read_to = excluded.read_to""",
     Statement.MOVE_WINDOW: """
         INSERT INTO windows (conversation, first_turn, light_to, summary)
         VALUES (:conversation, coalesce((SELECT max(id) FROM turns WHERE turn_id = :turn_id), 0),
             coalesce((SELECT max(id) FROM turns WHERE turn_id = :light_to), 0), :summary)
-        ON CONFLICT (conversation) DO UPDATE SET first_turn = excluded.first_turn, light_to = excluded.light_to,
-            summary = excluded.summary""",
+        ON CONFLICT (conversation) DO UPDATE SET first_turn = excluded.first_turn,
+            light_to = excluded.light_to, summary = excluded.summary""",
     Statement.ADD_USAGE: """
-        INSERT INTO usage (turn_id, step, conversation, asker, model, prompt, completion, cached, reasoning, cost, at)
+        INSERT INTO usage (turn_id, step, conversation, asker,
+            model, prompt, completion, cached, reasoning, cost, at)
         SELECT :turn_id, :step, coalesce(conversation, ''), coalesce(asker, 0),
             :model, :prompt, :completion, :cached, :reasoning, :cost, :at
         FROM (SELECT max(id) AS id FROM turns WHERE turn_id = :turn_id) AS newest
@@ -179,15 +182,18 @@ SQL = {
         ON CONFLICT (turn_id, step, call_id)
         DO UPDATE SET result = excluded.result, code = excluded.code, seconds = excluded.seconds""",
     Statement.SUSPEND_RUN: """
-        INSERT INTO runs (run_id, turn_id, state, expires) VALUES (:run_id, :turn_id, :state, :expires)
+        INSERT INTO runs (run_id, turn_id, state, expires)
+        VALUES (:run_id, :turn_id, :state, :expires)
         ON CONFLICT (run_id) DO UPDATE SET state = excluded.state, expires = excluded.expires""",
     Statement.CLOSE_RUN: """
-        INSERT INTO runs (run_id, turn_id, stop, error, steps, prompt, completion, cached, reasoning, cost)
-        VALUES (:run_id, :turn_id, :stop, :error, :steps, :prompt, :completion, :cached, :reasoning, :cost)
+        INSERT INTO runs (run_id, turn_id, stop, error, steps,
+            prompt, completion, cached, reasoning, cost)
+        VALUES (:run_id, :turn_id, :stop, :error, :steps,
+            :prompt, :completion, :cached, :reasoning, :cost)
         ON CONFLICT (run_id)
-        DO UPDATE SET stop = excluded.stop, error = excluded.error, steps = excluded.steps, prompt = excluded.prompt,
-            completion = excluded.completion, cached = excluded.cached, reasoning = excluded.reasoning,
-            cost = excluded.cost, state = NULL, expires = NULL""",
+        DO UPDATE SET stop = excluded.stop, error = excluded.error, steps = excluded.steps,
+            prompt = excluded.prompt, completion = excluded.completion, cached = excluded.cached,
+            reasoning = excluded.reasoning, cost = excluded.cost, state = NULL, expires = NULL""",
     Statement.RESUME_RUN: "UPDATE runs SET state = NULL, expires = NULL WHERE run_id = :run_id",
 }
 """What only SQL says plainly; both databases understand it."""

@@ -20,7 +20,8 @@ EXAMPLES = (
     "Write it as sqlite+aiosqlite:///data/frostagent.db or postgresql://user:password@host/database"
 )
 DRIVER = (
-    "Install it: .venv/bin/pip install -r requirements-postgres.txt. With Docker, write EXTRAS=postgres into .env,"
+    "Install it: .venv/bin/pip install -r requirements-postgres.txt. With Docker, write "
+    "EXTRAS=postgres into .env,"
     " then: docker compose up -d --build"
 )
 SQLITE = "sqlite+pysqlite"
@@ -60,7 +61,8 @@ def _sqlite(url: URL) -> URL:
     name = url.database or ""
     if url.host or url.username:
         raise _refused(
-            "has two slashes where an SQLite url has three (a relative path) or four (an absolute one)"
+            "has two slashes where an SQLite url has three (a relative path) or four (an absolute "
+            "one)"
         )
     if name in {"", ":memory:"} or name.startswith("file:"):
         raise _refused("names no file")

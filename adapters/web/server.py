@@ -22,7 +22,10 @@ logger = logging.getLogger(__name__)
 CLOSE_WITHIN = 1.0  # seconds; no answer takes longer
 KEEP_ALIVE = 75.0  # seconds a scraper's connection stays open between two of its requests
 PROMETHEUS_TEXT = "text/plain; version=0.0.4; charset=utf-8"
-MEND = "Stop what uses it, choose another port, or set WEB_PORT=0 to do without /healthz, /readyz and /metrics"
+MEND = (
+    "Stop what uses it, choose another port, or set WEB_PORT=0 to do without /healthz, /readyz and "
+    "/metrics"
+)
 
 
 class WebServer:

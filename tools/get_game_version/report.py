@@ -12,12 +12,12 @@ from tools.get_game_version.resolver import Found
 from tools.get_game_version.rows import Game
 
 ENGLISH = {
-    "正式版": "release", "快照": "snapshot", "预览版": "preview", "测试版": "beta", "实验版": "experimental",
-    "国服": "China", "国际服": "global", "美服": "Americas", "欧服": "Europe", "日服": "Japan", "韩服": "Korea",
-    "B服": "bilibili server", "iOS 国区": "iOS, China", "预下载": "pre-download", "安卓": "Android",
-    "经典版": "classic", "稳定版": "stable", "最新版": "latest",
-    "国服预下载": "China, pre-download", "国际服预下载": "global, pre-download", "国服资源": "China, resources",
-    "客户端": "client",
+    "正式版": "release", "快照": "snapshot", "预览版": "preview", "测试版": "beta",
+    "实验版": "experimental", "国服": "China", "国际服": "global", "美服": "Americas",
+    "欧服": "Europe", "日服": "Japan", "韩服": "Korea", "B服": "bilibili server",
+    "iOS 国区": "iOS, China", "预下载": "pre-download", "安卓": "Android", "经典版": "classic",
+    "稳定版": "stable", "最新版": "latest", "国服预下载": "China, pre-download",
+    "国际服预下载": "global, pre-download", "国服资源": "China, resources", "客户端": "client",
 }  # fmt: skip
 """What the table's channels are called in English; a name nobody told us about stays as it is."""
 
@@ -66,7 +66,8 @@ def report_silence(
             "请如实告诉用户暂时查不到，不要编造版本号。"
         )
     return (
-        f"The version of {title} cannot be had right now. Asked: {', '.join(hosts)}: {failures or 'no version'}. "
+        f"The version of {title} cannot be had right now. Asked: {', '.join(hosts)}: "
+        f"{failures or 'no version'}. "
         "Tell the user so; do not make up a version."
     )
 
@@ -85,8 +86,10 @@ def report_missed(name: str, missed: Missed, language: Language) -> str:
     near = f"Perhaps it is one of: {'; '.join(missed.near)}. " if missed.near else ""
     why = f"Some could not be asked ({troubles}). " if troubles else ""
     return (
-        f'It is not certain which game "{name}" is, so no version was looked up. {near}{why}Tell from the conversation '
-        "or ask the user, then ask again with its full name; if that fails too, tell the user so and do not make up a "
+        f'It is not certain which game "{name}" is, so no version was looked up. {near}{why}Tell '
+        "from the conversation "
+        "or ask the user, then ask again with its full name; if that fails too, tell the user so "
+        "and do not make up a "
         "version."
     )
 

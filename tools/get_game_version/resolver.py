@@ -37,7 +37,8 @@ CHINESE_STORES, OTHER_STORES = ("CN", "HK", "JP"), ("US", "JP")
 
 EXTRA = re.compile(
     r"原声|音乐集|设定集|画集|试玩|测试服|服务器|皮肤|季票|通行证|扩展包|资料片|追加|礼包|升级包"
-    r"|soundtrack|\bost\b|\bdlc\b|\bpack\b|\bdemo\b|playtest|\bserver\b|artbook|art book|season pass|upgrade|"
+    r"|soundtrack|\bost\b|\bdlc\b|\bpack\b|\bdemo\b|playtest|\bserver\b|artbook|art book|"
+    r"season pass|upgrade|"
     r"\bbeta\b|\bbundle\b|supporter|public test",
     re.IGNORECASE,
 )

@@ -27,8 +27,10 @@ async def get_game_version(context: ToolContext, game: str, name_en: str = "") -
     question from memory.
 
     Args:
-        game: The game's name as the user wrote it, in Chinese or English, or what players call it: "原神", "LoL".
-        name_en: The game's official English name, if you know it and `game` is not that already: "Elden Ring".
+        game: The game's name as the user wrote it, in Chinese or English, or what players call it:
+            "原神", "LoL".
+        name_en: The game's official English name, if you know it and `game` is not that already:
+            "Elden Ring".
     """
     games, web = context.port(Games), context.port(Web)
     name, english = tidy(game)[:LONGEST], tidy(name_en)[:LONGEST]

@@ -20,7 +20,9 @@ from tools.get_weather.places import Place
 from tools.get_weather.weather import Weather
 
 FRESH = 600.0  # seconds for which an answer counts as new
-TOGETHER = 60.0  # seconds for which equal requests are one: those in flight, and the halves of an answer that failed
+# Seconds for which equal requests are one: those in flight, and the halves of an answer that
+# failed.
+TOGETHER = 60.0
 DAYS = 7
 
 A_MINUTE, AN_HOUR, A_DAY = 60.0, 3600.0, 86400.0

@@ -49,19 +49,21 @@ CODES: dict[int, tuple[str, str]] = {
 
 # The first whose words are all in the text wins, so what is rarer or graver comes first.
 CHINESE: tuple[tuple[str, int], ...] = (
-    ("雷 冰雹", 96), ("强雷", 97), ("雷", 95), ("冰雹", 96), ("雨 雪", 68), ("冻雨", 66), ("强 阵雨", 81), ("阵雨", 80),
-    ("毛毛雨", 51), ("暴雨", 65), ("大雨", 65), ("中雨", 63), ("雨", 61), ("阵雪", 85), ("暴雪", 75), ("大雪", 75),
-    ("中雪", 73), ("雪", 71), ("沙尘暴", 33), ("扬沙", 6), ("浮尘", 6), ("霾", 5), ("雾", 45), ("阴", 3), ("晴 云", 1),
-    ("少云", 1), ("云", 2), ("晴", 0),
+    ("雷 冰雹", 96), ("强雷", 97), ("雷", 95), ("冰雹", 96), ("雨 雪", 68), ("冻雨", 66),
+    ("强 阵雨", 81), ("阵雨", 80), ("毛毛雨", 51), ("暴雨", 65), ("大雨", 65), ("中雨", 63),
+    ("雨", 61), ("阵雪", 85), ("暴雪", 75), ("大雪", 75), ("中雪", 73), ("雪", 71), ("沙尘暴", 33),
+    ("扬沙", 6), ("浮尘", 6), ("霾", 5), ("雾", 45), ("阴", 3), ("晴 云", 1), ("少云", 1),
+    ("云", 2), ("晴", 0),
 )  # fmt: skip
 ENGLISH: tuple[tuple[str, int], ...] = (
-    ("thunder hail", 96), ("thunder", 95), ("ice pellets", 77), ("sleet", 68), ("freezing drizzle", 56),
-    ("freezing rain", 66), ("freezing fog", 48), ("blizzard", 75), ("blowing snow", 73), ("heavy snow shower", 86),
-    ("snow shower", 85), ("heavy snow", 75), ("moderate snow", 73), ("snow", 71), ("torrential", 82),
-    ("heavy rain shower", 81), ("shower", 80), ("heavy rain", 65), ("light drizzle", 51), ("drizzle", 53),
-    ("light rain", 61), ("patchy rain", 61), ("rain", 63), ("sandstorm", 33), ("dust", 6), ("sand", 6), ("haze", 5),
-    ("smoke", 5), ("fog", 45), ("mist", 45), ("overcast", 3), ("partly cloudy", 2), ("cloudy", 3), ("fair", 1),
-    ("sunny", 0), ("clear", 0),
+    ("thunder hail", 96), ("thunder", 95), ("ice pellets", 77), ("sleet", 68),
+    ("freezing drizzle", 56), ("freezing rain", 66), ("freezing fog", 48), ("blizzard", 75),
+    ("blowing snow", 73), ("heavy snow shower", 86), ("snow shower", 85), ("heavy snow", 75),
+    ("moderate snow", 73), ("snow", 71), ("torrential", 82), ("heavy rain shower", 81),
+    ("shower", 80), ("heavy rain", 65), ("light drizzle", 51), ("drizzle", 53), ("light rain", 61),
+    ("patchy rain", 61), ("rain", 63), ("sandstorm", 33), ("dust", 6), ("sand", 6), ("haze", 5),
+    ("smoke", 5), ("fog", 45), ("mist", 45), ("overcast", 3), ("partly cloudy", 2), ("cloudy", 3),
+    ("fair", 1), ("sunny", 0), ("clear", 0),
 )  # fmt: skip
 WINDS = {
     "zh": ("北风", "东北风", "东风", "东南风", "南风", "西南风", "西风", "西北风"),

@@ -3,8 +3,8 @@ I/O after loading.
 
 `README.md` beside this file says where the tables come from. They are read when a place is first
 looked up, never at start. What is meant is decided as people would: a city before a district, a
-district only if it is the only one of that name; a path (江苏南京鼓楼) says which. Whatever remains is
-asked about, with full paths.
+district only if it is the only one of that name; a path (江苏南京鼓楼) says which. Whatever
+remains is asked about, with full paths.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ class Area:
         return self.code.startswith("A")
 
     def is_known_as(self, asked: str) -> bool:
-        """Whether that ends with its Chinese name as far as people say it (甘南 for 甘南藏族自治州); none
-        abroad is.
+        """Whether that ends with its Chinese name as far as people say it (甘南 for
+        甘南藏族自治州); none abroad is.
         """
         return not self.is_abroad and any(
             self.name.startswith(asked[start:]) for start in range(len(asked) - 1)

@@ -41,8 +41,8 @@ CREDIT = "Weather data by Open-Meteo.com; places by GeoNames"  # CC BY 4.0, both
 
 # Thirteen variables: a request counts as 1.3, since more than ten count as more than one.
 CURRENT = (
-    "temperature_2m", "apparent_temperature", "relative_humidity_2m", "weather_code", "wind_speed_10m",
-    "wind_direction_10m",
+    "temperature_2m", "apparent_temperature", "relative_humidity_2m", "weather_code",
+    "wind_speed_10m", "wind_direction_10m",
 )  # fmt: skip
 HOURLY = ("temperature_2m", "precipitation_probability", "weather_code")
 DAILY = (

@@ -49,11 +49,13 @@ class Theme:
 
 
 LIGHT = Theme(
-    back="#EDF2F8", panel="#FFFFFF", text="#1F2A37", muted="#66758A", high="#E4692F", low="#2F7CC4", rain="#3A86D0",
+    back="#EDF2F8", panel="#FFFFFF", text="#1F2A37", muted="#66758A", high="#E4692F", low="#2F7CC4",
+    rain="#3A86D0",
     today="#F1F6FC", cloud="#AEBDCE", snow="#6FA8DC", mist="#9FAEBF",
 )  # fmt: skip
 DARK = Theme(
-    back="#10151E", panel="#1A2230", text="#EAF0F7", muted="#95A5BA", high="#FF9A62", low="#6CB4F5", rain="#7BBBF7",
+    back="#10151E", panel="#1A2230", text="#EAF0F7", muted="#95A5BA", high="#FF9A62", low="#6CB4F5",
+    rain="#7BBBF7",
     today="#232E40", cloud="#8C9DB3", snow="#CFE4FA", mist="#8193A8",
 )  # fmt: skip
 

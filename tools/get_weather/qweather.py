@@ -1,5 +1,5 @@
-"""QWeather (和风天气), version 1 by coordinates, at the operator's own host (`sources.md`
-1.6).
+"""QWeather (和风天气), version 1 by coordinates, at the operator's own host
+(`sources.md` 1.6).
 
 Traps it answers for: latitude comes first in the path, with two decimals at most; humidity and
 probability are fractions; the present weather has no time of its own; errors are problem+json, and

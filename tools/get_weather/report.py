@@ -37,7 +37,10 @@ def report_weather(
     """
     zh = language == "zh"
     today = now_there.date()
-    place = f"{say_path(chosen.place, language)} ({chosen.place.latitude:.2f}, {chosen.place.longitude:.2f})"
+    place = (
+        f"{say_path(chosen.place, language)} ({chosen.place.latitude:.2f}, "
+        f"{chosen.place.longitude:.2f})"
+    )
     lines = [f"地点：{place}" if zh else f"Place: {place}", *_say_alerts(weather.alerts, language)]
     if day is None or day == today:
         lines.append(("现在：" if zh else "Now: ") + _say_now(weather.now, units, language))
@@ -86,7 +89,8 @@ def report_ambiguous(query: Query, choice: Ambiguous) -> str:
     )
     return (
         f'"{query.name}" {what}:\n{paths}\n'
-        'Tell from the conversation or ask the user which is meant, then ask again as "Springfield, Illinois".'
+        "Tell from the conversation or ask the user which is meant, then ask again as "
+        '"Springfield, Illinois".'
     )
 
 
@@ -96,10 +100,14 @@ def report_not_found(query: Query, choice: NotFound) -> str:
     paths = _list_paths(choice.near, query.language)
     if query.language == "zh":
         near = f"名字相近的地方（未必是用户要的）：\n{paths}\n" if paths else ""
-        return f"没有找到“{asked}”。{near}请换一个更大的地名，或换英文名再查；仍查不到就如实告诉用户，不要编造天气。"
+        return (
+            f"没有找到“{asked}”。{near}请换一个更大的地名，或换英文名再查；"
+            "仍查不到就如实告诉用户，不要编造天气。"
+        )
     near = f"Places with a similar name:\n{paths}\n" if paths else ""
     return (
-        f'There is no place "{asked}". {near}Try a bigger place near it, another spelling, or its name in Chinese; '
+        f'There is no place "{asked}". {near}Try a bigger place near it, another spelling, or its '
+        "name in Chinese; "
         "if that fails too, tell the user so and do not make up any weather."
     )
 
@@ -243,7 +251,10 @@ def _say_source(
         if weather.source:
             yield f"来源：{weather.source}"
         if is_stale:
-            yield f"注意：数据源现在都没有回应，以上是 {say_age(age, language)}前取得的数据，请告诉用户。"
+            yield (
+                "注意：数据源现在都没有回应，以上是 "
+                f"{say_age(age, language)}前取得的数据，请告诉用户。"
+            )
         if others:
             yield f"另有同名地点：{others}"
     else:
@@ -251,7 +262,10 @@ def _say_source(
         if weather.source:
             yield f"Source: {weather.source}"
         if is_stale:
-            yield f"Note: no source answers at the moment; this is {say_age(age, language)} old. Tell the user."
+            yield (
+                f"Note: no source answers at the moment; this is {say_age(age, language)} old. "
+                "Tell the user."
+            )
         if others:
             yield f"Other places of this name: {others}"
 

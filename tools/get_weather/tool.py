@@ -63,12 +63,14 @@ async def get_weather(
     Use it whenever somebody asks about weather; never answer such a question from memory.
 
     Args:
-        city: The place's name in Chinese or English, if need be with what it lies in: "北京", "江苏南京鼓楼", "Paris",
-            "Springfield, Illinois". A city or a district, not a landmark.
-        day: Only one day: today, tomorrow, a weekday, or a date as 2026-11-24. Leave out for now and the coming days.
+        city: The place's name in Chinese or English, if need be with what it lies in: "北京",
+            "江苏南京鼓楼", "Paris", "Springfield, Illinois". A city or a district, not a landmark.
+        day: Only one day: today, tomorrow, a weekday, or a date as 2026-11-24. Leave out for now
+            and the coming days.
         days: How many days of forecast, today included, 1 to 7.
         units: metric (°C, m/s) or imperial (°F, mph).
-        picture: true sends the chat a chart of the days as a picture. Only if somebody asks for a picture or a chart.
+        picture: true sends the chat a chart of the days as a picture. Only if somebody asks for a
+            picture or a chart.
     """
     query = read_query(city)
     choice = known_places().find(query)
@@ -95,7 +97,8 @@ async def get_weather(
             )
             if not picture or day.strip() or days == 1:
                 return answer
-            return f"{answer}\n{await _send_picture(context, query, choice.place, found, units=units, days=days)}"
+            sent = await _send_picture(context, query, choice.place, found, units=units, days=days)
+            return f"{answer}\n{sent}"
         case Ambiguous():
             return report_ambiguous(query, choice)
         case NotFound():
@@ -169,6 +172,7 @@ def _nothing_invented() -> Iterator[None]:
         yield
     except ToolFailed as error:
         raise ToolFailed(
-            f"The weather could not be fetched: {error}. Tell the user that it is not available right now; do not make "
+            f"The weather could not be fetched: {error}. Tell the user that it is not available "
+            "right now; do not make "
             "any up."
         ) from error
