@@ -21,22 +21,21 @@ from adapters.offline.server import OfflineModel
 from adapters.onebot.calls import Calls
 from adapters.openai.client import OpenAIModel
 from adapters.simulator.faults import Fault
-from adapters.simulator.messages import REMEMBERED, Messages, Stored
 from adapters.simulator.server import Simulator
-from adapters.simulator.world import Person, World
 from bot.app import Service, open_service
 from bot.conversation.turn import TOO_LONG
 from bot.domain.chat import Completion, ModelRequest
 from bot.domain.ports import ChatModel
 from bot.speaking import carrier, outbox
 from bot.speaking.owner import UNKNOWN
+from tests.e2e.small_world import ASKER, GROUP, SmallWorld
 from tests.e2e.test_watching import OWNER, TOKEN, settings
 from tests.e2e.town import noted
 from tests.fakes import until
 
 T = TypeVar("T")
 
-ACCOUNT, GROUP, ASKER = 10001, 4242, 20002
+ACCOUNT = 10001
 HERE, IN_PRIVATE = f"{ACCOUNT}:group:{GROUP}", f"{ACCOUNT}:private:{ASKER}"
 PATIENCE = 15.0  # seconds for a whole test; the machine may be busy
 UNANSWERED = 0.5  # seconds until a call counts as unanswered, where a test waits that out
@@ -44,30 +43,6 @@ ANSWER, SECOND_ANSWER = GREETING.say("en", skills=SKILLS.en), THANKS.en
 ANSWERS = "SELECT conversation, state, message_id FROM sends WHERE final ORDER BY id"
 LEFT_OPEN = "SELECT turn_id FROM turns WHERE closed IS NULL"
 OWN_WORDS = ("NTEvent", "EventChecker", "Timeout", "errMsg", "发送失败", "识别URL失败")
-
-
-class CountedMessages(Messages):
-    looks = 0
-
-    def history(self, *, group_id: int | None = None, peer_id: int = 0) -> list[Stored]:
-        self.looks += 1
-        return super().history(group_id=group_id, peer_id=peer_id)
-
-
-class SmallWorld(World):
-    """A group and two friends, and how often somebody looked at what was said: `looks`."""
-
-    def __init__(self, *, reports_self: bool) -> None:
-        super().__init__(reports_self=reports_self)
-        people = (Person(OWNER, "user1", role="owner"), Person(ASKER, "user2"))
-        self.add_group(GROUP, "FrostAgent", people)
-        for person in people:
-            self.add_friend(person)
-        self.messages = self._counted = CountedMessages(REMEMBERED)
-
-    @property
-    def looks(self) -> int:
-        return self._counted.looks
 
 
 @dataclass(frozen=True, slots=True)
