@@ -43,7 +43,7 @@ ENDINGS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class CodeBlock:
     """A fenced block: what stands behind the fence, its code, and the last line before it."""
 
     info: str
@@ -52,7 +52,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class CodeFile:
     """A text to send as a file."""
 
     name: str
@@ -85,7 +85,7 @@ async def use_subagent(context: ToolContext, subagent_name: str, content: str) -
     return f"{await send(context.port(Speaker), files)}\n\n{answer}"
 
 
-async def send(speaker: Speaker, files: Sequence[File]) -> str:
+async def send(speaker: Speaker, files: Sequence[CodeFile]) -> str:
     """Send the files to the chat; how that went, for the model."""
     attachments = tuple(Attachment("file", source_of(file), file.name) for file in files)
     try:
@@ -123,7 +123,7 @@ async def send(speaker: Speaker, files: Sequence[File]) -> str:
     )
 
 
-def source_of(file: File) -> str:
+def source_of(file: CodeFile) -> str:
     """The file as it goes over the wire."""
     return "base64://" + base64.b64encode(file.text.encode("utf-8", "replace")).decode("ascii")
 
@@ -131,7 +131,7 @@ def source_of(file: File) -> str:
 # --- what of an answer becomes a file -------------------------------------------------------------
 
 
-def files_in(answer: str, name: str) -> tuple[File, ...]:
+def files_in(answer: str, name: str) -> tuple[CodeFile, ...]:
     """What is too much to be read in a chat: long code, several pieces of it, or an answer longer
     than the model reads.
 
@@ -144,10 +144,10 @@ def files_in(answer: str, name: str) -> tuple[File, ...]:
     elif len(answer) <= WHOLE:
         return ()
     stem = re.sub(r"\W+", "", name).lower()[:32] or "answer"
-    return (File(f"{stem}.md", f"{answer.strip()}\n"),)
+    return (CodeFile(f"{stem}.md", f"{answer.strip()}\n"),)
 
 
-def blocks_of(text: str) -> Iterator[Block]:
+def blocks_of(text: str) -> Iterator[CodeBlock]:
     """The fenced blocks of a Markdown text, as CommonMark reads them; one that is not closed goes
     to the end.
     """
@@ -157,7 +157,7 @@ def blocks_of(text: str) -> Iterator[Block]:
         found = FENCE.match(line)
         if fence:
             if found and found[1].startswith(fence) and not found[2].strip():
-                yield Block(info, "\n".join(code) + "\n", before)
+                yield CodeBlock(info, "\n".join(code) + "\n", before)
                 fence, last = "", ""
             else:
                 code.append(line)
@@ -166,10 +166,10 @@ def blocks_of(text: str) -> Iterator[Block]:
         elif line.strip():
             last = line
     if fence and code:
-        yield Block(info, "\n".join(code) + "\n", before)
+        yield CodeBlock(info, "\n".join(code) + "\n", before)
 
 
-def named(blocks: Sequence[Block]) -> Iterator[File]:
+def named(blocks: Sequence[CodeBlock]) -> Iterator[CodeFile]:
     """The blocks as files, no two of one name."""
     taken: set[str] = set()
     for block in blocks:
@@ -179,10 +179,10 @@ def named(blocks: Sequence[Block]) -> Iterator[File]:
         while name.casefold() in taken:
             name, number = f"{stem}{number}.{extension}", number + 1
         taken.add(name.casefold())
-        yield File(name, block.code)
+        yield CodeFile(name, block.code)
 
 
-def name_of(block: Block) -> str:
+def name_of(block: CodeBlock) -> str:
     """What the answer calls it: behind the fence, in its first line if that is a remark, or right
     before it.
     """

@@ -22,7 +22,7 @@ ENTRY_BYTES = 1024  # what an entry costs beside its body: url, headers, key
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _KeptAnswer:
     response: WebResponse
     at: float
 
@@ -32,7 +32,7 @@ class Answers:
 
     def __init__(self, *, clock: Clock, max_bytes: int = MAX_BYTES) -> None:
         self._clock = clock
-        self._kept: TTLCache[Hashable, _Kept] = TTLCache(
+        self._kept: TTLCache[Hashable, _KeptAnswer] = TTLCache(
             max_bytes,
             MAX_SECONDS,
             timer=clock.monotonic,
@@ -88,7 +88,7 @@ class Answers:
         return response
 
     def _keep(self, key: Hashable, response: WebResponse) -> None:
-        kept = _Kept(response, self._clock.monotonic())
+        kept = _KeptAnswer(response, self._clock.monotonic())
         if self._kept.getsizeof(kept) <= self._kept.maxsize:
             self._kept[key] = kept
 

@@ -15,16 +15,16 @@ from adapters.offline.intents import (
     Greeting,
     Help,
     Other,
-    Send,
+    SendIntent,
     Thanks,
-    Weather,
+    WeatherIntent,
     recognise,
 )
 from adapters.offline.phrases import Phrase
 from adapters.offline.question import (
+    DemoQuestion,
     Json,
     Language,
-    Question,
     Result,
     read_question,
     read_results,
@@ -35,7 +35,7 @@ DEMO_PICTURE = "demo.png"
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class DemoCall:
     """A tool the model wants run."""
 
     name: str
@@ -47,7 +47,7 @@ class Thought:
     """One answer of the model: words, or calls."""
 
     text: str = ""
-    calls: tuple[Call, ...] = ()
+    calls: tuple[DemoCall, ...] = ()
 
 
 def think(messages: Sequence[Json], tools: Collection[str]) -> Thought:
@@ -59,7 +59,7 @@ def think(messages: Sequence[Json], tools: Collection[str]) -> Thought:
     return mind.answer()
 
 
-def _as_coder(question: Question, messages: Sequence[Json]) -> str:
+def _as_coder(question: DemoQuestion, messages: Sequence[Json]) -> str:
     """The answer of a model that was given no tools and is asked for code; empty where it is not.
 
     A system prompt that speaks of Coder makes any unknown question a task.
@@ -86,7 +86,7 @@ class _Mind:
     do.
     """
 
-    question: Question
+    question: DemoQuestion
     results: list[Result]
     tools: frozenset[str]
 
@@ -96,20 +96,20 @@ class _Mind:
 
     def answer(self) -> Thought:
         match recognise(self.question.text):
-            case Weather(()):
+            case WeatherIntent(()):
                 return self.say(phrases.WHICH_CITY)
-            case Weather(cities):
-                calls = tuple(Call("get_weather", {"city": city}) for city in cities)
+            case WeatherIntent(cities):
+                calls = tuple(DemoCall("get_weather", {"city": city}) for city in cities)
                 return self.look_up(calls, phrases.THE_WEATHER)
             case GameVersion(""):
                 return self.say(phrases.WHICH_GAME)
             case GameVersion(game):
                 return self.look_up(
-                    (Call("get_game_version", {"game": game}),), phrases.THE_VERSION
+                    (DemoCall("get_game_version", {"game": game}),), phrases.THE_VERSION
                 )
             case Code(task):
                 return self.ask_coder(task)
-            case Send(picture):
+            case SendIntent(picture):
                 return self.send(picture=picture)
             case Greeting():
                 return self.introduce(phrases.GREETING)
@@ -131,13 +131,13 @@ class _Mind:
     def results_of(self, name: str) -> list[Result]:
         return [result for result in self.results if result.name == name]
 
-    def call(self, *calls: Call) -> Thought:
+    def call(self, *calls: DemoCall) -> Thought:
         """Run these, all of one tool; where it was not offered, say so."""
         if calls[0].name not in self.tools:
             return self.say(phrases.NOT_OFFERED, tool=calls[0].name)
         return Thought(calls=calls)
 
-    def look_up(self, calls: tuple[Call, ...], what: Phrase) -> Thought:
+    def look_up(self, calls: tuple[DemoCall, ...], what: Phrase) -> Thought:
         """Ask, all at once; then pass on what was found, a line each."""
         results = self.results_of(calls[0].name)
         if not results:
@@ -165,7 +165,7 @@ class _Mind:
             return self.call(
                 self.message({"type": "plain", "text": phrases.ASKING_CODER.say(self.language)})
             )
-        return self.call(Call("use_subagent", {"subagent_name": "Coder", "content": task}))
+        return self.call(DemoCall("use_subagent", {"subagent_name": "Coder", "content": task}))
 
     def send(self, *, picture: bool) -> Thought:
         if results := self.results_of("send_message"):
@@ -177,8 +177,8 @@ class _Mind:
         return self.call(self.message(*pieces))
 
     @staticmethod
-    def message(*pieces: Json) -> Call:
-        return Call("send_message", {"messages": list(pieces)})
+    def message(*pieces: Json) -> DemoCall:
+        return DemoCall("send_message", {"messages": list(pieces)})
 
     def conclude(self, result: Result, done: Phrase, failed: Phrase) -> Thought:
         if result.failed:

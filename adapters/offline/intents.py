@@ -27,7 +27,7 @@ class Help:
 
 
 @dataclass(frozen=True, slots=True)
-class Weather:
+class WeatherIntent:
     """Cities as they were written; none where the question names none."""
 
     cities: tuple[str, ...]
@@ -48,7 +48,7 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
-class Send:
+class SendIntent:
     """A message wanted, with a picture or without."""
 
     picture: bool
@@ -59,7 +59,9 @@ class Other:
     pass
 
 
-Intent: TypeAlias = Greeting | Thanks | Help | Weather | GameVersion | Code | Send | Other
+Intent: TypeAlias = (
+    Greeting | Thanks | Help | WeatherIntent | GameVersion | Code | SendIntent | Other
+)
 
 READ = 400  # characters of a question that are looked at
 
@@ -72,9 +74,9 @@ def recognise(question: str) -> Intent:
     if _is_code(text):
         return Code(question.strip())
     if SEND.search(text) and not SHOWN.search(text):
-        return Send(picture=PICTURE.search(text) is not None)
+        return SendIntent(picture=PICTURE.search(text) is not None)
     if names.asks_for_weather(text):
-        return Weather(names.find_cities(text))
+        return WeatherIntent(names.find_cities(text))
     if VERSION.search(text):
         game = names.find_game(text)
         return (

@@ -23,7 +23,7 @@ CODE = re.compile(r"\[([A-Z][A-Z_]+)\]\s*$")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class DemoQuestion:
     """What was asked, without mentions; empty for a bare mention."""
 
     text: str
@@ -43,7 +43,7 @@ class Result:
     code: str = ""
 
 
-def read_question(messages: Sequence[Json]) -> Question:
+def read_question(messages: Sequence[Json]) -> DemoQuestion:
     """The last thing a person said.
 
     A group's message holds a line `name(12345): text` for each person who spoke, further lines of
@@ -56,7 +56,7 @@ def read_question(messages: Sequence[Json]) -> Question:
     around = "".join(
         map(read_text, messages)
     )  # a bare mention is answered in the language spoken here
-    return Question(asked, "zh" if CJK.search(asked or around) else "en")
+    return DemoQuestion(asked, "zh" if CJK.search(asked or around) else "en")
 
 
 def _last_said(text: str) -> str:

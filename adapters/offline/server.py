@@ -73,13 +73,13 @@ class OfflineModel:
                 return web.json_response(
                     wire.error("messages must be a list of messages"), status=400
                 )
-        reply = wire.Reply(think(messages, _offered(body)), messages, created=int(time.time()))
+        reply = wire.DemoReply(think(messages, _offered(body)), messages, created=int(time.time()))
         if not body.get("stream"):
             return web.json_response(reply.whole())
         return await self._stream(request, reply, include_usage=_wants_usage(body))
 
     async def _stream(
-        self, request: web.Request, reply: wire.Reply, *, include_usage: bool
+        self, request: web.Request, reply: wire.DemoReply, *, include_usage: bool
     ) -> web.StreamResponse:
         response = web.StreamResponse(
             headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}

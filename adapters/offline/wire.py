@@ -13,7 +13,7 @@ MODEL = "offline-demo"
 PIECE = 8  # characters in a chunk: short, so that every reader of streams is put to work
 
 
-class Reply:
+class DemoReply:
     """One answer to one request; ids are made of the request, so that the same request gets the
     same ones.
 

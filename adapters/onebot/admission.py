@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 from websockets.http11 import Request
 
 
-class Refused(Enum):
+class TokenRefused(Enum):
     """Why somebody does not come in."""
 
     NO_TOKEN = auto()
@@ -46,7 +46,7 @@ class Admission:
         """Whether everybody comes in."""
         return not self._tokens
 
-    def judge(self, request: Request) -> Admitted | Refused:
+    def judge(self, request: Request) -> Admitted | TokenRefused:
         """Compare everything that is offered with every token, so that the time it takes tells
         nothing.
         """
@@ -61,7 +61,7 @@ class Admission:
         ]
         if found:
             return Admitted(max(found))
-        return Refused.WRONG_TOKEN if offered else Refused.NO_TOKEN
+        return TokenRefused.WRONG_TOKEN if offered else TokenRefused.NO_TOKEN
 
 
 def header(request: Request | None, name: str) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from adapters.onebot.peers import Peer
-from adapters.onebot.protocol import MAX_FRAME, Reply, write_call
+from adapters.onebot.protocol import MAX_FRAME, ActionReply, write_call
 from bot.domain.errors import ActionRefused, ActionUnanswered
 
 logger = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ class _Waiting:
 
     asked: Peer
     account: int
-    answer: asyncio.Future[Reply]
+    answer: asyncio.Future[ActionReply]
     limit: asyncio.Timeout
 
     def may_be_answered_by(self, peer: Peer) -> bool:
@@ -52,7 +52,7 @@ class Calls:
         self._numbers = itertools.count(1)
         self._waiting: dict[str, _Waiting] = {}
 
-    async def make(self, peer: Peer, action: str, params: Mapping[str, object]) -> Reply:
+    async def make(self, peer: Peer, action: str, params: Mapping[str, object]) -> ActionReply:
         """Send a call and wait for its answer, whatever becomes of the connection meanwhile.
 
         Raises NotConnected (not written), ActionRefused (too large for any server, not written),
@@ -69,7 +69,7 @@ class Calls:
                 wording=f"the frame has {len(frame) // 2**20} MiB, over 50",
             )
         seconds = self._deadline + len(frame) / SLOWEST
-        answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[ActionReply] = asyncio.get_running_loop().create_future()
         try:
             async with asyncio.timeout(seconds) as limit:
                 self._waiting[echo] = _Waiting(peer, peer.account, answer, limit)
@@ -95,7 +95,7 @@ class Calls:
             if call.asked is peer and end is not None and end > soon:
                 call.limit.reschedule(soon)
 
-    def answer(self, reply: Reply, *, by: Peer) -> None:
+    def answer(self, reply: ActionReply, *, by: Peer) -> None:
         """Hand a reply, and by whom it came, to the call that waits for it; late and foreign ones
         are ignored.
         """

@@ -12,7 +12,7 @@ from typing import Final
 from websockets.frames import CloseCode
 
 from adapters.onebot.calls import Calls
-from adapters.onebot.identity import Handshake, Identity, Source
+from adapters.onebot.identity import AccountSource, Handshake, Identity
 from adapters.onebot.peers import Peer, Peers, Role
 from adapters.onebot.protocol import read_account
 from bot.domain.errors import TransportError
@@ -61,7 +61,7 @@ class Claims:
     async def is_ours(self, event: Event) -> bool:
         """Whether this is an event of the connection's account, which the first one decides."""
         if not self.identity.is_settled:
-            await self.claim(event.self_id, Source.EVENT)
+            await self.claim(event.self_id, AccountSource.EVENT)
         if event.self_id == self.identity.account:
             return True
         if not self.is_turned_away and self._is_news("brings", event.self_id):
@@ -73,7 +73,7 @@ class Claims:
             )
         return False
 
-    async def claim(self, account: int, source: Source) -> None:
+    async def claim(self, account: int, source: AccountSource) -> None:
         """Believe who says whose it is; turn it away if the place is taken, or not for this one."""
         async with self._claiming:
             if not self.identity.is_news(account, source):
@@ -100,8 +100,8 @@ class Claims:
                 async with asyncio.timeout(self._peers.introduced_within):
                     await self._ask.wait()
         if self.identity.account == 0 and role is not Role.EVENT:
-            await self.claim(await self._ask_for_account(), Source.ANSWER)
-        await self.claim(self._handshake.hint, Source.HEADER)
+            await self.claim(await self._ask_for_account(), AccountSource.ANSWER)
+        await self.claim(self._handshake.hint, AccountSource.HEADER)
 
     def ask_at_once(self) -> None:
         """Let `learn` wait no longer: an event came that names nobody."""

@@ -20,9 +20,9 @@ from websockets.protocol import State
 from adapters.onebot.calls import Calls
 from adapters.onebot.claims import Claims
 from adapters.onebot.health import Health
-from adapters.onebot.identity import Handshake, Source
+from adapters.onebot.identity import AccountSource, Handshake
 from adapters.onebot.peers import Peers, Role
-from adapters.onebot.protocol import Reply, read_frame
+from adapters.onebot.protocol import ActionReply, read_frame
 from bot.domain.errors import NotConnected
 from bot.domain.events import Connected, Event
 from bot.domain.ports import Clock, EventSink
@@ -87,7 +87,9 @@ class Connection:
     @property
     def is_introduced(self) -> bool:
         """Whether the other side itself has said whose it is."""
-        return self.account != 0 and (self._identity.source is not Source.TOKEN or self._has_spoken)
+        return self.account != 0 and (
+            self._identity.source is not AccountSource.TOKEN or self._has_spoken
+        )
 
     @property
     def role(self) -> Role:
@@ -107,7 +109,7 @@ class Connection:
     async def run(self) -> None:
         """Read until the socket closes. To be called once; raises nothing."""
         async with self._tasks:
-            await self._claims.claim(self._handshake.bound, Source.TOKEN)
+            await self._claims.claim(self._handshake.bound, AccountSource.TOKEN)
             works = (self._learn_account(), self._look(), self._health.watch())
             waiting = [self._tasks.create_task(work) for work in works]
             try:
@@ -168,14 +170,16 @@ class Connection:
 
     async def _take(self, frame: bytes) -> None:
         read = read_frame(frame, account=self.account, now=self._clock.now())
-        if self._handshake.hint and not (read is None or isinstance(read, Reply) or read.self_id):
+        if self._handshake.hint and not (
+            read is None or isinstance(read, ActionReply) or read.self_id
+        ):
             # Its events name nobody: the header is all we will ever know.
-            await self._claims.claim(self._handshake.hint, Source.HEADER)
+            await self._claims.claim(self._handshake.hint, AccountSource.HEADER)
             read = read_frame(frame, account=self.account, now=self._clock.now())
         match read:
             case None:
                 logger.debug("ignored a frame of %d bytes that is not OneBot", len(frame))
-            case Reply() as reply:
+            case ActionReply() as reply:
                 self._answer(reply)
             case event if event.self_id == 0:
                 # Nobody could be answered.
@@ -190,7 +194,7 @@ class Connection:
             case _:
                 pass
 
-    def _answer(self, reply: Reply) -> None:
+    def _answer(self, reply: ActionReply) -> None:
         if reply.is_bad_token:
             self._bad_token = True
         elif reply.echo or reply.ok:

@@ -9,7 +9,7 @@ from enum import IntEnum
 from adapters.onebot.peers import Role
 
 
-class Source(IntEnum):
+class AccountSource(IntEnum):
     """Who says whose connection it is; the later ones are believed before the earlier ones."""
 
     NOBODY = 0
@@ -44,18 +44,18 @@ class Identity:
 
     def __init__(self) -> None:
         self.account = 0
-        self.source = Source.NOBODY
+        self.source = AccountSource.NOBODY
 
     @property
     def is_settled(self) -> bool:
         """Whether nothing can change it any more."""
-        return self.source >= Source.EVENT
+        return self.source >= AccountSource.EVENT
 
-    def is_news(self, account: int, source: Source) -> bool:
+    def is_news(self, account: int, source: AccountSource) -> bool:
         """Whether this is believed, and another account than before."""
         return account > 0 and source > self.source and account != self.account
 
-    def learn(self, account: int, source: Source) -> None:
+    def learn(self, account: int, source: AccountSource) -> None:
         """Note who says that it is whose; what is not to be believed changes nothing."""
         if account > 0 and source > self.source:
             self.account, self.source = account, source

@@ -14,7 +14,7 @@ from enum import Enum, auto
 from typing import Final
 
 
-class Outcome(Enum):
+class SendOutcome(Enum):
     """What became of a send that its server calls failed."""
 
     REFUSED = auto()
@@ -22,10 +22,10 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class OutcomeRow:
     """Answers with one of these retcodes (none: any) whose words match (none: any)."""
 
-    outcome: Outcome
+    outcome: SendOutcome
     retcodes: tuple[int, ...] = ()
     words: re.Pattern[str] | None = None
 
@@ -41,31 +41,34 @@ def _words(pattern: str) -> re.Pattern[str]:
 
 ROWS: Final = (
     # The call itself was not understood, or not allowed: it was never carried out (onebot.md 2).
-    Row(Outcome.REFUSED, retcodes=(400, 401, 403, 404, 413, 1400, 1401, 1403, 1404)),
+    OutcomeRow(SendOutcome.REFUSED, retcodes=(400, 401, 403, 404, 413, 1400, 1401, 1403, 1404)),
     # NapCat: it waited for QQ, which had said by then that the bot is muted (onebot.md 2).
-    Row(Outcome.REFUSED, words=_words(r'"result"\s*:\s*120\b')),
+    OutcomeRow(SendOutcome.REFUSED, words=_words(r'"result"\s*:\s*120\b')),
     # NapCat: "Timeout: NTEvent ...sendMsg". LLBot: "waitForSelfEcho timeout", after QQ took it;
     # older ones "invoke timeout, ...sendMsg, [the message]" (LuckyLilliaBot
     # src/ntqqapi/api/msg.ts).
-    Row(Outcome.UNKNOWN, words=_words(r"time[- ]?out\b.*sendmsg|waitForSelfEcho")),
+    OutcomeRow(SendOutcome.UNKNOWN, words=_words(r"time[- ]?out\b.*sendmsg|waitForSelfEcho")),
     # Files are fetched and carried to QQ before there is a message.
-    Row(Outcome.REFUSED, words=_words(r"SsoSendLongMsg|download|upload|highway|下载|上传|识别URL")),
+    OutcomeRow(
+        SendOutcome.REFUSED,
+        words=_words(r"SsoSendLongMsg|download|upload|highway|下载|上传|识别URL"),
+    ),
     # Whoever else stopped waiting.
-    Row(Outcome.UNKNOWN, words=_words(r"time[ds]?[- ]?out\b|超时")),
+    OutcomeRow(SendOutcome.UNKNOWN, words=_words(r"time[ds]?[- ]?out\b|超时")),
     # Lagrange v1: no answer from QQ (Lagrange.Core OperationLogic.SendMessage: 9057, before that
     # 9000) ...
-    Row(Outcome.UNKNOWN, retcodes=(9000, 9057)),
+    OutcomeRow(SendOutcome.UNKNOWN, retcodes=(9000, 9057)),
     # ... and "failed" with QQ's result 0, without words: it took the message and gave it no number.
-    Row(Outcome.UNKNOWN, retcodes=(0,), words=_words(r"^$")),
+    OutcomeRow(SendOutcome.UNKNOWN, retcodes=(0,), words=_words(r"^$")),
     # go-cqhttp: the message left, and its echo did not come: risk control, or a lost echo.
-    Row(
-        Outcome.UNKNOWN,
+    OutcomeRow(
+        SendOutcome.UNKNOWN,
         retcodes=(100,),
         words=_words(r"SEND_MSG_API_ERROR|请参考\s*go-cqhttp\s*端输出"),
     ),
 )
 
 
-def judge_refusal(retcode: int, words: str) -> Outcome:
+def judge_refusal(retcode: int, words: str) -> SendOutcome:
     """What became of a send that was answered so; `words` is all text of the answer."""
-    return next((row.outcome for row in ROWS if row.fits(retcode, words)), Outcome.REFUSED)
+    return next((row.outcome for row in ROWS if row.fits(retcode, words)), SendOutcome.REFUSED)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from adapters.onebot.events import About, read_event, read_said, read_time
 from adapters.onebot.fields import Fields, load, mapping, number, sequence, text
-from adapters.onebot.outcomes import Outcome, judge_refusal
+from adapters.onebot.outcomes import SendOutcome, judge_refusal
 from adapters.onebot.segments import write_segments
 from bot.domain.actions import SendMessage
 from bot.domain.errors import ActionRefused
@@ -30,7 +30,7 @@ BAD_TOKEN: Final = 1403
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ActionReply:
     """A server's answer to a call. `wording` is its own text, often empty; `data` any JSON.
 
     `echo` is empty where the server lost it. A stream action answers several times; only the last
@@ -56,13 +56,15 @@ class Reply:
         """Whether a send that failed by this answer may have reached QQ; such messages often arrive
         all the same.
         """
-        return not self.ok and judge_refusal(self.retcode, self.wording) is Outcome.UNKNOWN
+        return not self.ok and judge_refusal(self.retcode, self.wording) is SendOutcome.UNKNOWN
 
 
 # --- reading frames -------------------------------------------------------------------------------
 
 
-def read_frame(data: str | bytes, *, account: int = 0, now: float = 0.0) -> Event | Reply | None:
+def read_frame(
+    data: str | bytes, *, account: int = 0, now: float = 0.0
+) -> Event | ActionReply | None:
     """One frame; None where it is no JSON, no OneBot, or a message from nobody. Never raises.
 
     `account` and `now` (seconds since 1970) stand in for an event that names no account or time.
@@ -80,14 +82,14 @@ def read_frame(data: str | bytes, *, account: int = 0, now: float = 0.0) -> Even
             return None
 
 
-def _read_reply(frame: Fields) -> Reply:
+def _read_reply(frame: Fields) -> ActionReply:
     echo = frame.get("echo")
     part_of_stream = (
         frame.get("stream") == "stream-action"
         and mapping(frame.get("data")).get("type") == "stream"
     )
     retcode = frame.get("retcode")
-    return Reply(
+    return ActionReply(
         echo=echo if isinstance(echo, str) else "",  # ours are text
         # Not retcode 200: several servers mean a failure by it (onebot.md 2). A failure with 0 is
         # Lagrange's.

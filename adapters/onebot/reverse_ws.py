@@ -11,7 +11,7 @@ from typing import Self, assert_never
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.http11 import Request, Response
 
-from adapters.onebot.admission import Admission, Admitted, Refused, header
+from adapters.onebot.admission import Admission, Admitted, TokenRefused, header
 from adapters.onebot.calls import Calls
 from adapters.onebot.connection import (
     CLOSE_WITHIN,
@@ -144,9 +144,9 @@ class ReverseServer:
         match self._admission.judge(request):
             case Admitted():
                 return None
-            case Refused.WRONG_TOKEN:
+            case TokenRefused.WRONG_TOKEN:
                 status, what = HTTPStatus.FORBIDDEN, "a wrong access token"
-            case Refused.NO_TOKEN:
+            case TokenRefused.NO_TOKEN:
                 status, what = HTTPStatus.UNAUTHORIZED, "no access token"
             case never:
                 assert_never(never)

@@ -1,7 +1,7 @@
 """One raw answer, gathered from deltas or from one whole message; nothing is interpreted here.
 
-Every vendor's way of cutting an answer into deltas ends in the same `Answer`; what it means to us
-is read in `wire`.
+Every vendor's way of cutting an answer into deltas ends in the same `RawAnswer`; what it means to
+us is read in `wire`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WORD_FIELDS = frozenset({"role", "content"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class RawAnswer:
     """A whole answer in the vendor's own terms.
 
     `done` says whether the stream ended with its marker (None for an answer that was no stream);
@@ -127,10 +127,10 @@ class Draft:
         identity: str,
         done: bool | None,
         unexplained: bool = False,
-    ) -> Answer:
+    ) -> RawAnswer:
         """The answer, with what only the end of it tells."""
         self._end_detail()
-        return Answer(
+        return RawAnswer(
             text=mend("".join(self._text)),
             reasoning=mend("".join(self._reasoning)) if self._reasoning else "",
             reasoning_field=self._reasoning_field,
@@ -237,7 +237,7 @@ class Gathered:
             self._model = model
         self.is_framed = bool(self._id and self._model)
 
-    def freeze(self, *, done: bool | None, unexplained: bool) -> Answer:
+    def freeze(self, *, done: bool | None, unexplained: bool) -> RawAnswer:
         """The answer; `done` and `unexplained` as there."""
         return self.draft.freeze(
             finish_reason=self.finish_reason,

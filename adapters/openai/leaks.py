@@ -18,9 +18,9 @@ from typing import Any
 
 import orjson
 
-from adapters.openai.answer import Answer, Draft
+from adapters.openai.answer import Draft, RawAnswer
 from adapters.openai.call_drafts import RawCall
-from adapters.openai.markup import Block, find_blocks
+from adapters.openai.markup import MarkupBlock, find_blocks
 from adapters.openai.texts import to_json
 from adapters.openai.thoughts import moved, split_thoughts
 from bot.domain.chat import ToolSpec
@@ -34,12 +34,14 @@ LEAKY = re.compile(r"[<\[◁{]")
 PART_KINDS = frozenset({"text", "output_text", "thinking", "reasoning", "refusal"})
 
 
-def may_leak(answer: Answer) -> bool:
+def may_leak(answer: RawAnswer) -> bool:
     """Whether a look is worth it: everything that could be found has one of these in it."""
     return bool(LEAKY.search(answer.text))
 
 
-def split_leaks(answer: Answer, *, tools: Sequence[ToolSpec], given: Sequence[str] = ()) -> Answer:
+def split_leaks(
+    answer: RawAnswer, *, tools: Sequence[ToolSpec], given: Sequence[str] = ()
+) -> RawAnswer:
     """The answer without markup in its text: thoughts with the reasoning, calls with the calls.
 
     `tools` are those that may be called, none where the answer is not complete; `given` is what
@@ -55,7 +57,7 @@ def split_leaks(answer: Answer, *, tools: Sequence[ToolSpec], given: Sequence[st
 # --- calls ----------------------------------------------------------------------------------------
 
 
-def _split_calls(answer: Answer, tools: Sequence[ToolSpec], given: Sequence[str]) -> Answer:
+def _split_calls(answer: RawAnswer, tools: Sequence[ToolSpec], given: Sequence[str]) -> RawAnswer:
     text = answer.text
     marks = list(find_blocks(text, {tool.name: tool for tool in tools}))
     blocks = [mark for mark in marks if not mark.is_stray]
@@ -78,7 +80,7 @@ def _split_calls(answer: Answer, tools: Sequence[ToolSpec], given: Sequence[str]
     )
 
 
-def _calls(blocks: list[Block]) -> list[RawCall]:
+def _calls(blocks: list[MarkupBlock]) -> list[RawCall]:
     """The calls of all blocks; none where one of them cannot be read."""
     calls: list[RawCall] = []
     for block in blocks:
@@ -98,15 +100,15 @@ def _bare(text: str) -> str:
     return "".join(visible(text).translate(NARROW).lower().split())
 
 
-def _are_last(text: str, blocks: list[Block], marks: list[Block]) -> bool:
+def _are_last(text: str, blocks: list[MarkupBlock], marks: list[MarkupBlock]) -> bool:
     """Whether there are blocks, and from the first one on nothing else."""
     start = blocks[0].start if blocks else len(text)
     return bool(blocks) and not _cut(
-        text, [Block(0, start), *(mark for mark in marks if mark.start >= start)]
+        text, [MarkupBlock(0, start), *(mark for mark in marks if mark.start >= start)]
     )
 
 
-def _is_attempt(text: str, blocks: list[Block], marks: list[Block]) -> bool:
+def _is_attempt(text: str, blocks: list[MarkupBlock], marks: list[MarkupBlock]) -> bool:
     """Whether the model meant to call something: it could have been understood, or it said nothing
     more.
     """
@@ -116,7 +118,7 @@ def _is_attempt(text: str, blocks: list[Block], marks: list[Block]) -> bool:
     )
 
 
-def _cut(text: str, marks: list[Block]) -> str:
+def _cut(text: str, marks: list[MarkupBlock]) -> str:
     kept, at = [], 0
     for mark in marks:
         kept.append(text[at : mark.start])
@@ -127,7 +129,7 @@ def _cut(text: str, marks: list[Block]) -> str:
 # --- parts ----------------------------------------------------------------------------------------
 
 
-def _unwrap_parts(answer: Answer) -> Answer:
+def _unwrap_parts(answer: RawAnswer) -> RawAnswer:
     """A text that holds a list of parts, as JSON or as Python writes it, is those parts (1.4)."""
     text = answer.text.strip()
     if not (text.startswith("[{") and text.endswith("}]") and len(text) <= MAX_PARTS):

@@ -153,7 +153,7 @@ def _read_entries(body: str, _: Tools) -> Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class MarkupFamily:
     """How one family marks its calls; `opens` looks ahead where the mark alone may be prose."""
 
     opens: str
@@ -164,44 +164,44 @@ class Family:
 
 
 FAMILIES = (
-    Family(
+    MarkupFamily(
         rf"<tool_call>(?=\s*(?:\{{|<function=|{WORD}\s*<(?:arg_key|/tool_call)>|{CUT})|\n?{WORD}\s*{CUT})",
         r"</tool_call>",
         _read_tool_call,
     ),
-    Family(rf"<function=(?={WORD}>)", r"</function>", _read_functions, inner=True),
-    Family(
+    MarkupFamily(rf"<function=(?={WORD}>)", r"</function>", _read_functions, inner=True),
+    MarkupFamily(
         rf"<{BAR}DSML{BAR}{ENVELOPE}\s*>|<(?:minimax:)?{ENVELOPE}\s*>(?=\s*(?:<invoke\b|{CUT}))",
         rf"<\s*/{DSML}{ENVELOPE}\s*>",
         _read_invokes,
     ),
-    Family(
+    MarkupFamily(
         rf"<{BAR}DSML{BAR}invoke\b", rf"<\s*/{BAR}DSML{BAR}invoke\s*>", _read_invokes, inner=True
     ),
-    Family(
+    MarkupFamily(
         rf"<{EDGE}tool{GAP}calls(?:{GAP}section)?{GAP}begin{EDGE}>",
         rf"<{EDGE}tool{GAP}calls(?:{GAP}section)?{GAP}end{EDGE}>",
         _read_entries,
     ),
-    Family(
+    MarkupFamily(
         rf"<{EDGE}tool{GAP}call{GAP}begin{EDGE}>",
         rf"<{EDGE}tool{GAP}call{GAP}end{EDGE}>",
         _read_entries,
         inner=True,
     ),
-    Family(r"<\|FunctionCallBegin\|>", r"<\|FunctionCallEnd\|>", _read_json),
-    Family(rf"<function_call>(?=\s*(?:\{{|{CUT}))", r"</function_call>", _read_json),
-    Family(rf"<\|tool_call\|>(?=\s*(?:[\[{{]|{CUT}))", r"<\|/tool_call\|>", _read_json),
-    Family(r"<\|START_ACTION\|>", r"<\|END_ACTION\|>", _read_json),
-    Family(r"<\|python_tag\|>", rf"(?=<\|e[om][mt]_id\|>)|{TO_THE_END}", _read_in_a_row),
-    Family(
+    MarkupFamily(r"<\|FunctionCallBegin\|>", r"<\|FunctionCallEnd\|>", _read_json),
+    MarkupFamily(rf"<function_call>(?=\s*(?:\{{|{CUT}))", r"</function_call>", _read_json),
+    MarkupFamily(rf"<\|tool_call\|>(?=\s*(?:[\[{{]|{CUT}))", r"<\|/tool_call\|>", _read_json),
+    MarkupFamily(r"<\|START_ACTION\|>", r"<\|END_ACTION\|>", _read_json),
+    MarkupFamily(r"<\|python_tag\|>", rf"(?=<\|e[om][mt]_id\|>)|{TO_THE_END}", _read_in_a_row),
+    MarkupFamily(
         rf"\[TOOL_CALLS\](?=\s*(?:\[\s*(?:\{{|\Z)|\{{|{WORD}\s*\[(?:ARGS|CALL_ID)\]|(?:{WORD}\s*\[?\w*)?\Z))",
         rf"(?=\[TOOL_CALLS\])|{TO_THE_END}",
         _read_named,
     ),
-    Family(r"(?<![A-Za-z0-9_.])functools(?=\[\s*(?:\{|\Z))", TO_THE_END, _read_json),
+    MarkupFamily(r"(?<![A-Za-z0-9_.])functools(?=\[\s*(?:\{|\Z))", TO_THE_END, _read_json),
 )
-BARE = Family("", "", _read_in_a_row)
+BARE = MarkupFamily("", "", _read_in_a_row)
 
 STRAY = (
     rf"</tool_call>|<\s*/{BAR}DSML{BAR}\w+\s*>|<{EDGE}tool{GAP}calls?(?:{GAP}section)?{GAP}end{EDGE}>"
@@ -224,7 +224,7 @@ MAX_BLOCK = 2**16  # characters; what is longer is not read, which might take qu
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class MarkupBlock:
     """Markup from `start` to `end` in the text; `calls` is None where it cannot be read as calls.
 
     `is_closed` is False where the text ends before it does; a `stray` end is no block.
@@ -237,10 +237,10 @@ class Block:
     is_stray: bool = False
 
 
-def find_blocks(text: str, tools: Tools) -> Iterator[Block]:
+def find_blocks(text: str, tools: Tools) -> Iterator[MarkupBlock]:
     """The markup outside code, in order; in code it is somebody's example."""
     if (calls := _read_bare(text, tools)) is not None:
-        yield Block(0, len(text), calls)
+        yield MarkupBlock(0, len(text), calls)
         return
     at = 0
     while found := MARKS.search(text, at):
@@ -249,25 +249,25 @@ def find_blocks(text: str, tools: Tools) -> Iterator[Block]:
         if found["fence"] or kind == "tick":
             at = end_of_code(text, found)
         elif kind == "stray":
-            yield Block(found.start(), at, is_stray=True)
+            yield MarkupBlock(found.start(), at, is_stray=True)
         else:
             block = _read_block(text, found, int(kind.removeprefix("family")), tools)
             at = block.end
             yield block
 
 
-def _read_block(text: str, found: re.Match[str], index: int, tools: Tools) -> Block:
+def _read_block(text: str, found: re.Match[str], index: int, tools: Tools) -> MarkupBlock:
     family = FAMILIES[index]
     close = CLOSES[index].search(text, found.end())
     if close is None:
-        return Block(found.start(), len(text), is_closed=False)
+        return MarkupBlock(found.start(), len(text), is_closed=False)
     body = text[found.start() : close.end()] if family.inner else text[found.end() : close.start()]
-    return Block(
+    return MarkupBlock(
         found.start(), close.end(), _read(body, family, tools) if len(body) <= MAX_BLOCK else None
     )
 
 
-def _read(body: str, family: Family, tools: Tools) -> Written | None:
+def _read(body: str, family: MarkupFamily, tools: Tools) -> Written | None:
     """The calls, all of them to tools that there are; None for anything else."""
     known = {name: name for name in tools}
     try:

@@ -42,14 +42,14 @@ TYPES = frozenset({"string", "number", "integer", "boolean", "object", "array"})
 
 def write_schema(schema: Mapping[str, Any], dialect: Dialect) -> dict[str, Any]:
     """The schema of a tool's parameters, an object in any case; a clean one comes out as it is."""
-    written = _Flattener(schema, dialect.schema_words).flatten(
+    written = _Inliner(schema, dialect.schema_words).flatten(
         {**schema, "type": "object"}, frozenset(), 0
     )
     written.setdefault("properties", {})
     return written
 
 
-class _Flattener:
+class _Inliner:
     """One schema being flattened; `root` is where its references lead. A schema inside itself is
     any object.
     """

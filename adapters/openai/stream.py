@@ -1,4 +1,4 @@
-"""Bytes of an HTTP 200 in, one `Answer` or one `ModelError` out: event streams and plain JSON
+"""Bytes of an HTTP 200 in, one `RawAnswer` or one `ModelError` out: event streams and plain JSON
 alike.
 
 What a body is shows in its first byte, not in its content type (1.14). Invariant: an answer that
@@ -10,7 +10,7 @@ shape.
 
 from __future__ import annotations
 
-from adapters.openai.answer import Answer, Gathered
+from adapters.openai.answer import Gathered, RawAnswer
 from adapters.openai.chunks import ChunkReader
 from adapters.openai.whole import read_whole
 from bot.domain.errors import ModelRejected, ModelTransport
@@ -92,7 +92,7 @@ class AnswerReader:
             self._chunks.end()
         self._is_over = True
 
-    def finish(self, *, unexplained: bool = False) -> Answer:
+    def finish(self, *, unexplained: bool = False) -> RawAnswer:
         """The answer. Raises ModelTransport where it was cut short or is none, or the ModelError it
         holds instead.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from adapters.openai.answer import Answer
+from adapters.openai.answer import RawAnswer
 from adapters.openai.code import without_code
 
 TAG = r"(?:think|thinking|thought|reasoning|seed:think)"
@@ -61,14 +61,14 @@ OTHER_TURN = re.compile(
 )
 
 
-def split_thoughts(answer: Answer) -> Answer:
+def split_thoughts(answer: RawAnswer) -> RawAnswer:
     """The answer's own words, and its thoughts with the reasoning. `leaked` is set where a channel
     held a call.
     """
     return _split_tags(_split_channels(_own_words(answer)))
 
 
-def moved(answer: Answer, text: str, thoughts: list[str]) -> Answer:
+def moved(answer: RawAnswer, text: str, thoughts: list[str]) -> RawAnswer:
     """The answer with this text, and with these thoughts behind its reasoning."""
     reasoning = "\n\n".join(
         filter(None, [answer.reasoning, *(thought.strip() for thought in thoughts)])
@@ -81,7 +81,7 @@ def moved(answer: Answer, text: str, thoughts: list[str]) -> Answer:
     )
 
 
-def _own_words(answer: Answer) -> Answer:
+def _own_words(answer: RawAnswer) -> RawAnswer:
     text = answer.text
     begin = OWN_TURN.match(text)
     other = (
@@ -97,7 +97,7 @@ def _own_words(answer: Answer) -> Answer:
     )
 
 
-def _split_channels(answer: Answer) -> Answer:
+def _split_channels(answer: RawAnswer) -> RawAnswer:
     """Text in channels: what is not the final one, nor a word to people beside calls, are thoughts.
 
     What stands before them is one too where a final one follows: of the first channel servers take
@@ -128,7 +128,7 @@ def _split_channels(answer: Answer) -> Answer:
     )
 
 
-def _split_tags(answer: Answer) -> Answer:
+def _split_tags(answer: RawAnswer) -> RawAnswer:
     """What begins at the beginning (4.1) may be cut off; later only what is closed counts, or is a
     token.
 

@@ -1,4 +1,4 @@
-"""Domain <-> wire: a `ModelRequest` as the body of a request, an `Answer` as a `Completion`.
+"""Domain <-> wire: a `ModelRequest` as the body of a request, an `RawAnswer` as a `Completion`.
 
 The body is the intersection of what every vendor takes (vendors.md section 9): no tool choice, no
 sampling, no limits.
@@ -14,7 +14,7 @@ from typing import Any, TypeGuard, assert_never
 
 import orjson
 
-from adapters.openai.answer import Answer
+from adapters.openai.answer import RawAnswer
 from adapters.openai.dialects import Dialect
 from adapters.openai.history import Origin, parse, prepare_history, prepare_tools
 from adapters.openai.leaks import may_leak, split_leaks
@@ -216,7 +216,7 @@ def _scrub(value: Any) -> Any:
 
 
 def read_answer(
-    answer: Answer,
+    answer: RawAnswer,
     *,
     request: ModelRequest,
     origin: Origin,
@@ -276,7 +276,7 @@ def _given(request: ModelRequest) -> tuple[str, ...]:
     )
 
 
-def _read_finish(answer: Answer) -> FinishReason:
+def _read_finish(answer: RawAnswer) -> FinishReason:
     """What the finish reason says; where a gateway tells the native one as well, that may say it
     was a failure.
     """
@@ -292,7 +292,7 @@ def _read_finish(answer: Answer) -> FinishReason:
 
 
 def _read_calls(
-    answer: Answer, tools: tuple[ToolSpec, ...], new_id: Callable[[], str]
+    answer: RawAnswer, tools: tuple[ToolSpec, ...], new_id: Callable[[], str]
 ) -> tuple[ToolCall, ...]:
     """The calls that name a tool, each with our name of it and an id of its own (2.10, 2.14, 4.6,
     4.7).
@@ -313,7 +313,7 @@ def _read_calls(
     return tuple(calls)
 
 
-def _read_reasoning(answer: Answer, origin: Origin) -> Reasoning | None:
+def _read_reasoning(answer: RawAnswer, origin: Origin) -> Reasoning | None:
     """What was thought, and whose the answer is where fields of its calls may have to go back
     (section 5).
     """

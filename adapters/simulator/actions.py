@@ -13,11 +13,11 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from adapters.simulator import outgoing, wire
-from adapters.simulator.call import Answer, Call, Done, Params, SentMessage
+from adapters.simulator.call import Call, CallAnswer, Done, Params, SentMessage
 from adapters.simulator.messages import Stored
 from adapters.simulator.outgoing import read_segments
 from adapters.simulator.shown import event_of
-from adapters.simulator.wire import BAD_REQUEST, NO_SUCH_ACTION, NOT_DONE, Json, Refusal
+from adapters.simulator.wire import BAD_REQUEST, NO_SUCH_ACTION, NOT_DONE, CallRefused, Json
 from adapters.simulator.world import Group, Person, World
 
 RESULT = {"result": 0, "errMsg": ""}
@@ -26,30 +26,30 @@ VERSION = {"app_name": "NapCat.Onebot", "protocol_version": "v11", "app_version"
 Action: TypeAlias = Callable[[World, Params], Done]
 
 
-def read_call(text: str | bytes) -> Call | Answer:
+def read_call(text: str | bytes) -> Call | CallAnswer:
     """The call in a frame, or the answer to one that holds no call of ours."""
     try:
         frame = json.loads(text)
     except ValueError:
         frame = None
     if not isinstance(frame, dict):
-        return Answer(wire.failed(BAD_REQUEST, "json解析失败,请检查数据格式", None))
+        return CallAnswer(wire.failed(BAD_REQUEST, "json解析失败,请检查数据格式", None))
     name, params = frame.get("action"), frame.get("params") or {}
     if not isinstance(name, str) or name not in ACTIONS.keys() | SENDS.keys():
-        return Answer(wire.failed(NO_SUCH_ACTION, f"不支持的Api {name}", frame.get("echo")))
+        return CallAnswer(wire.failed(NO_SUCH_ACTION, f"不支持的Api {name}", frame.get("echo")))
     if not isinstance(params, dict):
-        return Answer(wire.failed(BAD_REQUEST, "参数 params 不正确", frame.get("echo")))
+        return CallAnswer(wire.failed(BAD_REQUEST, "参数 params 不正确", frame.get("echo")))
     return Call(name, Params(params), frame)
 
 
-def perform(world: World, call: Call) -> Answer:
+def perform(world: World, call: Call) -> CallAnswer:
     """Carry out a call. Never refuses to answer: what is wrong is said in the answer."""
     read_message = SENDS.get(call.action)
     try:
         if read_message is None:
             return call.confirm(ACTIONS[call.action](world, call.params))
         return call.confirm(_send(world, read_message(call.params)))
-    except Refusal as refusal:
+    except CallRefused as refusal:
         return call.refuse(refusal)
 
 
@@ -57,7 +57,7 @@ def message_in(call: Call) -> SentMessage | None:
     """The message a call asks to be sent, without an id; None where there is none that can be
     read.
     """
-    with suppress(Refusal):
+    with suppress(CallRefused):
         return SENDS[call.action](call.params) if call.action in SENDS else None
     return None
 
@@ -109,12 +109,12 @@ def _send(world: World, message: SentMessage) -> Done:
     """
     group_id, user_id = message.group_id, message.user_id or 0
     if not world.online:
-        raise Refusal(NOT_DONE, wire.unconfirmed())
+        raise CallRefused(NOT_DONE, wire.unconfirmed())
     if group_id is None:
         if not world.reaches(user_id, via_group=message.via_group):
-            raise Refusal(NOT_DONE, "无法获取用户信息")
+            raise CallRefused(NOT_DONE, "无法获取用户信息")
     elif world.is_muted(world.group(group_id).group_id):
-        raise Refusal(NOT_DONE, wire.MUTED)
+        raise CallRefused(NOT_DONE, wire.MUTED)
     segments = list(message.segments)
     told: Json = {}
     if segments and all(segment["type"] == "node" for segment in segments):
@@ -174,7 +174,7 @@ def delete_msg(world: World, params: Params) -> Done:
             else world.member(stored.group_id, world.self_id).role
         )
         if role not in ("owner", "admin"):
-            raise Refusal(NOT_DONE, "撤回失败, 没有权限")
+            raise CallRefused(NOT_DONE, "撤回失败, 没有权限")
     return Done(events=(world.recall(message_id, operator_id=world.self_id),))
 
 
@@ -189,7 +189,7 @@ def get_forward_msg(world: World, params: Params) -> Done:
         )
         asked = str(next(inside, ""))
     if asked not in world.forwards:
-        raise Refusal(NOT_DONE, "消息已过期或者为内层消息，无法获取转发消息")
+        raise CallRefused(NOT_DONE, "消息已过期或者为内层消息，无法获取转发消息")
     return Done({"messages": world.forwards[asked]})
 
 
@@ -200,7 +200,7 @@ def get_file(world: World, params: Params) -> Done:
     """
     name = str(params.get("file") or params.get("file_id") or "")
     if not name:
-        raise Refusal(BAD_REQUEST, "参数 file 缺失或不正确")
+        raise CallRefused(BAD_REQUEST, "参数 file 缺失或不正确")
     medium = world.messages.medium(name)
     file = str(medium.get("file") or name)
     path = f"/app/.config/QQ/{file}"
@@ -325,7 +325,7 @@ def can_send(_world: World, _: Params) -> Done:
 def set_msg_emoji_like(world: World, params: Params) -> Done:
     world.messages.find(params.number("message_id"))
     if not params.has("emoji_id"):
-        raise Refusal(BAD_REQUEST, "参数 emoji_id 缺失或不正确")
+        raise CallRefused(BAD_REQUEST, "参数 emoji_id 缺失或不正确")
     return Done(RESULT)
 
 

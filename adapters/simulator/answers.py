@@ -6,8 +6,8 @@ import asyncio
 from dataclasses import dataclass, field
 
 from adapters.simulator.faults import Fault, Faults
-from adapters.simulator.peer import Peer
-from adapters.simulator.replies import Reply
+from adapters.simulator.peer import ConnectedBot
+from adapters.simulator.replies import CallReply
 from adapters.simulator.sockets import Sockets
 from adapters.simulator.wire import Json
 
@@ -19,10 +19,10 @@ class _HeldAnswers:
     """Answers held until there are so many, to be sent last one first."""
 
     size: int
-    answers: list[tuple[Peer, Json]] = field(default_factory=list)
+    answers: list[tuple[ConnectedBot, Json]] = field(default_factory=list)
 
 
-class Answers:
+class CallAnswers:
     """Sends answers as the armed faults have it: late, in another order, on another socket."""
 
     def __init__(self, sockets: Sockets, faults: Faults) -> None:
@@ -31,7 +31,7 @@ class Answers:
         self._held: _HeldAnswers | None = None
         self._late: list[Json] = []
 
-    async def give(self, peer: Peer, reply: Reply) -> None:
+    async def give(self, peer: ConnectedBot, reply: CallReply) -> None:
         """Answer a call, if it is answered at all."""
         if reply.frame is None:
             return
@@ -47,13 +47,13 @@ class Answers:
         else:
             await peer.send(reply.frame)
 
-    async def catch_up(self, peer: Peer) -> None:
+    async def catch_up(self, peer: ConnectedBot) -> None:
         """Send what waited for the next connection, which this is."""
         late, self._late = self._late, []
         for frame in late:
             await peer.send(frame)
 
-    async def _give_after(self, seconds: float, peer: Peer, frame: Json) -> None:
+    async def _give_after(self, seconds: float, peer: ConnectedBot, frame: Json) -> None:
         await asyncio.sleep(seconds)
         await peer.send(frame)
 

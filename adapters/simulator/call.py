@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adapters.simulator import wire
-from adapters.simulator.wire import BAD_REQUEST, Json, Refusal
+from adapters.simulator.wire import BAD_REQUEST, CallRefused, Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CallAnswer:
     """The frame that answers a call, and what was done (nothing, where it was refused)."""
 
     frame: Json
@@ -79,7 +79,7 @@ class Params:
             return int(value)
         if isinstance(value, int | float) and not isinstance(value, bool) and value == int(value):
             return int(value)
-        raise Refusal(BAD_REQUEST, f"参数 {name} 缺失或不正确")
+        raise CallRefused(BAD_REQUEST, f"参数 {name} 缺失或不正确")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +90,13 @@ class Call:
     params: Params
     frame: Json
 
-    def confirm(self, done: Done) -> Answer:
+    def confirm(self, done: Done) -> CallAnswer:
         """The answer to a call that was carried out."""
-        return Answer(wire.ok(done.data, self.frame.get("echo", "")), done)
+        return CallAnswer(wire.ok(done.data, self.frame.get("echo", "")), done)
 
-    def refuse(self, refusal: Refusal, done: Done = Done()) -> Answer:
+    def refuse(self, refusal: CallRefused, done: Done = Done()) -> CallAnswer:
         """The answer that says "not done", whatever was done."""
         missing = None if refusal.retcode == BAD_REQUEST else ""
-        return Answer(
+        return CallAnswer(
             wire.failed(refusal.retcode, refusal.wording, self.frame.get("echo", missing)), done
         )

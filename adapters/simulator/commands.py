@@ -5,7 +5,7 @@ from __future__ import annotations
 from adapters.simulator.faults import ASKING, Fault, NoFault, parse_fault, parse_number, says_when
 from adapters.simulator.incidents import MUTED_FOR
 from adapters.simulator.server import Simulator
-from adapters.simulator.wire import Refusal
+from adapters.simulator.wire import CallRefused
 
 MARK = "!"
 
@@ -59,7 +59,7 @@ async def obey(simulator: Simulator, line: str) -> str:
     words = line.strip().removeprefix(MARK).strip()
     try:
         return await _obey(simulator, words)
-    except (NoFault, Refusal) as error:
+    except (NoFault, CallRefused) as error:
         return f"{MARK}{words}: {error}. Try {MARK}help"
 
 

@@ -24,14 +24,14 @@ ALIAS = "bot"
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class SpokenLine:
     """What a line says, and who says it: a name, empty for the person at the keyboard."""
 
     speaker: str
     segments: list[Json]
 
 
-def parse_line(line: str, people: Mapping[str, int], self_id: int) -> Spoken:
+def parse_line(line: str, people: Mapping[str, int], self_id: int) -> SpokenLine:
     """Read `@bot hi`, or `name: hi` to speak as that member; no segments for a line that says
     nothing.
 
@@ -41,8 +41,8 @@ def parse_line(line: str, people: Mapping[str, int], self_id: int) -> Spoken:
     """
     match = SPEAKER.fullmatch(line.strip("\r\n"))
     if match and match[1].casefold() != ALIAS and people.get(match[1]) != self_id:
-        return Spoken(match[1], parse_mentions(match[2].strip(), people, self_id))
-    return Spoken("", parse_mentions(line.strip(), people, self_id))
+        return SpokenLine(match[1], parse_mentions(match[2].strip(), people, self_id))
+    return SpokenLine("", parse_mentions(line.strip(), people, self_id))
 
 
 def parse_mentions(line: str, people: Mapping[str, int], self_id: int) -> list[Json]:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from adapters.simulator import wire
 from adapters.simulator.faults import Armed, Fault
 from adapters.simulator.sockets import Sockets
-from adapters.simulator.wire import NOT_DONE, Json, Refusal
+from adapters.simulator.wire import NOT_DONE, CallRefused, Json
 from adapters.simulator.world import World
 
 MUTED_FOR = 600.0  # seconds
@@ -46,11 +46,11 @@ class Incidents:
             case Fault.DROP:
                 await self._sockets.drop(armed.value)
             case fault:
-                raise Refusal(NOT_DONE, f"{fault} cannot happen by itself")
+                raise CallRefused(NOT_DONE, f"{fault} cannot happen by itself")
 
     async def _recall_after(self, seconds: float, message_id: int) -> None:
         await asyncio.sleep(seconds)
-        with suppress(Refusal):  # it is gone already
+        with suppress(CallRefused):  # it is gone already
             await self.recall(message_id)
 
     async def mute(self, seconds: float = MUTED_FOR, *, group_id: int | None = None) -> None:

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from adapters.simulator.wire import NOT_DONE, Json, Refusal
+from adapters.simulator.wire import NOT_DONE, CallRefused, Json
 
 REMEMBERED = 5000
 UNKNOWN_MESSAGE = "消息不存在"
@@ -88,7 +88,7 @@ class Messages:
     def find(self, message_id: int) -> Stored:
         """Raises Refusal for an id that never was, was recalled, or was forgotten."""
         if message_id not in self._messages:
-            raise Refusal(NOT_DONE, UNKNOWN_MESSAGE)
+            raise CallRefused(NOT_DONE, UNKNOWN_MESSAGE)
         return self._messages[message_id]
 
     def forget(self, message_id: int) -> Stored:
@@ -108,7 +108,7 @@ class Messages:
                 data = segment["data"]
                 if segment["type"] in MEDIA and name in (data.get("file"), data.get("file_id")):
                     return dict(data)
-        raise Refusal(NOT_DONE, NO_FILE)
+        raise CallRefused(NOT_DONE, NO_FILE)
 
     def history(self, *, group_id: int | None = None, peer_id: int = 0) -> list[Stored]:
         """All that was said there, oldest first."""

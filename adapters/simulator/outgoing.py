@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from adapters.simulator import cq
-from adapters.simulator.wire import BAD_REQUEST, NOT_DONE, Json, Refusal
+from adapters.simulator.wire import BAD_REQUEST, NOT_DONE, CallRefused, Json
 
 EMPTY = "消息体无法解析, 请检查是否发送了不支持的消息类型"
 MIXED = "转发消息不能和普通消息混在一起发送"
@@ -54,7 +54,7 @@ def read_segments(message: Any, *, auto_escape: bool = False) -> list[Json]:
         case list():
             return [_read_segment(segment) for segment in message]
         case _:
-            raise Refusal(BAD_REQUEST, "参数 message 缺失或不正确")
+            raise CallRefused(BAD_REQUEST, "参数 message 缺失或不正确")
 
 
 def _read_segment(segment: Any) -> Json:
@@ -62,7 +62,7 @@ def _read_segment(segment: Any) -> Json:
         case {"type": str(), "data": dict()}:
             return dict(segment)
         case _:
-            raise Refusal(BAD_REQUEST, "参数 message 中有不正确的消息段")
+            raise CallRefused(BAD_REQUEST, "参数 message 中有不正确的消息段")
 
 
 def accept(segments: list[Json], *, in_group: bool, is_known: Callable[[int], bool]) -> list[Json]:
@@ -76,7 +76,7 @@ def accept(segments: list[Json], *, in_group: bool, is_known: Callable[[int], bo
         kept for segment in segments if (kept := _accept(segment, in_group, is_known)) is not None
     ]
     if not any(segment["type"] != "reply" for segment in accepted):
-        raise Refusal(NOT_DONE, EMPTY)
+        raise CallRefused(NOT_DONE, EMPTY)
     return accepted
 
 
@@ -92,7 +92,7 @@ def _accept(segment: Json, in_group: bool, is_known: Callable[[int], bool]) -> J
             known = quoted.isascii() and quoted.isdigit() and is_known(int(quoted))
             return {"type": "reply", "data": {"id": quoted}} if known else None
         case "node":
-            raise Refusal(NOT_DONE, MIXED)
+            raise CallRefused(NOT_DONE, MIXED)
         case _ if kind in MEDIA:
             return {"type": kind, "data": _medium(kind, data)}
         case _ if kind in KEPT:
@@ -100,7 +100,7 @@ def _accept(segment: Json, in_group: bool, is_known: Callable[[int], bool]) -> J
         case _ if kind in IGNORED:
             return None
         case _:
-            raise Refusal(NOT_DONE, f"未知的消息类型：{kind}")
+            raise CallRefused(NOT_DONE, f"未知的消息类型：{kind}")
 
 
 def _medium(kind: str, data: Json) -> Json:
@@ -167,5 +167,5 @@ def _read_file(uri: str, name: str) -> bytes:
     return path.read_bytes()
 
 
-def _not_found(uri: str) -> Refusal:
-    return Refusal(NOT_DONE, f"文件下载失败, 识别URL失败, uri= {uri[:100]}")
+def _not_found(uri: str) -> CallRefused:
+    return CallRefused(NOT_DONE, f"文件下载失败, 识别URL失败, uri= {uri[:100]}")

@@ -21,7 +21,7 @@ from adapters.simulator.world import World
 UNREAD = 10.0  # seconds we wait for a bot that does not read its socket
 
 
-class Peer:
+class ConnectedBot:
     """A connected bot. `heartbeat` is in seconds, 0 for none; a peer that does not hear events gets
     none of either.
 
@@ -50,7 +50,9 @@ class Peer:
         if self.hears:
             await self.send(wire.lifecycle(self._world.self_id, self._world.now()))
 
-    async def run(self, take: Callable[[Peer, str | bytes], Coroutine[Any, Any, None]]) -> None:
+    async def run(
+        self, take: Callable[[ConnectedBot, str | bytes], Coroutine[Any, Any, None]]
+    ) -> None:
         """Give every frame to `take` until the socket closes; frames are taken concurrently.
 
         Two calls sent back to back may be answered in either order, as with NapCat.

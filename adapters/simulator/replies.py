@@ -7,14 +7,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from adapters.simulator import actions
-from adapters.simulator.call import Answer, Call, Done, SentMessage
+from adapters.simulator.call import Call, CallAnswer, Done, SentMessage
 from adapters.simulator.faults import REFUSED, SENDING, Armed, Fault, Faults
-from adapters.simulator.wire import NOT_DONE, Json, Refusal
+from adapters.simulator.wire import NOT_DONE, CallRefused, Json
 from adapters.simulator.world import World
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class CallReply:
     """What comes of a call: the frame that answers it (None: nothing ever does), and what was done.
 
     The answer comes `delay` seconds late, or on the `next_connection`. `asked` is the message the
@@ -40,35 +40,35 @@ class Reply:
         )
 
 
-def reply_to(world: World, faults: Faults, text: str | bytes) -> Reply:
+def reply_to(world: World, faults: Faults, text: str | bytes) -> CallReply:
     """Carry out the call in a frame, as far as no fault is armed that hits it."""
     call = actions.read_call(text)
-    if isinstance(call, Answer):
-        return Reply(call.frame)
+    if isinstance(call, CallAnswer):
+        return CallReply(call.frame)
     if call.action not in actions.SENDS:
         answer = actions.perform(world, call)
-        return Reply(answer.frame, answer.done)
+        return CallReply(answer.frame, answer.done)
     slow = faults.use(Fault.SLOW)
     reply = _send(world, call, faults.use(*SENDING))
     asked = reply.done.sent or actions.message_in(call)
     return replace(reply, asked=asked, delay=slow.value if slow else 0.0)
 
 
-def _send(world: World, call: Call, struck: Armed | None) -> Reply:
+def _send(world: World, call: Call, struck: Armed | None) -> CallReply:
     """Deliver a message or not, and answer what the fault has it answered."""
     match struck:
         case Armed(fault=Fault.LOST):
-            return Reply(None)
+            return CallReply(None)
         case Armed(fault=fault, wording=wording) if fault in REFUSED:
-            return Reply(call.refuse(Refusal(NOT_DONE, wording)).frame)
+            return CallReply(call.refuse(CallRefused(NOT_DONE, wording)).frame)
         case _:
             answer = actions.perform(world, call)
-    reply = Reply(answer.frame, answer.done)
+    reply = CallReply(answer.frame, answer.done)
     if answer.done.sent is None:  # refused without any fault
         return reply
     match struck:
         case Armed(fault=Fault.TIMEOUT, wording=wording):
-            return replace(reply, frame=call.refuse(Refusal(NOT_DONE, wording)).frame)
+            return replace(reply, frame=call.refuse(CallRefused(NOT_DONE, wording)).frame)
         case Armed(fault=Fault.SILENCE):
             return replace(reply, frame=None)
         case Armed(fault=Fault.NEXT_CONNECTION):

@@ -18,13 +18,13 @@ from types import TracebackType
 from typing import Self
 
 from adapters.simulator import console, wire
-from adapters.simulator.answers import Answers
+from adapters.simulator.answers import CallAnswers
 from adapters.simulator.call import SentMessage
 from adapters.simulator.faults import ASKING, Fault, Faults
 from adapters.simulator.incidents import Incidents
 from adapters.simulator.messages import Stored
-from adapters.simulator.peer import Peer
-from adapters.simulator.replies import Reply, reply_to
+from adapters.simulator.peer import ConnectedBot
+from adapters.simulator.replies import CallReply, reply_to
 from adapters.simulator.shown import event_of
 from adapters.simulator.sockets import Sockets
 from adapters.simulator.wire import Json
@@ -73,7 +73,7 @@ class Simulator:
         )
         self._changed = asyncio.Event()
         self._events: deque[Json] = deque(maxlen=REPEATABLE)
-        self._answers = Answers(self.sockets, self.faults)
+        self._answers = CallAnswers(self.sockets, self.faults)
         self.incidents = Incidents(world, self.sockets, self.push)
 
     async def __aenter__(self) -> Self:
@@ -105,7 +105,7 @@ class Simulator:
         """
         self.sockets.dial(url, token, roles=roles, says=says)
 
-    async def _welcome(self, peer: Peer) -> None:
+    async def _welcome(self, peer: ConnectedBot) -> None:
         """Send what waited for the next connection."""
         if peer.hears and self._events and (armed := self.faults.use(Fault.REPEAT)):
             for event in list(self._events)[-max(1, round(armed.value)) :]:
@@ -114,7 +114,7 @@ class Simulator:
 
     # --- calls ------------------------------------------------------------------------------------
 
-    async def _take(self, peer: Peer, frame: str | bytes) -> None:
+    async def _take(self, peer: ConnectedBot, frame: str | bytes) -> None:
         """Answer one call. Everything between a call and its answer passes here."""
         reply = reply_to(self.world, self.faults, frame)
         self._note(reply)
@@ -125,7 +125,7 @@ class Simulator:
         if not reply.in_order:
             await self._answers.give(peer, reply)
 
-    def _note(self, reply: Reply) -> None:
+    def _note(self, reply: CallReply) -> None:
         if reply.asked is not None:
             self.sent.append(reply.asked)
         if (sent := reply.done.sent) is not None:

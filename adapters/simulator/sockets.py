@@ -17,7 +17,7 @@ from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import InvalidHandshake
 from websockets.http11 import Request, Response
 
-from adapters.simulator.peer import Peer
+from adapters.simulator.peer import ConnectedBot
 from adapters.simulator.world import World
 
 log = logging.getLogger(__name__)
@@ -43,11 +43,11 @@ class Sockets:
         token: str,
         heartbeat: float,
         reconnect: float,
-        take: Callable[[Peer, str | bytes], Work],
-        came: Callable[[Peer], Work],
+        take: Callable[[ConnectedBot, str | bytes], Work],
+        came: Callable[[ConnectedBot], Work],
         changed: Callable[[], None],
     ) -> None:
-        self.peers: set[Peer] = set()
+        self.peers: set[ConnectedBot] = set()
         self.refused: list[str] = []
         self._world = world
         self._token = token
@@ -118,7 +118,7 @@ class Sockets:
         if request is None:  # cannot be: the upgrade is done
             return
         hears = urlsplit(request.path).path.rstrip("/") != "/api"
-        peer = Peer(connection, self._world, hears=hears, heartbeat=self._heartbeat)
+        peer = ConnectedBot(connection, self._world, hears=hears, heartbeat=self._heartbeat)
         if not self._admits(request):
             await peer.refuse()
             return
@@ -164,7 +164,7 @@ class Sockets:
                     ping_interval=None,
                     proxy=None,
                 ) as connection:
-                    peer = Peer(
+                    peer = ConnectedBot(
                         connection, self._world, hears=role != "Api", heartbeat=self._heartbeat
                     )
                     await self._keep(peer)
@@ -175,7 +175,7 @@ class Sockets:
                 self._changed()
             await asyncio.sleep(pause)
 
-    async def _keep(self, peer: Peer) -> None:
+    async def _keep(self, peer: ConnectedBot) -> None:
         await peer.greet()
         if self.away:  # since this one began to come
             await peer.cut()
@@ -195,7 +195,7 @@ class Sockets:
         """Close every socket; who dials us may come back at once, what we dialled is dialled again
         after so many seconds (None: as after any loss).
         """
-        await self._leave(Peer.close, back_in=seconds)
+        await self._leave(ConnectedBot.close, back_in=seconds)
 
     async def drop(self, seconds: float | None = None) -> None:
         """Cut every socket, and let none come for so long (None: until `come_back`)."""
@@ -203,7 +203,7 @@ class Sockets:
         self._stop_waiting()
         if seconds is not None:
             self._return = asyncio.get_running_loop().call_later(seconds, self.come_back)
-        await self._leave(Peer.cut, back_in=0.0)
+        await self._leave(ConnectedBot.cut, back_in=0.0)
 
     def come_back(self) -> None:
         """Sockets may come again."""
@@ -221,7 +221,7 @@ class Sockets:
             self._return.cancel()
             self._return = None
 
-    async def _leave(self, leave: Callable[[Peer], Work], *, back_in: float | None) -> None:
+    async def _leave(self, leave: Callable[[ConnectedBot], Work], *, back_in: float | None) -> None:
         leaving = list(self.peers)
         self.peers.clear()  # from here on nothing is sent to them
         self._changed()

@@ -21,7 +21,7 @@ SENDING = (
 )
 
 
-class Refusal(BotError):
+class CallRefused(BotError):
     """A call the simulated server does not carry out; `retcode` and `wording` are what it
     answers.
     """

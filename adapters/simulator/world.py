@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from adapters.simulator import wire
 from adapters.simulator.messages import REMEMBERED, Messages, Stored
-from adapters.simulator.wire import NOT_DONE, Json, Refusal
+from adapters.simulator.wire import NOT_DONE, CallRefused, Json
 from bot.domain.events import Role
 
 
@@ -92,14 +92,14 @@ class World:
         if group_id is None:
             group_id = next(iter(self.groups), 0)
         if group_id not in self.groups:
-            raise Refusal(NOT_DONE, f"群聊 {group_id} 不存在")
+            raise CallRefused(NOT_DONE, f"群聊 {group_id} 不存在")
         return self.groups[group_id]
 
     def member(self, group_id: int, user_id: int) -> Person:
         """Raises Refusal where the group or the member is unknown."""
         members = self.group(group_id).members
         if user_id not in members:
-            raise Refusal(NOT_DONE, f"群({group_id})成员{user_id}不存在")
+            raise CallRefused(NOT_DONE, f"群({group_id})成员{user_id}不存在")
         return members[user_id]
 
     def join(self, group_id: int, name: str, *, user_id: int | None = None) -> Person:

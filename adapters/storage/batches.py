@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from adapters.storage.ahead import Ahead, Put, begin_mark, read_mark
 from adapters.storage.claim import Taken
 from adapters.storage.database import Database
-from adapters.storage.failures import Fault, Unusable, fault, words
+from adapters.storage.failures import Blame, Unusable, fault, words
 from adapters.storage.transactions import Transactions
 from bot.domain.errors import ConfigError
 
@@ -38,7 +38,7 @@ class Written:
     failure: str = ""
 
 
-class Batches:
+class EntryBatches:
     """Writes into a database; connects when there is something to do, and again after every
     failure.
 
@@ -105,7 +105,7 @@ class Batches:
             raise
         except Exception as error:
             logger.debug("a batch cannot be written", exc_info=True)
-            if fault(error) is Fault.ENTRY:
+            if fault(error) is Blame.ENTRY:
                 return self._write_each(batch, done)
             return Written(done, failure=self._failed(error))
         return Written(len(batch))
@@ -128,7 +128,7 @@ class Batches:
                 done = job(self._connected())
             self._database.note()
         except Exception as error:
-            if fault(error) is not Fault.ENTRY:
+            if fault(error) is not Blame.ENTRY:
                 self._failed(error)
             raise
         return done
@@ -148,7 +148,7 @@ class Batches:
                 self._transactions.write(self._connected(), [batch[place]])
             except Exception as error:
                 logger.debug("an entry cannot be written", exc_info=True)
-                if fault(error) is not Fault.ENTRY:
+                if fault(error) is not Blame.ENTRY:
                     return Written(place, tuple(bad), self._failed(error))
                 bad.append(place)
                 logger.warning(
@@ -172,7 +172,7 @@ class Batches:
         try:
             self._transactions.write(connection, puts)
         except Exception as error:
-            if fault(error) is not Fault.ENTRY:
+            if fault(error) is not Blame.ENTRY:
                 raise
             if failure := self._write_each(puts, 0).failure:
                 raise Unusable(failure) from error
@@ -193,7 +193,7 @@ class Batches:
         """
         try:
             self.close()
-            if self._damage or fault(error) is Fault.DAMAGE:
+            if self._damage or fault(error) is Blame.DAMAGE:
                 aside = self._put_aside()
                 self._damage = ""
                 return f"{words(error)}; it was moved to {aside}, and a new one is begun"

@@ -25,7 +25,7 @@ WHAT_TO_DO = (
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundFile:
     """A journal before anybody has opened it: when the database was changed (ns), bytes in its log,
     -1 without one.
     """
@@ -34,13 +34,13 @@ class Found:
     log: int
 
 
-def look_at(file: Path) -> Found:
+def look_at(file: Path) -> FoundFile:
     """How the journal lies there. Raises OSError."""
     log = file.with_name(file.name + LOG)
-    return Found(changed_at(file), log.stat().st_size if log.exists() else -1)
+    return FoundFile(changed_at(file), log.stat().st_size if log.exists() else -1)
 
 
-def missing(left: Traces, found: Found, *, good: int) -> str:
+def missing(left: Traces, found: FoundFile, *, good: int) -> str:
     """What is missing, in a few words; empty where nothing is. `good` is how many pages SQLite took
     from the log.
     """

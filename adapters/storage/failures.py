@@ -26,7 +26,7 @@ class Unusable(Exception):
     """The database cannot be used at the moment; our own finding, not a driver's."""
 
 
-class Fault(Enum):
+class Blame(Enum):
     """What is to blame: the ENTRY (it will never go in), DAMAGE to the file, or an OUTAGE that may
     pass.
     """
@@ -36,17 +36,17 @@ class Fault(Enum):
     OUTAGE = auto()
 
 
-def fault(error: Exception) -> Fault:
+def fault(error: Exception) -> Blame:
     """What this error says of the write that it ended."""
     cause = _original(error)
     if getattr(cause, "sqlite_errorcode", 0) & 0xFF in {SQLITE_CORRUPT, SQLITE_NOTADB}:
-        return Fault.DAMAGE
+        return Blame.DAMAGE
     if {kind.__name__ for kind in type(cause).__mro__} & OF_THE_VALUES:
-        return Fault.ENTRY
+        return Blame.ENTRY
     if isinstance(cause, OSError | MemoryError | Unusable | ConfigError) or _is_of_a_driver(cause):
-        return Fault.ENTRY if any(blame in str(cause) for blame in OF_ONE_VALUE) else Fault.OUTAGE
+        return Blame.ENTRY if any(blame in str(cause) for blame in OF_ONE_VALUE) else Blame.OUTAGE
     return (
-        Fault.ENTRY
+        Blame.ENTRY
     )  # a number or a letter that fits nowhere: OverflowError, UnicodeEncodeError, ValueError ...
 
 

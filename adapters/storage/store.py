@@ -19,11 +19,11 @@ from sqlalchemy import Connection
 
 from adapters.storage import reads, unfinished
 from adapters.storage.ahead import ahead_of
-from adapters.storage.batches import Batches
+from adapters.storage.batches import EntryBatches
 from adapters.storage.claim import Taken
 from adapters.storage.damage import WHAT_TO_DO, SelfCheck
 from adapters.storage.database import READERS, Database, Migrate
-from adapters.storage.failures import Fault, fault, words
+from adapters.storage.failures import Blame, fault, words
 from adapters.storage.retention import Retention
 from adapters.storage.writer import Writer
 from bot.domain.events import Conversation, MessageReceived
@@ -56,7 +56,7 @@ class SqlStore:
         *,
         database: Database,
         writer: Writer,
-        batches: Batches,
+        batches: EntryBatches,
         threads: Executor,
         clock: Clock,
     ) -> None:
@@ -218,7 +218,7 @@ class SqlStore:
         except Exception as error:
             logger.warning("the journal cannot be read: %s", words(error))
             logger.debug("reading failed", exc_info=True)
-            if fault(error) is Fault.DAMAGE:
+            if fault(error) is Blame.DAMAGE:
                 self._batches.condemn(words(error))
                 self._writer.retry()
             return nothing
@@ -251,7 +251,7 @@ async def open_store(
     database = Database(url, migrate=migrate, owner=True, tell=tell)
     ahead = ahead_of(database.file)
     stamp = partial(_stamp, clock)
-    batches = Batches(database, stamp=stamp, ahead=ahead)
+    batches = EntryBatches(database, stamp=stamp, ahead=ahead)
     with (
         ThreadPoolExecutor(1, "store-writer") as thread,
         ThreadPoolExecutor(READERS, "store-reader") as threads,

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, text
 
 from adapters.storage.ahead import Ahead, Put, move_mark, read_mark
 from adapters.storage.database import Database
-from adapters.storage.failures import Fault, Unusable, fault
+from adapters.storage.failures import Blame, Unusable, fault
 from adapters.storage.rows import Row, rows
 from adapters.storage.statements import Prepared, Statement, compiled
 
@@ -70,7 +70,7 @@ class Transactions:
                 move_mark(cursor, held[-1])
             driver.commit()
         except Exception as error:
-            if fault(error) is Fault.ENTRY:
+            if fault(error) is Blame.ENTRY:
                 self._doubt = None
                 driver.rollback()
             raise

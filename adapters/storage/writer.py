@@ -15,7 +15,7 @@ from concurrent.futures import Executor
 
 from adapters.storage.ahead import Ahead, Put
 from adapters.storage.backlog import Backlog
-from adapters.storage.batches import Batches, Written
+from adapters.storage.batches import EntryBatches, Written
 from adapters.storage.claim import Taken
 from bot.domain.journal import Entry
 from bot.domain.ports import Clock
@@ -46,7 +46,7 @@ class Writer:
     def __init__(
         self,
         *,
-        batches: Batches,
+        batches: EntryBatches,
         thread: Executor,
         clock: Clock,
         trouble: Callable[[str], None],

@@ -12,7 +12,7 @@ NOBODY = "no OneBot server is connected"
 STOPPING = "stopping"
 
 
-class Account(Protocol):
+class ConnectedAccount(Protocol):
     """A connected account; `online` is None where its server never said, `server` what that calls
     itself.
     """
@@ -28,7 +28,7 @@ class Account(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class AccountState:
     """An account, where it is, and the name and version of its server where that is known."""
 
     account: int
@@ -56,7 +56,7 @@ class Readiness:
 
     ready: bool
     reason: str
-    accounts: tuple[Seen, ...]
+    accounts: tuple[AccountState, ...]
 
     def to_json(self) -> dict[str, Any]:
         """What `/readyz` says."""
@@ -79,7 +79,7 @@ class Attendance:
 
     def __init__(
         self,
-        accounts: Callable[[], Iterable[Account]],
+        accounts: Callable[[], Iterable[ConnectedAccount]],
         *,
         stopping: Callable[[], bool] = lambda: False,
         refused: Callable[[], str] = str,
@@ -93,17 +93,19 @@ class Attendance:
     def __call__(self) -> Readiness:
         """How it is now."""
         there = {
-            account.self_id: Seen(account.self_id, _presence(account), account.server)
+            account.self_id: AccountState(account.self_id, _presence(account), account.server)
             for account in self._accounts()
         }
         self._seen |= dict.fromkeys(there)
-        accounts = tuple(there.get(account) or Seen(account, "missing") for account in self._seen)
+        accounts = tuple(
+            there.get(account) or AccountState(account, "missing") for account in self._seen
+        )
         if self._stopping():
             return Readiness(ready=False, reason=STOPPING, accounts=accounts)
         offline = [account for account, seen in there.items() if seen.state == "offline"]
         return Readiness(bool(there) and not offline, self._reason(offline, there), accounts)
 
-    def _reason(self, offline: list[int], here: Mapping[int, Seen]) -> str:
+    def _reason(self, offline: list[int], here: Mapping[int, AccountState]) -> str:
         if offline:
             return f"{_named(offline)} offline: log in again at the OneBot server"
         if here:
@@ -112,7 +114,7 @@ class Attendance:
         return "; ".join(filter(None, (f"{NOBODY}{gone}", self._refused())))
 
 
-def _presence(account: Account) -> Presence:
+def _presence(account: ConnectedAccount) -> Presence:
     match account.online:
         case None:
             return "unknown"

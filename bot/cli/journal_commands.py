@@ -116,7 +116,7 @@ def journal(settings: Settings | None = None) -> Iterator[Database]:
     process.
     """
     from adapters.storage.ahead import ahead_of
-    from adapters.storage.batches import Batches
+    from adapters.storage.batches import EntryBatches
     from adapters.storage.database import Database
     from adapters.storage.failures import words
     from adapters.storage.migrate import migrate
@@ -128,7 +128,7 @@ def journal(settings: Settings | None = None) -> Iterator[Database]:
             tell(f"There is no journal at {database.place}.")
             raise SystemExit(1)
         with contextlib.closing(database):
-            Batches(database, stamp=str, ahead=ahead_of(database.file)).settle()
+            EntryBatches(database, stamp=str, ahead=ahead_of(database.file)).settle()
             yield database
     except ConfigError as error:
         end_with(error)

@@ -24,7 +24,7 @@ from bot.engine.toolset import Toolset
 from bot.runtime.clock import SystemClock
 from tests.bench.model import PIECE, stream
 from tests.fakes import said, tool_context
-from tools.get_game_version.lookup import Table
+from tools.get_game_version.lookup import GameTable
 from tools.get_game_version.rows import known_games
 from tools.get_weather.gazetteer import known_places
 from tools.get_weather.places import read_query
@@ -93,7 +93,7 @@ async def place_lookup(number: int) -> Cost:
 
 async def game_lookup(number: int) -> Cost:
     """A misspelt name in the table of games, which is the dearest: every name is compared."""
-    games = Table(known_games())
+    games = GameTable(known_games())
 
     async def once() -> None:
         for _ in range(number):

@@ -10,7 +10,7 @@ from bot.domain.ports import Speaker, Subagents
 from bot.domain.tool import ToolContext
 from bot.engine.bodies import run_body
 from tests.fakes import tool_context
-from tools.use_subagent import MAX_FILES, MUCH, WHOLE, Block, blocks_of, files_in, name_of, use_subagent
+from tools.use_subagent import MAX_FILES, MUCH, WHOLE, CodeBlock, blocks_of, files_in, name_of, use_subagent
 
 LONG = "print('蛇')\n" * 200
 SNAKE = f"写好了：\n\n```python snake.py\n{LONG}```\n\n运行即可。"
@@ -167,28 +167,28 @@ def test_too_many_pieces_and_endless_words_are_one_file_of_all() -> None:
 @pytest.mark.parametrize(
     ("block", "name"),
     [
-        (Block("python snake.py", "", ""), "snake.py"),
-        (Block('js title="src/app.mjs"', "", ""), "app.mjs"),
-        (Block("python:game/main.py", "", ""), "main.py"),
-        (Block("c++", "// hello.cc\nint x;", ""), "hello.cc"),
-        (Block("html", "<!-- 首页.html -->", ""), "首页.html"),
-        (Block("sh", "x", "保存为 `run.sh`："), "run.sh"),
-        (Block("sh", "x", r"C:\evil\..\run.sh"), "run.sh"),
-        (Block("C#", "x", ""), "code.cs"),
-        (Block("Python3.12", "x", "第 3.5 版"), "code.py"),
-        (Block("brainfuck", "x", ""), "code.txt"),
-        (Block("", "x", ""), "code.txt"),
-        (Block("python ../../etc/passwd", "x", ""), "code.py"),
+        (CodeBlock("python snake.py", "", ""), "snake.py"),
+        (CodeBlock('js title="src/app.mjs"', "", ""), "app.mjs"),
+        (CodeBlock("python:game/main.py", "", ""), "main.py"),
+        (CodeBlock("c++", "// hello.cc\nint x;", ""), "hello.cc"),
+        (CodeBlock("html", "<!-- 首页.html -->", ""), "首页.html"),
+        (CodeBlock("sh", "x", "保存为 `run.sh`："), "run.sh"),
+        (CodeBlock("sh", "x", r"C:\evil\..\run.sh"), "run.sh"),
+        (CodeBlock("C#", "x", ""), "code.cs"),
+        (CodeBlock("Python3.12", "x", "第 3.5 版"), "code.py"),
+        (CodeBlock("brainfuck", "x", ""), "code.txt"),
+        (CodeBlock("", "x", ""), "code.txt"),
+        (CodeBlock("python ../../etc/passwd", "x", ""), "code.py"),
     ],
 )
-def test_a_file_is_called_as_the_answer_calls_it_else_by_its_language(block: Block, name: str) -> None:
+def test_a_file_is_called_as_the_answer_calls_it_else_by_its_language(block: CodeBlock, name: str) -> None:
     assert name_of(block) == name
 
 
 def test_blocks_are_read_as_markdown_has_them() -> None:
     text = "a\n\n~~~py\n```\nx\n~~~\n````md\n```\ny\n```\n````\nz\n```\ncut off"
     assert list(blocks_of(text)) == [
-        Block("py", "```\nx\n", "a"),
-        Block("md", "```\ny\n```\n", ""),
-        Block("", "cut off\n", "z"),
+        CodeBlock("py", "```\nx\n", "a"),
+        CodeBlock("md", "```\ny\n```\n", ""),
+        CodeBlock("", "cut off\n", "z"),
     ]

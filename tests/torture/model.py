@@ -15,8 +15,8 @@ from typing import Any, Self, TypeAlias
 
 from aiohttp import web
 
-from adapters.offline.brain import Call, Thought
-from adapters.offline.wire import Reply
+from adapters.offline.brain import DemoCall, Thought
+from adapters.offline.wire import DemoReply
 
 Json: TypeAlias = dict[str, Any]
 
@@ -80,7 +80,7 @@ class ScriptedModel:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         try:
             await response.prepare(request)
-            await response.write(b"".join(Reply(think(asked), messages, created=0).events(include_usage=True)))
+            await response.write(b"".join(DemoReply(think(asked), messages, created=0).events(include_usage=True)))
             await response.write_eof()
         except ConnectionResetError:
             pass  # who asked is dead
@@ -101,7 +101,7 @@ def think(asked: Asked) -> Thought:
     """The answer to a question at its step: the tool with the effect comes first, and its answer after that."""
     if not asked.effect:
         return _think(asked)
-    thought, call = _think(asked), Call(EFFECTS[asked.effect], {"token": asked.token})
+    thought, call = _think(asked), DemoCall(EFFECTS[asked.effect], {"token": asked.token})
     return Thought(calls=(call, *thought.calls)) if asked.step == 0 else thought
 
 
@@ -122,24 +122,24 @@ def _think(asked: Asked) -> Thought:
         case "picture", 0:
             return Thought(calls=(_say(f"S:{token}", "demo.png"),))
         case "wait", 0:
-            return Thought(calls=(_say(f"S:{token} {LONG}"), Call("ask_first", {})))
+            return Thought(calls=(_say(f"S:{token} {LONG}"), DemoCall("ask_first", {})))
         case "wait", _:
             return Thought(f"S:{token} {LONG}")
         case "ring", 0:
-            return Thought(calls=(Call(EFFECTS["ring"], {"token": token}),))
+            return Thought(calls=(DemoCall(EFFECTS["ring"], {"token": token}),))
         case "strike", 0:
-            return Thought(calls=(Call(EFFECTS["strike"], {"token": token}),))
+            return Thought(calls=(DemoCall(EFFECTS["strike"], {"token": token}),))
         case "helper", 0:
-            return Thought(calls=(Call("use_subagent", {"subagent_name": "Coder", "content": "make it"}),))
+            return Thought(calls=(DemoCall("use_subagent", {"subagent_name": "Coder", "content": "make it"}),))
         case _, 0:
             return Thought(f"A:{token}")
         case _:
             return Thought(f"F:{token}")
 
 
-def _say(text: str, *pictures: str) -> Call:
+def _say(text: str, *pictures: str) -> DemoCall:
     shown = [{"type": "image", "path": picture} for picture in pictures]
-    return Call("send_message", {"messages": [{"type": "plain", "text": text}, *shown]})
+    return DemoCall("send_message", {"messages": [{"type": "plain", "text": text}, *shown]})
 
 
 def faults(messages: Sequence[Json]) -> list[str]:

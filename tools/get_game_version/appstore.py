@@ -13,7 +13,7 @@ from bot.domain.ports import Web, WebResponse
 from tools.get_game_version.forms import read_day, read_version
 from tools.get_game_version.names import fold, heads, resembles
 from tools.get_game_version.paths import pick
-from tools.get_game_version.releases import Release, Unreadable, ask, link, rows, tidy
+from tools.get_game_version.releases import Release, UnreadableAnswer, ask, link, rows, tidy
 from tools.get_game_version.rows import AppStore, channel_of
 
 LOOKUP = "https://itunes.apple.com/lookup?id={app}&country={country}"
@@ -92,7 +92,9 @@ def read_apps(response: WebResponse) -> tuple[App, ...]:
     """The apps of an answer, none if there is none. Raises Unreadable."""
     results = pick(response.json(), "results")
     if not isinstance(results, list):
-        raise Unreadable(f"error: {tidy(pick(response.json(), 'errorMessage')) or 'no results'}")
+        raise UnreadableAnswer(
+            f"error: {tidy(pick(response.json(), 'errorMessage')) or 'no results'}"
+        )
     return tuple(
         App(pick(row, "trackId"), tidy(pick(row, "trackName")), row)
         for row in results

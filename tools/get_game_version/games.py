@@ -14,7 +14,7 @@ from cachetools import LRUCache, TTLCache
 
 from bot.domain.errors import Problem
 from bot.domain.ports import Clock
-from tools.get_game_version.lookup import Table
+from tools.get_game_version.lookup import GameTable
 from tools.get_game_version.releases import Release
 from tools.get_game_version.rows import MEND, SETTING, Game, Source, known_games, read_rows
 
@@ -51,7 +51,7 @@ class Games:
     def __init__(self, *, clock: Clock, file: Path | None = None) -> None:
         self._clock = clock
         self._file = file
-        self._table: Table | None = None
+        self._table: GameTable | None = None
         self._added: tuple[Game, ...] = ()
         self._kept: LRUCache[Source, Kept] = LRUCache(512)
         self._missed: TTLCache[tuple[str, str], Missed] = TTLCache(512, MISS, timer=clock.monotonic)
@@ -77,7 +77,7 @@ class Games:
                 self._table = build(rows)
         return problems
 
-    async def table(self) -> Table:
+    async def table(self) -> GameTable:
         """The table, read at first use, off the loop."""
         if self._table is None:
             table, rows = await asyncio.to_thread(self._load)
@@ -108,7 +108,7 @@ class Games:
         """What was remembered of these names."""
         return self._missed.get((game, name_en))
 
-    def _load(self) -> tuple[Table, tuple[Game, ...]]:
+    def _load(self) -> tuple[GameTable, tuple[Game, ...]]:
         rows, _ = self._read()
         rows = self._added if rows is None else rows
         return build(rows), rows
@@ -130,7 +130,7 @@ class Games:
         return None, (Problem(SETTING, what, MEND),)
 
 
-def build(added: tuple[Game, ...]) -> Table:
+def build(added: tuple[Game, ...]) -> GameTable:
     """The operator's rows, then the built-in ones whose key they do not have."""
     keys = {game.key for game in added}
-    return Table((*added, *(game for game in known_games() if game.key not in keys)))
+    return GameTable((*added, *(game for game in known_games() if game.key not in keys)))

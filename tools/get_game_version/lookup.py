@@ -35,7 +35,7 @@ class Looked:
     ambiguous: bool = False
 
 
-class Table:
+class GameTable:
     """Rows by name. Where two rows share a name, the earlier one has it; so an operator's rows come
     first.
     """

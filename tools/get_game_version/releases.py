@@ -47,7 +47,7 @@ class Release:
     note_en: str = ""
 
 
-class Unreadable(ValueError):
+class UnreadableAnswer(ValueError):
     """An answer that holds no version; the text says what it holds instead."""
 
 
@@ -56,8 +56,8 @@ async def ask(
 ) -> T | None:
     """Ask a url and read the answer; None for the status `absent`. Raises ToolFailed.
 
-    `read` raises ValueError (best `Unreadable`) for an answer without what is sought, an error
-    inside a 200 included: such an answer is not kept, and neither is an empty one.
+    `read` raises ValueError (best `UnreadableAnswer`) for an answer without what is sought, an
+    error inside a 200 included: such an answer is not kept, and neither is an empty one.
     """
     response = await web.get(
         url, fresh=fresh, keep=lambda response: _says_something(read, response)
@@ -70,7 +70,7 @@ async def ask(
     try:
         return read(response)
     except ValueError as error:  # Unreadable, or no JSON at all
-        reason = str(error) if isinstance(error, Unreadable) else "no JSON"
+        reason = str(error) if isinstance(error, UnreadableAnswer) else "no JSON"
         raise ToolFailed(f"{host} sent an answer that cannot be read ({reason})") from error
 
 

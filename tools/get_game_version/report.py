@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tools.get_game_version.games import Missed
 from tools.get_game_version.names import Language
 from tools.get_game_version.releases import Release
-from tools.get_game_version.resolver import Found
+from tools.get_game_version.resolver import FoundGame
 from tools.get_game_version.rows import Game
 
 ENGLISH = {
@@ -23,7 +23,7 @@ ENGLISH = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ChannelAnswer:
     """What one channel said. Where it could not be asked, `trouble` says why, and `age` (in
     seconds) how old it is.
     """
@@ -34,7 +34,9 @@ class Answer:
     trouble: str = ""
 
 
-def report_versions(found: Found, answers: tuple[Answer, ...], language: Language) -> str:
+def report_versions(
+    found: FoundGame, answers: tuple[ChannelAnswer, ...], language: Language
+) -> str:
     """The game, a line for each channel that answered, and the channels that did not."""
     lines = [say_title(found.game, language) + _say_store(found.store, language)]
     lines += [
@@ -51,7 +53,7 @@ def report_versions(found: Found, answers: tuple[Answer, ...], language: Languag
 
 
 def report_silence(
-    found: Found, answers: tuple[Answer, ...], hosts: tuple[str, ...], language: Language
+    found: FoundGame, answers: tuple[ChannelAnswer, ...], hosts: tuple[str, ...], language: Language
 ) -> str:
     """That no channel answered, whom we asked, and what the model should do."""
     title = say_title(found.game, language)
@@ -105,7 +107,7 @@ def say_channel(channel: str, language: Language) -> str:
     return channel if language == "zh" else ENGLISH.get(channel, channel)
 
 
-def say_release(release: Release, answer: Answer, language: Language) -> str:
+def say_release(release: Release, answer: ChannelAnswer, language: Language) -> str:
     """One line: channel, version, date, what must be said beside it, where it is from, and how old
     if it is old.
     """
@@ -141,7 +143,7 @@ def _say_day(day: dt.date | None, language: Language) -> str:
     return f" ({day:%Y-%m-%d})" if day else " (date unknown)"
 
 
-def _say_age(answer: Answer, language: Language) -> str:
+def _say_age(answer: ChannelAnswer, language: Language) -> str:
     if not answer.trouble:
         return ""
     hours, minutes = divmod(round(answer.age / 60), 60)
@@ -164,5 +166,5 @@ def _say_store(store: str, language: Language) -> str:
     return f"（按名字在 {store} 找到的）" if language == "zh" else f" (found by name on {store})"
 
 
-def _failed(answer: Answer) -> bool:
+def _failed(answer: ChannelAnswer) -> bool:
     return bool(answer.trouble) and not answer.releases

@@ -16,7 +16,7 @@ from bot.domain.errors import ToolFailed
 from bot.domain.ports import Web
 from tools.get_game_version.appstore import search_appstore
 from tools.get_game_version.games import Games, Missed
-from tools.get_game_version.lookup import Looked, Table
+from tools.get_game_version.lookup import GameTable, Looked
 from tools.get_game_version.names import (
     ALIKE,
     HAN,
@@ -45,21 +45,21 @@ EXTRA = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundGame:
     """The game, and the store in which it was found by its name, empty for the table."""
 
     game: Game
     store: str = ""
 
 
-async def resolve(name: str, name_en: str, games: Games, web: Web) -> Found | Missed:
+async def resolve(name: str, name_en: str, games: Games, web: Web) -> FoundGame | Missed:
     """The game that is meant. A store that cannot be asked is one of the troubles of `Missed`;
     raises nothing.
     """
     table = await games.table()
     looked = look_up(table, name, name_en)
     if looked.game is not None:
-        return Found(looked.game)
+        return FoundGame(looked.game)
     near = tuple(f"{game.zh} / {game.en}" for game in looked.near)
     if looked.ambiguous:
         return Missed(near=near)
@@ -75,7 +75,7 @@ async def resolve(name: str, name_en: str, games: Games, web: Web) -> Found | Mi
     return missed
 
 
-def look_up(table: Table, name: str, name_en: str) -> Looked:
+def look_up(table: GameTable, name: str, name_en: str) -> Looked:
     """By the name somebody typed; else by the English one, if that has the numbers of the other."""
     looked = table.find(name)
     if looked.game is not None or looked.ambiguous or not fold(name_en):
@@ -92,7 +92,7 @@ def look_up(table: Table, name: str, name_en: str) -> Looked:
 
 async def _search(
     name: str, name_en: str, web: Web
-) -> tuple[Found | None, list[str], tuple[str, ...]]:
+) -> tuple[FoundGame | None, list[str], tuple[str, ...]]:
     """What the stores have: a game; or the names they offered, and whom could not be asked and
     why.
     """
@@ -112,7 +112,7 @@ async def _search(
 
 async def _search_steam(
     name: str, name_en: str, web: Web, offered: list[str], troubles: list[str]
-) -> Found | None:
+) -> FoundGame | None:
     """Steam in Chinese, and in English by whatever name is English; what the first of them knows
     for sure is it.
     """
@@ -140,7 +140,7 @@ async def _search_steam(
             game = Game(
                 key=f"steam {offer.app}", zh=other, en=offer.name, sources=(Steam(app=offer.app),)
             )
-            return Found(game, "Steam")
+            return FoundGame(game, "Steam")
     for (term, _, _), found in zip(terms, offers, strict=True):
         offered += [
             offer.name for offer in found if closeness(fold(term), fold(offer.name)) >= ALIKE
@@ -150,7 +150,7 @@ async def _search_steam(
 
 async def _search_apple(
     name: str, web: Web, offered: list[str], troubles: list[str]
-) -> Found | None:
+) -> FoundGame | None:
     """The game that Apple has under exactly this name: behind a slogan's dash stand guides and
     imitations, too.
     """
@@ -164,7 +164,7 @@ async def _search_apple(
         game = Game(
             key=f"appstore {app.id}", zh=app.name, en=app.name, sources=(AppStore(app=app.id),)
         )
-        return Found(game, "App Store")
+        return FoundGame(game, "App Store")
     offered += [app.name for app in apps if closeness(wanted, fold(app.name)) >= ALIKE]
     return None
 

@@ -20,7 +20,7 @@ from tools.get_game_version.forms import (
     split_build,
 )
 from tools.get_game_version.paths import pick
-from tools.get_game_version.releases import Release, Unreadable, ask, link, rows, tidy
+from tools.get_game_version.releases import Release, UnreadableAnswer, ask, link, rows, tidy
 from tools.get_game_version.rows import (
     AppStore,
     Bpsv,
@@ -155,7 +155,7 @@ def read_json(source: Json, data: Any) -> tuple[Release, ...]:
     if raw is None:
         if source.optional and isinstance(data, dict | list) and found is None:
             return ()
-        raise Unreadable(f"no version at {source.pick}")
+        raise UnreadableAnswer(f"no version at {source.pick}")
     version = say_version(raw, source.form)
     return (
         Release(
@@ -183,12 +183,14 @@ def read_bpsv(source: Bpsv, body: bytes, url: str) -> tuple[Release, ...]:
     ]
     header = [field.partition("!")[0].casefold() for field in lines[0].split("|")] if lines else []
     if not {"region", "versionsname"} <= set(header):
-        raise Unreadable(f"no table of versions: {tidy(lines[0])[:60]}" if lines else "nothing")
+        raise UnreadableAnswer(
+            f"no table of versions: {tidy(lines[0])[:60]}" if lines else "nothing"
+        )
     table = [dict(zip(header, line.split("|"), strict=False)) for line in lines[1:]]
     row = next((row for row in table if row.get("region") == source.region), {})
     raw = read_version(row.get("versionsname"))
     if raw is None:
-        raise Unreadable(f"no version of {source.product} in {source.region}")
+        raise UnreadableAnswer(f"no version of {source.product} in {source.region}")
     version, build = split_build(raw)
     return (Release(channel=channel_of(source), source=url, version=version, build=build),)
 
@@ -201,12 +203,12 @@ def read_hoyoplay(source: HoYoPlay, data: Any, url: str) -> tuple[Release, ...]:
     games come too.
     """
     if pick(data, "retcode") != 0:
-        raise Unreadable(f"error: {tidy(pick(data, 'message'))}")
+        raise UnreadableAnswer(f"error: {tidy(pick(data, 'message'))}")
     games = rows(pick(data, "data.game_branches")) + rows(pick(data, "data.game_packages"))
     row = next((row for row in games if pick(row, "game.id") == source.game), None)
     version, coming = (_hoyoplay_version(pick(row, branch)) for branch in ("main", "pre_download"))
     if version is None:
-        raise Unreadable(f"no version of game {source.game}")
+        raise UnreadableAnswer(f"no version of game {source.game}")
     now = Release(channel=channel_of(source), source=url, version=version)
     if coming is None:
         return (now,)
@@ -217,7 +219,7 @@ def read_release(source: GitHub, data: Any) -> tuple[Release, ...]:
     """GitHub's latest release, without the v before its number."""
     version = _tag(source, pick(data, "tag_name"))
     if version is None:
-        raise Unreadable(
+        raise UnreadableAnswer(
             f"no version in {tidy(pick(data, 'tag_name'))[:40] or tidy(pick(data, 'message'))}"
         )
     return (
@@ -234,7 +236,7 @@ def read_tags(source: GitHub, data: Any) -> tuple[Release, ...]:
     """The first tag that names a version, which GitHub lists newest first."""
     version = next(filter(None, (_tag(source, pick(row, "name")) for row in rows(data))), None)
     if version is None:
-        raise Unreadable("no tag with a version")
+        raise UnreadableAnswer("no tag with a version")
     return (
         Release(
             channel=channel_of(source),

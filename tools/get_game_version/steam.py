@@ -20,7 +20,7 @@ from bot.domain.ports import Web, WebResponse
 from tools.get_game_version.forms import read_day, read_version, version_in
 from tools.get_game_version.names import fold, resembles
 from tools.get_game_version.paths import pick
-from tools.get_game_version.releases import Release, Unreadable, ask, link, rows, tidy
+from tools.get_game_version.releases import Release, UnreadableAnswer, ask, link, rows, tidy
 
 NEWS = "https://api.steampowered.com/ISteamNews/GetNewsForApp/v2/?appid={app}&count=5&maxlength=300&tags=patchnotes"
 ANNOUNCEMENTS = (
@@ -132,7 +132,7 @@ def read_notes(response: WebResponse, *, patches: bool) -> tuple[Note, ...]:
     """The dated items of a feed, newest first. Raises Unreadable for what is no feed."""
     items = pick(response.json(), "appnews.newsitems")
     if not isinstance(items, list):
-        raise Unreadable("no list of news")
+        raise UnreadableAnswer("no list of news")
     notes = []
     for item in items:
         title, day = tidy(pick(item, "title")), read_day(pick(item, "date"))
@@ -150,7 +150,7 @@ def read_build(response: WebResponse, app: int) -> Build:
     """
     row = pick(response.json(), f"data.{app}")
     if not isinstance(row, dict) or not row:
-        raise Unreadable(f"no app {app}")
+        raise UnreadableAnswer(f"no app {app}")
     seconds = pick(row, "depots.branches.public.timeupdated")
     return Build(
         name=tidy(pick(row, "common.name")),
@@ -186,7 +186,7 @@ def read_offers(response: WebResponse) -> tuple[Offer, ...]:
     """The apps of a search. Raises Unreadable."""
     items = pick(response.json(), "items")
     if not isinstance(items, list):
-        raise Unreadable("no list of games")
+        raise UnreadableAnswer("no list of games")
     return tuple(
         Offer(pick(item, "id"), tidy(pick(item, "name")))
         for item in rows(items)

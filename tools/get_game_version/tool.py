@@ -10,8 +10,13 @@ from bot.domain.tool import ToolContext, tool
 from tools.get_game_version.games import Games, Missed
 from tools.get_game_version.names import fold, language_of
 from tools.get_game_version.releases import tidy
-from tools.get_game_version.report import Answer, report_missed, report_silence, report_versions
-from tools.get_game_version.resolver import Found, resolve
+from tools.get_game_version.report import (
+    ChannelAnswer,
+    report_missed,
+    report_silence,
+    report_versions,
+)
+from tools.get_game_version.resolver import FoundGame, resolve
 from tools.get_game_version.rows import Json, Source, channels_of
 from tools.get_game_version.sources import ask_source, fresh_for, hosts_of
 
@@ -51,7 +56,7 @@ async def get_game_version(context: ToolContext, game: str, name_en: str = "") -
     return report_versions(found, answers, language)
 
 
-async def ask_all(found: Found, games: Games, web: Web) -> tuple[Answer, ...]:
+async def ask_all(found: FoundGame, games: Games, web: Web) -> tuple[ChannelAnswer, ...]:
     """Every channel of the game, side by side, in the order of its row."""
     async with asyncio.TaskGroup() as group:
         tasks = [
@@ -63,7 +68,7 @@ async def ask_all(found: Found, games: Games, web: Web) -> tuple[Answer, ...]:
 
 async def ask_channel(
     channel: str, sources: list[Source], names: frozenset[str], games: Games, web: Web
-) -> Answer:
+) -> ChannelAnswer:
     """The first of a channel's sources that answers; where none does, what one of them said within
     a day.
     """
@@ -72,14 +77,14 @@ async def ask_channel(
         async with asyncio.timeout(CHANNEL_SECONDS):
             for source in sources:
                 if kept := games.kept(source, younger=fresh_for(source)):
-                    return Answer(channel, kept.releases)
+                    return ChannelAnswer(channel, kept.releases)
                 try:
                     releases = await ask_source(source, web, names=names)
                 except ToolFailed as error:
                     troubles.append(str(error))
                     continue
                 games.keep(source, releases)
-                return Answer(channel, releases)
+                return ChannelAnswer(channel, releases)
     except TimeoutError:
         troubles.append(f"took longer than {CHANNEL_SECONDS:g} s")
     trouble = (
@@ -89,13 +94,13 @@ async def ask_channel(
     )
     kept = max(filter(None, map(games.kept, sources)), key=lambda kept: kept.at, default=None)
     return (
-        Answer(channel, kept.releases, games.age(kept), trouble)
+        ChannelAnswer(channel, kept.releases, games.age(kept), trouble)
         if kept
-        else Answer(channel, trouble=trouble)
+        else ChannelAnswer(channel, trouble=trouble)
     )
 
 
-def _guard(found: Found) -> frozenset[str]:
+def _guard(found: FoundGame) -> frozenset[str]:
     """The names a store's answer must fit. What a store's own search found was judged there, in its
     language.
     """

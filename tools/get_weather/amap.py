@@ -19,9 +19,9 @@ from tools.get_weather.asking import (
     A_MINUTE,
     FOR_GOOD,
     Fetched,
-    Question,
     SourceFailed,
     W,
+    WeatherQuestion,
     Wire,
     read,
     tidy,
@@ -71,15 +71,15 @@ class _Cast(Wire):
     nighttemp: float | None = None
 
 
-class _Forecast(Wire):
+class _AmapForecast(Wire):
     casts: list[_Cast]
 
 
 class _All(Wire):
-    forecasts: list[_Forecast]
+    forecasts: list[_AmapForecast]
 
 
-async def fetch_weather(question: Question) -> Fetched:
+async def fetch_weather(question: WeatherQuestion) -> Fetched:
     """The present weather and four days. Raises SourceFailed."""
     async with asyncio.TaskGroup() as group:
         base = group.create_task(_try(question, _Base, "base"))
@@ -95,7 +95,7 @@ async def fetch_weather(question: Question) -> Fetched:
     return Fetched(weather)
 
 
-async def _try(question: Question, kind: type[W], extensions: str) -> W | SourceFailed:
+async def _try(question: WeatherQuestion, kind: type[W], extensions: str) -> W | SourceFailed:
     """One of the two answers, or how it failed: both are let end, so that no task is left
     behind.
     """

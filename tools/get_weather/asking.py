@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from bot.domain.errors import ToolFailed
 from bot.domain.ports import Web, WebResponse
 from tools.get_weather.keys import WeatherKeys
-from tools.get_weather.places import Place
+from tools.get_weather.places import WeatherPlace
 from tools.get_weather.weather import Weather
 
 FRESH = 600.0  # seconds for which an answer counts as new
@@ -73,12 +73,12 @@ class Fetched:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class WeatherQuestion:
     """One place asked of one source. `now` in seconds since 1970; `earlier` is what the source said
     last time.
     """
 
-    place: Place
+    place: WeatherPlace
     web: Web
     keys: WeatherKeys
     now: float

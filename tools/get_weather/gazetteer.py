@@ -28,8 +28,8 @@ from tools.get_weather.places import (
     Choice,
     Chosen,
     Language,
-    Place,
     Query,
+    WeatherPlace,
     plain,
 )
 
@@ -123,10 +123,10 @@ class Area:
             return chinese
         return f"{', '.join(area.latin.title() for area in smaller)}, China ({chinese})"
 
-    def place(self, language: Language) -> Place:
+    def place(self, language: Language) -> WeatherPlace:
         *_, country = (self, *self.above())
         adcode = self.code if self.code.isdigit() and country.name == "中国" else ""
-        return Place(
+        return WeatherPlace(
             id=0,
             name=self.name,
             latitude=self.latitude,
@@ -158,7 +158,7 @@ class Gazetteer:
                 return self._choose(areas, query.language, "".join(words))
         return None
 
-    def namesakes(self, query: Query) -> tuple[Place, ...]:
+    def namesakes(self, query: Query) -> tuple[WeatherPlace, ...]:
         """What has a short Latin name of which `find` says nothing, because cities abroad may have
         it, too.
         """
@@ -167,7 +167,7 @@ class Gazetteer:
                 return tuple(area.place("en") for area in areas if not area.is_large)
         return ()
 
-    def suggest(self, query: Query) -> tuple[Place, ...]:
+    def suggest(self, query: Query) -> tuple[WeatherPlace, ...]:
         """Places whose names resemble one that nobody knows, never more than a question back."""
         wanted = query.name if query.language == "zh" else plain(query.name)
         found = process.extract(

@@ -23,7 +23,7 @@ TOKEN_LIFE = 3600
 CLOCK_SKEW = 30
 
 
-class Given(Protocol):
+class GivenKeys(Protocol):
     """What of the settings is about the weather."""
 
     @property
@@ -60,7 +60,7 @@ class WeatherKeys:
     contact: bool = False
 
     @classmethod
-    def of(cls, given: Given) -> WeatherKeys:
+    def of(cls, given: GivenKeys) -> WeatherKeys:
         """The keys among the settings."""
         return cls(
             qweather_host=given.qweather_host,

@@ -21,8 +21,8 @@ from tools.get_weather.asking import (
     DAYS,
     FRESH,
     Fetched,
-    Question,
     SourceFailed,
+    WeatherQuestion,
     Wire,
     localise,
     read,
@@ -74,7 +74,7 @@ class _Data(Wire):
     next_12_hours: _Next | None = None
 
 
-class _Step(Wire):
+class _MetStep(Wire):
     time: AwareDatetime
     data: _Data
 
@@ -85,25 +85,25 @@ class _Step(Wire):
 
 
 class _Properties(Wire):
-    timeseries: list[_Step]
+    timeseries: list[_MetStep]
 
 
-class _Forecast(Wire):
+class _MetForecast(Wire):
     properties: _Properties
 
 
-async def fetch_weather(question: Question) -> Fetched:
+async def fetch_weather(question: WeatherQuestion) -> Fetched:
     """Now, hours and days; what was kept, where nothing changed. Raises SourceFailed."""
     params = {"lat": f"{question.place.latitude:.2f}", "lon": f"{question.place.longitude:.2f}"}
     earlier = question.earlier
     headers = (
         {"If-Modified-Since": earlier.modified} if earlier is not None and earlier.modified else {}
     )
-    response = await question.get(NAME, URL, kind=_Forecast, params=params, headers=headers)
+    response = await question.get(NAME, URL, kind=_MetForecast, params=params, headers=headers)
     fresh = _fresh_for(response, question.now)
     if response.status == NOT_MODIFIED and earlier is not None:
         return replace(earlier, fresh=fresh)
-    steps, zone = read(NAME, _Forecast, response).properties.timeseries, question.place.zone
+    steps, zone = read(NAME, _MetForecast, response).properties.timeseries, question.place.zone
 
     def retell(now: float) -> Weather:
         return _read_weather(steps, zone, now)
@@ -111,7 +111,7 @@ async def fetch_weather(question: Question) -> Fetched:
     return Fetched(retell(question.now), fresh, response.headers.get("last-modified", ""), retell)
 
 
-def _read_weather(steps: Sequence[_Step], zone: str, seconds: float) -> Weather:
+def _read_weather(steps: Sequence[_MetStep], zone: str, seconds: float) -> Weather:
     instant = dt.datetime.fromtimestamp(seconds, dt.UTC)
     past = [step for step in steps if step.time <= instant]
     here = past[-1] if past else next(iter(steps), None)
@@ -138,7 +138,7 @@ def _read_weather(steps: Sequence[_Step], zone: str, seconds: float) -> Weather:
     )
 
 
-def _read_hours(steps: Iterable[_Step], zone: str) -> Iterable[Hour]:
+def _read_hours(steps: Iterable[_MetStep], zone: str) -> Iterable[Hour]:
     """The steps that are hours; later ones cover six."""
     for step in steps:
         temperature = step.data.instant.details.air_temperature
@@ -148,8 +148,8 @@ def _read_hours(steps: Iterable[_Step], zone: str) -> Iterable[Hour]:
             yield Hour(time=time, temperature=temperature, code=read_symbol(symbol), rain=amount)
 
 
-def _read_days(steps: Iterable[_Step], zone: str) -> Iterable[Day]:
-    dates: dict[dt.date, list[tuple[int, _Step]]] = {}
+def _read_days(steps: Iterable[_MetStep], zone: str) -> Iterable[Day]:
+    dates: dict[dt.date, list[tuple[int, _MetStep]]] = {}
     for step in steps:
         local = localise(step.time, zone)
         dates.setdefault(local.date(), []).append((local.hour, step))
@@ -167,7 +167,7 @@ def _read_days(steps: Iterable[_Step], zone: str) -> Iterable[Day]:
         )
 
 
-def _sum(steps: Iterable[_Step]) -> float | None:
+def _sum(steps: Iterable[_MetStep]) -> float | None:
     """The rain of a day. A step's own span counts once: an hour where there is one, else its six
     hours.
     """

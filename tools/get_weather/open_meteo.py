@@ -22,16 +22,16 @@ from tools.get_weather.asking import (
     DAYS,
     FRESH,
     Fetched,
-    Question,
     SourceFailed,
     W,
+    WeatherQuestion,
     Wire,
     holds,
     read,
     said,
     tidy,
 )
-from tools.get_weather.places import Place, Query
+from tools.get_weather.places import Query, WeatherPlace
 from tools.get_weather.weather import Day, Hour, Now, Weather
 
 NAME = "Open-Meteo"
@@ -76,7 +76,7 @@ class _Rows(Wire):
     results: tuple[Any, ...] = ()
 
 
-class _Current(Wire):
+class _OpenMeteoCurrent(Wire):
     time: NaiveDatetime
     temperature_2m: float
     apparent_temperature: float | None = None
@@ -86,14 +86,14 @@ class _Current(Wire):
     wind_direction_10m: float | None = None
 
 
-class _Hourly(Wire):
+class _OpenMeteoHourly(Wire):
     time: tuple[NaiveDatetime, ...] = ()
     temperature_2m: tuple[float | None, ...] = ()
     precipitation_probability: tuple[float | None, ...] = ()
     weather_code: tuple[int | None, ...] = ()
 
 
-class _Daily(Wire):
+class _OpenMeteoDaily(Wire):
     time: tuple[dt.date, ...] = ()
     weather_code: tuple[int | None, ...] = ()
     temperature_2m_max: tuple[float | None, ...] = ()
@@ -101,15 +101,15 @@ class _Daily(Wire):
     precipitation_probability_max: tuple[float | None, ...] = ()
 
 
-class _Forecast(Wire):
+class _OpenMeteoForecast(Wire):
     timezone: str = ""
-    current: _Current
+    current: _OpenMeteoCurrent
     current_units: Mapping[str, str] = Field(default_factory=dict)
-    hourly: _Hourly = _Hourly()
-    daily: _Daily = _Daily()
+    hourly: _OpenMeteoHourly = _OpenMeteoHourly()
+    daily: _OpenMeteoDaily = _OpenMeteoDaily()
 
 
-async def find_places(web: Web, query: Query, spelling: str) -> tuple[Place, ...]:
+async def find_places(web: Web, query: Query, spelling: str) -> tuple[WeatherPlace, ...]:
     """What the geocoder offers for one spelling of the name, best first. Raises ToolFailed."""
     count = "100" if query.within else "20"  # a namesake in a given region may rank low
     params = {"name": spelling, "count": count, "language": query.language, "format": "json"}
@@ -118,7 +118,7 @@ async def find_places(web: Web, query: Query, spelling: str) -> tuple[Place, ...
     return tuple(place for row in rows.results if (place := _read_place(row)) is not None)
 
 
-async def fetch_weather(question: Question) -> Fetched:
+async def fetch_weather(question: WeatherQuestion) -> Fetched:
     """The weather of a place, now and for seven days. Raises SourceFailed."""
     params = {
         "latitude": f"{question.place.latitude:.4f}",
@@ -132,12 +132,15 @@ async def fetch_weather(question: Question) -> Fetched:
     }
     return Fetched(
         _read_weather(
-            _read(_Forecast, await question.get(NAME, FORECAST, kind=_Forecast, params=params))
+            _read(
+                _OpenMeteoForecast,
+                await question.get(NAME, FORECAST, kind=_OpenMeteoForecast, params=params),
+            )
         )
     )
 
 
-def _read_place(row: Any) -> Place | None:
+def _read_place(row: Any) -> WeatherPlace | None:
     """A row of `results`; None for one that cannot be a place."""
     try:
         wire = _Row.model_validate(row)
@@ -146,7 +149,7 @@ def _read_place(row: Any) -> Place | None:
     if abs(wire.latitude) > 90 or abs(wire.longitude) > 180:
         return None
     regions = (wire.admin1, wire.admin2, wire.admin3, wire.admin4)
-    return Place(
+    return WeatherPlace(
         id=wire.id,
         name=tidy(wire.name),
         latitude=wire.latitude,
@@ -160,7 +163,7 @@ def _read_place(row: Any) -> Place | None:
     )
 
 
-def _read_weather(wire: _Forecast) -> Weather:
+def _read_weather(wire: _OpenMeteoForecast) -> Weather:
     """Units are read, not assumed: a mirror may answer in others than were asked for."""
     current, daily, units = wire.current, wire.daily, wire.current_units
     wind = METRES_A_SECOND.get(units.get("wind_speed_10m", "m/s"))
@@ -195,7 +198,7 @@ def _read_weather(wire: _Forecast) -> Weather:
     )
 
 
-def _read_hours(hourly: _Hourly) -> tuple[Hour, ...]:
+def _read_hours(hourly: _OpenMeteoHourly) -> tuple[Hour, ...]:
     return tuple(
         Hour(
             time=time,

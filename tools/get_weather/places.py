@@ -78,7 +78,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class WeatherPlace:
     """A row of a geocoder, or of our own table. `regions` from the largest (admin1) to the
     smallest.
 
@@ -111,7 +111,7 @@ class Place:
                 parts.append(part)
         return tuple(parts)
 
-    def is_near(self, other: Place) -> bool:
+    def is_near(self, other: WeatherPlace) -> bool:
         """Whether the two may be one place: within half a degree."""
         return (
             max(abs(self.latitude - other.latitude), abs(self.longitude - other.longitude)) < NEAR
@@ -142,7 +142,7 @@ class Place:
         areas = {plain(area) for area in (*self.regions, self.country, self.country_code)}
         return all(any(_names(plain(wanted), area) for area in areas) for wanted in within)
 
-    def outweighs(self, other: Place) -> bool:
+    def outweighs(self, other: WeatherPlace) -> bool:
         """Whether a bare name means this rather than the other: clearly larger, or of higher office
         and no smaller.
 
@@ -162,8 +162,8 @@ class Place:
 class Chosen:
     """This place; `others` share its name and are of standing too."""
 
-    place: Place
-    others: tuple[Place, ...] = ()
+    place: WeatherPlace
+    others: tuple[WeatherPlace, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ class Ambiguous:
     it is too large.
     """
 
-    places: tuple[Place, ...]
+    places: tuple[WeatherPlace, ...]
     more: int = 0
     within: bool = False
 
@@ -181,7 +181,7 @@ class Ambiguous:
 class NotFound:
     """None; `near` is what the geocoder offered instead."""
 
-    near: tuple[Place, ...] = ()
+    near: tuple[WeatherPlace, ...] = ()
 
 
 Choice: TypeAlias = Chosen | Ambiguous | NotFound
@@ -202,7 +202,7 @@ def read_query(city: str) -> Query:
     return Query(name, tuple(within))
 
 
-def choose(query: Query, offered: Iterable[Place]) -> Choice:
+def choose(query: Query, offered: Iterable[WeatherPlace]) -> Choice:
     """Choose the place that is meant, or say why none can be."""
     populated = [
         place for place in {place.id: place for place in offered}.values() if place.is_populated
@@ -235,7 +235,7 @@ def plain(name: str) -> str:
     return re.sub(r"(?<=[\u4e00-\u9fff]{2})(?:特别行政区|自治区|地区|省|市)$", "", bare)
 
 
-def merge(choice: Choice, known: Sequence[Place]) -> Choice:
+def merge(choice: Choice, known: Sequence[WeatherPlace]) -> Choice:
     """What a geocoder led to, beside the places of our table that have this name, too: of several,
     none is meant.
     """
@@ -272,9 +272,9 @@ def _names(wanted: str, area: str) -> bool:
     return COUNTRY_NAMES.get(wanted, wanted) == area
 
 
-def _one_for_each_region(places: Iterable[Place]) -> list[Place]:
+def _one_for_each_region(places: Iterable[WeatherPlace]) -> list[WeatherPlace]:
     """The first of those that share country and admin1, in the order given."""
-    regions: dict[tuple[str, ...], Place] = {}
+    regions: dict[tuple[str, ...], WeatherPlace] = {}
     for place in places:
         regions.setdefault((place.country_code, *place.regions[:1]), place)
     return list(regions.values())

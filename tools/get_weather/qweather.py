@@ -20,9 +20,9 @@ from tools.get_weather.asking import (
     DAYS,
     FOR_GOOD,
     Fetched,
-    Question,
     SourceFailed,
     W,
+    WeatherQuestion,
     Wire,
     localise,
     read,
@@ -64,7 +64,7 @@ class _Rain(_Wire):
     probability: float | None = None
 
 
-class _Current(_Wire):
+class _QWeatherCurrent(_Wire):
     condition: _Condition = _Condition()
     temperature: _Number
     feels_like: _Number | None = None
@@ -77,7 +77,7 @@ class _HalfDay(_Wire):
     precipitation: _Rain = _Rain()
 
 
-class _Day(_Wire):
+class _QWeatherDay(_Wire):
     forecast_start_time: AwareDatetime
     temperature_max: _Number | None = None
     temperature_min: _Number | None = None
@@ -85,19 +85,19 @@ class _Day(_Wire):
     nighttime: _HalfDay = _HalfDay()
 
 
-class _Daily(_Wire):
-    days: list[_Day]
+class _QWeatherDaily(_Wire):
+    days: list[_QWeatherDay]
 
 
-class _Hour(_Wire):
+class _QWeatherHour(_Wire):
     forecast_time: AwareDatetime
     condition: _Condition = _Condition()
     temperature: _Number
     precipitation: _Rain = _Rain()
 
 
-class _Hourly(_Wire):
-    hours: list[_Hour]
+class _QWeatherHourly(_Wire):
+    hours: list[_QWeatherHour]
 
 
 class _Alert(_Wire):
@@ -110,14 +110,16 @@ class _Alerts(_Wire):
     alerts: list[_Alert]
 
 
-async def fetch_weather(question: Question) -> Fetched:
+async def fetch_weather(question: WeatherQuestion) -> Fetched:
     """Now and the coming days, and the hours and warnings where they come too. Raises
     SourceFailed.
     """
     async with asyncio.TaskGroup() as group:
-        now = group.create_task(_try(question, "weather/v1/current", _Current))
-        days = group.create_task(_try(question, "weather/v1/daily", _Daily, days=str(DAYS)))
-        hours = group.create_task(_try(question, "weather/v1/hourly", _Hourly, hours=str(HOURS)))
+        now = group.create_task(_try(question, "weather/v1/current", _QWeatherCurrent))
+        days = group.create_task(_try(question, "weather/v1/daily", _QWeatherDaily, days=str(DAYS)))
+        hours = group.create_task(
+            _try(question, "weather/v1/hourly", _QWeatherHourly, hours=str(HOURS))
+        )
         alerts = group.create_task(_try(question, "weatheralert/v1/current", _Alerts))
     zone = question.place.zone
     weather = Weather(
@@ -132,7 +134,9 @@ async def fetch_weather(question: Question) -> Fetched:
     return Fetched(weather)
 
 
-async def _try(question: Question, path: str, kind: type[W], **params: str) -> W | SourceFailed:
+async def _try(
+    question: WeatherQuestion, path: str, kind: type[W], **params: str
+) -> W | SourceFailed:
     """One of the four answers; a failure is a value here, because not all four are needed."""
     place = question.place
     url = f"https://{question.keys.qweather_host}/{path}/{place.latitude:.2f}/{place.longitude:.2f}"
@@ -155,7 +159,7 @@ def _needed(outcome: W | SourceFailed) -> W:
     return outcome
 
 
-def _read_now(wire: _Current, time: dt.datetime) -> Now:
+def _read_now(wire: _QWeatherCurrent, time: dt.datetime) -> Now:
     return Now(
         time=time,
         code=_code(wire.condition),
@@ -168,7 +172,7 @@ def _read_now(wire: _Current, time: dt.datetime) -> Now:
     )
 
 
-def _read_day(wire: _Day, zone: str) -> Day:
+def _read_day(wire: _QWeatherDay, zone: str) -> Day:
     """A day begins at local midnight, whatever the offset its time is written in; noon is surely
     inside it.
     """
@@ -187,11 +191,11 @@ def _read_day(wire: _Day, zone: str) -> Day:
     )
 
 
-def _hours(outcome: _Hourly | SourceFailed) -> list[_Hour]:
+def _hours(outcome: _QWeatherHourly | SourceFailed) -> list[_QWeatherHour]:
     return [] if isinstance(outcome, SourceFailed) else outcome.hours
 
 
-def _read_hour(wire: _Hour, zone: str) -> Hour:
+def _read_hour(wire: _QWeatherHour, zone: str) -> Hour:
     return Hour(
         time=localise(wire.forecast_time, zone),
         temperature=wire.temperature.value,

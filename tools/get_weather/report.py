@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from tools.get_weather.conditions import WINDS, say_code
 from tools.get_weather.days import SAID
-from tools.get_weather.places import Ambiguous, Chosen, Language, NotFound, Place, Query
+from tools.get_weather.places import Ambiguous, Chosen, Language, NotFound, Query, WeatherPlace
 from tools.get_weather.weather import Alert, Day, Hour, Now, Weather
 
 Units: TypeAlias = Literal["metric", "imperial"]
@@ -112,7 +112,7 @@ def report_not_found(query: Query, choice: NotFound) -> str:
     )
 
 
-def say_path(place: Place, language: Language) -> str:
+def say_path(place: WeatherPlace, language: Language) -> str:
     """A place with all it lies in, in the form in which it can be asked for."""
     return place.title or ("，" if language == "zh" else ", ").join(place.path)
 
@@ -270,7 +270,7 @@ def _say_source(
             yield f"Other places of this name: {others}"
 
 
-def _list_paths(places: Sequence[Place], language: Language) -> str:
+def _list_paths(places: Sequence[WeatherPlace], language: Language) -> str:
     return "\n".join(
         f"{number}. {say_path(place, language)}" for number, place in enumerate(places, 1)
     )

@@ -23,9 +23,9 @@ from cachetools import TTLCache
 from bot.domain.errors import ToolFailed
 from bot.domain.ports import Clock, Web
 from tools.get_weather import amap, met_norway, open_meteo, qweather, wttr
-from tools.get_weather.asking import Fetched, Question, SourceFailed, localise
+from tools.get_weather.asking import Fetched, SourceFailed, WeatherQuestion, localise
 from tools.get_weather.keys import WeatherKeys
-from tools.get_weather.places import Place
+from tools.get_weather.places import WeatherPlace
 from tools.get_weather.weather import Weather
 
 logger = logging.getLogger(__name__)
@@ -36,41 +36,45 @@ REMEMBERED = 1024  # answers; one is some 20 kB of Python objects
 TOTAL_SECONDS = 20.0  # for all sources together: a person is waiting
 FILL_SECONDS = 8.0  # to fill up what the first has not: one source's time, and then no more
 
-Serves: TypeAlias = Callable[[Place, WeatherKeys], bool]
+Serves: TypeAlias = Callable[[WeatherPlace, WeatherKeys], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class WeatherSource:
     """A row. A question costs `cost` requests; `burst` of them may come at once, `a_minute` in the
     long run.
     """
 
     name: str
-    fetch: Callable[[Question], Awaitable[Fetched]]
+    fetch: Callable[[WeatherQuestion], Awaitable[Fetched]]
     serves: Serves
     cost: int
     burst: float
     a_minute: float
 
 
-def _in_mainland(place: Place, keys: WeatherKeys) -> bool:
+def _in_mainland(place: WeatherPlace, keys: WeatherKeys) -> bool:
     return bool(keys.amap_key and place.adcode) and not place.adcode.startswith("71")
 
 
 SOURCES = (
     # 50,000 requests a month are free, 3,000 a minute possible.
-    Source(qweather.NAME, qweather.fetch_weather, lambda _, keys: keys.has_qweather, 4, 120, 60),
-    Source(amap.NAME, amap.fetch_weather, _in_mainland, 2, 20, 20),
+    WeatherSource(
+        qweather.NAME, qweather.fetch_weather, lambda _, keys: keys.has_qweather, 4, 120, 60
+    ),
+    WeatherSource(amap.NAME, amap.fetch_weather, _in_mainland, 2, 20, 20),
     # 600 requests a minute, 5,000 an hour, 10,000 a day.
-    Source(open_meteo.NAME, open_meteo.fetch_weather, lambda *_: True, 1, 100, 6.5),
+    WeatherSource(open_meteo.NAME, open_meteo.fetch_weather, lambda *_: True, 1, 100, 6.5),
     # 20 a second, for who says how to be reached.
-    Source(met_norway.NAME, met_norway.fetch_weather, lambda _, keys: keys.contact, 1, 20, 60),
-    Source(wttr.NAME, wttr.fetch_weather, lambda *_: True, 1, 20, 20),
+    WeatherSource(
+        met_norway.NAME, met_norway.fetch_weather, lambda _, keys: keys.contact, 1, 20, 60
+    ),
+    WeatherSource(wttr.NAME, wttr.fetch_weather, lambda *_: True, 1, 20, 20),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundWeather:
     """A weather, and for how many seconds nobody has confirmed it; `is_stale` where nobody could.
 
     `now_there` is the time on a clock at the place when it is told: what today is does not hang on
@@ -104,7 +108,7 @@ class _Allowance:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _KeptWeather:
     fetched: Fetched
     at: float
 
@@ -120,13 +124,15 @@ class WeatherSources:
         web: Web,
         clock: Clock,
         keys: WeatherKeys | None = None,
-        sources: tuple[Source, ...] = SOURCES,
+        sources: tuple[WeatherSource, ...] = SOURCES,
     ) -> None:
         self._web = web
         self._clock = clock
         self._keys = keys or WeatherKeys()
         self._sources = sources
-        self._kept: TTLCache[Hashable, _Kept] = TTLCache(REMEMBERED, STALE, timer=clock.monotonic)
+        self._kept: TTLCache[Hashable, _KeptWeather] = TTLCache(
+            REMEMBERED, STALE, timer=clock.monotonic
+        )
         self._resting: dict[str, float] = {}
         now = clock.monotonic()
         self._allowances = {
@@ -142,8 +148,8 @@ class WeatherSources:
             raise ToolFailed("the geocoder was asked too often, wait a minute")
 
     async def look_up(
-        self, place: Place, *, last: Callable[[dt.date], dt.date] | None = None
-    ) -> Found:
+        self, place: WeatherPlace, *, last: Callable[[dt.date], dt.date] | None = None
+    ) -> FoundWeather:
         """The weather of the first source that has it. Raises ToolFailed, naming each that was
         asked.
 
@@ -152,7 +158,7 @@ class WeatherSources:
         is.
         """
         troubles: list[str] = []
-        found: Found | None = None
+        found: FoundWeather | None = None
         serving = [source for source in self._sources if source.serves(place, self._keys)]
         try:
             async with asyncio.timeout(TOTAL_SECONDS) as deadline:
@@ -187,14 +193,16 @@ class WeatherSources:
             return replace(self._found(newest, place), is_stale=True)
         raise ToolFailed("; ".join(troubles))
 
-    def _found(self, kept: _Kept, place: Place) -> Found:
+    def _found(self, kept: _KeptWeather, place: WeatherPlace) -> FoundWeather:
         now, age = self._clock.now(), self._clock.monotonic() - kept.at
         weather = kept.fetched.at(now)
         zone = weather.zone or place.zone
         there = localise(dt.datetime.fromtimestamp(now, dt.UTC), zone)
-        return Found(weather, there if zone else weather.now.time + dt.timedelta(seconds=age), age)
+        return FoundWeather(
+            weather, there if zone else weather.now.time + dt.timedelta(seconds=age), age
+        )
 
-    async def _from(self, source: Source, place: Place) -> Found:
+    async def _from(self, source: WeatherSource, place: WeatherPlace) -> FoundWeather:
         """What this source says, or said lately. Raises SourceFailed."""
         key, now = _key(source, place), self._clock.monotonic()
         kept = self._kept.get(key)
@@ -204,7 +212,7 @@ class WeatherSources:
             raise SourceFailed(f"{source.name} is resting after a failure", rest=0)
         if key not in self._flying and not self._allowances[source.name].take(source.cost, now):
             raise SourceFailed(f"{source.name} was asked too often", rest=0)
-        question = Question(
+        question = WeatherQuestion(
             place=place,
             web=self._web,
             keys=self._keys,
@@ -226,7 +234,7 @@ class WeatherSources:
             self._flying[key] -= 1
             if not self._flying[key]:
                 del self._flying[key]
-        self._kept[key] = kept = _Kept(fetched, self._clock.monotonic())
+        self._kept[key] = kept = _KeptWeather(fetched, self._clock.monotonic())
         return self._found(kept, place)
 
 
@@ -250,6 +258,6 @@ def _fill(weather: Weather, more: Weather) -> Weather:
     )
 
 
-def _key(source: Source, place: Place) -> Hashable:
+def _key(source: WeatherSource, place: WeatherPlace) -> Hashable:
     """Places within a kilometre have one weather."""
     return source.name, round(place.latitude, 2), round(place.longitude, 2)

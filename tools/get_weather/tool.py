@@ -27,8 +27,8 @@ from tools.get_weather.places import (
     Choice,
     Chosen,
     NotFound,
-    Place,
     Query,
+    WeatherPlace,
     choose,
     merge,
     read_query,
@@ -40,7 +40,7 @@ from tools.get_weather.report import (
     report_weather,
     say_path,
 )
-from tools.get_weather.sources import Found, WeatherSources
+from tools.get_weather.sources import FoundWeather, WeatherSources
 
 
 def read_units(value: object) -> object:
@@ -112,7 +112,7 @@ async def _find(context: ToolContext, query: Query) -> Choice:
     """Ask for one spelling of the name after the other until a city is found; judge by all that was
     offered.
     """
-    offered: list[Place] = []
+    offered: list[WeatherPlace] = []
     choice: Choice = NotFound()
     for spelling in query.spellings:
         context.port(WeatherSources).spend_geocoding()
@@ -124,7 +124,13 @@ async def _find(context: ToolContext, query: Query) -> Choice:
 
 
 async def _send_picture(
-    context: ToolContext, query: Query, place: Place, found: Found, *, units: Units, days: int
+    context: ToolContext,
+    query: Query,
+    place: WeatherPlace,
+    found: FoundWeather,
+    *,
+    units: Units,
+    days: int,
 ) -> str:
     """Draw the chart and send it into the chat; how that went, in words for the model."""
     if Speaker not in context.ports:

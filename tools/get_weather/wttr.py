@@ -13,7 +13,15 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from tools.get_weather.asking import Fetched, Question, SourceFailed, Wire, localise, read, tidy
+from tools.get_weather.asking import (
+    Fetched,
+    SourceFailed,
+    WeatherQuestion,
+    Wire,
+    localise,
+    read,
+    tidy,
+)
 from tools.get_weather.conditions import read_english
 from tools.get_weather.weather import Day, Hour, Now, Weather
 
@@ -28,7 +36,7 @@ class _Word(Wire):
     value: str = ""
 
 
-class _Current(Wire):
+class _WttrCurrent(Wire):
     temperature: float = Field(alias="temp_C")
     feels_like: float | None = Field(None, alias="FeelsLikeC")
     humidity: float | None = None
@@ -38,7 +46,7 @@ class _Current(Wire):
     observed: str = Field("", alias="localObsDateTime")
 
 
-class _Hour(Wire):
+class _WttrHour(Wire):
     time: int
     temperature: float = Field(alias="tempC")
     rain: float | None = Field(None, alias="chanceofrain")
@@ -46,16 +54,16 @@ class _Hour(Wire):
     words: tuple[_Word, ...] = Field((), alias="weatherDesc")
 
 
-class _Day(Wire):
+class _WttrDay(Wire):
     date: dt.date
     high: float | None = Field(None, alias="maxtempC")
     low: float | None = Field(None, alias="mintempC")
-    hourly: tuple[_Hour, ...] = ()
+    hourly: tuple[_WttrHour, ...] = ()
 
 
 class _Report(Wire):
-    current_condition: list[_Current]
-    weather: tuple[_Day, ...] = ()
+    current_condition: list[_WttrCurrent]
+    weather: tuple[_WttrDay, ...] = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -66,7 +74,7 @@ class _Report(Wire):
         )
 
 
-async def fetch_weather(question: Question) -> Fetched:
+async def fetch_weather(question: WeatherQuestion) -> Fetched:
     """Now and three days. Raises SourceFailed."""
     place = question.place
     url = f"{URL}/{place.latitude:.2f},{place.longitude:.2f}"
@@ -80,7 +88,7 @@ async def fetch_weather(question: Question) -> Fetched:
     return Fetched(weather)
 
 
-def _read_now(wire: _Current, local_now: dt.datetime) -> Now:
+def _read_now(wire: _WttrCurrent, local_now: dt.datetime) -> Now:
     try:
         # Local to the place, and read as if it were UTC, so that it stays as it is.
         time = localise(
@@ -99,7 +107,7 @@ def _read_now(wire: _Current, local_now: dt.datetime) -> Now:
     )
 
 
-def _read_day(wire: _Day) -> Day:
+def _read_day(wire: _WttrDay) -> Day:
     chances = [chance for hour in wire.hourly for chance in (hour.rain, hour.snow)]
     noon = min(wire.hourly, key=lambda hour: abs(hour.time - NOON), default=None)
     return Day(
@@ -111,7 +119,7 @@ def _read_day(wire: _Day) -> Day:
     )
 
 
-def _read_hour(date: dt.date, wire: _Hour) -> Hour:
+def _read_hour(date: dt.date, wire: _WttrHour) -> Hour:
     """`time` is "0", "300" ... "2100"."""
     chances = [chance for chance in (wire.rain, wire.snow) if chance is not None]
     return Hour(

@@ -10,7 +10,7 @@ from typing import Any
 
 from adapters.onebot.calls import Calls
 from adapters.onebot.peers import Peer
-from adapters.onebot.protocol import Reply
+from adapters.onebot.protocol import ActionReply
 from bot.cli.doctor.checks import LOG_IN, Check, warn, well, wrong
 from bot.cli.doctor.picture import check_picture
 from bot.domain.errors import ActionUnanswered, TransportError
@@ -82,7 +82,7 @@ class Interview:
             return
         self.told.append(await check_picture(self._ask, account=number, owners=owners))
 
-    async def _ask(self, action: str, params: Mapping[str, object]) -> Reply:
+    async def _ask(self, action: str, params: Mapping[str, object]) -> ActionReply:
         seconds = SENT_WITHIN if action.startswith("send_") else ANSWERED_WITHIN
         try:
             async with asyncio.timeout(seconds):

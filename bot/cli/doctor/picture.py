@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, TypeAlias
 
-from adapters.onebot.protocol import Reply, read_message_id
+from adapters.onebot.protocol import ActionReply, read_message_id
 from bot.cli.doctor.checks import Check, warn, well, wrong
 from bot.domain.errors import ActionUnanswered, NotConnected, TransportError
 
-Ask: TypeAlias = Callable[[str, Mapping[str, object]], Awaitable[Reply]]
+Ask: TypeAlias = Callable[[str, Mapping[str, object]], Awaitable[ActionReply]]
 """Asks the server something, by the action's name on the wire. Raises TransportError."""
 
 PICTURE = (
@@ -86,7 +86,7 @@ async def _find(ask: Ask, message_id: str, whom: str) -> Check:
     return well("picture", f"{sent.said}; get_image finds it") if found else sent
 
 
-def _refused(reply: Reply, whom: str) -> Check:
+def _refused(reply: ActionReply, whom: str) -> Check:
     said = (
         f"could not be sent to {whom} ({reply.retcode}: {reply.wording[:160] or 'no reason given'})"
     )

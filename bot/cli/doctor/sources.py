@@ -14,17 +14,17 @@ from config.settings import Settings
 from tools.get_game_version.games import Games
 from tools.get_game_version.rows import known_games
 from tools.get_game_version.sources import host_of, urls_of
-from tools.get_weather.asking import Question, SourceFailed
+from tools.get_weather.asking import SourceFailed, WeatherQuestion
 from tools.get_weather.keys import WeatherKeys
 from tools.get_weather.open_meteo import FORECAST, GEOCODER
-from tools.get_weather.places import Place
-from tools.get_weather.sources import SOURCES, Source
+from tools.get_weather.places import WeatherPlace
+from tools.get_weather.sources import SOURCES, WeatherSource
 
 WEATHER = (
     f"{GEOCODER}?name=Beijing&count=1",
     f"{FORECAST}?latitude=39.9&longitude=116.4&current=temperature_2m",
 )
-BEIJING = Place(
+BEIJING = WeatherPlace(
     id=0, name="北京市", latitude=39.9, longitude=116.41, zone="Asia/Shanghai", adcode="110000"
 )
 NO_KEYS = WeatherKeys()
@@ -53,14 +53,14 @@ async def check_weather(web: Web, *, keys: WeatherKeys = NO_KEYS, now: float = 0
         free = group.create_task(check_urls("weather", WEATHER, web))
         asked = [
             group.create_task(
-                _check_keyed(row, Question(place=BEIJING, web=web, keys=keys, now=now))
+                _check_keyed(row, WeatherQuestion(place=BEIJING, web=web, keys=keys, now=now))
             )
             for row in keyed
         ]
     return [free.result(), *(task.result() for task in asked)]
 
 
-async def _check_keyed(source: Source, question: Question) -> Check:
+async def _check_keyed(source: WeatherSource, question: WeatherQuestion) -> Check:
     """A whole answer: a refused key may come in a 200."""
     try:
         await source.fetch(question)

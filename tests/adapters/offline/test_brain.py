@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapters.offline.brain import Call, Thought, think
+from adapters.offline.brain import DemoCall, Thought, think
 
 TOOLS = ("send_message", "use_subagent", "get_weather", "get_game_version")
 PERSONA = {"role": "system", "content": "You are FrostAgent."}
@@ -24,7 +24,7 @@ class Talk:
     def think(self) -> Thought:
         return think(self.messages, self.tools)
 
-    def call(self) -> Call:
+    def call(self) -> DemoCall:
         (call,) = self.think().calls
         return call
 
@@ -95,13 +95,13 @@ def test_a_look_up_calls_its_tool_and_passes_on_the_result(
     question: str, name: str, arguments: dict[str, str], result: str, answer: str
 ) -> None:
     talk = Talk(question)
-    assert talk.call() == Call(name, arguments)
+    assert talk.call() == DemoCall(name, arguments)
     assert talk.answer(result).text() == answer
 
 
 def test_several_cities_are_asked_for_at_once() -> None:
     talk = Talk("北京和上海的天气")
-    assert talk.think().calls == (Call("get_weather", {"city": "北京"}), Call("get_weather", {"city": "上海"}))
+    assert talk.think().calls == (DemoCall("get_weather", {"city": "北京"}), DemoCall("get_weather", {"city": "上海"}))
     words = talk.answer("晴", "error: took too long [TOOL_TIMEOUT]").text()
     assert words == "查到了：晴\n抱歉，没有查到上海的天气：等了太久没有回应。"
 
@@ -147,7 +147,7 @@ def test_results_are_told_even_when_no_tool_may_be_called_any_more() -> None:
 def test_a_picture_is_sent_with_words_and_then_confirmed() -> None:
     talk = Talk("send me a message with a picture")
     pieces = [{"type": "plain", "text": "Here is a snowflake:"}, {"type": "image", "path": "demo.png"}]
-    assert talk.call() == Call("send_message", {"messages": pieces})
+    assert talk.call() == DemoCall("send_message", {"messages": pieces})
     assert talk.answer("sent").text() == "There it is."
 
 
@@ -172,7 +172,7 @@ def test_coder_is_announced_then_asked_then_passed_on(question: str, done: str) 
     announced = talk.call()
     assert announced.name == "send_message"
     assert "Coder" in announced.arguments["messages"][0]["text"]
-    assert talk.answer("sent").call() == Call("use_subagent", {"subagent_name": "Coder", "content": question})
+    assert talk.answer("sent").call() == DemoCall("use_subagent", {"subagent_name": "Coder", "content": question})
     assert talk.answer("code").text() == done
 
 

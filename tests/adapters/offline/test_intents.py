@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from adapters.offline.intents import Code, GameVersion, Greeting, Help, Intent, Other, Send, Thanks, Weather, recognise
+from adapters.offline.intents import (
+    Code,
+    GameVersion,
+    Greeting,
+    Help,
+    Intent,
+    Other,
+    SendIntent,
+    Thanks,
+    WeatherIntent,
+    recognise,
+)
 
 
 @pytest.mark.parametrize(
@@ -56,9 +67,9 @@ def test_questions_about_the_bot(question: str, intent: Intent) -> None:
 @pytest.mark.parametrize(
     ("question", "intent"),
     [
-        ("北京天气", Weather(("北京",))),
-        ("weather in London", Weather(("London",))),
-        ("今天天气真好", Weather(())),
+        ("北京天气", WeatherIntent(("北京",))),
+        ("weather in London", WeatherIntent(("London",))),
+        ("今天天气真好", WeatherIntent(())),
         ("原神版本", GameVersion("原神")),
         ("minecraft version", GameVersion("minecraft")),
         ("现在版本是多少", GameVersion("")),
@@ -100,7 +111,7 @@ def test_code_keeps_the_whole_task(question: str) -> None:
     ],
 )
 def test_messages_wanted(question: str, picture: bool) -> None:
-    assert recognise(question) == Send(picture)
+    assert recognise(question) == SendIntent(picture)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from adapters.offline.question import Question, Result, read_question, read_results
+from adapters.offline.question import DemoQuestion, Result, read_question, read_results
 
 
 def user(content: Any) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def test_the_last_one_to_speak_asks(content: Any, question: str) -> None:
 
 
 def test_nobody_asks_nothing() -> None:
-    assert read_question([]) == Question("", "en")
+    assert read_question([]) == DemoQuestion("", "en")
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from adapters.offline.brain import Call, Thought
-from adapters.offline.wire import MODEL, Reply, error, models
+from adapters.offline.brain import DemoCall, Thought
+from adapters.offline.wire import MODEL, DemoReply, error, models
 
 MESSAGES = [{"role": "user", "content": "hi"}]
 
 
 def chunks(thought: Thought, *, include_usage: bool = False) -> list[dict[str, Any]]:
-    events = list(Reply(thought, MESSAGES, created=7).events(include_usage=include_usage))
+    events = list(DemoReply(thought, MESSAGES, created=7).events(include_usage=include_usage))
     assert events[-1] == b"data: [DONE]\n\n"
     assert all(event.startswith(b"data: {") and event.endswith(b"}\n\n") for event in events[:-1])
     return [json.loads(event.removeprefix(b"data: ")) for event in events[:-1]]
@@ -31,7 +31,7 @@ def test_words_come_in_pieces_and_end_with_a_reason() -> None:
 
 
 def test_calls_come_in_pieces_their_names_once() -> None:
-    calls = (Call("get_weather", {"city": "北京"}), Call("get_weather", {"city": "上海市"}))
+    calls = (DemoCall("get_weather", {"city": "北京"}), DemoCall("get_weather", {"city": "上海市"}))
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks(Thought(calls=calls))]
     fragments = [delta["tool_calls"][0] for delta in deltas if "tool_calls" in delta]
     for index, call in enumerate(calls):
@@ -50,20 +50,20 @@ def test_usage_is_a_last_chunk_of_its_own_when_wanted() -> None:
 
 
 def test_the_whole_answer_says_the_same() -> None:
-    words = Reply(Thought("hi"), MESSAGES, created=7).whole()
+    words = DemoReply(Thought("hi"), MESSAGES, created=7).whole()
     assert words["choices"] == [
         {"index": 0, "message": {"role": "assistant", "content": "hi"}, "finish_reason": "stop"}
     ]
-    called = Reply(Thought(calls=(Call("x", {}),)), MESSAGES, created=7).whole()["choices"][0]
+    called = DemoReply(Thought(calls=(DemoCall("x", {}),)), MESSAGES, created=7).whole()["choices"][0]
     assert (called["finish_reason"], called["message"]["content"]) == ("tool_calls", None)
     assert called["message"]["tool_calls"][0]["function"] == {"name": "x", "arguments": "{}"}
 
 
 def test_ids_repeat_with_the_request_and_with_nothing_else() -> None:
-    thought = Thought(calls=(Call("x", {}), Call("x", {})))
+    thought = Thought(calls=(DemoCall("x", {}), DemoCall("x", {})))
 
     def ids(messages: list[dict[str, Any]]) -> list[str]:
-        whole = Reply(thought, messages, created=7).whole()
+        whole = DemoReply(thought, messages, created=7).whole()
         return [whole["id"], *(call["id"] for call in whole["choices"][0]["message"]["tool_calls"])]
 
     assert ids(MESSAGES) == ids(MESSAGES)
@@ -73,7 +73,7 @@ def test_ids_repeat_with_the_request_and_with_nothing_else() -> None:
 
 def test_half_a_character_does_no_harm() -> None:
     broken = [{"role": "user", "content": "\ud83d"}]
-    assert list(Reply(Thought("\ud83d"), broken, created=7).events(include_usage=True))
+    assert list(DemoReply(Thought("\ud83d"), broken, created=7).events(include_usage=True))
 
 
 def test_errors_and_models_have_the_usual_form() -> None:

@@ -10,7 +10,7 @@ from websockets.datastructures import Headers
 from websockets.exceptions import InvalidStatus
 from websockets.http11 import Request
 
-from adapters.onebot.admission import Admission, Admitted, Refused
+from adapters.onebot.admission import Admission, Admitted, TokenRefused
 from adapters.onebot.peers import Account
 from bot.domain.actions import SendMessage
 from bot.domain.errors import NotConnected
@@ -32,13 +32,13 @@ def request(token: str, *, path: str = "/") -> Request:
         (COMMON, Admitted()),
         (OWN, Admitted(ACCOUNT)),
         (OTHERS, Admitted(30003)),
-        ("", Refused.NO_TOKEN),
-        ("wrong", Refused.WRONG_TOKEN),
-        (OWN[:-1], Refused.WRONG_TOKEN),
-        (f"{ACCOUNT}:{OWN}", Refused.WRONG_TOKEN),
+        ("", TokenRefused.NO_TOKEN),
+        ("wrong", TokenRefused.WRONG_TOKEN),
+        (OWN[:-1], TokenRefused.WRONG_TOKEN),
+        (f"{ACCOUNT}:{OWN}", TokenRefused.WRONG_TOKEN),
     ],
 )
-def test_a_token_says_whose_it_is(token: str, verdict: Admitted | Refused) -> None:
+def test_a_token_says_whose_it_is(token: str, verdict: Admitted | TokenRefused) -> None:
     assert Admission(COMMON, ACCOUNTS).judge(request(token)) == verdict
 
 
@@ -51,7 +51,7 @@ def test_a_path_that_is_no_address_is_refused_like_any_other() -> None:
 def test_without_a_common_token_only_accounts_come_in() -> None:
     only = Admission("", {ACCOUNT: OWN})
     assert not only.is_open
-    assert only.judge(request("")) is Refused.NO_TOKEN
+    assert only.judge(request("")) is TokenRefused.NO_TOKEN
     assert only.judge(request(OWN)) == Admitted(ACCOUNT)
     assert only.judge(request(COMMON, path=f"/?access_token={OWN}")) == Admitted(ACCOUNT)
     assert Admission("").judge(request("whatever")) == Admitted()

@@ -10,7 +10,7 @@ import pytest
 
 from adapters.onebot.calls import Calls
 from adapters.onebot.peers import Role
-from adapters.onebot.protocol import MAX_FRAME, Reply
+from adapters.onebot.protocol import MAX_FRAME, ActionReply
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from tests.adapters.onebot.conftest import PATIENCE
 
@@ -45,8 +45,8 @@ class Line:
         return echo
 
 
-def ok(echo: str, data: object = None, *, final: bool = True) -> Reply:
-    return Reply(echo=echo, ok=True, retcode=0, data=data, final=final)
+def ok(echo: str, data: object = None, *, final: bool = True) -> ActionReply:
+    return ActionReply(echo=echo, ok=True, retcode=0, data=data, final=final)
 
 
 async def test_answers_may_come_out_of_order() -> None:

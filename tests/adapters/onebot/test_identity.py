@@ -6,13 +6,13 @@ from itertools import product
 
 import pytest
 
-from adapters.onebot.identity import Identity, Source
+from adapters.onebot.identity import AccountSource, Identity
 
-SAYING = [source for source in Source if source is not Source.NOBODY]
+SAYING = [source for source in AccountSource if source is not AccountSource.NOBODY]
 
 
 @pytest.mark.parametrize(("first", "second"), list(product(SAYING, SAYING)))
-def test_the_better_source_is_believed_and_of_equal_ones_the_first(first: Source, second: Source) -> None:
+def test_the_better_source_is_believed_and_of_equal_ones_the_first(first: AccountSource, second: AccountSource) -> None:
     identity = Identity()
     assert identity.is_news(1, first)
     identity.learn(1, first)
@@ -20,20 +20,20 @@ def test_the_better_source_is_believed_and_of_equal_ones_the_first(first: Source
     assert not identity.is_news(1, second)
     identity.learn(2, second)
     assert identity.account == (2 if second > first else 1)
-    assert identity.is_settled is (max(first, second) >= Source.EVENT)
+    assert identity.is_settled is (max(first, second) >= AccountSource.EVENT)
 
 
 def test_who_says_the_same_better_is_believed_from_then_on() -> None:
     identity = Identity()
-    identity.learn(1, Source.HEADER)
-    identity.learn(1, Source.EVENT)
+    identity.learn(1, AccountSource.HEADER)
+    identity.learn(1, AccountSource.EVENT)
     assert identity.is_settled
-    assert not identity.is_news(2, Source.ANSWER)
+    assert not identity.is_news(2, AccountSource.ANSWER)
 
 
 @pytest.mark.parametrize("account", [0, -1])
 def test_no_account_is_no_news(account: int) -> None:
     identity = Identity()
-    assert not identity.is_news(account, Source.TOKEN)
-    identity.learn(account, Source.TOKEN)
-    assert (identity.account, identity.source) == (0, Source.NOBODY)
+    assert not identity.is_news(account, AccountSource.TOKEN)
+    identity.learn(account, AccountSource.TOKEN)
+    assert (identity.account, identity.source) == (0, AccountSource.NOBODY)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.onebot.protocol import (
-    Reply,
+    ActionReply,
     read_account,
     read_answered_message,
     read_forward,
@@ -45,8 +45,8 @@ Kind = type[object] | None
 # --- the corpus -----------------------------------------------------------------------------------
 
 BY_CATEGORY: dict[str, Kind] = {
-    "api_error": Reply,
-    "api_ok": Reply,
+    "api_error": ActionReply,
+    "api_ok": ActionReply,
     "message_group": MessageReceived,
     "message_media": MessageReceived,
     "message_private": MessageReceived,
@@ -98,7 +98,14 @@ BY_NAME: dict[str, tuple[Kind, ...]] = {
     "edge__seq_file_message_and_notice": (MessageReceived, Noticed),
     "edge__seq_friend_add_with_request": (Noticed, Requested),
     "edge__seq_recall_before_answer": (MessageReceived, MessageRecalled),
-    "edge__seq_response_between_events": (Connected, MessageReceived, Reply, MessageReceived, Reply, Reply),
+    "edge__seq_response_between_events": (
+        Connected,
+        MessageReceived,
+        ActionReply,
+        MessageReceived,
+        ActionReply,
+        ActionReply,
+    ),
 }
 
 
@@ -130,7 +137,7 @@ def test_captured_answers_are_read() -> None:
     def data_of(name: str) -> Any:
         (frame,) = ours()[f"api_ok__{name}"].frames
         reply = read_frame(frame)
-        assert isinstance(reply, Reply)
+        assert isinstance(reply, ActionReply)
         return reply.data
 
     own = read_answered_message(data_of("nc_get_msg_bot_own"), account=3504158305)
@@ -205,9 +212,9 @@ def test_half_surrogates_and_nul_do_not_come_in() -> None:
 # --- replies --------------------------------------------------------------------------------------
 
 
-def reply(**fields: object) -> Reply:
+def reply(**fields: object) -> ActionReply:
     read = read_frame(orjson.dumps({"status": "failed", "retcode": 1200, "echo": "e", **fields}))
-    assert isinstance(read, Reply)
+    assert isinstance(read, ActionReply)
     return read
 
 

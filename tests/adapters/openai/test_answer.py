@@ -7,13 +7,13 @@ from typing import Any
 import orjson
 import pytest
 
-from adapters.openai.answer import MAX_SAID, MAX_THOUGHT, Answer, Draft
+from adapters.openai.answer import MAX_SAID, MAX_THOUGHT, Draft, RawAnswer
 from adapters.openai.call_drafts import RawCall
 from adapters.openai.stream import AnswerReader
 from bot.domain.errors import ModelRejected
 
 
-def gather(*deltas: dict[str, Any], whole: bool = False) -> Answer:
+def gather(*deltas: dict[str, Any], whole: bool = False) -> RawAnswer:
     draft = Draft()
     for delta in deltas:
         draft.add(delta, whole=whole)

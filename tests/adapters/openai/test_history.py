@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from msgspec.structs import replace
 
-from adapters.openai.answer import Answer
+from adapters.openai.answer import RawAnswer
 from adapters.openai.dialects import DIALECTS, PLAIN, Dialect, choose_dialect
 from adapters.openai.history import EARLIER, GO_ON, NO_RESULT, prepare_history, prepare_tools
 from adapters.openai.stream import AnswerReader
@@ -274,7 +274,7 @@ def completed(turn: Turn, request: ModelRequest, dialect: Dialect) -> AssistantM
     reader, numbers = AnswerReader(), count()
     try:
         reader.feed(turn.body)
-        answer: Answer = reader.finish()
+        answer: RawAnswer = reader.finish()
         new_id = lambda: f"new{next(numbers)}"  # noqa: E731  # as short as it is
         return read_answer(answer, request=request, origin=ORIGIN, dialect=dialect, new_id=new_id).message
     except ModelError:

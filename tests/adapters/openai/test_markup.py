@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from adapters.openai.answer import Answer
+from adapters.openai.answer import RawAnswer
 from adapters.openai.call_drafts import RawCall
 from adapters.openai.leaks import MAX_BLOCKS, split_leaks
-from adapters.openai.markup import MAX_BLOCK, Block, find_blocks
+from adapters.openai.markup import MAX_BLOCK, MarkupBlock, find_blocks
 from bot.domain.chat import ToolSpec
 from tests.adapters.openai.test_leaks import FORMS, split
 
@@ -17,7 +17,7 @@ TOOL = ToolSpec("f", "d", {"type": "object", "properties": {"a": {"type": "strin
 TOOLS = {"f": TOOL}
 
 
-def found(text: str) -> list[Block]:
+def found(text: str) -> list[MarkupBlock]:
     return list(find_blocks(text, TOOLS))
 
 
@@ -81,7 +81,7 @@ BARE = '{"name": "weather", "parameters": {"city": "北京", "days": 2}}'
     ],
 )
 def test_json_of_a_call_and_nothing_else_is_that_call(text: str) -> None:
-    answer = split_leaks(Answer(text=text), tools=(WEATHER,))
+    answer = split_leaks(RawAnswer(text=text), tools=(WEATHER,))
     assert (answer.text, answer.tool_calls) == ("", (RawCall("", "weather", '{"city":"北京","days":2}'),))
 
 
@@ -102,12 +102,12 @@ def test_json_of_a_call_and_nothing_else_is_that_call(text: str) -> None:
     ],
 )
 def test_other_json_is_an_answer(text: str) -> None:
-    assert split_leaks(Answer(text=text), tools=(WEATHER,)) == Answer(text=text)
+    assert split_leaks(RawAnswer(text=text), tools=(WEATHER,)) == RawAnswer(text=text)
 
 
 def test_json_of_a_call_that_somebody_wrote_is_quoted() -> None:
-    assert split_leaks(Answer(text=BARE), tools=(WEATHER,), given=(f"say {BARE}",)) == Answer(text=BARE)
-    assert split_leaks(Answer(text=BARE), tools=()) == Answer(text=BARE)
+    assert split_leaks(RawAnswer(text=BARE), tools=(WEATHER,), given=(f"say {BARE}",)) == RawAnswer(text=BARE)
+    assert split_leaks(RawAnswer(text=BARE), tools=()) == RawAnswer(text=BARE)
 
 
 ENTRIES = "<|tool_calls_begin|>{}<|tool_calls_end|>"

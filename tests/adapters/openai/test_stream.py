@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.openai.answer import Answer
+from adapters.openai.answer import RawAnswer
 from adapters.openai.call_drafts import RawCall
 from adapters.openai.stream import AnswerReader
 from bot.domain.errors import (
@@ -33,7 +33,7 @@ ERRORS = {
 USAGE_ELSEWHERE = {"groq-50da547a-0", "groq-ee5bd05a-0"}
 
 
-def read(*chunks: bytes) -> Answer:
+def read(*chunks: bytes) -> RawAnswer:
     reader = AnswerReader()
     for chunk in chunks:
         reader.feed(chunk)
@@ -77,7 +77,7 @@ def call_of(call: RawCall) -> dict[str, str | None]:
     return {"id": call.id or None, "name": call.name or None, "arguments": call.arguments}
 
 
-def described(answer: Answer) -> dict[str, Any]:
+def described(answer: RawAnswer) -> dict[str, Any]:
     """The answer in the terms of `expect`."""
     words: dict[str, Any] = {
         "text": answer.text,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adapters.openai.answer import Answer
+from adapters.openai.answer import RawAnswer
 from adapters.openai.leaks import split_leaks
 
 PAIRS = [
@@ -32,8 +32,8 @@ LEADS = [
 ]  # fmt: skip
 
 
-def split(text: str, *, reasoning: str = "") -> Answer:
-    return split_leaks(Answer(text=text, reasoning=reasoning), tools=())
+def split(text: str, *, reasoning: str = "") -> RawAnswer:
+    return split_leaks(RawAnswer(text=text, reasoning=reasoning), tools=())
 
 
 @pytest.mark.parametrize(("opens", "closes"), PAIRS)
@@ -57,14 +57,14 @@ def test_marks_in_code_are_an_example(opens: str, closes: str, frame: str) -> No
         text = f"A thought is written {frame.format(marks)}"
         if "\n" in frame or frame[0] == "`":
             text = f"A thought is written\n{frame.format(marks)}"
-        assert split(text) == Answer(text=text)
+        assert split(text) == RawAnswer(text=text)
 
 
 def test_a_token_opens_a_thought_to_the_end_and_a_word_in_angles_does_not() -> None:
     for opens, _ in PAIRS[5:]:
         answer = split(f"hi {opens} and so on")
         assert (answer.text, answer.reasoning) == ("hi", "and so on")
-    assert split("so <think>never ends") == Answer(text="so <think>never ends")
+    assert split("so <think>never ends") == RawAnswer(text="so <think>never ends")
 
 
 def test_an_end_alone_ends_nothing_where_the_thoughts_came_as_such() -> None:
@@ -88,7 +88,7 @@ def test_the_mark_of_a_call_without_one_is_no_word_to_people_either() -> None:
 )
 def test_a_token_in_code_is_an_example(token: str) -> None:
     for text in (f"The token `{token}` ends it.", f"Look:\n```\nhi{token}\n```\nso", f"``{token}``"):
-        assert split(text) == Answer(text=text)
+        assert split(text) == RawAnswer(text=text)
 
 
 @pytest.mark.parametrize("text", ["a <|b|> c", "<|x|> = 3", "x <y> z", "f <| g |> h", "if a<b|c>d", "[INS]", "a</sup>"])
@@ -157,4 +157,4 @@ def test_very_many_tokens_hold_nobody_up(piece: str) -> None:
 @pytest.mark.timeout(10)
 def test_a_beginning_without_an_end_holds_nobody_up(mark: str, rest: str) -> None:
     text = mark + rest * (200_000 // len(rest)) + "."
-    assert not split_leaks(Answer(text=text), tools=()).tool_calls
+    assert not split_leaks(RawAnswer(text=text), tools=()).tool_calls

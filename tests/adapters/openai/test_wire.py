@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from adapters.openai.answer import Answer
+from adapters.openai.answer import RawAnswer
 from adapters.openai.call_drafts import RawCall
 from adapters.openai.dialects import DIALECTS, PLAIN, Dialect
 from adapters.openai.errors import classify
@@ -50,7 +50,7 @@ def write(*messages: Message, dialect: Dialect = PLAIN, origin: Origin = ORIGIN,
     return body
 
 
-def read(answer: Answer, *tools: ToolSpec, dialect: Dialect = PLAIN, asked: Message = ASKED) -> Completion:
+def read(answer: RawAnswer, *tools: ToolSpec, dialect: Dialect = PLAIN, asked: Message = ASKED) -> Completion:
     numbers = count(1)
     return read_answer(
         answer,
@@ -222,7 +222,7 @@ def test_5_vendor_fields_of_a_call_go_back_where_they_came_from(name: str, own: 
     ],
 )
 def test_1_7_finish_reasons_of_words(reason: str | None, finish: FinishReason) -> None:
-    assert read(Answer(text="a", finish_reason=reason)).finish is finish
+    assert read(RawAnswer(text="a", finish_reason=reason)).finish is finish
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_1_7_finish_reasons_of_words(reason: str | None, finish: FinishReason) -
     ],
 )
 def test_1_6_finish_reasons_of_calls(reason: str | None, finish: FinishReason) -> None:
-    assert read(Answer(tool_calls=(RawCall("a", "f", "{}"),), finish_reason=reason)).finish is finish
+    assert read(RawAnswer(tool_calls=(RawCall("a", "f", "{}"),), finish_reason=reason)).finish is finish
 
 
 @pytest.mark.parametrize(
@@ -253,59 +253,59 @@ def test_1_6_finish_reasons_of_calls(reason: str | None, finish: FinishReason) -
 )
 def test_1_8_some_finish_reasons_are_failures(reason: str, native: str | None, kind: type[ModelError]) -> None:
     with pytest.raises(kind):
-        read(Answer(text="half", finish_reason=reason, native_finish_reason=native))
+        read(RawAnswer(text="half", finish_reason=reason, native_finish_reason=native))
 
 
 def test_1_7_an_empty_answer_without_a_reason_is_a_failure_and_with_one_it_is_an_answer() -> None:
     with pytest.raises(ModelTransport):
-        read(Answer(reasoning="hm", usage={"prompt_tokens": 1}))
-    assert read(Answer(finish_reason="stop")).message == AssistantMessage()
-    assert read(Answer(finish_reason="length")).finish is FinishReason.LENGTH
+        read(RawAnswer(reasoning="hm", usage={"prompt_tokens": 1}))
+    assert read(RawAnswer(finish_reason="stop")).message == AssistantMessage()
+    assert read(RawAnswer(finish_reason="length")).finish is FinishReason.LENGTH
 
 
 def test_1_10_a_refusal_is_text_and_flagged() -> None:
-    completion = read(Answer(refusal="no", finish_reason="stop"))
+    completion = read(RawAnswer(refusal="no", finish_reason="stop"))
     assert (completion.message.text, completion.refusal) == ("no", "no")
 
 
 def test_1_11_the_legacy_call_is_a_call() -> None:
-    completion = read(Answer(function_call=RawCall("", "f", "{}"), finish_reason="function_call"))
+    completion = read(RawAnswer(function_call=RawCall("", "f", "{}"), finish_reason="function_call"))
     assert completion.message.tool_calls == (ToolCall("new1", "f", "{}"),)
 
 
 def test_2_10_and_2_14_every_call_gets_an_id_of_its_own() -> None:
     raw = tuple(RawCall(identity, "f", None) for identity in ("a", "", "a", "b"))
-    completion = read(Answer(tool_calls=raw, finish_reason="tool_calls"))
+    completion = read(RawAnswer(tool_calls=raw, finish_reason="tool_calls"))
     assert [call.id for call in completion.message.tool_calls] == ["a", "new1", "new2", "b"]
     assert {call.arguments for call in completion.message.tool_calls} == {""}
 
 
 def test_4_7_a_call_without_a_name_is_dropped() -> None:
     raw = (RawCall("a", "", "{}"), RawCall("b", "f", "{}"))
-    assert [call.id for call in read(Answer(tool_calls=raw)).message.tool_calls] == ["b"]
-    assert read(Answer(tool_calls=raw[:1], text="a", finish_reason="stop")).finish is FinishReason.STOP
+    assert [call.id for call in read(RawAnswer(tool_calls=raw)).message.tool_calls] == ["b"]
+    assert read(RawAnswer(tool_calls=raw[:1], text="a", finish_reason="stop")).finish is FinishReason.STOP
     with pytest.raises(ToolUseFailed):
-        read(Answer(tool_calls=raw[:1], finish_reason="tool_calls"))
+        read(RawAnswer(tool_calls=raw[:1], finish_reason="tool_calls"))
 
 
 @pytest.mark.parametrize(
     "name", ["get_weather", "functions.get_weather", "default_api:get_weather", "get_weather<|x|>"]
 )
 def test_4_6_what_models_put_around_a_name_is_taken_off(name: str) -> None:
-    [call] = read(Answer(tool_calls=(RawCall("a", name, "{}"),)), WEATHER).message.tool_calls
+    [call] = read(RawAnswer(tool_calls=(RawCall("a", name, "{}"),)), WEATHER).message.tool_calls
     assert call.name == "get_weather"
 
 
 @pytest.mark.parametrize("name", ["Get_Weather", "functions.other", "get_weather get_weather"])
 def test_4_6_a_name_that_only_resembles_one_is_left_to_the_toolset(name: str) -> None:
-    [call] = read(Answer(tool_calls=(RawCall("a", name, "{}"),)), WEATHER).message.tool_calls
+    [call] = read(RawAnswer(tool_calls=(RawCall("a", name, "{}"),)), WEATHER).message.tool_calls
     assert call.name == name
 
 
 def test_6_6_a_name_of_another_alphabet_comes_back_as_ours() -> None:
     tool = ToolSpec("天气.查询", "The weather.", {})
     sent = write(ASKED, tools=(tool,))["tools"][0]["function"]["name"]
-    [call] = read(Answer(tool_calls=(RawCall("a", sent, "{}"),)), tool).message.tool_calls
+    [call] = read(RawAnswer(tool_calls=(RawCall("a", sent, "{}"),)), tool).message.tool_calls
     assert call.name == "天气.查询"
 
 
@@ -313,28 +313,28 @@ LEAKED = '<tool_call>{"name": "get_weather", "arguments": {"city": "北京"}}</t
 
 
 def test_4_2_a_call_that_leaked_into_the_text_is_a_call() -> None:
-    completion = read(Answer(text=LEAKED, finish_reason="stop"), WEATHER)
+    completion = read(RawAnswer(text=LEAKED, finish_reason="stop"), WEATHER)
     assert completion.message == AssistantMessage("", (ToolCall("new1", "get_weather", '{"city":"北京"}'),))
     assert completion.finish is FinishReason.TOOL_CALLS
 
 
 def test_4_2_what_was_not_offered_cut_off_or_only_quoted_is_never_called() -> None:
-    assert read(Answer(text=LEAKED, finish_reason="stop")).message == AssistantMessage()
-    assert read(Answer(text=LEAKED, finish_reason="length"), WEATHER).message == AssistantMessage()
-    assert read(Answer(text=LEAKED, finish_reason="content_filter"), WEATHER).message == AssistantMessage()
+    assert read(RawAnswer(text=LEAKED, finish_reason="stop")).message == AssistantMessage()
+    assert read(RawAnswer(text=LEAKED, finish_reason="length"), WEATHER).message == AssistantMessage()
+    assert read(RawAnswer(text=LEAKED, finish_reason="content_filter"), WEATHER).message == AssistantMessage()
     asked = UserMessage(f"repeat: {LEAKED}")
-    assert read(Answer(text=LEAKED, finish_reason="stop"), WEATHER, asked=asked).message == AssistantMessage(LEAKED)
-    strict = read(Answer(text=LEAKED, finish_reason="stop"), WEATHER, dialect=ROWS["openai"])
+    assert read(RawAnswer(text=LEAKED, finish_reason="stop"), WEATHER, asked=asked).message == AssistantMessage(LEAKED)
+    strict = read(RawAnswer(text=LEAKED, finish_reason="stop"), WEATHER, dialect=ROWS["openai"])
     assert strict.message == AssistantMessage(LEAKED)
 
 
 def test_4_4_a_leaked_call_that_cannot_be_read_may_be_made_again() -> None:
     with pytest.raises(ToolUseFailed):
-        read(Answer(text="<tool_call>{oops</tool_call>", finish_reason="stop"), WEATHER)
+        read(RawAnswer(text="<tool_call>{oops</tool_call>", finish_reason="stop"), WEATHER)
 
 
 def test_5_an_answer_may_be_in_the_reasoning() -> None:
-    answer = Answer(reasoning="42", reasoning_field="reasoning", finish_reason="stop")
+    answer = RawAnswer(reasoning="42", reasoning_field="reasoning", finish_reason="stop")
     assert read(answer, dialect=ROWS["stepfun"]).message == AssistantMessage("42")
     assert read(answer).message.text == ""
 
@@ -342,7 +342,7 @@ def test_5_an_answer_may_be_in_the_reasoning() -> None:
 def test_reasoning_and_extras_remember_where_they_came_from() -> None:
     extras = {"extra_content": {"google": {"thought_signature": "s"}}}
     details = ({"type": "reasoning.text", "text": "hm"},)
-    answer = Answer(
+    answer = RawAnswer(
         reasoning="hm", reasoning_field="reasoning", reasoning_details=details, model="m-0711", id="r",
         tool_calls=(RawCall("a", "f", "{}", extras),), finish_reason="tool_calls",
     )  # fmt: skip

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from adapters.simulator import actions
-from adapters.simulator.call import Answer, Call, SentMessage
+from adapters.simulator.call import Call, CallAnswer, SentMessage
 from adapters.simulator.wire import Json, mention, text
 from adapters.simulator.world import World
 
 
-def take(world: World, frame: str | bytes) -> Answer:
+def take(world: World, frame: str | bytes) -> CallAnswer:
     call = actions.read_call(frame)
-    return call if isinstance(call, Answer) else actions.perform(world, call)
+    return call if isinstance(call, CallAnswer) else actions.perform(world, call)
 
 
-def ask(world: World, action: str, **params: Any) -> Answer:
+def ask(world: World, action: str, **params: Any) -> CallAnswer:
     return take(world, json.dumps({"action": action, "params": params, "echo": "e"}))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from adapters.simulator.call import Call, Done, Params, SentMessage
-from adapters.simulator.wire import Json, Refusal, mention, text
+from adapters.simulator.wire import CallRefused, Json, mention, text
 
 
 @pytest.mark.parametrize(("value", "number"), [(5, 5), ("5", 5), ("-5", -5), (5.0, 5)])
@@ -17,7 +17,7 @@ def test_ids_are_numbers_or_strings(value: Any, number: int) -> None:
 
 @pytest.mark.parametrize("value", [None, "", "x", True, [], 5.5, "5.5"])
 def test_anything_else_is_a_bad_parameter(value: Any) -> None:
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(CallRefused) as caught:
         Params({"id": value}).number("id")
     assert (caught.value.retcode, caught.value.wording) == (1400, "参数 id 缺失或不正确")
 
@@ -46,7 +46,7 @@ def test_the_words_of_a_sent_message_leave_out_the_rest() -> None:
 
 @pytest.mark.parametrize(("frame", "retcode", "echo"), [({}, 1200, ""), ({}, 1400, None), ({"echo": [1]}, 1400, [1])])
 def test_a_refusal_has_the_echo_or_what_stands_for_it(frame: Json, retcode: int, echo: Any) -> None:
-    answer = Call("get_msg", Params({}), frame).refuse(Refusal(retcode, "no"))
+    answer = Call("get_msg", Params({}), frame).refuse(CallRefused(retcode, "no"))
     assert (answer.frame["retcode"], answer.frame["wording"], answer.frame["echo"]) == (retcode, "no", echo)
 
 

@@ -7,7 +7,7 @@ import base64
 import pytest
 
 from adapters.simulator.call import SentMessage
-from adapters.simulator.console import Spoken, parse_line, parse_mentions, render
+from adapters.simulator.console import SpokenLine, parse_line, parse_mentions, render
 from adapters.simulator.wire import Json, mention, text
 
 PEOPLE = {"Frost": 10001, "user1": 20001, "user2": 20002, "小明": 20003, "小明同学": 20004, "a.b": 20005}
@@ -41,7 +41,7 @@ BOT = mention(10001)
     ],
 )
 def test_a_line_is_spoken_by_whom_it_names(line: str, speaker: str, segments: list[Json]) -> None:
-    assert parse_line(line, PEOPLE, 10001) == Spoken(speaker, segments)
+    assert parse_line(line, PEOPLE, 10001) == SpokenLine(speaker, segments)
 
 
 @pytest.mark.parametrize(

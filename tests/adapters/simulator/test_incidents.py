@@ -6,7 +6,7 @@ import pytest
 
 from adapters.simulator.faults import Armed, Fault
 from adapters.simulator.server import Simulator
-from adapters.simulator.wire import Refusal
+from adapters.simulator.wire import CallRefused
 from adapters.simulator.world import demo_world
 from tests.adapters.simulator.conftest import both_directions, playing
 
@@ -36,9 +36,9 @@ async def test_a_question_that_is_gone_already_is_not_recalled_again() -> None:
 
 async def test_only_some_faults_happen_by_themselves() -> None:
     async with Simulator(demo_world()) as simulator:
-        with pytest.raises(Refusal, match="消息不存在"):
+        with pytest.raises(CallRefused, match="消息不存在"):
             await simulator.incidents.strike(Armed(Fault.RECALL), simulator.last_said)
-        with pytest.raises(Refusal, match="by itself"):
+        with pytest.raises(CallRefused, match="by itself"):
             await simulator.incidents.strike(Armed(Fault.TIMEOUT), simulator.last_said)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adapters.simulator.wire import Refusal, text
+from adapters.simulator.wire import CallRefused, text
 from adapters.simulator.world import World, demo_world
 
 
@@ -25,7 +25,7 @@ def test_only_the_last_messages_are_remembered() -> None:
     world.add_group(1)
     first, *rest = (world.post([text("x")], author=10001, group_id=1) for _ in range(3))
     assert world.messages.history(group_id=1) == rest
-    with pytest.raises(Refusal, match="消息不存在"):
+    with pytest.raises(CallRefused, match="消息不存在"):
         world.messages.find(first.message_id)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from adapters.simulator import outgoing
-from adapters.simulator.wire import Json, Refusal, mention, text
+from adapters.simulator.wire import CallRefused, Json, mention, text
 
 PICTURE = base64.b64encode(b"\x89PNG not really").decode()
 
@@ -33,7 +33,7 @@ def test_every_form_of_a_message_is_read() -> None:
 
 @pytest.mark.parametrize("message", [None, 7, [7], [{}], [{"type": "text"}], [{"type": 1, "data": {}}]])
 def test_anything_else_is_a_bad_parameter(message: Any) -> None:
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(CallRefused) as caught:
         outgoing.read_segments(message)
     assert caught.value.retcode == 1400
 
@@ -54,17 +54,17 @@ def test_mentions_are_dropped_in_private() -> None:
     [[], [text("")], [{"type": "reply", "data": {"id": "12"}}], [{"type": "poke", "data": {"id": "1"}}]],
 )
 def test_a_message_of_which_nothing_is_left_is_refused(segments: list[Json]) -> None:
-    with pytest.raises(Refusal, match=outgoing.EMPTY):
+    with pytest.raises(CallRefused, match=outgoing.EMPTY):
         accept(*segments)
 
 
 def test_an_unknown_type_is_refused() -> None:
-    with pytest.raises(Refusal, match="未知的消息类型：hologram"):
+    with pytest.raises(CallRefused, match="未知的消息类型：hologram"):
         accept({"type": "hologram", "data": {}})
 
 
 def test_forwarded_messages_do_not_mix_with_words() -> None:
-    with pytest.raises(Refusal, match=outgoing.MIXED):
+    with pytest.raises(CallRefused, match=outgoing.MIXED):
         accept(text("x"), {"type": "node", "data": {}})
 
 
@@ -103,6 +103,6 @@ def test_media_come_from_files_addresses_and_data_urls(tmp_path: Path) -> None:
     "uri", ["", "a.png", "file:///nowhere/a.png", "base64://***", "base64://", "http://", "/nowhere/a.png", "data:x"]
 )
 def test_a_medium_that_cannot_be_had_is_refused(uri: str) -> None:
-    with pytest.raises(Refusal, match="识别URL失败, uri= ") as caught:
+    with pytest.raises(CallRefused, match="识别URL失败, uri= ") as caught:
         accept(medium("image", uri))
     assert caught.value.retcode == 1200

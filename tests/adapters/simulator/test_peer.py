@@ -13,7 +13,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
-from adapters.simulator.peer import Peer
+from adapters.simulator.peer import ConnectedBot
 from adapters.simulator.world import World
 
 
@@ -25,10 +25,10 @@ async def receive(bot: ClientConnection) -> dict[str, Any]:
 
 @asynccontextmanager
 async def bot_of(
-    world: World, play: Callable[[Peer], Awaitable[None]], *, hears: bool = True, heartbeat: float = 0.0
+    world: World, play: Callable[[ConnectedBot], Awaitable[None]], *, hears: bool = True, heartbeat: float = 0.0
 ) -> AsyncIterator[ClientConnection]:
     async def attend(connection: ServerConnection) -> None:
-        await play(Peer(connection, world, hears=hears, heartbeat=heartbeat))
+        await play(ConnectedBot(connection, world, hears=hears, heartbeat=heartbeat))
 
     async with serve(attend, "127.0.0.1", 0) as server:
         port = next(iter(server.sockets)).getsockname()[1]
@@ -37,7 +37,7 @@ async def bot_of(
 
 
 async def test_heartbeats_follow_the_greeting_and_tell_the_state(world: World) -> None:
-    async def play(peer: Peer) -> None:
+    async def play(peer: ConnectedBot) -> None:
         await peer.greet()
         await peer.run(ignore)
 
@@ -50,7 +50,7 @@ async def test_heartbeats_follow_the_greeting_and_tell_the_state(world: World) -
 
 
 async def test_a_socket_for_calls_alone_hears_nothing(world: World) -> None:
-    async def play(peer: Peer) -> None:
+    async def play(peer: ConnectedBot) -> None:
         await peer.greet()
         await peer.run(echo)
 
@@ -62,7 +62,7 @@ async def test_a_socket_for_calls_alone_hears_nothing(world: World) -> None:
 async def test_a_slow_call_does_not_hold_up_the_next_one(world: World) -> None:
     second = asyncio.Event()
 
-    async def take(peer: Peer, frame: str | bytes) -> None:
+    async def take(peer: ConnectedBot, frame: str | bytes) -> None:
         if frame == "first":
             await second.wait()
         await peer.send({"call": frame})
@@ -77,7 +77,7 @@ async def test_a_slow_call_does_not_hold_up_the_next_one(world: World) -> None:
 async def test_a_refused_bot_gets_one_frame_and_a_close_without_a_code(
     world: World, recorded: Callable[[str], dict[str, Any]]
 ) -> None:
-    async with bot_of(world, Peer.refuse) as bot:
+    async with bot_of(world, ConnectedBot.refuse) as bot:
         assert await receive(bot) == recorded("api_error__nc_bad_token_frame")
         with pytest.raises(ConnectionClosed):
             await receive(bot)
@@ -87,7 +87,7 @@ async def test_a_refused_bot_gets_one_frame_and_a_close_without_a_code(
 async def test_a_frame_for_a_bot_that_is_gone_is_lost(world: World) -> None:
     lost = asyncio.Event()
 
-    async def play(peer: Peer) -> None:
+    async def play(peer: ConnectedBot) -> None:
         await peer.run(ignore)
         await peer.send({"too": "late"})
         lost.set()
@@ -98,13 +98,13 @@ async def test_a_frame_for_a_bot_that_is_gone_is_lost(world: World) -> None:
             await lost.wait()
 
 
-@pytest.mark.parametrize(("end", "code"), [(Peer.close, 1001), (Peer.cut, 1006)])
+@pytest.mark.parametrize(("end", "code"), [(ConnectedBot.close, 1001), (ConnectedBot.cut, 1006)])
 async def test_a_peer_goes_with_or_without_a_goodbye(
-    world: World, end: Callable[[Peer], Awaitable[None]], code: int
+    world: World, end: Callable[[ConnectedBot], Awaitable[None]], code: int
 ) -> None:
     gone = asyncio.Event()
 
-    async def play(peer: Peer) -> None:
+    async def play(peer: ConnectedBot) -> None:
         await peer.send({"last": "words"})
         await end(peer)
         gone.set()
@@ -119,7 +119,7 @@ async def test_a_peer_goes_with_or_without_a_goodbye(
 
 
 async def test_a_heartbeat_may_come_out_of_turn(world: World) -> None:
-    async def play(peer: Peer) -> None:
+    async def play(peer: ConnectedBot) -> None:
         await peer.beat()
 
     async with bot_of(world, play, heartbeat=60) as bot:
@@ -129,9 +129,9 @@ async def test_a_heartbeat_may_come_out_of_turn(world: World) -> None:
             await receive(bot)
 
 
-async def ignore(peer: Peer, frame: str | bytes) -> None:
+async def ignore(peer: ConnectedBot, frame: str | bytes) -> None:
     """Say nothing."""
 
 
-async def echo(peer: Peer, frame: str | bytes) -> None:
+async def echo(peer: ConnectedBot, frame: str | bytes) -> None:
     await peer.send({"call": frame})

@@ -9,7 +9,7 @@ import pytest
 
 from adapters.onebot.calls import Calls
 from adapters.simulator.faults import REFUSED, SENDING, WORDINGS, Fault, Faults
-from adapters.simulator.replies import Reply, reply_to
+from adapters.simulator.replies import CallReply, reply_to
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World, demo_world
 from bot.domain.actions import SendMessage
@@ -20,12 +20,12 @@ from tests.adapters.onebot.conftest import TOKEN, House
 from tests.adapters.simulator.conftest import both_directions, playing
 
 
-def reply(world: World, faults: Faults, action: str = "send_group_msg", **params: Any) -> Reply:
+def reply(world: World, faults: Faults, action: str = "send_group_msg", **params: Any) -> CallReply:
     given = {"group_id": 4242, "message": "hello"} | params
     return reply_to(world, faults, json.dumps({"action": action, "params": given, "echo": "e"}))
 
 
-def struck(world: World, fault: Fault, **params: Any) -> Reply:
+def struck(world: World, fault: Fault, **params: Any) -> CallReply:
     faults = Faults()
     faults.arm(fault)
     return reply(world, faults, **params)

@@ -11,7 +11,7 @@ from websockets.asyncio.client import connect
 from adapters.simulator.call import SentMessage
 from adapters.simulator.faults import Fault
 from adapters.simulator.server import Simulator
-from adapters.simulator.wire import Refusal, mention, text
+from adapters.simulator.wire import CallRefused, mention, text
 from adapters.simulator.world import World, demo_world
 from tests.adapters.simulator.conftest import both_directions, call, playing, receive
 
@@ -106,7 +106,7 @@ async def test_waiting_in_vain_ends() -> None:
 
 async def test_nobody_speaks_in_a_group_that_is_not_there() -> None:
     async with Simulator(World()) as simulator:
-        with pytest.raises(Refusal):
+        with pytest.raises(CallRefused):
             await simulator.say("hi")
 
 

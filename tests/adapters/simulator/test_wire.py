@@ -36,7 +36,7 @@ def test_a_notice_leaves_out_what_is_none() -> None:
 
 
 def test_a_refusal_says_code_and_wording() -> None:
-    assert str(wire.Refusal(1200, "消息不存在")) == "消息不存在 (1200)"
+    assert str(wire.CallRefused(1200, "消息不存在")) == "消息不存在 (1200)"
 
 
 def test_what_qq_did_not_confirm_is_a_timeout_with_all_it_said() -> None:

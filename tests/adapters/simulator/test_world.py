@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapters.simulator.wire import Refusal, text
+from adapters.simulator.wire import CallRefused, text
 from adapters.simulator.world import Person, World, demo_world, stable_number
 
 
@@ -60,14 +60,14 @@ def test_a_mute_is_lifted(world: World) -> None:
     assert (notice["sub_type"], notice["duration"], notice["operator_id"]) == ("lift_ban", 0, 0)
     assert not world.is_muted(4343)
     for act in (world.lift, lambda group_id: world.mute(group_id, 1)):
-        with pytest.raises(Refusal, match="群聊 1 不存在"):
+        with pytest.raises(CallRefused, match="群聊 1 不存在"):
             act(1)
 
 
 def test_what_is_unknown_is_refused(world: World) -> None:
-    with pytest.raises(Refusal, match="群聊 1 不存在"):
+    with pytest.raises(CallRefused, match="群聊 1 不存在"):
         world.group(1)
-    with pytest.raises(Refusal, match="20001不存在"):
+    with pytest.raises(CallRefused, match="20001不存在"):
         world.member(4343, 20001)
     assert world.person(1) is None
     assert world.person(10001) == Person(10001, "bot")

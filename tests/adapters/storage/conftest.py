@@ -15,7 +15,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import Connection, create_engine, make_url, text
 
-from adapters.storage.batches import Batches
+from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.migrate import migrate
 from adapters.storage.store import SqlStore, open_store
@@ -36,7 +36,7 @@ class Opened:
     told: list[str] = field(default_factory=list)
 
     @property
-    def batches(self) -> Batches:
+    def batches(self) -> EntryBatches:
         return self.store._batches
 
     @property
@@ -134,9 +134,9 @@ def database(url: str) -> Iterator[Database]:
 
 
 @pytest.fixture
-def batches(database: Database) -> Iterator[Batches]:
+def batches(database: Database) -> Iterator[EntryBatches]:
     """What writes into it, without a queue."""
-    writing = Batches(database, stamp=lambda: "now")
+    writing = EntryBatches(database, stamp=lambda: "now")
     yield writing
     writing.close()
 

@@ -10,11 +10,11 @@ from pathlib import Path
 SCRIPT = """
 import sys, time
 from adapters.storage.ahead import Put
-from adapters.storage.batches import Batches
+from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from tests.adapters.storage.entries import heard
 
-batches = Batches(Database(sys.argv[1], migrate=lambda _: None, owner=True), stamp=str)
+batches = EntryBatches(Database(sys.argv[1], migrate=lambda _: None, owner=True), stamp=str)
 for number in range(int(sys.argv[2])):
     assert not batches.write([Put(heard(message_id=str(number)), 1.0)]).failure
 print("written", flush=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlalchemy import select
 
 from adapters.storage.ahead import Ahead
-from adapters.storage.batches import Batches
+from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.migrate import migrate
 from adapters.storage.tables import messages
@@ -28,13 +28,13 @@ class Place:
 
     def begin(self) -> None:
         self.ahead = Ahead(self.file)
-        self.batches = Batches(self.database, stamp=lambda: "now", ahead=self.ahead)
+        self.batches = EntryBatches(self.database, stamp=lambda: "now", ahead=self.ahead)
 
     def another_process(self) -> None:
         """Connects, applies what it finds, and ends."""
         database = Database(f"sqlite:///{self.file}", migrate=migrate)
         with closing(database):
-            Batches(database, stamp=str, ahead=Ahead(self.file)).settle()
+            EntryBatches(database, stamp=str, ahead=Ahead(self.file)).settle()
 
     def die(self) -> None:
         """As by SIGKILL: nothing is tidied up, and nothing is locked any more; the next process has not begun."""

@@ -18,7 +18,7 @@ from sqlalchemy import select, text
 
 from adapters.storage import ahead as module
 from adapters.storage.ahead import FEW, LARGE, MINUTE, Ahead, Put
-from adapters.storage.batches import Batches, Written
+from adapters.storage.batches import EntryBatches, Written
 from adapters.storage.tables import messages
 from bot.domain.journal import Entry
 from bot.domain.segments import Text
@@ -142,7 +142,7 @@ def test_a_process_that_ends_leaves_a_file_only_where_something_is_left(place: P
 def test_who_could_not_write_tries_again_after_a_while(place: Place, later: Callable[[float], None]) -> None:
     """As where `forget` had the file for a moment when the bot was started."""
     second = Ahead(place.file)
-    batches = Batches(place.database, stamp=str, ahead=second)
+    batches = EntryBatches(place.database, stamp=str, ahead=second)
     with closing(second), closing(batches):
         assert batches.write(put(heard(message_id="1"))) == Written(1)
         place.ahead.close()

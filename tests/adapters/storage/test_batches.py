@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Connection, select, text
 
 from adapters.storage.ahead import Put
-from adapters.storage.batches import Batches, Written
+from adapters.storage.batches import EntryBatches, Written
 from adapters.storage.database import Database
 from adapters.storage.migrate import migrate
 from adapters.storage.tables import messages
@@ -29,13 +29,13 @@ def column(database: Database, of: Any) -> list[Any]:
         return list(connection.scalars(select(of).order_by(of.table.c.id)))
 
 
-def test_an_empty_batch_only_tries_the_database(batches: Batches) -> None:
+def test_an_empty_batch_only_tries_the_database(batches: EntryBatches) -> None:
     assert batches.write([]) == Written(0)
 
 
 @pytest.mark.parametrize("bad", [heard("\ud83d"), heard("x", user=2**64), heard("x", name="\ud83d")])
 def test_one_bad_entry_does_not_take_the_others_with_it(
-    batches: Batches, database: Database, caplog: pytest.LogCaptureFixture, bad: Entry
+    batches: EntryBatches, database: Database, caplog: pytest.LogCaptureFixture, bad: Entry
 ) -> None:
     good = [heard(message_id="a"), heard(message_id="b"), heard(message_id="c")]
     assert batches.write(put(*good[:2], bad, good[2])) == Written(4, bad=(2,))
@@ -50,7 +50,7 @@ def test_one_bad_entry_does_not_take_the_others_with_it(
 
 def test_an_outage_in_the_middle_of_single_entries_says_how_far_it_came(sqlite: str) -> None:
     database = Database(sqlite, migrate=migrate)
-    batches = Batches(database, stamp=str)
+    batches = EntryBatches(database, stamp=str)
     batches.open()
     driver: Any = batches._connected().connection.driver_connection
     pages = driver.execute("PRAGMA page_count").fetchone()[0]
@@ -67,7 +67,7 @@ def test_an_outage_in_the_middle_of_single_entries_says_how_far_it_came(sqlite: 
 
 def test_a_connection_that_died_is_replaced(postgres: str) -> None:
     database = Database(postgres, migrate=migrate)
-    batches = Batches(database, stamp=str)
+    batches = EntryBatches(database, stamp=str)
     assert batches.write(put(heard(message_id="a"))) == Written(1)
     pid = batches._connected().scalar(text("SELECT pg_backend_pid()"))
     batches._connected().rollback()
@@ -86,7 +86,7 @@ def test_a_damaged_file_is_put_aside_and_a_new_one_begun(sqlite: str, tmp_path: 
     (tmp_path / "data").mkdir()
     (tmp_path / "data/frost.db").write_bytes(b"this is not a database" * 100)
     database = Database(sqlite, migrate=migrate)
-    batches = Batches(database, stamp=lambda: "20250101-000000")
+    batches = EntryBatches(database, stamp=lambda: "20250101-000000")
     failure = batches.open()
     aside = tmp_path / "data/frost.db.corrupt-20250101-000000"
     assert failure == f"file is not a database; it was moved to {aside}, and a new one is begun"
@@ -98,7 +98,7 @@ def test_a_damaged_file_is_put_aside_and_a_new_one_begun(sqlite: str, tmp_path: 
 
 def test_a_file_that_a_read_found_damaged_is_put_aside_too(sqlite: str) -> None:
     database = Database(sqlite, migrate=migrate)
-    batches = Batches(database, stamp=lambda: "now")
+    batches = EntryBatches(database, stamp=lambda: "now")
     batches.write(put(heard(message_id="old")))
     batches.condemn("malformed")
     assert "malformed; it was moved to" in batches.write([]).failure
@@ -111,7 +111,7 @@ def test_a_file_that_a_read_found_damaged_is_put_aside_too(sqlite: str) -> None:
 def test_a_place_that_cannot_be_used_is_said_in_words(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file where the folder should be")
     database = Database(f"sqlite:///{tmp_path}/data/frost.db", migrate=migrate)
-    batches = Batches(database, stamp=str)
+    batches = EntryBatches(database, stamp=str)
     assert "File exists" in batches.open() or "Not a directory" in batches.open()
     assert "exists" in batches.write(put(heard())).failure
     (tmp_path / "data").unlink()
@@ -120,7 +120,7 @@ def test_a_place_that_cannot_be_used_is_said_in_words(tmp_path: Path) -> None:
     database.close()
 
 
-def test_a_schema_that_is_newer_ends_the_start_but_not_the_journal(batches: Batches, database: Database) -> None:
+def test_a_schema_that_is_newer_ends_the_start_but_not_the_journal(batches: EntryBatches, database: Database) -> None:
     with database.connect() as connection, connection.begin():
         connection.execute(text("UPDATE alembic_version SET version_num = '1234'"))
     database.ready = False
@@ -129,7 +129,7 @@ def test_a_schema_that_is_newer_ends_the_start_but_not_the_journal(batches: Batc
     assert "newer version" in batches.write(put(heard())).failure
 
 
-def test_another_job_has_a_transaction_of_its_own(batches: Batches, database: Database) -> None:
+def test_another_job_has_a_transaction_of_its_own(batches: EntryBatches, database: Database) -> None:
     def fail(connection: Connection) -> None:
         connection.execute(messages.delete())
         raise ArithmeticError
@@ -144,7 +144,7 @@ def test_another_job_has_a_transaction_of_its_own(batches: Batches, database: Da
 
 def test_a_job_that_finds_the_database_gone_lets_go_of_it(sqlite: str) -> None:
     database = Database(sqlite, migrate=migrate)
-    batches = Batches(database, stamp=str)
+    batches = EntryBatches(database, stamp=str)
     batches.open()
     other = sqlite3.connect(str(database.file), isolation_level=None)
     other.execute("BEGIN IMMEDIATE").close()

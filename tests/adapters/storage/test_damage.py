@@ -11,7 +11,7 @@ import pytest
 
 from adapters.storage import store
 from adapters.storage.claim import Traces
-from adapters.storage.damage import Found, SelfCheck, missing
+from adapters.storage.damage import FoundFile, SelfCheck, missing
 from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import heard
 from tests.adapters.storage.killed import killed_in
@@ -122,12 +122,12 @@ async def test_a_whole_database_is_said_to_be_one(tmp_path: Path, caplog: pytest
 
 def test_only_what_nobody_else_can_have_moved_is_missing() -> None:
     left = Traces(pages=9, changed=7)
-    assert missing(left, Found(changed=7, log=100), good=9) == ""
-    assert missing(left, Found(changed=8, log=-1), good=0) == ""
-    assert missing(left, Found(changed=7, log=-1), good=0) == "its write-ahead log is gone"
-    assert missing(left, Found(changed=7, log=0), good=0) == "its write-ahead log was emptied"
-    assert missing(left, Found(changed=7, log=100), good=8).endswith("8 of 9 pages can be read")
-    assert missing(Traces(0, 0), Found(changed=0, log=-1), good=0) == ""
+    assert missing(left, FoundFile(changed=7, log=100), good=9) == ""
+    assert missing(left, FoundFile(changed=8, log=-1), good=0) == ""
+    assert missing(left, FoundFile(changed=7, log=-1), good=0) == "its write-ahead log is gone"
+    assert missing(left, FoundFile(changed=7, log=0), good=0) == "its write-ahead log was emptied"
+    assert missing(left, FoundFile(changed=7, log=100), good=8).endswith("8 of 9 pages can be read")
+    assert missing(Traces(0, 0), FoundFile(changed=0, log=-1), good=0) == ""
 
 
 def test_a_check_has_its_time_and_can_be_ended(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 
 from adapters.storage import reads
 from adapters.storage.ahead import Put
-from adapters.storage.batches import Batches
+from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.erasure import forget_group, forget_user
 from adapters.storage.tables import messages, metadata
@@ -78,7 +78,7 @@ def numbers(database: Database) -> dict[str, int]:
 
 
 @pytest.fixture
-def filled(batches: Batches, database: Database) -> Database:
+def filled(batches: EntryBatches, database: Database) -> Database:
     """Others' words here and elsewhere, and what nothing may happen to."""
     batches.write(put(*whole_turn("t-others", "harmless"), *whole_turn("t-elsewhere", "elsewhere", where=ELSEWHERE)))
     batches.write(put(heard("chatter", user=99)))
@@ -103,7 +103,7 @@ def everything_of(user: int) -> list[Entry]:
     ]
 
 
-def test_a_person_is_forgotten_everywhere(batches: Batches, filled: Database) -> None:
+def test_a_person_is_forgotten_everywhere(batches: EntryBatches, filled: Database) -> None:
     before = numbers(filled)
     batches.write(put(*everything_of(USER)))
     assert contains(filled, SECRET)
@@ -124,7 +124,7 @@ def test_a_person_is_forgotten_everywhere(batches: Batches, filled: Database) ->
     }
 
 
-def test_what_a_turn_that_went_on_left_behind_goes_the_next_time(batches: Batches, filled: Database) -> None:
+def test_what_a_turn_that_went_on_left_behind_goes_the_next_time(batches: EntryBatches, filled: Database) -> None:
     batches.write(put(step("t-erased-meanwhile", 1, AssistantMessage(SECRET))))
     batches.close()
     assert contains(filled, SECRET)
@@ -132,7 +132,7 @@ def test_what_a_turn_that_went_on_left_behind_goes_the_next_time(batches: Batche
     assert not contains(filled, SECRET)
 
 
-def test_a_summary_goes_where_they_said_something_and_stays_elsewhere(batches: Batches, filled: Database) -> None:
+def test_a_summary_goes_where_they_said_something_and_stays_elsewhere(batches: EntryBatches, filled: Database) -> None:
     batches.write(put(heard(SECRET, user=USER)))
     batches.close()
     forget_user(filled, USER)
@@ -141,7 +141,7 @@ def test_a_summary_goes_where_they_said_something_and_stays_elsewhere(batches: B
         assert reads.remember(connection, ELSEWHERE).summary == "elsewhere said elsewhere"
 
 
-def test_a_summary_that_names_a_person_goes(batches: Batches, filled: Database) -> None:
+def test_a_summary_that_names_a_person_goes(batches: EntryBatches, filled: Database) -> None:
     batches.write(put(WindowMoved(ELSEWHERE, "t-elsewhere", summary=f"小红({USER}) 来过")))
     batches.close()
     forget_user(filled, USER)
@@ -149,7 +149,7 @@ def test_a_summary_that_names_a_person_goes(batches: Batches, filled: Database) 
         assert reads.remember(connection, ELSEWHERE).summary == ""
 
 
-def test_others_mentions_of_a_person_stay_without_the_name(batches: Batches, filled: Database) -> None:
+def test_others_mentions_of_a_person_stay_without_the_name(batches: EntryBatches, filled: Database) -> None:
     mention = said((Mention(USER, SECRET), Mention(7, "小红"), Text(" hi")), message_id="m", at=False)
     batches.write(put(MessageObserved(mention, overheard=True)))
     batches.close()
@@ -161,7 +161,7 @@ def test_others_mentions_of_a_person_stay_without_the_name(batches: Batches, fil
     assert found.segments == (Mention(USER), Mention(7, "小红"), Text(" hi"))
 
 
-def test_a_number_that_only_looks_alike_is_somebody_else(batches: Batches, database: Database) -> None:
+def test_a_number_that_only_looks_alike_is_somebody_else(batches: EntryBatches, database: Database) -> None:
     others = [*everything_of(123456), *whole_turn("t-2", SECRET, where=Conversation(BOT, "private", 212345), user=2)]
     batches.write(put(*others))
     before = numbers(database)
@@ -170,7 +170,7 @@ def test_a_number_that_only_looks_alike_is_somebody_else(batches: Batches, datab
     assert numbers(database) == before
 
 
-def test_a_group_is_forgotten_for_every_account(batches: Batches, filled: Database) -> None:
+def test_a_group_is_forgotten_for_every_account(batches: EntryBatches, filled: Database) -> None:
     with_others = [
         *whole_turn("t-a", SECRET, where=Conversation(BOT, "group", 555)),
         *whole_turn("t-b", SECRET, where=Conversation(10002, "group", 555)),
@@ -191,7 +191,7 @@ def test_a_group_is_forgotten_for_every_account(batches: Batches, filled: Databa
     assert numbers(filled) == {**before, "messages": before["messages"] + 2}
 
 
-def test_what_was_remembered_begins_after_the_gap(batches: Batches, database: Database) -> None:
+def test_what_was_remembered_begins_after_the_gap(batches: EntryBatches, database: Database) -> None:
     """The mark of what was read survives, though the turn that set it is gone."""
     batches.write(put(*[heard(str(n), message_id=f"o{n}") for n in range(40)], *whole_turn("t", SECRET, user=USER)))
     batches.close()
@@ -202,7 +202,7 @@ def test_what_was_remembered_begins_after_the_gap(batches: Batches, database: Da
 
 def test_bytes_deleted_long_ago_are_gone_as_well(sqlite: str) -> None:
     database = Database(sqlite, migrate=lambda _: None)
-    writing = Batches(database, stamp=str)
+    writing = EntryBatches(database, stamp=str)
     writing.write(put(*[heard(SECRET * 50, user=USER) for _ in range(50)]))
     driver: Any = writing._connected().connection.driver_connection
     driver.execute("PRAGMA secure_delete=OFF").close()  # as SQLite does it by itself, unless Debian built it
@@ -216,7 +216,7 @@ def test_bytes_deleted_long_ago_are_gone_as_well(sqlite: str) -> None:
 
 @pytest.mark.parametrize("forget", [forget_user, forget_group])
 def test_forgetting_who_was_never_there_changes_nothing(
-    filled: Database, forget: Callable[..., dict[str, int]], batches: Batches
+    filled: Database, forget: Callable[..., dict[str, int]], batches: EntryBatches
 ) -> None:
     before = numbers(filled)
     batches.close()
@@ -224,7 +224,7 @@ def test_forgetting_who_was_never_there_changes_nothing(
     assert numbers(filled) == before
 
 
-def test_a_turn_closed_again_is_still_the_persons(batches: Batches, database: Database) -> None:
+def test_a_turn_closed_again_is_still_the_persons(batches: EntryBatches, database: Database) -> None:
     """The round alone may name them: what a tool brought, say."""
     opened = opening("t", said("who?", user=777))
     round_ = (opened.user, AssistantMessage(f"it was {SECRET}({USER})"))

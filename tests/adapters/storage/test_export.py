@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from adapters.storage.ahead import Put
-from adapters.storage.batches import Batches
+from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.export import TYPES, export
 from adapters.storage.tables import metadata
@@ -43,7 +43,7 @@ def test_every_table_is_exported() -> None:
     assert {table.name for table in TYPES.values()} == set(metadata.tables) - {"applied"}
 
 
-def test_a_conversation_is_exported_whole_and_alone(batches: Batches, database: Database) -> None:
+def test_a_conversation_is_exported_whole_and_alone(batches: EntryBatches, database: Database) -> None:
     elsewhere = Conversation(BOT, "private", 4242)
     batches.write([Put(entry, NOW) for entry in (*whole("t1", GROUP), *whole("t2", elsewhere))])
     found = lines(database, GROUP)
@@ -61,7 +61,7 @@ def test_a_conversation_is_exported_whole_and_alone(batches: Batches, database: 
     assert len(lines(database, elsewhere)) == len(found)
 
 
-def test_the_words_stay_as_they_are_written(batches: Batches, database: Database) -> None:
+def test_the_words_stay_as_they_are_written(batches: EntryBatches, database: Database) -> None:
     batches.write([Put(heard("霜降\n第二行"), NOW)])
     with database.reading() as connection:
         (line,) = export(connection, GROUP)
@@ -69,6 +69,6 @@ def test_the_words_stay_as_they_are_written(batches: Batches, database: Database
     assert "\n" not in line
 
 
-def test_a_conversation_that_never_was_is_empty(batches: Batches, database: Database) -> None:
+def test_a_conversation_that_never_was_is_empty(batches: EntryBatches, database: Database) -> None:
     batches.open()
     assert lines(database, GROUP) == []

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.exc import DBAPIError
 
-from adapters.storage.failures import Fault, Unusable, fault, words
+from adapters.storage.failures import Blame, Unusable, fault, words
 from adapters.storage.url import read_url
 from bot.domain.errors import ConfigError, Problem
 
@@ -40,12 +40,12 @@ def in_sqlite(sql: str, *values: object) -> Exception:
     ids=["twice", "none", "large", "surrogate", "object", "list"],
 )
 def test_a_value_that_fits_nowhere_is_the_entrys_own_fault(values: tuple[object, ...]) -> None:
-    assert fault(in_sqlite("INSERT INTO t VALUES (?, ?)", *values)) is Fault.ENTRY
+    assert fault(in_sqlite("INSERT INTO t VALUES (?, ?)", *values)) is Blame.ENTRY
 
 
 @pytest.mark.parametrize("sql", ["INSERT INTO nowhere VALUES (1)", "nonsense"])
 def test_a_database_without_our_tables_is_an_outage(sql: str) -> None:
-    assert fault(in_sqlite(sql)) is Fault.OUTAGE
+    assert fault(in_sqlite(sql)) is Blame.OUTAGE
 
 
 def test_a_file_that_is_no_database_is_damage(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_a_file_that_is_no_database_is_damage(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "x.db")
     error = raised(lambda: connection.execute("SELECT * FROM sqlite_master"))
     connection.close()
-    assert fault(error) is Fault.DAMAGE
+    assert fault(error) is Blame.DAMAGE
     assert words(error) == "file is not a database"
 
 
@@ -61,14 +61,14 @@ def test_a_file_that_is_no_database_is_damage(tmp_path: Path) -> None:
     "error", [FileExistsError("data is a file"), MemoryError(), Unusable("later"), ConfigError(Problem("A", "b", "c"))]
 )
 def test_a_place_that_cannot_be_used_is_an_outage(error: Exception) -> None:
-    assert fault(error) is Fault.OUTAGE
+    assert fault(error) is Blame.OUTAGE
 
 
 def test_an_error_inside_sqlalchemys_is_judged_by_what_it_is(tmp_path: Path) -> None:
     engine = create_engine(f"sqlite:///{tmp_path}", hide_parameters=True)
     error = raised(engine.connect)
     assert isinstance(error, DBAPIError)
-    assert fault(error) is Fault.OUTAGE
+    assert fault(error) is Blame.OUTAGE
     assert words(error) == "unable to open database file"
 
 
@@ -76,11 +76,11 @@ def test_postgresql_errors_are_told_apart_too(postgres: str) -> None:
     engine = create_engine(read_url(postgres), hide_parameters=True)
     with engine.connect() as connection:
         for sql, values, expected in [
-            ("SELECT CAST(:a AS TEXT)", {"a": "a\0b"}, Fault.ENTRY),
-            ("SELECT CAST(:a AS BIGINT)", {"a": 2**64}, Fault.ENTRY),
-            ("SELECT CAST(:a AS TEXT)", {"a": "\ud83d"}, Fault.ENTRY),
-            ("SELECT CAST(:a AS TEXT)", {"a": object()}, Fault.ENTRY),
-            ("SELECT * FROM nowhere", {}, Fault.OUTAGE),
+            ("SELECT CAST(:a AS TEXT)", {"a": "a\0b"}, Blame.ENTRY),
+            ("SELECT CAST(:a AS BIGINT)", {"a": 2**64}, Blame.ENTRY),
+            ("SELECT CAST(:a AS TEXT)", {"a": "\ud83d"}, Blame.ENTRY),
+            ("SELECT CAST(:a AS TEXT)", {"a": object()}, Blame.ENTRY),
+            ("SELECT * FROM nowhere", {}, Blame.OUTAGE),
         ]:
             error = raised(partial(connection.execute, text(sql), values))
             assert fault(error) is expected, sql
@@ -91,7 +91,7 @@ def test_postgresql_errors_are_told_apart_too(postgres: str) -> None:
 def test_a_server_that_is_not_there_is_an_outage() -> None:
     engine = create_engine(read_url("postgresql://bot:sesame@127.0.0.1:1/frost"))
     error = raised(engine.connect)
-    assert fault(error) is Fault.OUTAGE
+    assert fault(error) is Blame.OUTAGE
     assert "sesame" not in words(error)
 
 

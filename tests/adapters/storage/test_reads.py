@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from sqlalchemy import Connection, delete, event, text, update
 
 from adapters.storage import reads, unfinished
-from adapters.storage.batches import Batches, Written
+from adapters.storage.batches import EntryBatches, Written
 from adapters.storage.database import Database
 from adapters.storage.tables import messages as message_table
 from adapters.storage.tables import metadata
@@ -63,7 +63,7 @@ T = TypeVar("T")
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(journal=journals())
 def test_what_is_remembered_is_what_was_put(
-    batches: Batches, database: Database, size: int, journal: tuple[Conversation, list[Entry]]
+    batches: EntryBatches, database: Database, size: int, journal: tuple[Conversation, list[Entry]]
 ) -> None:
     where, entries = journal
     model = Model()
@@ -84,7 +84,7 @@ def test_what_is_remembered_is_what_was_put(
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(round_=ROUND, message=messages(), segments=SEND)
 def test_everything_comes_back_byte_for_byte(
-    batches: Batches, database: Database, round_: tuple[Message, ...], message: MessageReceived, segments: Any
+    batches: EntryBatches, database: Database, round_: tuple[Message, ...], message: MessageReceived, segments: Any
 ) -> None:
     number = next(numbers)
     where = Conversation(BOT, "private", number)
@@ -107,7 +107,7 @@ def test_everything_comes_back_byte_for_byte(
 # --- one by one -----------------------------------------------------------------------------------
 
 
-def test_nothing_is_remembered_of_a_conversation_without_a_word(batches: Batches, database: Database) -> None:
+def test_nothing_is_remembered_of_a_conversation_without_a_word(batches: EntryBatches, database: Database) -> None:
     batches.open()
     assert read(database, reads.remember, GROUP) == Remembered()
     assert read(database, reads.find, GROUP, "1") is None
@@ -116,7 +116,7 @@ def test_nothing_is_remembered_of_a_conversation_without_a_word(batches: Batches
 
 
 def test_only_the_last_thirty_overheard_are_remembered_and_a_recalled_one_takes_no_place(
-    batches: Batches, database: Database
+    batches: EntryBatches, database: Database
 ) -> None:
     batches.write(put(*[heard(str(number), message_id=str(number)) for number in range(40)]))
     batches.write(put(MessageErased(GROUP, "20")))
@@ -129,7 +129,7 @@ def test_only_the_last_thirty_overheard_are_remembered_and_a_recalled_one_takes_
 
 
 def test_a_round_follows_those_that_ended_before_it_however_early_its_turn_began(
-    batches: Batches, database: Database
+    batches: EntryBatches, database: Database
 ) -> None:
     turns = {name: opening(name) for name in "abcd"}
     batches.write(put(*turns.values()))
@@ -150,7 +150,7 @@ def test_a_round_follows_those_that_ended_before_it_however_early_its_turn_began
 
 
 def test_what_is_told_shortened_and_what_was_before_is_known_whatever_was_forgotten_meanwhile(
-    batches: Batches, database: Database
+    batches: EntryBatches, database: Database
 ) -> None:
     turns = {name: opening(name) for name in "abcde"}
     batches.write(put(*turns.values()))
@@ -173,14 +173,14 @@ def test_what_is_told_shortened_and_what_was_before_is_known_whatever_was_forgot
     assert remembered() == ("e", 0, "three")
 
 
-def test_what_was_taken_is_known_though_it_was_recalled(batches: Batches, database: Database) -> None:
+def test_what_was_taken_is_known_though_it_was_recalled(batches: EntryBatches, database: Database) -> None:
     elsewhere = heard(message_id="3", where=Conversation(BOT, "group", 1))
     batches.write(put(asked(message_id="1"), heard(message_id="2"), MessageErased(GROUP, "2"), elsewhere))
     assert read(database, reads.heard, GROUP, ["1", "2", "3", "4"]) == {"1", "2"}
     assert read(database, reads.heard, GROUP, []) == set()
 
 
-def test_what_was_sent_from_here_is_known_too(batches: Batches, database: Database) -> None:
+def test_what_was_sent_from_here_is_known_too(batches: EntryBatches, database: Database) -> None:
     elsewhere = sending("s2", "t1", where=Conversation(BOT, "group", 1))
     sent = [SendChanged(send_id=name, state=SendState.CONFIRMED, at=NOW, message_id="7") for name in ("s1", "s2")]
     batches.write(put(elsewhere, sent[1], sending("s3", "t1")))
@@ -189,7 +189,9 @@ def test_what_was_sent_from_here_is_known_too(batches: Batches, database: Databa
     assert read(database, reads.heard, GROUP, ["7", "8", ""]) == {"7"}
 
 
-def test_a_message_that_was_overheard_after_all_is_read_by_the_next_turn(batches: Batches, database: Database) -> None:
+def test_a_message_that_was_overheard_after_all_is_read_by_the_next_turn(
+    batches: EntryBatches, database: Database
+) -> None:
     maybe = said("maybe for you", message_id="5")
     batches.write(put(MessageObserved(maybe, overheard=False), opening("t1"), MessageOverheard(maybe)))
     assert read(database, reads.remember, GROUP).overheard == (maybe,)
@@ -197,7 +199,7 @@ def test_a_message_that_was_overheard_after_all_is_read_by_the_next_turn(batches
     assert read(database, reads.remember, GROUP).overheard == ()
 
 
-def test_conversations_do_not_mix(batches: Batches, database: Database) -> None:
+def test_conversations_do_not_mix(batches: EntryBatches, database: Database) -> None:
     elsewhere = Conversation(BOT, "private", 4242)
     batches.write(put(heard("a", message_id="1"), heard("b", message_id="1", where=elsewhere)))
     (message,) = read(database, reads.remember, elsewhere).overheard
@@ -205,7 +207,7 @@ def test_conversations_do_not_mix(batches: Batches, database: Database) -> None:
     assert read(database, reads.find, elsewhere, "1") == message
 
 
-def test_the_words_of_a_recalled_message_are_gone(batches: Batches, database: Database) -> None:
+def test_the_words_of_a_recalled_message_are_gone(batches: EntryBatches, database: Database) -> None:
     batches.write(put(heard("secret", message_id="1"), MessageErased(GROUP, "1")))
     assert read(database, reads.find, GROUP, "1") is None
     with database.reading() as connection:
@@ -214,7 +216,7 @@ def test_the_words_of_a_recalled_message_are_gone(batches: Batches, database: Da
     assert identity == (BOT, "group", 4242, "1")
 
 
-def test_the_bots_own_message_is_found_as_it_was_sent(batches: Batches, database: Database) -> None:
+def test_the_bots_own_message_is_found_as_it_was_sent(batches: EntryBatches, database: Database) -> None:
     media = (
         Attachment("image", "x", "a.png"),
         Attachment("record", "x"),
@@ -238,7 +240,7 @@ def test_the_bots_own_message_is_found_as_it_was_sent(batches: Batches, database
 
 
 def test_a_row_that_cannot_be_read_is_left_out(
-    batches: Batches, database: Database, caplog: pytest.LogCaptureFixture
+    batches: EntryBatches, database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     one, two = opening("t1"), opening("t2")
     batches.write(put(heard("a"), heard("b"), one, closing(one), two, closing(two), heard("c"), heard("d")))
@@ -258,7 +260,7 @@ def test_a_row_that_cannot_be_read_is_left_out(
 
 
 def test_every_conversation_is_known_unless_there_are_too_many(
-    batches: Batches, database: Database, monkeypatch: pytest.MonkeyPatch
+    batches: EntryBatches, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batches.open()
     assert read(database, reads.conversations) == set()
@@ -282,7 +284,7 @@ CHATTER = """
 def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     """100,000 messages and 2,000 turns, most of them elsewhere; one of the turns is open, one waits."""
     database = Database(f"sqlite:///{tmp_path_factory.mktemp('large')}/frost.db", migrate=lambda _: None)
-    batches = Batches(database, stamp=str)
+    batches = EntryBatches(database, stamp=str)
     batches.run(lambda connection: connection.execute(text(CHATTER)).rowcount)
     entries: list[Entry] = []
     for number in range(2000):

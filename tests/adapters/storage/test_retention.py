@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 
 from adapters.storage import reads, retention, unfinished
 from adapters.storage.ahead import Put
-from adapters.storage.batches import Batches
+from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.retention import DAY, Retention
 from adapters.storage.tables import applied, messages, metadata, turns
@@ -23,7 +23,7 @@ def put(*entries: Entry, days: float = 0.0, seconds: float = 0.0) -> list[Put]:
     return [Put(entry, NOW - days * DAY - seconds) for entry in entries]
 
 
-def sweep(batches: Batches, keep: Retention) -> int:
+def sweep(batches: EntryBatches, keep: Retention) -> int:
     """Sweep to the end; how many batches it took."""
     surplus = batches.run(lambda connection: keep.surplus(connection, now=NOW))
     count = 0
@@ -59,14 +59,14 @@ def _values(entry: Any) -> dict[str, Any]:
     return {name: getattr(entry, name) for name in entry.__slots__ if name != "type"}
 
 
-def test_old_messages_go_and_young_ones_stay(batches: Batches, database: Database) -> None:
+def test_old_messages_go_and_young_ones_stay(batches: EntryBatches, database: Database) -> None:
     for days in (91, 90.1, 89.9, 1):
         batches.write(put(heard(message_id=str(days)), days=days))
     assert sweep(batches, Retention(90, 0)) == 1
     assert ids(database) == ["89.9", "1"]
 
 
-def test_zero_keeps_everything_for_ever(batches: Batches, database: Database) -> None:
+def test_zero_keeps_everything_for_ever(batches: EntryBatches, database: Database) -> None:
     batches.write(put(heard(message_id="ancient"), days=10_000))
     batches.write(turn("t", 10_000))
     before = counts(database)
@@ -74,7 +74,7 @@ def test_zero_keeps_everything_for_ever(batches: Batches, database: Database) ->
     assert counts(database) == before
 
 
-def test_the_oldest_go_where_there_are_too_many(batches: Batches, database: Database) -> None:
+def test_the_oldest_go_where_there_are_too_many(batches: EntryBatches, database: Database) -> None:
     for number in range(20):
         batches.write(put(heard(message_id=str(number)), days=20 - number))
     sweep(batches, Retention(0, 5))
@@ -82,7 +82,7 @@ def test_the_oldest_go_where_there_are_too_many(batches: Batches, database: Data
     assert sweep(batches, Retention(0, 5)) == 0
 
 
-def test_what_tells_a_repeated_event_stays_however_many_there_are(batches: Batches, database: Database) -> None:
+def test_what_tells_a_repeated_event_stays_however_many_there_are(batches: EntryBatches, database: Database) -> None:
     batches.write(put(*[heard(message_id=f"old{number}") for number in range(5)], seconds=601))
     batches.write(put(*[heard(message_id=f"new{number}") for number in range(5)], seconds=599))
     sweep(batches, Retention(0, 1))
@@ -91,7 +91,7 @@ def test_what_tells_a_repeated_event_stays_however_many_there_are(batches: Batch
         assert len(unfinished.recover(connection, NOW).seen) == 5
 
 
-def test_a_turn_goes_with_all_that_belongs_to_it(batches: Batches, database: Database) -> None:
+def test_a_turn_goes_with_all_that_belongs_to_it(batches: EntryBatches, database: Database) -> None:
     batches.write(turn("old", 91))
     batches.write(turn("young", 1))
     assert counts(database)["turns"] == 2
@@ -102,7 +102,7 @@ def test_a_turn_goes_with_all_that_belongs_to_it(batches: Batches, database: Dat
         assert [found.turn_id for found in reads.remember(connection, GROUP).rounds] == ["young"]
 
 
-def test_a_summary_goes_with_the_turns_behind_it(batches: Batches, database: Database) -> None:
+def test_a_summary_goes_with_the_turns_behind_it(batches: EntryBatches, database: Database) -> None:
     def summary() -> str:
         with database.reading() as connection:
             return reads.remember(connection, GROUP).summary
@@ -116,7 +116,7 @@ def test_a_summary_goes_with_the_turns_behind_it(batches: Batches, database: Dat
     assert summary() == ""
 
 
-def test_a_turn_left_open_is_not_deleted(batches: Batches, database: Database) -> None:
+def test_a_turn_left_open_is_not_deleted(batches: EntryBatches, database: Database) -> None:
     batches.write(turn("open", 91, closed=False))
     batches.write(turn("closed", 91))
     sweep(batches, Retention(90, 0))
@@ -124,14 +124,16 @@ def test_a_turn_left_open_is_not_deleted(batches: Batches, database: Database) -
         assert list(connection.scalars(select(turns.c.turn_id))) == ["open"]
 
 
-def test_messages_go_by_number_but_turns_do_not(batches: Batches, database: Database) -> None:
+def test_messages_go_by_number_but_turns_do_not(batches: EntryBatches, database: Database) -> None:
     batches.write(turn("t", 30))
     batches.write(put(*[heard(message_id=str(number)) for number in range(5)], days=29))
     sweep(batches, Retention(90, 1))
     assert counts(database)["turns"] == 1
 
 
-def test_it_happens_in_small_batches(batches: Batches, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_happens_in_small_batches(
+    batches: EntryBatches, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(retention, "ROWS", 10)
     monkeypatch.setattr(retention, "TURNS", 2)
     batches.write(put(*[heard(message_id=str(number)) for number in range(25)], days=100))

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from adapters.storage.ahead import Put
-from adapters.storage.batches import Batches
+from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.run_lines import lines_of_run, run_lines
 from bot.domain.chat import ToolMessage
@@ -30,11 +30,11 @@ def whole(turn_id: str, at: float = NOW) -> list[Entry]:
     ]
 
 
-def put(batches: Batches, *entries: Entry) -> None:
+def put(batches: EntryBatches, *entries: Entry) -> None:
     batches.write([Put(entry, NOW) for entry in entries])
 
 
-def test_a_cancelled_call_says_so_by_its_code(batches: Batches, database: Database) -> None:
+def test_a_cancelled_call_says_so_by_its_code(batches: EntryBatches, database: Database) -> None:
     opened, calling, started, _, failed, *_ = whole("t1")
     assert isinstance(failed, CallFinished)
     put(batches, opened, calling, started, replace(failed, code="TOOL_CANCELLED"))
@@ -46,7 +46,7 @@ def lines(database: Database, *, limit: int = 10, content: bool = True) -> list[
         return list(run_lines(connection, limit=limit, content=content))
 
 
-def test_a_run_is_told_from_its_start_to_its_end(batches: Batches, database: Database) -> None:
+def test_a_run_is_told_from_its_start_to_its_end(batches: EntryBatches, database: Database) -> None:
     put(batches, *whole("t1"))
     found = lines(database)
     assert [(line["layer"], line["action"]) for line in found] == [
@@ -67,28 +67,28 @@ def test_a_run_is_told_from_its_start_to_its_end(batches: Batches, database: Dat
     assert (end["outcome"], end["prompt"], end["duration_ms"]) == ("answered", 10, 1000.0)
 
 
-def test_without_content_nothing_that_was_said_is_told(batches: Batches, database: Database) -> None:
+def test_without_content_nothing_that_was_said_is_told(batches: EntryBatches, database: Database) -> None:
     put(batches, *whole("t1"))
     text = str(lines(database, content=False))
     assert not [word for word in ("北京", "晴", "你好") if word in text]
     assert "TOOL_NOT_FOUND" in text
 
 
-def test_only_the_latest_are_told_the_oldest_of_them_first(batches: Batches, database: Database) -> None:
+def test_only_the_latest_are_told_the_oldest_of_them_first(batches: EntryBatches, database: Database) -> None:
     for number in range(4):
         put(batches, *whole(f"t{number}", NOW + number))
     starts = [line["run"] for line in lines(database, limit=2) if line["action"] == "start"]
     assert starts == ["t2", "t3"]
 
 
-def test_one_run_can_be_told_alone(batches: Batches, database: Database) -> None:
+def test_one_run_can_be_told_alone(batches: EntryBatches, database: Database) -> None:
     put(batches, *whole("t1"), *whole("t2"))
     with database.reading() as connection:
         assert {line["run"] for line in lines_of_run(connection, "t1", content=True)} == {"t1"}
         assert list(lines_of_run(connection, "t9", content=True)) == []
 
 
-def test_a_run_that_goes_on_has_no_end_and_one_that_waits_says_so(batches: Batches, database: Database) -> None:
+def test_a_run_that_goes_on_has_no_end_and_one_that_waits_says_so(batches: EntryBatches, database: Database) -> None:
     put(batches, opening("t1"), opening("t2"))
     put(batches, RunSuspended(turn_id="t2", state="{}", expires=NOW + 60))
     assert [(line["run"], line["action"]) for line in lines(database)] == [
@@ -98,7 +98,7 @@ def test_a_run_that_goes_on_has_no_end_and_one_that_waits_says_so(batches: Batch
     ]
 
 
-def test_a_failure_is_told_with_its_reason(batches: Batches, database: Database) -> None:
+def test_a_failure_is_told_with_its_reason(batches: EntryBatches, database: Database) -> None:
     opened = opening("t1")
     put(batches, opened, closing(opened, stop=Stop.FAILED))
     assert lines(database)[-1]["outcome"] == "failed"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, event, text
 
-from adapters.storage.batches import Batches, Written
+from adapters.storage.batches import EntryBatches, Written
 from adapters.storage.database import Database
 from adapters.storage.migrate import migrate
 from adapters.storage.tables import messages, sends, tool_calls, turns, usage
@@ -18,7 +18,7 @@ from tests.adapters.storage.entries import NOW, asked, closing, heard, opening, 
 from tests.adapters.storage.test_batches import column, put
 
 
-def test_a_batch_is_one_transaction(batches: Batches, database: Database) -> None:
+def test_a_batch_is_one_transaction(batches: EntryBatches, database: Database) -> None:
     commits: list[Any] = []
     assert batches.open() == ""
     entries = [heard(message_id=str(number)) for number in range(300)]
@@ -32,7 +32,7 @@ def test_a_batch_is_one_transaction(batches: Batches, database: Database) -> Non
     assert column(database, messages.c.taken) == [NOW + number for number in range(300)]
 
 
-def test_entries_that_hang_together_may_come_in_one_batch(batches: Batches, database: Database) -> None:
+def test_entries_that_hang_together_may_come_in_one_batch(batches: EntryBatches, database: Database) -> None:
     opened = opening("t1")
     finished = CallFinished(turn_id="t1", step=1, result=ToolMessage("c", "n", "r"), code="ok", seconds=1.0)
     entries: list[Entry] = [
@@ -56,12 +56,12 @@ def test_entries_that_hang_together_may_come_in_one_batch(batches: Batches, data
     assert column(database, turns.c.closed) == [NOW + 1]
 
 
-def test_the_usage_of_a_turn_that_is_not_known_is_kept(batches: Batches, database: Database) -> None:
+def test_the_usage_of_a_turn_that_is_not_known_is_kept(batches: EntryBatches, database: Database) -> None:
     assert batches.write(put(step("nowhere"))) == Written(1)
     assert column(database, usage.c.cost) == [0.25]
 
 
-def test_a_call_that_starts_again_has_no_result_yet(batches: Batches, database: Database) -> None:
+def test_a_call_that_starts_again_has_no_result_yet(batches: EntryBatches, database: Database) -> None:
     """Should chance have given the ids before, what was under way must not look finished."""
     started = CallStarted(turn_id="t1", step=1, call_id="c", name="n")
     finished = CallFinished(turn_id="t1", step=1, result=ToolMessage("c", "n", "r"), code="ok", seconds=1.0)
@@ -91,7 +91,7 @@ def test_a_commit_without_an_answer_is_looked_up_before_anything_is_written_agai
     postgres: str, monkeypatch: pytest.MonkeyPatch, committed: bool
 ) -> None:
     database = Database(postgres, migrate=migrate)
-    batches = Batches(database, stamp=str)
+    batches = EntryBatches(database, stamp=str)
     batches.open()
     entries = put(heard(message_id="a"), heard(message_id="b"))
     with monkeypatch.context() as patch:
@@ -107,7 +107,7 @@ def test_a_commit_without_an_answer_is_looked_up_before_anything_is_written_agai
 
 def test_a_commit_the_server_is_still_busy_with_is_waited_for(postgres: str) -> None:
     database = Database(postgres, migrate=migrate)
-    batches, slow = Batches(database, stamp=str), Database(postgres, migrate=migrate)
+    batches, slow = EntryBatches(database, stamp=str), Database(postgres, migrate=migrate)
     batches.open()
     with slow.connect() as busy:
         number = busy.scalar(text("SELECT pg_current_xact_id()::text"))

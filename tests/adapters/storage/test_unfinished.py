@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from adapters.storage import reads, unfinished
 from adapters.storage.ahead import Put
-from adapters.storage.batches import Batches
+from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.migrate import migrate
 from bot.domain import codec
@@ -48,7 +48,7 @@ from tests.data import journal
 from tests.fakes import BOT, GROUP, said
 
 
-def test_what_was_seen_lately_is_known_again(batches: Batches, database: Database) -> None:
+def test_what_was_seen_lately_is_known_again(batches: EntryBatches, database: Database) -> None:
     for age in (700, 599, 1):
         batches.write(put(heard(message_id=str(age)), at=NOW - age))
     assert read(database, unfinished.recover, NOW).seen == (
@@ -57,7 +57,7 @@ def test_what_was_seen_lately_is_known_again(batches: Batches, database: Databas
     )
 
 
-def test_young_questions_that_nobody_took_up_are_waking(batches: Batches, database: Database) -> None:
+def test_young_questions_that_nobody_took_up_are_waking(batches: EntryBatches, database: Database) -> None:
     batches.write(put(asked("too old"), at=NOW - 121))
     forgotten = [said("first"), said("second"), said("third", where=Conversation(BOT, "private", 1))]
     taken, recalled, other = said("taken"), said("recalled"), said("not for the bot")
@@ -77,7 +77,7 @@ def test_young_questions_that_nobody_took_up_are_waking(batches: Batches, databa
 
 @pytest.mark.parametrize("message_id", ["0", ""])
 def test_questions_without_an_id_of_their_own_are_told_apart(
-    batches: Batches, database: Database, message_id: str
+    batches: EntryBatches, database: Database, message_id: str
 ) -> None:
     first, second = (
         replace(said(words, message_id=message_id), time=NOW + place) for place, words in enumerate(["one", "two"])
@@ -89,13 +89,15 @@ def test_questions_without_an_id_of_their_own_are_told_apart(
     assert read(database, unfinished.recover, NOW).waking == ()
 
 
-def test_a_question_that_came_again_is_taken_up_wherever_it_is_written(batches: Batches, database: Database) -> None:
+def test_a_question_that_came_again_is_taken_up_wherever_it_is_written(
+    batches: EntryBatches, database: Database
+) -> None:
     question = asked()
     batches.write(put(question, question, opening("t1", question.message)))
     assert read(database, unfinished.recover, NOW).waking == ()
 
 
-def test_what_was_written_since_a_time_is_not_recovered(batches: Batches, database: Database) -> None:
+def test_what_was_written_since_a_time_is_not_recovered(batches: EntryBatches, database: Database) -> None:
     old, new = opening("old", at=NOW - 9), opening("new", at=NOW)
     waits, waits_now = opening("waits", at=NOW - 9), opening("waits now", at=NOW)
     waiting = [RunSuspended(turn_id=turn.turn_id, state="{}", expires=NOW + 60) for turn in (waits, waits_now)]
@@ -113,7 +115,7 @@ def test_what_was_written_since_a_time_is_not_recovered(batches: Batches, databa
 
 @pytest.mark.parametrize("waits", [False, True])
 def test_a_turn_whose_question_was_recalled_is_marked_and_waits_for_nobody(
-    batches: Batches, database: Database, waits: bool
+    batches: EntryBatches, database: Database, waits: bool
 ) -> None:
     question = asked(message_id="7")
     state = [RunSuspended(turn_id="t1", state="{}", expires=NOW + 60)] if waits else []
@@ -126,7 +128,7 @@ def test_a_turn_whose_question_was_recalled_is_marked_and_waits_for_nobody(
     assert recovery.suspended == ()
 
 
-def test_a_second_try_reads_nothing_that_was_said_since_the_first(batches: Batches, database: Database) -> None:
+def test_a_second_try_reads_nothing_that_was_said_since_the_first(batches: EntryBatches, database: Database) -> None:
     question, since = asked(), heard("since then")
     first = opening("t1", question.message)
     again = opening("t2", question.message, retry_of="t1")
@@ -134,7 +136,7 @@ def test_a_second_try_reads_nothing_that_was_said_since_the_first(batches: Batch
     assert read(database, reads.remember, GROUP).overheard == (since.message,)
 
 
-def test_a_turn_left_open_comes_back_with_all_it_did(batches: Batches, database: Database) -> None:
+def test_a_turn_left_open_comes_back_with_all_it_did(batches: EntryBatches, database: Database) -> None:
     opened = opening("t1", retry_of="t0")
     results = [ToolMessage("c2", "nothing", "no such tool", is_error=True), ToolMessage("c1", "get_weather", "晴")]
     entries: list[Entry] = [
@@ -162,20 +164,20 @@ def test_a_turn_left_open_comes_back_with_all_it_did(batches: Batches, database:
     assert [send.send_id for send in read(database, unfinished.recover, NOW).sends] == ["s2"]
 
 
-def test_only_unfinished_sends_come_back_oldest_first(batches: Batches, database: Database) -> None:
+def test_only_unfinished_sends_come_back_oldest_first(batches: EntryBatches, database: Database) -> None:
     for place, state in enumerate(SendState):
         batches.write(put(sending(f"s{place}", "t", state=state)))
     found = read(database, unfinished.recover, NOW).sends
     assert [send.state for send in found] == [SendState.QUEUED, SendState.SENDING, SendState.UNKNOWN]
 
 
-def test_a_send_nobody_knows_of_is_looked_out_for_a_day(batches: Batches, database: Database) -> None:
+def test_a_send_nobody_knows_of_is_looked_out_for_a_day(batches: EntryBatches, database: Database) -> None:
     batches.write(put(sending("s1", "t", state=SendState.UNKNOWN), sending("s2", "t", state=SendState.QUEUED)))
     assert len(read(database, unfinished.recover, NOW + 86_400).sends) == 2
     assert [send.send_id for send in read(database, unfinished.recover, NOW + 86_401).sends] == ["s2"]
 
 
-def test_a_suspended_run_waits_with_its_question_until_it_goes_on(batches: Batches, database: Database) -> None:
+def test_a_suspended_run_waits_with_its_question_until_it_goes_on(batches: EntryBatches, database: Database) -> None:
     opened = opening("t1")
     batches.write(put(opened, RunSuspended(turn_id="t1", state='{"a": 1}', expires=NOW + 60)))
     recovery = read(database, unfinished.recover, NOW)
@@ -193,7 +195,7 @@ def test_a_suspended_run_waits_with_its_question_until_it_goes_on(batches: Batch
 
 
 def test_a_suspended_run_knows_what_its_turn_said_here_and_may_have_been_read(
-    batches: Batches, database: Database
+    batches: EntryBatches, database: Database
 ) -> None:
     """Not what never left, nor what went elsewhere; of media alone, that something was said."""
     picture = SendMessage(GROUP, (Attachment("image", "x", "a.png"),))
@@ -206,7 +208,7 @@ def test_a_suspended_run_knows_what_its_turn_said_here_and_may_have_been_read(
     assert found.said == ("queued!", "sending!", "confirmed!", "unknown!", "")
 
 
-def test_conversations_heard_in_the_last_day_are_active(batches: Batches, database: Database) -> None:
+def test_conversations_heard_in_the_last_day_are_active(batches: EntryBatches, database: Database) -> None:
     def at(group: int, when: float) -> MessageObserved:
         return MessageObserved(replace(said("x", where=Conversation(BOT, "group", group)), time=when), overheard=True)
 
@@ -232,7 +234,7 @@ def test_conversations_heard_in_the_last_day_are_active(batches: Batches, databa
 
 
 def test_a_row_of_a_question_waits_for_nobody_where_another_one_was_settled(
-    batches: Batches, database: Database
+    batches: EntryBatches, database: Database
 ) -> None:
     """As after a start without the journal, at which the event came again: both rows were written when it was back."""
     taken, heard_after_all, recalled, waits = (asked(message_id=name) for name in ("1", "2", "3", "4"))
@@ -244,7 +246,9 @@ def test_a_row_of_a_question_waits_for_nobody_where_another_one_was_settled(
     assert read(database, unfinished.recover, NOW).waking == (waits.message, waits.message)
 
 
-def test_an_id_that_comes_again_for_another_message_is_another_question(batches: Batches, database: Database) -> None:
+def test_an_id_that_comes_again_for_another_message_is_another_question(
+    batches: EntryBatches, database: Database
+) -> None:
     taken = asked(message_id="1")
     later = replace(taken.message, time=NOW + 30)
     other = replace(taken.message, sender=Sender(5))
@@ -257,7 +261,7 @@ def test_an_id_that_comes_again_for_another_message_is_another_question(batches:
 
 @pytest.mark.parametrize("message_id", ["0", ""])
 def test_questions_without_an_id_of_their_own_settle_none_but_themselves(
-    batches: Batches, database: Database, message_id: str
+    batches: EntryBatches, database: Database, message_id: str
 ) -> None:
     question = asked(message_id=message_id)
     batches.write(put(question, opening("t1", question.message), at=NOW))
@@ -269,7 +273,9 @@ def test_questions_without_an_id_of_their_own_settle_none_but_themselves(
     assert [turn.handled for turn in read(database, unfinished.recover, NOW + 3).turns] == [False]
 
 
-def test_an_open_turn_knows_what_others_of_its_question_said_and_began(batches: Batches, database: Database) -> None:
+def test_an_open_turn_knows_what_others_of_its_question_said_and_began(
+    batches: EntryBatches, database: Database
+) -> None:
     question = asked(message_id="1")
     begun = CallStarted(turn_id="t1", step=1, call_id="c1", name="get_weather")
     result = ToolMessage("c1", "get_weather", "sunny")
@@ -287,7 +293,9 @@ def test_an_open_turn_knows_what_others_of_its_question_said_and_began(batches: 
     assert (three.started, [send.send_id for send in three.sends]) == ((), ["s3"])
 
 
-def test_an_open_turn_knows_that_another_one_of_its_question_has_ended(batches: Batches, database: Database) -> None:
+def test_an_open_turn_knows_that_another_one_of_its_question_has_ended(
+    batches: EntryBatches, database: Database
+) -> None:
     question = asked(message_id="1")
     second = opening("t2", question.message)
     batches.write(put(question, opening("t1", question.message), at=NOW - 9))
@@ -297,7 +305,7 @@ def test_an_open_turn_knows_that_another_one_of_its_question_has_ended(batches: 
     assert [(turn.turn_id, turn.handled) for turn in read(database, unfinished.recover, NOW).turns] == [("t1", True)]
 
 
-def test_a_turn_of_an_earlier_question_with_the_same_id_is_no_other(batches: Batches, database: Database) -> None:
+def test_a_turn_of_an_earlier_question_with_the_same_id_is_no_other(batches: EntryBatches, database: Database) -> None:
     early = asked(message_id="1")
     later = MessageObserved(replace(early.message, time=NOW + 30), overheard=False)
     first = opening("t1", early.message)
@@ -306,7 +314,7 @@ def test_a_turn_of_an_earlier_question_with_the_same_id_is_no_other(batches: Bat
     assert [turn.handled for turn in read(database, unfinished.recover, NOW + 40).turns] == [False]
 
 
-def test_the_turn_that_is_tried_again_is_no_other(batches: Batches, database: Database) -> None:
+def test_the_turn_that_is_tried_again_is_no_other(batches: EntryBatches, database: Database) -> None:
     question = asked(message_id="1")
     first = opening("t1", question.message)
     batches.write(put(question, first, sending("s1", "t1"), at=NOW - 9))
@@ -319,7 +327,7 @@ def test_the_turn_that_is_tried_again_is_no_other(batches: Batches, database: Da
 
 
 def test_what_a_turn_has_said_is_told_with_its_question_and_whether_it_is_over(
-    batches: Batches, database: Database
+    batches: EntryBatches, database: Database
 ) -> None:
     question = asked(message_id="1")
     opened = opening("t1", question.message)
@@ -339,7 +347,7 @@ def test_what_a_turn_has_said_is_told_with_its_question_and_whether_it_is_over(
 
 
 def test_of_a_turn_that_is_not_there_or_whose_question_was_recalled_nothing_is_told(
-    batches: Batches, database: Database
+    batches: EntryBatches, database: Database
 ) -> None:
     question = asked(message_id="1")
     batches.write(put(question, opening("t1", question.message), MessageErased(GROUP, "1")))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from adapters.web.readiness import Attendance, Seen
+from adapters.web.readiness import AccountState, Attendance
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def test_an_account_that_is_offline_is_named_and_makes_it_not_ready() -> None:
     readiness = Attendance(lambda: [Account(10001), Account(10002, online=False)])()
     assert not readiness.ready
     assert readiness.reason == "account 10002 is offline: log in again at the OneBot server"
-    assert readiness.accounts == (Seen(10001, "online"), Seen(10002, "offline"))
+    assert readiness.accounts == (AccountState(10001, "online"), AccountState(10002, "offline"))
 
 
 def test_several_accounts_that_are_offline_are_all_named() -> None:
@@ -61,7 +61,10 @@ def test_an_account_that_is_gone_is_missing() -> None:
     attend()
     there.pop()
     one_left = attend()
-    assert (one_left.ready, one_left.accounts) == (True, (Seen(10001, "online"), Seen(10002, "missing")))
+    assert (one_left.ready, one_left.accounts) == (
+        True,
+        (AccountState(10001, "online"), AccountState(10002, "missing")),
+    )
     there.clear()
     nobody_left = attend()
     assert not nobody_left.ready

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from adapters.storage.ahead import Put
-from adapters.storage.batches import Batches
+from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from bot.domain.journal import MessageObserved
 from tests.bot.commands import run
@@ -19,7 +19,7 @@ def chat_in(folder: Path) -> str:
     """A chat that is kept in a file of the folder; its url."""
     url = f"sqlite:///{folder}/frost.db"
     database = Database(url, migrate=lambda _: None)
-    batches = Batches(database, stamp=str)
+    batches = EntryBatches(database, stamp=str)
     entries = [MessageObserved(said(f"词{number}", user=number), overheard=True) for number in (111, 222)]
     assert batches.write([Put(entry, 1_700_000_000.0) for entry in entries]).done == 2
     batches.close()

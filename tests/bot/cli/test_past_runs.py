@@ -14,7 +14,7 @@ import pytest
 from pydantic import SecretStr
 
 from adapters.storage.ahead import Put
-from adapters.storage.batches import Batches
+from adapters.storage.batches import EntryBatches
 from adapters.storage.claim import FileClaim
 from adapters.storage.database import Database
 from adapters.storage.migrate import migrate
@@ -122,7 +122,7 @@ def test_the_journal_is_asked_where_no_file_is_named(tmp_path: Path) -> None:
         for number in (1, 2):
             opened = opening(f"t{number}", at=NOW + number)
             entries: list[Entry] = [opened, step(f"t{number}", 1, CALLING), step(f"t{number}", 2), closing(opened)]
-            Batches(database, stamp=str).write([Put(entry, NOW) for entry in entries])
+            EntryBatches(database, stamp=str).write([Put(entry, NOW) for entry in entries])
         (run,) = latest_runs(Settings(), journal, limit=1)
         assert run == RunSummary(
             run="t2",

@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 
 from aiohttp import web
 
-from adapters.offline.brain import Call, Thought
-from adapters.offline.wire import Reply
+from adapters.offline.brain import DemoCall, Thought
+from adapters.offline.wire import DemoReply
 
 Json: TypeAlias = dict[str, Any]
 
@@ -31,9 +31,9 @@ def think(messages: list[Json]) -> Thought:
     match word, last["role"]:
         case "picture", "user":
             shown = [{"type": "plain", "text": "S:picture"}, {"type": "image", "path": "demo.png"}]
-            return Thought(calls=(Call("send_message", {"messages": shown}),))
+            return Thought(calls=(DemoCall("send_message", {"messages": shown}),))
         case "bell", "user":
-            return Thought(calls=(Call("ring_bell", {"times": 3}),))
+            return Thought(calls=(DemoCall("ring_bell", {"times": 3}),))
         case "bell", _:
             return Thought(f"A:{last['content']}")
         case "picture", _:
@@ -62,7 +62,7 @@ class Model:
             await asyncio.sleep(SLOWLY)
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
-        await response.write(b"".join(Reply(think(messages), messages, created=0).events(include_usage=True)))
+        await response.write(b"".join(DemoReply(think(messages), messages, created=0).events(include_usage=True)))
         await response.write_eof()
         return response
 

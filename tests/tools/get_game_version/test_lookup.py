@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tools.get_game_version.lookup import Table
+from tools.get_game_version.lookup import GameTable
 from tools.get_game_version.rows import Game, Steam, known_games
 
-TABLE = Table(known_games())
+TABLE = GameTable(known_games())
 
 FOUND = [
     # Chinese
@@ -100,7 +100,7 @@ def test_another_game_is_not_taken_for_one_of_ours(name: str) -> None:
 
 def test_a_beginning_that_two_games_share_is_ambiguous() -> None:
     games = tuple(Game(key=key, zh=key, en=key, sources=(Steam(app=1),)) for key in ("half-life red", "half-life blue"))
-    table = Table(games)
+    table = GameTable(games)
     assert table.find("half").ambiguous
     assert set(table.find("half").near) == set(games)
     assert table.find("half-life blue").game == games[1]
@@ -108,9 +108,9 @@ def test_a_beginning_that_two_games_share_is_ambiguous() -> None:
 
 def test_two_games_that_are_as_close_are_ambiguous() -> None:
     games = tuple(Game(key=key, zh=key, en=key, sources=(Steam(app=1),)) for key in ("warlandia", "warlandio"))
-    assert Table(games).find("warlandiu").ambiguous
+    assert GameTable(games).find("warlandiu").ambiguous
 
 
 def test_of_two_rows_with_one_name_the_earlier_has_it() -> None:
     mine = Game(key="mine", zh="原神", en="Mine", sources=(Steam(app=1),))
-    assert Table((mine, *known_games())).find("原神").game == mine
+    assert GameTable((mine, *known_games())).find("原神").game == mine

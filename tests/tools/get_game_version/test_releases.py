@@ -10,7 +10,7 @@ from adapters.fetching.client import HttpxWeb
 from bot.domain.errors import ToolFailed
 from bot.domain.ports import WebResponse
 from tests.adapters.fetching.replay import Replay
-from tools.get_game_version.releases import Unreadable, ask, link, rows, tidy
+from tools.get_game_version.releases import UnreadableAnswer, ask, link, rows, tidy
 
 URL = "https://versions.example.net/v"
 PATH = "/versions.example.net/v"
@@ -19,7 +19,7 @@ PATH = "/versions.example.net/v"
 def read(response: WebResponse) -> str:
     version = response.json().get("version")
     if not isinstance(version, str):
-        raise Unreadable("no version")
+        raise UnreadableAnswer("no version")
     return version
 
 

@@ -10,7 +10,7 @@ from tools.get_game_version.games import Missed
 from tools.get_game_version.names import Language
 from tools.get_game_version.releases import Release
 from tools.get_game_version.report import (
-    Answer,
+    ChannelAnswer,
     report_missed,
     report_silence,
     report_versions,
@@ -18,13 +18,13 @@ from tools.get_game_version.report import (
     say_release,
     say_title,
 )
-from tools.get_game_version.resolver import Found
+from tools.get_game_version.resolver import FoundGame
 from tools.get_game_version.rows import Game, Steam
 
 GAME = Game(key="genshin", zh="原神", en="Genshin Impact", sources=(Steam(app=1),))
 DAY = dt.date(2026, 6, 16)
 PLAIN = Release(channel="国服", source="https://x.example/", version="6.7.0", released=DAY)
-WELL = Answer("国服", (PLAIN,))
+WELL = ChannelAnswer("国服", (PLAIN,))
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_release_is_one_line(release: Release, zh: str, en: str) -> None:
     ],
 )
 def test_an_old_answer_says_how_old_it_is_and_why(seconds: float, zh: str, en: str) -> None:
-    old = Answer("国服", (PLAIN,), seconds, "x.example answered 500")
+    old = ChannelAnswer("国服", (PLAIN,), seconds, "x.example answered 500")
     assert say_release(PLAIN, old, "zh").endswith(f"（这是 {zh}查到的，现在查不到：x.example answered 500）")
     assert say_release(PLAIN, old, "en").endswith(f"(found {en}, cannot be had now: x.example answered 500)")
 
@@ -87,20 +87,26 @@ def test_the_questions_language_comes_first() -> None:
 
 
 def test_channels_that_failed_are_a_line_at_the_end() -> None:
-    answers = (WELL, Answer("国际服", trouble="y.example answered 500"), Answer("预下载"))
-    assert report_versions(Found(GAME), answers, "zh").splitlines()[-1] == "没有查到：国际服 (y.example answered 500)"
-    assert report_versions(Found(GAME), answers, "en").splitlines()[-1] == "No answer: global (y.example answered 500)"
-    assert len(report_versions(Found(GAME), (WELL,), "zh").splitlines()) == 2
+    answers = (WELL, ChannelAnswer("国际服", trouble="y.example answered 500"), ChannelAnswer("预下载"))
+    assert (
+        report_versions(FoundGame(GAME), answers, "zh").splitlines()[-1] == "没有查到：国际服 (y.example answered 500)"
+    )
+    assert (
+        report_versions(FoundGame(GAME), answers, "en").splitlines()[-1] == "No answer: global (y.example answered 500)"
+    )
+    assert len(report_versions(FoundGame(GAME), (WELL,), "zh").splitlines()) == 2
 
 
 def test_a_game_found_by_a_store_says_so() -> None:
-    assert "（按名字在 Steam 找到的）" in report_versions(Found(GAME, "Steam"), (WELL,), "zh").splitlines()[0]
-    assert "(found by name on Steam)" in report_versions(Found(GAME, "Steam"), (WELL,), "en").splitlines()[0]
+    assert "（按名字在 Steam 找到的）" in report_versions(FoundGame(GAME, "Steam"), (WELL,), "zh").splitlines()[0]
+    assert "(found by name on Steam)" in report_versions(FoundGame(GAME, "Steam"), (WELL,), "en").splitlines()[0]
 
 
 @pytest.mark.parametrize(("language", "never"), [("zh", "不要编造版本号"), ("en", "do not make up a version")])
 def test_what_is_not_known_is_never_to_be_invented(language: Language, never: str) -> None:
-    silence = report_silence(Found(GAME), (Answer("国服", trouble="x.example answered 500"),), ("x.example",), language)
+    silence = report_silence(
+        FoundGame(GAME), (ChannelAnswer("国服", trouble="x.example answered 500"),), ("x.example",), language
+    )
     assert "x.example answered 500" in silence
     assert never in silence
     missed = report_missed("鲁迅", Missed(near=("A / B",), troubles=("c.example answered 503",)), language)

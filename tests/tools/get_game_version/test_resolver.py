@@ -11,12 +11,12 @@ from adapters.fetching.client import HttpxWeb
 from tests.adapters.fetching.replay import Replay, StoppedClock
 from tests.tools.get_game_version.bodies import APPLE_SEARCH, STEAM_SEARCH, app, apps, offers
 from tools.get_game_version.games import Games, Missed
-from tools.get_game_version.lookup import Table
-from tools.get_game_version.resolver import Found, choose, look_up, resolve
+from tools.get_game_version.lookup import GameTable
+from tools.get_game_version.resolver import FoundGame, choose, look_up, resolve
 from tools.get_game_version.rows import AppStore, Steam, known_games
 from tools.get_game_version.steam import Offer
 
-TABLE = Table(known_games())
+TABLE = GameTable(known_games())
 
 
 def chosen(term: str, names: Sequence[str]) -> str | None:
@@ -65,7 +65,7 @@ def test_the_english_name_helps_where_the_other_is_unknown_but_not_against_its_n
 
 async def test_a_game_of_the_table_asks_nobody(server: Replay, web: HttpxWeb, games: Games) -> None:
     found = await resolve("原神", "", games, web)
-    assert isinstance(found, Found)
+    assert isinstance(found, FoundGame)
     assert (found.game.key, found.store) == ("genshin", "")
     assert server.asked == []
 
@@ -82,7 +82,7 @@ async def test_steam_is_searched_in_chinese(server: Replay, web: HttpxWeb, games
         STEAM_SEARCH, offers({838350: "太吾绘卷", 1: "太吾绘卷 原声音乐集"}), term="太吾绘卷", l="schinese", cc="CN"
     )
     found = await resolve("太吾绘卷", "", games, web)
-    assert isinstance(found, Found)
+    assert isinstance(found, FoundGame)
     assert (found.game.sources, found.game.zh, found.store) == ((Steam(app=838350),), "太吾绘卷", "Steam")
 
 
@@ -90,7 +90,7 @@ async def test_steam_is_searched_by_the_english_name_too(server: Replay, web: Ht
     server.tell(STEAM_SEARCH, offers({}))
     server.tell(STEAM_SEARCH, offers({620: "Portal 2", 400: "Portal"}), term="Portal 2", l="english", cc="US")
     found = await resolve("传送门二", "Portal 2", games, web)
-    assert isinstance(found, Found)
+    assert isinstance(found, FoundGame)
     assert found.game.sources == (Steam(app=620),)
 
 
@@ -98,7 +98,7 @@ async def test_a_latin_name_is_searched_in_both_languages(server: Replay, web: H
     server.tell(STEAM_SEARCH, offers({620: "传送门 2"}), l="schinese")
     server.tell(STEAM_SEARCH, offers({620: "Portal 2"}), l="english")
     found = await resolve("Portal 2", "", games, web)
-    assert isinstance(found, Found)
+    assert isinstance(found, FoundGame)
     assert (found.game.zh, found.game.en) == ("传送门 2", "Portal 2")
 
 
@@ -106,7 +106,7 @@ async def test_apples_store_is_searched_where_steam_has_nothing(server: Replay, 
     server.tell(STEAM_SEARCH, offers({}))
     server.tell(APPLE_SEARCH, apps(app(7, "开心消消乐®"), app(8, "开心消消乐攻略")), term="开心消消乐")
     found = await resolve("开心消消乐", "", games, web)
-    assert isinstance(found, Found)
+    assert isinstance(found, FoundGame)
     assert (found.game.sources, found.store) == ((AppStore(app=7),), "App Store")
 
 

@@ -10,17 +10,17 @@ from adapters.fetching.client import HttpxWeb
 from tests.adapters.fetching.replay import Replay
 from tests.tools.get_weather.bodies import AMAP, AMAP_BAD_KEY, amap_casts, amap_live
 from tools.get_weather.amap import fetch_weather
-from tools.get_weather.asking import A_DAY, FOR_GOOD, Question, SourceFailed
+from tools.get_weather.asking import A_DAY, FOR_GOOD, SourceFailed, WeatherQuestion
 from tools.get_weather.keys import WeatherKeys
-from tools.get_weather.places import Place
+from tools.get_weather.places import WeatherPlace
 from tools.get_weather.weather import Weather
 
-CHAOYANG = Place(id=0, name="朝阳区", latitude=39.92, longitude=116.44, zone="Asia/Shanghai", adcode="110105")
+CHAOYANG = WeatherPlace(id=0, name="朝阳区", latitude=39.92, longitude=116.44, zone="Asia/Shanghai", adcode="110105")
 
 
 async def fetch(web: HttpxWeb) -> Weather:
     keys = WeatherKeys(amap_key="sesame")
-    return (await fetch_weather(Question(place=CHAOYANG, web=web, keys=keys, now=0))).weather
+    return (await fetch_weather(WeatherQuestion(place=CHAOYANG, web=web, keys=keys, now=0))).weather
 
 
 def tell(server: Replay, live: Any, casts: Any, status: int = 200) -> None:

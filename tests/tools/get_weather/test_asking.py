@@ -10,9 +10,9 @@ import pytest
 from adapters.fetching.client import HttpxWeb
 from bot.domain.ports import WebResponse
 from tests.adapters.fetching.replay import Replay
-from tools.get_weather.asking import A_DAY, Question, SourceFailed, Wire, localise, read, tidy
+from tools.get_weather.asking import A_DAY, SourceFailed, WeatherQuestion, Wire, localise, read, tidy
 from tools.get_weather.keys import WeatherKeys
-from tools.get_weather.places import Place
+from tools.get_weather.places import WeatherPlace
 
 
 class Body(Wire):
@@ -47,7 +47,9 @@ def test_garbage_is_told_as_such(body: bytes) -> None:
 
 
 async def test_a_source_that_cannot_be_reached_is_one_that_failed(server: Replay, web: HttpxWeb) -> None:
-    question = Question(place=Place(id=0, name="x", latitude=0, longitude=0), web=web, keys=WeatherKeys(), now=0)
+    question = WeatherQuestion(
+        place=WeatherPlace(id=0, name="x", latitude=0, longitude=0), web=web, keys=WeatherKeys(), now=0
+    )
     with pytest.raises(SourceFailed, match="A: ") as caught:
         await question.get("A", "http://127.0.0.1:9/", kind=Body, params={})
     assert caught.value.rest > 0

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis.strategies import text
 
 from tools.get_weather.gazetteer import Gazetteer, known_places
-from tools.get_weather.places import Ambiguous, Choice, Chosen, Place, Query, read_query
+from tools.get_weather.places import Ambiguous, Choice, Chosen, Query, WeatherPlace, read_query
 
 ROOT = Path(__file__).parents[3]
 TABLES = ROOT / "tools" / "get_weather"
@@ -36,7 +36,7 @@ def find(question: str) -> Choice | None:
     return known_places().find(read_query(question))
 
 
-def chinese(place: Place) -> str:
+def chinese(place: WeatherPlace) -> str:
     """The Chinese path, which an English title has in brackets."""
     return place.title.partition(" (")[2].removesuffix(")") or place.title
 

@@ -11,17 +11,19 @@ import pytest
 from adapters.fetching.client import HttpxWeb
 from tests.adapters.fetching.replay import Replay
 from tests.tools.get_weather.bodies import MET, met, met_step
-from tools.get_weather.asking import FRESH, Fetched, Question, SourceFailed
+from tools.get_weather.asking import FRESH, Fetched, SourceFailed, WeatherQuestion
 from tools.get_weather.keys import WeatherKeys
 from tools.get_weather.met_norway import LONGEST, fetch_weather
-from tools.get_weather.places import Place
+from tools.get_weather.places import WeatherPlace
 
 NOW = 1_000_000.0  # 1970-01-12T13:46:40Z
-OSLO = Place(id=0, name="Oslo", latitude=59.91273, longitude=10.74609, zone="Europe/Oslo")
+OSLO = WeatherPlace(id=0, name="Oslo", latitude=59.91273, longitude=10.74609, zone="Europe/Oslo")
 
 
-async def fetch(web: HttpxWeb, *, place: Place = OSLO, now: float = NOW, earlier: Fetched | None = None) -> Fetched:
-    return await fetch_weather(Question(place=place, web=web, keys=WeatherKeys(), now=now, earlier=earlier))
+async def fetch(
+    web: HttpxWeb, *, place: WeatherPlace = OSLO, now: float = NOW, earlier: Fetched | None = None
+) -> Fetched:
+    return await fetch_weather(WeatherQuestion(place=place, web=web, keys=WeatherKeys(), now=now, earlier=earlier))
 
 
 async def test_now_is_the_last_step_not_after_now(server: Replay, web: HttpxWeb) -> None:

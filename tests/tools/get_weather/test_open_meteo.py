@@ -10,21 +10,21 @@ from adapters.fetching.client import HttpxWeb
 from bot.domain.errors import ToolFailed
 from tests.adapters.fetching.replay import Replay
 from tests.tools.get_weather.bodies import BEIJING, FORECAST, PLACES, QUOTA, forecast, row, rows
-from tools.get_weather.asking import A_DAY, Question, SourceFailed
+from tools.get_weather.asking import A_DAY, SourceFailed, WeatherQuestion
 from tools.get_weather.keys import WeatherKeys
 from tools.get_weather.open_meteo import fetch_weather, find_places
-from tools.get_weather.places import Place, Query
+from tools.get_weather.places import Query, WeatherPlace
 from tools.get_weather.weather import Weather
 
-SOMEWHERE = Place(id=1, name="北京", latitude=39.90751, longitude=116.39723)
+SOMEWHERE = WeatherPlace(id=1, name="北京", latitude=39.90751, longitude=116.39723)
 
 
-async def find(web: HttpxWeb, name: str = "北京") -> tuple[Place, ...]:
+async def find(web: HttpxWeb, name: str = "北京") -> tuple[WeatherPlace, ...]:
     return await find_places(web, Query(name), name)
 
 
 async def fetch(web: HttpxWeb) -> Weather:
-    question = Question(place=SOMEWHERE, web=web, keys=WeatherKeys(), now=0)
+    question = WeatherQuestion(place=SOMEWHERE, web=web, keys=WeatherKeys(), now=0)
     return (await fetch_weather(question)).weather
 
 

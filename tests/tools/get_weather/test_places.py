@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis.strategies import text
 
 from bot.domain.errors import InvalidArguments
-from tools.get_weather.places import Ambiguous, Chosen, NotFound, Place, Query, choose, merge, plain, read_query
+from tools.get_weather.places import Ambiguous, Chosen, NotFound, Query, WeatherPlace, choose, merge, plain, read_query
 
 
-def place(name: str, feature: str, population: int = 0, *regions: str, country: str = "United States") -> Place:
+def place(name: str, feature: str, population: int = 0, *regions: str, country: str = "United States") -> WeatherPlace:
     code = {"United States": "US", "中国": "CN", "France": "FR", "United Kingdom": "GB", "Costa Rica": "CR"}[country]
-    return Place(
+    return WeatherPlace(
         id=hash((name, feature, population, regions, country)),
         name=name,
         latitude=1.0,
@@ -184,8 +184,8 @@ def test_a_path_says_nothing_twice() -> None:
     assert ILLINOIS.path == ("Springfield", "Illinois", "United States")
 
 
-def located(name: str, latitude: float) -> Place:
-    return Place(id=0, name=name, latitude=latitude, longitude=100.0)
+def located(name: str, latitude: float) -> WeatherPlace:
+    return WeatherPlace(id=0, name=name, latitude=latitude, longitude=100.0)
 
 
 def test_what_a_geocoder_chose_and_our_table_knows_elsewhere_is_asked_about() -> None:

@@ -18,18 +18,18 @@ from tests.tools.get_weather.bodies import (
     qweather_now,
     qweather_path,
 )
-from tools.get_weather.asking import FOR_GOOD, Question, SourceFailed
+from tools.get_weather.asking import FOR_GOOD, SourceFailed, WeatherQuestion
 from tools.get_weather.keys import WeatherKeys
-from tools.get_weather.places import Place
+from tools.get_weather.places import WeatherPlace
 from tools.get_weather.qweather import fetch_weather
 from tools.get_weather.weather import Weather
 
-BEIJING = Place(id=0, name="北京市", latitude=39.904, longitude=116.407, zone="Asia/Shanghai")
+BEIJING = WeatherPlace(id=0, name="北京市", latitude=39.904, longitude=116.407, zone="Asia/Shanghai")
 KEYS = WeatherKeys(qweather_host=QWEATHER_HOST, qweather_key="sesame")
 
 
 async def fetch(web: HttpxWeb) -> Weather:
-    return (await fetch_weather(Question(place=BEIJING, web=web, keys=KEYS, now=1_000_000))).weather
+    return (await fetch_weather(WeatherQuestion(place=BEIJING, web=web, keys=KEYS, now=1_000_000))).weather
 
 
 def tell_all(server: Replay) -> None:

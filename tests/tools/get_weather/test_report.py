@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tools.get_weather.places import Ambiguous, Chosen, NotFound, Place, Query
+from tools.get_weather.places import Ambiguous, Chosen, NotFound, Query, WeatherPlace
 from tools.get_weather.report import (
     Units,
     report_ambiguous,
@@ -23,9 +23,9 @@ from tools.get_weather.weather import Alert, Day, Hour, Now, Weather
 
 at = dt.datetime.fromisoformat
 
-BEIJING = Place(id=1, name="北京", latitude=39.9075, longitude=116.39723, country="中国", regions=("北京市",))
-PARIS = Place(id=2, name="Paris", latitude=48.85, longitude=2.35, country="France", regions=("Île-de-France",))
-TEXAS = Place(id=3, name="Paris", latitude=33.66, longitude=-95.55, country="United States", regions=("Texas",))
+BEIJING = WeatherPlace(id=1, name="北京", latitude=39.9075, longitude=116.39723, country="中国", regions=("北京市",))
+PARIS = WeatherPlace(id=2, name="Paris", latitude=48.85, longitude=2.35, country="France", regions=("Île-de-France",))
+TEXAS = WeatherPlace(id=3, name="Paris", latitude=33.66, longitude=-95.55, country="United States", regions=("Texas",))
 WEATHER = Weather(
     now=Now(
         time=at("2026-11-21T22:15"),

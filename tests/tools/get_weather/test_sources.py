@@ -31,11 +31,11 @@ from tests.tools.get_weather.bodies import (
     wttr_path,
 )
 from tools.get_weather.keys import WeatherKeys
-from tools.get_weather.places import Place
+from tools.get_weather.places import WeatherPlace
 from tools.get_weather.sources import GEOCODING, SOURCES, STALE, WeatherSources
 
-BEIJING = Place(id=0, name="北京市", latitude=39.904, longitude=116.407, zone="Asia/Shanghai", adcode="110000")
-OSLO = Place(id=1, name="Oslo", latitude=59.91, longitude=10.75, zone="Europe/Oslo")
+BEIJING = WeatherPlace(id=0, name="北京市", latitude=39.904, longitude=116.407, zone="Asia/Shanghai", adcode="110000")
+OSLO = WeatherPlace(id=1, name="Oslo", latitude=59.91, longitude=10.75, zone="Europe/Oslo")
 ALL = WeatherKeys(qweather_host=QWEATHER_HOST, qweather_key="sesame-q", amap_key="sesame-a", contact=True)
 PATHS = (qweather_path("current"), AMAP, FORECAST, MET, wttr_path())
 NAMES = [source.name for source in SOURCES]

@@ -9,17 +9,17 @@ import pytest
 from adapters.fetching.client import HttpxWeb
 from tests.adapters.fetching.replay import Replay
 from tests.tools.get_weather.bodies import wttr, wttr_path
-from tools.get_weather.asking import Question, SourceFailed
+from tools.get_weather.asking import SourceFailed, WeatherQuestion
 from tools.get_weather.keys import WeatherKeys
-from tools.get_weather.places import Place
+from tools.get_weather.places import WeatherPlace
 from tools.get_weather.weather import Weather
 from tools.get_weather.wttr import fetch_weather
 
-SOMEWHERE = Place(id=0, name="北京", latitude=39.904, longitude=116.407, zone="Asia/Shanghai")
+SOMEWHERE = WeatherPlace(id=0, name="北京", latitude=39.904, longitude=116.407, zone="Asia/Shanghai")
 
 
 async def fetch(web: HttpxWeb) -> Weather:
-    return (await fetch_weather(Question(place=SOMEWHERE, web=web, keys=WeatherKeys(), now=1_000_000))).weather
+    return (await fetch_weather(WeatherQuestion(place=SOMEWHERE, web=web, keys=WeatherKeys(), now=1_000_000))).weather
 
 
 @pytest.mark.parametrize("wrapped", [False, True])

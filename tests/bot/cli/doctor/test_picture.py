@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from adapters.onebot.protocol import Reply, read_frame
+from adapters.onebot.protocol import ActionReply, read_frame
 from adapters.simulator.faults import Fault, Faults
 from adapters.simulator.replies import reply_to
 from adapters.simulator.wire import Json
@@ -25,12 +25,12 @@ STRANGER = 99999
 def asking(world: World, faults: Faults, change: Callable[[str, Json], Json] = lambda _, frame: frame) -> Ask:
     """Asks the simulator, without its sockets; `change` is what another server would say in its place."""
 
-    async def ask(action: str, params: Mapping[str, object]) -> Reply:
+    async def ask(action: str, params: Mapping[str, object]) -> ActionReply:
         frame = reply_to(world, faults, json.dumps({"action": action, "params": params, "echo": "e"})).frame
         if frame is None:
             raise ActionUnanswered(action)
         reply = read_frame(json.dumps(change(action, frame)).encode(), account=world.self_id, now=0)
-        assert isinstance(reply, Reply)
+        assert isinstance(reply, ActionReply)
         return reply
 
     return ask
@@ -93,7 +93,7 @@ async def test_an_owner_who_is_no_friend_is_a_warning() -> None:
 
 
 async def test_a_server_that_hangs_up_meanwhile_is_a_problem() -> None:
-    async def gone(_action: str, _params: Mapping[str, object]) -> Reply:
+    async def gone(_action: str, _params: Mapping[str, object]) -> ActionReply:
         raise NotConnected("closed")
 
     assert (await check_picture(gone, account=10001, owners=())).verdict is Verdict.PROBLEM

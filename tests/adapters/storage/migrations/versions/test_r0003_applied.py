@@ -11,7 +11,7 @@ from alembic.operations import Operations
 from sqlalchemy import create_engine, inspect, text
 
 from adapters.storage.ahead import Ahead, Put, ahead_of
-from adapters.storage.batches import Batches
+from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.migrate import migrate
 from adapters.storage.migrations.versions import r0001_journal, r0002_ahead, r0003_applied
@@ -51,7 +51,7 @@ def test_what_was_written_ahead_and_never_applied_is_applied(tmp_path: Path) -> 
     at_the_second(file, *[(7 + place, NOW + place, codec.write(entry)) for place, entry in enumerate(entries)])
     database = Database(f"sqlite:///{file}", migrate=migrate)
     with closing(database):
-        Batches(database, stamp=str, ahead=ahead_of(database.file)).settle()
+        EntryBatches(database, stamp=str, ahead=ahead_of(database.file)).settle()
     with closing(sqlite3.connect(file)) as connection:
         rows = connection.execute("SELECT message_id, taken FROM messages ORDER BY id").fetchall()
         assert rows == [("1", NOW), ("2", NOW + 1)]
@@ -66,7 +66,7 @@ def test_what_was_moved_before_the_process_ended_is_not_applied_twice(tmp_path: 
     lines.write_text(f"7 {NOW!r} {codec.write(entry)}\n", "utf-8")
     database = Database(f"sqlite:///{file}", migrate=migrate)
     with closing(database):
-        Batches(database, stamp=str, ahead=Ahead(file)).settle()
+        EntryBatches(database, stamp=str, ahead=Ahead(file)).settle()
         with database.reading() as connection:
             assert connection.scalar(text("SELECT count(*) FROM messages")) == 1
 
