@@ -44,7 +44,7 @@ def test_a_token_says_whose_it_is(token: str, verdict: Admitted | TokenRefused) 
 
 def test_a_path_that_is_no_address_is_refused_like_any_other() -> None:
     for path in ("//[", "//[::1"):
-        assert Admission(COMMON).judge(request("", path=path)) is Refused.NO_TOKEN
+        assert Admission(COMMON).judge(request("", path=path)) is TokenRefused.NO_TOKEN
         assert Admission(COMMON).judge(request("", path=f"{path}?access_token={COMMON}#x")) == Admitted()
 
 

@@ -351,7 +351,7 @@ def clean_of(exchange: Exchange) -> tuple[str, str, list[str]] | None:
     return exchange.clean["text"], exchange.clean["reasoning"], exchange.clean["tool_calls"]
 
 
-def answer_of(exchange: Exchange) -> Answer:
+def answer_of(exchange: Exchange) -> RawAnswer:
     reader = AnswerReader()
     reader.feed(exchange.body)
     return reader.finish()

@@ -356,7 +356,7 @@ def test_of_a_turn_that_is_not_there_or_whose_question_was_recalled_nothing_is_t
 
 
 def test_the_rows_of_an_older_version_are_read_as_those_of_today(
-    batches: Batches, database: Database, tmp_path: Path
+    batches: EntryBatches, database: Database, tmp_path: Path
 ) -> None:
     batches.write([Put(entry, NOW + place) for place, entry in enumerate(journal.ENTRIES)])
     with contextlib.closing(sqlite3.connect(tmp_path / "old.db")) as connection:
