@@ -209,7 +209,7 @@ async def read_part(part: MessagePart, index: int, media: Media) -> SendSegment:
 
 
 def tell(receipts: tuple[Receipt, ...]) -> str:
-    """What became of the message, in words for the model. Raises ToolFailed when QQ refused it."""
+    """The outcome of the message, in words for the model. Raises ToolFailed when QQ refused it."""
     ids: list[str] = []
     for number, receipt in enumerate(receipts, 1):
         match receipt:

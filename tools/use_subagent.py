@@ -132,8 +132,8 @@ def source_of(file: CodeFile) -> str:
 
 
 def files_in(answer: str, name: str) -> tuple[CodeFile, ...]:
-    """What is too much to be read in a chat: long code, several pieces of it, or an answer longer
-    than the model reads.
+    """The files of what is too much to be read in a chat: long code, several pieces of it, or an
+    answer longer than the model reads.
 
     `name` is whose answer it is.
     """
@@ -183,8 +183,8 @@ def named(blocks: Sequence[CodeBlock]) -> Iterator[CodeFile]:
 
 
 def name_of(block: CodeBlock) -> str:
-    """What the answer calls it: behind the fence, in its first line if that is a remark, or right
-    before it.
+    """The file's name in the answer: behind the fence, in its first line if that is a remark, or
+    right before it.
     """
     language, _, rest = block.info.partition(" ")
     first = block.code.partition("\n")[0].strip()

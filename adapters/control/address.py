@@ -14,7 +14,7 @@ LONGEST = 107 if sys.platform == "linux" else 103  # bytes of a socket's path (u
 
 @contextmanager
 def address_of(path: Path) -> Iterator[str]:
-    """What `bind` and `connect` take for this path while the block runs. Raises OSError."""
+    """The address for `bind` and `connect` of this path while the block runs. Raises OSError."""
     name = str(path)
     if len(os.fsencode(name)) <= LONGEST or sys.platform != "linux":
         yield name

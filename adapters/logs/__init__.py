@@ -1,4 +1,4 @@
-"""What the bot says about itself on standard error, for people or for machines; structlog writes
+"""The bot's log on standard error, for people or for machines; structlog writes
 the lines.
 
 Everybody logs through the standard library; only here is decided how that looks and what is left

@@ -41,7 +41,7 @@ UNSAFE_IN_TRACEBACKS = {code: shown for code, shown in UNSAFE.items() if chr(cod
 
 
 def make_formatter(style: Style, *, mask: Mask, colors: bool = False) -> logging.Formatter:
-    """What turns a record into a line; `colors` are for a terminal, and for the console style
+    """A formatter of records; `colors` are for a terminal, and for the console style
     only.
     """
     match style:

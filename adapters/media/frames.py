@@ -1,5 +1,5 @@
-"""What goes between the bot and the process that unpacks pictures: length and picture; kind, length
-and answer.
+"""The frames between the bot and the process that unpacks pictures: length and picture; kind,
+length and answer.
 """
 
 from __future__ import annotations

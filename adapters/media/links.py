@@ -40,7 +40,7 @@ def check_url(url: str) -> str:
 
 
 def name_in_url(url: str) -> str:
-    """What the url calls the file, as it stands there; often empty."""
+    """The file's name in the url, as it stands there; often empty."""
     return unquote(urlsplit(url).path).rpartition("/")[2]
 
 

@@ -1,5 +1,5 @@
-"""What a file is, told by its first bytes and by nothing that anybody says of it. Pure, and reads a
-few bytes only.
+"""The format of a file, told by its first bytes and by nothing that anybody says of it. Pure, and
+reads a few bytes only.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ HEAD: Final = 512  # bytes that are looked at
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What people call it, as what it may be sent, and the endings of its names, the usual one
-    first.
+    """A format: its name for people, as what it may be sent, and the endings of its names, the
+    usual one first.
 
     No endings where a name is better left alone: a program that calls itself .pdf does not run when
     it is opened.
@@ -81,7 +81,7 @@ MEDIA_ENDINGS: Final = frozenset(ending for _, found in SIGNATURES for ending in
 
 
 def format_of(data: bytes) -> Format | None:
-    """What these bytes begin as; None for what we do not know."""
+    """The format of bytes that begin so; None for an unknown one."""
     head = data[:HEAD]
     return next((found for pattern, found in SIGNATURES if pattern.match(head)), None)
 

@@ -1,4 +1,4 @@
-"""What the bot counts, for Prometheus. Nothing here decides anything, and nobody waits for it.
+"""The bot's counters, for Prometheus. Nothing here decides anything, and nobody waits for it.
 
 metrics    the instruments, fed with run events (`Observer`) and journal entries (`Witness`)
 ports      a model, a transport and an event sink that are counted on their way

@@ -1,4 +1,4 @@
-"""What is not counted but looked at, only when somebody asks."""
+"""Figures that are looked at only when somebody asks, not counted."""
 
 from __future__ import annotations
 

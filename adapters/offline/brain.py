@@ -1,4 +1,4 @@
-"""What the demo model answers: a transcript and the tools offered become words or calls. Pure and
+"""The demo model's answers: a transcript and the tools offered become words or calls. Pure and
 deterministic.
 """
 

@@ -1,4 +1,4 @@
-"""What a question is about: a handful of things, recognised by their words in Chinese and English.
+"""The intent of a question: a handful of things, recognised by their words in Chinese and English.
 Pure.
 """
 

@@ -1,4 +1,4 @@
-"""What the demo says, in Chinese and in English, a pair each; and how a tool's failure is told
+"""The demo's words, in Chinese and in English, a pair each; and how a tool's failure is told
 politely.
 """
 

@@ -1,5 +1,5 @@
-"""What a request asks: the last thing a person said, its language, and what the tools have answered
-since.
+"""The question in a request: the last thing a person said, its language, and what the tools have
+answered since.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CODE = re.compile(r"\[([A-Z][A-Z_]+)\]\s*$")
 
 @dataclass(frozen=True, slots=True)
 class DemoQuestion:
-    """What was asked, without mentions; empty for a bare mention."""
+    """The words asked, without mentions; empty for a bare mention."""
 
     text: str
     language: Language
@@ -32,7 +32,7 @@ class DemoQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a tool answered: which tool, asked with what, in which words; `code` names the kind of
+    """A tool's answer: which tool, asked with what, in which words; `code` names the kind of
     an error.
     """
 
@@ -68,7 +68,7 @@ def _last_said(text: str) -> str:
 
 
 def read_results(messages: Sequence[Json]) -> list[Result]:
-    """What the tools answered since the last thing a person said, in order."""
+    """The tools' answers since the last thing a person said, in order."""
     last = max(
         (index for index, message in enumerate(messages) if message.get("role") == "user"),
         default=-1,

@@ -1,4 +1,4 @@
-"""What the demo's Coder can write: a few programs, in Python, known by heart."""
+"""The programs the demo's Coder can write: a few, in Python, known by heart."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Messages in the old string form, `hello [CQ:at,qq=123]`, taken apart into wire segments (onebot.md
-4.2).
+"""Messages in the old string form, `hello [CQ:at,qq=123]`, taken apart into wire segments
+(onebot.md 4.2).
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ _ROLES = frozenset(get_args(Role))
 
 
 class About(TypedDict):
-    """What every event has."""
+    """The fields of every event."""
 
     self_id: int
     time: float

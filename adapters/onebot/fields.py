@@ -1,7 +1,7 @@
 """Reading JSON nobody promised us anything about: whatever comes, it is read or it is a ValueError.
 
-Numbers come as text, text as numbers, lists as null (onebot.md 4.1); text comes with lone surrogates
-and NUL, which neither a log, a database nor an HTTP body takes (onebot.md 6.13).
+Numbers come as text, text as numbers, lists as null (onebot.md 4.1); text comes with lone
+surrogates and NUL, which neither a log, a database nor an HTTP body takes (onebot.md 6.13).
 """
 
 from __future__ import annotations

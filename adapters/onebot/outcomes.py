@@ -1,5 +1,5 @@
-"""What a refused send means: that QQ did not take it, or only that nobody confirmed it. Data, the
-first row counts.
+"""The meaning of a refused send: that QQ did not take it, or only that nobody confirmed it. Data,
+the first row counts.
 
 Servers answer "failed" in both cases. A message that QQ may have taken is never sent again by
 anybody (onebot.md 6.1), so whatever comes after the frame went to QQ is UNKNOWN; what is known to
@@ -15,7 +15,7 @@ from typing import Final
 
 
 class SendOutcome(Enum):
-    """What became of a send that its server calls failed."""
+    """The outcome of a send that its server calls failed."""
 
     REFUSED = auto()
     UNKNOWN = auto()
@@ -70,5 +70,5 @@ ROWS: Final = (
 
 
 def judge_refusal(retcode: int, words: str) -> SendOutcome:
-    """What became of a send that was answered so; `words` is all text of the answer."""
+    """The outcome of a send that was answered so; `words` is all text of the answer."""
     return next((row.outcome for row in ROWS if row.fits(retcode, words)), SendOutcome.REFUSED)

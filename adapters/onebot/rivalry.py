@@ -28,7 +28,7 @@ class Rival(Protocol):
 
 
 class Rivalry:
-    """What happened to the connections of this process, and what was told of it."""
+    """The challenges between connections of this process, and the warnings given of them."""
 
     def __init__(self) -> None:
         self._challenged: LRUCache[Hashable, float] = LRUCache(REMEMBERED)

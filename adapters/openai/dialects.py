@@ -1,4 +1,4 @@
-"""What is particular to one vendor, as rows; nothing else in the code names one (vendors.md sections
+"""The particulars of each vendor, as rows; nothing else in the code names one (vendors.md sections
 5, 6 and 9).
 
 A row is found by the host of the base URL and by the model's name, because the same models are

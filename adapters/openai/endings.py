@@ -1,4 +1,4 @@
-"""What is learned of how a server ends its streams (2.2): whether it says why, or never does."""
+"""How a server ends its streams, as learned (2.2): whether it says why, or never does."""
 
 from __future__ import annotations
 

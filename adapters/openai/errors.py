@@ -72,7 +72,7 @@ TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 
 @dataclass(slots=True)
 class Complaint:
-    """What a body says, out of whatever shape it came in."""
+    """A vendor's complaint, out of whatever shape it came in."""
 
     words: list[str] = field(default_factory=list)
     codes: list[str] = field(default_factory=list)

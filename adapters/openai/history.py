@@ -267,7 +267,7 @@ def _scrub(text: str) -> str:
 
 
 def parse(text: str) -> Any:
-    """What the JSON text stands for, None where it is none."""
+    """The value of a JSON text, None where it is none."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:

@@ -1,4 +1,4 @@
-"""What a model wrote into its text for its server, which should have taken it out: thoughts and
+"""Text that a model wrote for its server, which should have taken it out: thoughts and
 calls (section 4).
 
 A pure stage behind the reader. It sees whole texts only, so it does not matter how a stream was

@@ -45,8 +45,8 @@ class EventDecoder:
         return events
 
     def finish(self) -> Event | None:
-        """What is left when the bytes end without a blank line; the standard drops it, some vendors
-        end so (2.2).
+        """The last event, where the bytes end without a blank line; the standard drops it, some
+        vendors end so (2.2).
         """
         return _read_block(bytes(self._tail)) if self._tail else None
 

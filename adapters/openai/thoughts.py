@@ -1,4 +1,4 @@
-"""What stands around the words of an answer because a server left it there: thoughts, channels,
+"""Leftovers of a server around the words of an answer: thoughts, channels,
 other people's turns.
 
 Marks count outside code only: in code they are somebody's example. Thoughts go with the reasoning.

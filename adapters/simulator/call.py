@@ -1,4 +1,4 @@
-"""What a call is made of: the parameters the bot gives, and what comes of them. Pure."""
+"""The parts of a call: the parameters the bot gives, and what comes of them. Pure."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SentMessage:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What an action did: what the bot is told, the events it causes, and the message it sent, if
+    """An action's result: what the bot is told, the events it causes, and the message it sent, if
     any.
     """
 

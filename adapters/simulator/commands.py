@@ -105,7 +105,7 @@ async def _arm(simulator: Simulator, words: str) -> str:
 
 
 def describe(simulator: Simulator) -> str:
-    """What is armed, and what is not as it should be."""
+    """The armed faults, and every state that is not as it should be."""
     world = simulator.world
     states = {
         "the account is offline": not world.online,

@@ -25,7 +25,7 @@ ALIAS = "bot"
 
 @dataclass(frozen=True, slots=True)
 class SpokenLine:
-    """What a line says, and who says it: a name, empty for the person at the keyboard."""
+    """A line's words, and who says it: a name, empty for the person at the keyboard."""
 
     speaker: str
     segments: list[Json]

@@ -1,4 +1,4 @@
-"""What is to go wrong: which faults are armed, for how many times, and how a line of text arms one.
+"""The faults to come: which faults are armed, for how many times, and how a line of text arms one.
 Pure state.
 
 A fault waits until something it can hit comes by, and is used up once for each hit. Of several that
@@ -17,7 +17,7 @@ from bot.domain.errors import BotError
 
 
 class Fault(StrEnum):
-    """What can be armed; the value is its name in the chat."""
+    """A fault that can be armed; the value is its name in the chat."""
 
     # What becomes of a message the bot sends: one of these.
     TIMEOUT = "timeout"
@@ -53,8 +53,8 @@ WORDINGS = {
     Fault.TOO_LONG: rejected(102, "发送失败，消息内容过长。"),
     Fault.BAD_MEDIA: "文件下载失败, 识别URL失败, uri= /app/data/media/picture.png",
 }
-"""The answers of the faults that answer with a refusal: NapCat's where onebot.md has them, otherwise
-like them.
+"""The answers of the faults that answer with a refusal: NapCat's where onebot.md has them,
+otherwise like them.
 
 The numbers in `notfriend` and `toolong` are invented.
 """
@@ -106,7 +106,7 @@ class Faults:
 
     @property
     def armed(self) -> tuple[Armed, ...]:
-        """What waits, in the order in which it was armed."""
+        """The waiting faults, in the order in which they were armed."""
         return tuple(self._armed.values())
 
     def arm(

@@ -1,4 +1,4 @@
-"""What the server makes of a message the bot sends: which segments it takes, drops and refuses
+"""The server's treatment of a message the bot sends: which segments it takes, drops and refuses
 (onebot.md 2, 4.2, 4.4).
 
 The result is the message as events and get_msg show it afterwards: a picture is then a name and a
@@ -66,7 +66,7 @@ def _read_segment(segment: Any) -> Json:
 
 
 def accept(segments: list[Json], *, in_group: bool, is_known: Callable[[int], bool]) -> list[Json]:
-    """What is left of the segments once they are sent; `is_known` tells which messages may be
+    """The segments as they are sent; `is_known` tells which messages may be
     quoted.
 
     Raises Refusal for an unknown type, a medium that cannot be had, and a message of which nothing

@@ -15,7 +15,7 @@ from adapters.simulator.world import World
 
 @dataclass(frozen=True, slots=True)
 class CallReply:
-    """What comes of a call: the frame that answers it (None: nothing ever does), and what was done.
+    """The result of a call: the frame that answers it (None: nothing ever does), and what was done.
 
     The answer comes `delay` seconds late, or on the `next_connection`. `asked` is the message the
     bot wanted to be sent, whatever became of it; its id is 0 where nobody gets it.

@@ -1,4 +1,4 @@
-"""What NapCat puts on the wire, as plain dictionaries with its keys in its order (onebot.md 2 and
+"""NapCat's frames, as plain dictionaries with its keys in its order (onebot.md 2 and
 3).
 """
 
@@ -45,14 +45,14 @@ def failed(retcode: int, wording: str, echo: Any) -> Json:
 
 
 def unconfirmed(**returned: Any) -> str:
-    """What NapCat says of a message QQ did not confirm in time; `returned` is all that QQ's kernel
+    """NapCat's words on a message QQ did not confirm in time; `returned` is all that QQ's kernel
     had said by then.
     """
     return f"Timeout: {SENDING}\n{_as_napcat_prints(returned)}\n"
 
 
 def rejected(result: int, reason: str) -> str:
-    """What NapCat says of a message that QQ's kernel refused at once (NapNeko/NapCatQQ issues 600,
+    """NapCat's words on a message that QQ's kernel refused at once (NapNeko/NapCatQQ issues 600,
     901).
     """
     return (

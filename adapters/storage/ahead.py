@@ -150,8 +150,8 @@ class Ahead:
         self._rests_until = now + self._rest
 
     def left(self, mark: int) -> list[Put]:
-        """What is written and not applied, in order; what cannot be read is told to the log, and
-        lost.
+        """The entries written and not applied, in order; one that cannot be read is told to the
+        log, and lost.
 
         `mark` is up to where it is applied. Half a line at the end was never promised to anybody.
         """
@@ -211,7 +211,7 @@ class Ahead:
 
 
 def ahead_of(database: Path | None) -> Ahead | None:
-    """What can be written ahead of a database; nothing where that is not a file."""
+    """The file to write ahead of a database; None where that is not a file itself."""
     return Ahead(database) if database is not None else None
 
 

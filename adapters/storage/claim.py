@@ -256,7 +256,7 @@ def take_session(connection: Connection, place: str) -> None:
 
 
 def holder_of_session(connection: Connection) -> str | None:
-    """What the session calls itself that has the journal; None where none has."""
+    """The name of the session that has the journal; None where none has."""
     name: str | None = connection.scalar(text(WHO_HAS_IT), {"claim": CLAIM})
     return name
 

@@ -1,4 +1,4 @@
-"""What is wrong with an SQLite file whose last process was killed: what of its write-ahead log is
+"""The damage to an SQLite file whose last process was killed: what of its write-ahead log is
 missing, and what SQLite's own check says. Everything here blocks: threads only.
 
 SQLite itself is silent about a log that is gone or cut off, and about all that stands in it behind
@@ -41,7 +41,7 @@ def look_at(file: Path) -> FoundFile:
 
 
 def missing(left: Traces, found: FoundFile, *, good: int) -> str:
-    """What is missing, in a few words; empty where nothing is. `good` is how many pages SQLite took
+    """The loss, in a few words; empty where nothing is. `good` is how many pages SQLite took
     from the log.
     """
     if (
@@ -65,7 +65,7 @@ class SelfCheck:
         self._connection: sqlite3.Connection | None = None
 
     def run(self) -> str:
-        """What is wrong, in SQLite's words; empty where nothing was found in the time there was."""
+        """The damage, in SQLite's words; empty where nothing was found in the time there was."""
         alarm = threading.Timer(self._longest, self.stop)
         alarm.daemon = True
         alarm.start()

@@ -1,5 +1,5 @@
-"""What a database's refusal means: the entry is at fault, the file is damaged, or the place does
-not work just now.
+"""The meaning of a database's refusal: the entry is at fault, the file is damaged, or the place
+does not work just now.
 
 Errors are told apart by their class names, which PEP 249 gives every driver, so that none needs to
 be installed.
@@ -27,8 +27,8 @@ class Unusable(Exception):
 
 
 class Blame(Enum):
-    """What is to blame: the ENTRY (it will never go in), DAMAGE to the file, or an OUTAGE that may
-    pass.
+    """The cause of a failed write: the ENTRY (it will never go in), DAMAGE to the file, or an
+    OUTAGE that may pass.
     """
 
     ENTRY = auto()
@@ -37,7 +37,7 @@ class Blame(Enum):
 
 
 def fault(error: Exception) -> Blame:
-    """What this error says of the write that it ended."""
+    """The cause that this error names of the write it ended."""
     cause = _original(error)
     if getattr(cause, "sqlite_errorcode", 0) & 0xFF in {SQLITE_CORRUPT, SQLITE_NOTADB}:
         return Blame.DAMAGE

@@ -1,4 +1,4 @@
-"""What the journal gives back: a conversation's memory, one message. Blocks: threads only.
+"""Reading the journal: a conversation's memory, one message. Blocks: threads only.
 
 A row that cannot be read (written by a version that knew more) is left out and told to the log.
 """
@@ -172,7 +172,7 @@ def places(table: Table) -> CTE:
 
 
 def readable(read: Callable[[Any], T], rows: Iterable[Any]) -> Iterator[T]:
-    """What the rows stand for, but those that cannot be read."""
+    """The entries of the rows, but for those that cannot be read."""
     for row in rows:
         try:
             yield read(row)

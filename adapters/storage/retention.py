@@ -1,4 +1,4 @@
-"""What is kept for how long: old rows go in small batches, so that nothing else waits for long.
+"""How long rows are kept: old rows go in small batches, so that nothing else waits for long.
 
 By age (STORE_KEEP_DAYS) goes everything; by number (STORE_KEEP_MESSAGES) only messages, the oldest
 first, never one that is still needed to know an event again. What a turn has made of them stays as

@@ -1,4 +1,4 @@
-"""What the journal knows of runs, as the lines that LOG_RUNS writes (`adapters/traces/lines.py`).
+"""The runs in the journal, as the lines that LOG_RUNS writes (`adapters/traces/lines.py`).
 Blocks.
 
 The journal keeps no ids of answers: `response` is the run's with the step's number, as an engine

@@ -27,7 +27,7 @@ OVERHEARD = 30
 
 
 class Statement(IntEnum):
-    """What can be done to the tables."""
+    """A change to the tables."""
 
     ADD_MESSAGE = 0
     TAKE_BACK_MESSAGE = 1

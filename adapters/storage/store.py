@@ -94,7 +94,7 @@ class SqlStore:
         return await self._writer.commit(*entries)
 
     async def remember(self, conversation: Conversation) -> Remembered | None:
-        """What the conversation's next prompt is made of; None where it cannot be read."""
+        """The conversation's memory for its next prompt; None where it cannot be read."""
         is_new = conversation not in self._met
         self._met.add(conversation)
         if is_new and self._with_past is not None and conversation not in self._with_past:
@@ -122,11 +122,11 @@ class SqlStore:
         )
 
     async def spoken(self, turn_id: str) -> Spoken | None:
-        """What a turn has said; None where it cannot be read, or its question was recalled."""
+        """The words a turn has said; None where it cannot be read, or its question was recalled."""
         return await self._read(lambda connection: unfinished.spoken(connection, turn_id), None)
 
     async def recover(self) -> Recovery | None:
-        """What was left unfinished before anything was put; None where it cannot be read, or
+        """Everything left unfinished before anything was put; None where it cannot be read, or
         nothing can be written: whoever settled it then would do so again at the next start.
         """
         now, before = self._clock.now(), math.inf if self._is_untouched else self._opened

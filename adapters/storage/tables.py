@@ -1,4 +1,4 @@
-"""What is kept, and how it is found again: the tables, their indexes, and the revisions the schema
+"""The journal's schema: the tables, their indexes, and the revisions the schema
 went through.
 
 Ids of rows are our own and rise in the order of writing; a message_id is never assumed unique. A

@@ -1,4 +1,4 @@
-"""What was left unfinished: questions, turns, runs that wait, sends. Asked at the start. Blocks:
+"""Everything left unfinished: questions, turns, runs that wait, sends. Asked at the start. Blocks:
 threads only.
 """
 
@@ -35,7 +35,7 @@ UNREAD = (
 
 
 def recover(connection: Connection, now: float, before: float = math.inf) -> Recovery:
-    """What was left unfinished, at the time `now`, by whoever wrote before that time."""
+    """Everything left unfinished, at the time `now`, by whoever wrote before that time."""
     suspended = connection.execute(
         select(runs.c.state, runs.c.expires, turns)
         .where(
@@ -176,7 +176,7 @@ def _sends_of(connection: Connection, *turn_ids: str) -> Iterator[StoredSend]:
 
 
 def spoken(connection: Connection, turn_id: str) -> Spoken | None:
-    """What a turn has said; None where its question was recalled or forgotten."""
+    """The words a turn has said; None where its question was recalled or forgotten."""
     newest = select(turns).where(turns.c.turn_id == turn_id).order_by(turns.c.id.desc()).limit(1)
     turn = connection.execute(newest).one_or_none()
     if turn is None or _is_recalled(connection, turn):

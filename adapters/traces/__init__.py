@@ -1,3 +1,3 @@
-"""What runs leave behind for those who want to follow one: lines of JSON in a file (LOG_RUNS),
+"""The traces of runs, for those who want to follow one: lines of JSON in a file (LOG_RUNS),
 OpenTelemetry spans.
 """

@@ -29,7 +29,7 @@ LAST_SPANS = 2.0  # seconds the end waits until what is left is sent
 
 
 def find_exporter(environ: Mapping[str, str]) -> SpanExporter | None:
-    """What sends spans; None where nobody wants them. Raises LookupError for one that is not
+    """An exporter of spans; None where nobody wants them. Raises LookupError for one that is not
     installed.
     """
     wanted = environ.get("OTEL_TRACES_EXPORTER", "").strip() or "otlp"

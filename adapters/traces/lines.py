@@ -142,7 +142,7 @@ def _of_outcome(outcome: Outcome, *, content: bool) -> Line:
 
 
 def tokens(usage: Usage | None) -> Line:
-    """What it took; nulls where nobody knows."""
+    """The tokens it took; nulls where nobody knows."""
     if usage is None:
         return {"prompt": None, "completion": None, "cached": None, "cost": None}
     return {

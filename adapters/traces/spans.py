@@ -65,7 +65,7 @@ class SpanObserver:
         self._runs: dict[str, OpenRun] = {}
 
     def notice(self, event: RunEvent) -> None:
-        """What a run tells."""
+        """Take a fact of a run."""
         match event:
             case RunStarted() | RunContinued():
                 self._open(event)

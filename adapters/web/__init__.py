@@ -1,3 +1,3 @@
-"""What the bot shows over HTTP: does it live (/healthz), can it answer (/readyz), what are its
+"""The bot over HTTP: does it live (/healthz), can it answer (/readyz), what are its
 figures (/metrics)?
 """

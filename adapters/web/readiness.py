@@ -59,7 +59,7 @@ class Readiness:
     accounts: tuple[AccountState, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """What `/readyz` says."""
+        """The body of `/readyz`."""
         return {
             "ready": self.ready,
             "reason": self.reason,

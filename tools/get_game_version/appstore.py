@@ -41,7 +41,7 @@ class App:
 
 
 def url_of(source: AppStore) -> str:
-    """What is asked for a row."""
+    """The url asked for a row."""
     if source.app:
         return LOOKUP.format(app=source.app, country=source.country)
     return SEARCH.format(term=quote_plus(source.search), country=source.country)

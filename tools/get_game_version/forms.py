@@ -58,7 +58,7 @@ def match_version(raw: object, match: str) -> str | None:
 
 
 def say_version(raw: str, form: Form) -> str:
-    """What players call this version; a shape nobody told us about stays as it is."""
+    """The players' name of this version; a shape nobody told us about stays as it is."""
     match form:
         case "":
             return raw

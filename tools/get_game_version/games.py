@@ -26,7 +26,7 @@ MISS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a source said, and when, on the clock's monotonic scale."""
+    """A source's releases, and when it told them, on the clock's monotonic scale."""
 
     releases: tuple[Release, ...]
     at: float
@@ -34,7 +34,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missed:
-    """What is said of a name that no game was found for."""
+    """The answer to a name that no game was found for."""
 
     near: tuple[str, ...] = ()
     troubles: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class Games:
         self._missed: TTLCache[tuple[str, str], Missed] = TTLCache(512, MISS, timer=clock.monotonic)
 
     def check(self) -> tuple[Problem, ...]:
-        """What is wrong with the operator's rows; each problem is logged as a warning, and its row
+        """The problems of the operator's rows; each problem is logged as a warning, and its row
         left out.
         """
         _, problems = self._read()
@@ -90,7 +90,7 @@ class Games:
         self._kept[source] = Kept(releases, self._clock.monotonic())
 
     def kept(self, source: Source, *, younger: float = STALE) -> Kept | None:
-        """What a source said less than so many seconds ago."""
+        """The releases a source told less than so many seconds ago."""
         kept = self._kept.get(source)
         return kept if kept is not None and self._clock.monotonic() - kept.at < younger else None
 
@@ -105,7 +105,7 @@ class Games:
         self._missed[game, name_en] = missed
 
     def missed(self, game: str, name_en: str) -> Missed | None:
-        """What was remembered of these names."""
+        """The remembered answer to these names."""
         return self._missed.get((game, name_en))
 
     def _load(self) -> tuple[GameTable, tuple[Game, ...]]:

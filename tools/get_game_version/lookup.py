@@ -26,8 +26,8 @@ SUGGESTED = 3
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What a name led to: one `game`; or none, and the games it may have meant, all of them equally
-    if `ambiguous`.
+    """The result of looking up a name: one `game`; or none, and the games it may have meant, all of
+    them equally if `ambiguous`.
     """
 
     game: Game | None = None

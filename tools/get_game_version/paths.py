@@ -15,7 +15,7 @@ class BadPath(ValueError):
 
 
 def pick(data: Any, path: str) -> Any:
-    """What lies at the path, None where there is nothing. Raises BadPath.
+    """The value at the path, None where there is nothing. Raises BadPath.
 
     A step is a key; an index (into an object: into its values, as they are written); [key=value],
     the first item of a list whose key has that value; or [max key], the item whose key is the

@@ -1,4 +1,4 @@
-"""What a source says, and asking it: one request, its answer read, every failure in words that name
+"""Asking a source: one request, its answer read, every failure in words that name
 the host.
 """
 
@@ -26,7 +26,7 @@ WEB_ADDRESS = re.compile(r"https://[\w./%?=&#:+-]{1,200}", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """What one source says of one channel.
+    """One source's newest version on one channel.
 
     `version` is empty where the source only has an announcement (its `title`, of the day `titled`)
     or a `build`; `raw` is the version as the source has it, where players say another. `coming` can

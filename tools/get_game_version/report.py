@@ -24,7 +24,7 @@ ENGLISH = {
 
 @dataclass(frozen=True, slots=True)
 class ChannelAnswer:
-    """What one channel said. Where it could not be asked, `trouble` says why, and `age` (in
+    """One channel's versions. Where it could not be asked, `trouble` says why, and `age` (in
     seconds) how old it is.
     """
 

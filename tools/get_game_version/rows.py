@@ -170,7 +170,7 @@ GAME = TypeAdapter(Game)
 
 
 def channel_of(source: Source) -> str:
-    """What the answer calls a source. Sources of one channel are alternatives, asked in their
+    """The name of a source in the answer. Sources of one channel are alternatives, asked in their
     order.
     """
     if source.channel:

@@ -57,7 +57,7 @@ GITHUB = (
 async def ask_source(
     source: Source, web: Web, *, names: frozenset[str] = frozenset()
 ) -> tuple[Release, ...]:
-    """What a source says, one release for each channel; nothing only where the row calls it
+    """A source's releases, one for each channel; nothing only where the row calls it
     optional.
 
     `names` are the game's, folded: a store's answer about another game is an error. Raises
@@ -86,7 +86,7 @@ async def ask_source(
 
 
 def urls_of(source: Source) -> tuple[str, ...]:
-    """What a source is asked; its first url is asked always."""
+    """The urls of a source; its first one is asked always."""
     match source:
         case Json():
             return (source.url,)

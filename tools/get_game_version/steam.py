@@ -56,7 +56,9 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """What steamcmd.net knows; `number` is empty for an app whose depots are not public."""
+    """A build, as steamcmd.net knows it; `number` is empty for an app whose depots are not
+    public.
+    """
 
     name: str
     number: str = ""

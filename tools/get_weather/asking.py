@@ -1,4 +1,4 @@
-"""What the sources have in common: the question, the answer, and how an answer that is none is
+"""The common ground of all sources: the question, the answer, and how an answer that is none is
 told.
 """
 
@@ -138,7 +138,7 @@ def holds(kind: type[Wire], response: WebResponse) -> bool:
 
 
 def said(response: WebResponse, reason: Callable[[Any], str]) -> str:
-    """What the vendor says went wrong, as ": reason", or nothing."""
+    """The vendor's words on what went wrong, as ": reason", or nothing."""
     try:
         words = reason(response.json())
     except (ValueError, TypeError, KeyError, IndexError, AttributeError):

@@ -104,7 +104,7 @@ class Area:
         )
 
     def above(self) -> Iterator[Area]:
-        """What it lies in, the smallest first."""
+        """The places around it, the smallest first."""
         area = self.parent
         while area is not None:
             yield area

@@ -1,4 +1,4 @@
-"""What the operator gave us for the sources of weather that want a key or a name. Nothing here is
+"""The operator's keys for the sources of weather that want one, or a name. Nothing here is
 ever shown.
 
 QWeather takes either an API key or a token signed with an Ed25519 key (a JWT,
@@ -24,7 +24,7 @@ CLOCK_SKEW = 30
 
 
 class GivenKeys(Protocol):
-    """What of the settings is about the weather."""
+    """The settings that are about the weather."""
 
     @property
     def tools_contact(self) -> str: ...
@@ -81,7 +81,9 @@ class WeatherKeys:
         return bool(self.qweather_project and self.qweather_key_id and self.qweather_private_key)
 
     def qweather_headers(self, now: float) -> dict[str, str]:
-        """What proves who we are, never both ways at once; `now` in seconds since 1970."""
+        """The headers that prove who we are, never both ways at once; `now` in seconds since
+        1970.
+        """
         if self.has_token:
             return {"Authorization": f"Bearer {self._token(now)}"}
         return {"X-QW-Api-Key": self.qweather_key}

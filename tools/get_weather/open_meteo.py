@@ -110,7 +110,7 @@ class _OpenMeteoForecast(Wire):
 
 
 async def find_places(web: Web, query: Query, spelling: str) -> tuple[WeatherPlace, ...]:
-    """What the geocoder offers for one spelling of the name, best first. Raises ToolFailed."""
+    """The geocoder's places for one spelling of the name, best first. Raises ToolFailed."""
     count = "100" if query.within else "20"  # a namesake in a given region may rank low
     params = {"name": spelling, "count": count, "language": query.language, "format": "json"}
     response = await web.get(GEOCODER, params=params, fresh=FRESH, keep=partial(holds, _Rows))

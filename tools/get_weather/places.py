@@ -52,7 +52,7 @@ UNDECOMPOSED = str.maketrans(
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What was asked for: a name, and what it lies in ("Springfield, Illinois")."""
+    """A place asked for: a name, and what it lies in ("Springfield, Illinois")."""
 
     name: str
     within: tuple[str, ...] = ()
@@ -236,7 +236,7 @@ def plain(name: str) -> str:
 
 
 def merge(choice: Choice, known: Sequence[WeatherPlace]) -> Choice:
-    """What a geocoder led to, beside the places of our table that have this name, too: of several,
+    """A geocoder's choice, beside the places of our table that have this name, too: of several,
     none is meant.
     """
     match choice:

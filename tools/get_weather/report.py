@@ -95,7 +95,7 @@ def report_ambiguous(query: Query, choice: Ambiguous) -> str:
 
 
 def report_not_found(query: Query, choice: NotFound) -> str:
-    """What to try instead."""
+    """The words on what to try instead."""
     asked = ", ".join((query.name, *query.within))
     paths = _list_paths(choice.near, query.language)
     if query.language == "zh":

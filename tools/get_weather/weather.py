@@ -1,4 +1,4 @@
-"""What every source of weather must bring: degrees Celsius, metres a second, percent, millimetres,
+"""A weather, as every source must bring it: degrees Celsius, metres a second, percent, millimetres,
 WMO weather codes.
 
 What a source does not say is None, empty or left out; nobody fills it in. Times are local to the

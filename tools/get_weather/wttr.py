@@ -68,7 +68,7 @@ class _Report(Wire):
     @model_validator(mode="before")
     @classmethod
     def unwrap(cls, body: Any) -> Any:
-        """What a newer build has under `data`."""
+        """Take the body out of the `data` of newer builds."""
         return (
             body["data"] if isinstance(body, dict) and isinstance(body.get("data"), dict) else body
         )

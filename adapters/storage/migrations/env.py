@@ -1,5 +1,5 @@
-"""What Alembic runs for every command: it works on the connection it is given, inside that one's
-transaction.
+"""Alembic's environment for every command: it works on the connection it is given, inside that
+one's transaction.
 """
 
 from __future__ import annotations
