@@ -22,9 +22,6 @@ LONG_CLASSES = {
     "adapters/storage/batches.py:Batches": "its area is being parted",
     "adapters/storage/database.py:Database": "its area is being parted",
     "adapters/storage/writer.py:Writer": "its area is being parted",
-    "bot/conversation/approvals.py:Approvals": "its area is being parted",
-    "bot/conversation/dispatcher.py:Dispatcher": "its area is being parted",
-    "bot/conversation/turn.py:Turns": "its area is being parted",
 }
 
 MANY_PARAMETERS = {
@@ -33,8 +30,6 @@ MANY_PARAMETERS = {
     "adapters/onebot/reverse_ws.py:ReverseServer": "its area is being parted",
     "bot/agent/agent.py:Agent": "the library's one facade: people type what they need of it by name, and all but the "
     "model has a default; a bag of options would be one more thing to import",
-    "bot/conversation/dispatcher.py:Dispatcher": "its area is being parted",
-    "bot/conversation/turn.py:Turns": "its area is being parted",
 }
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -23,14 +24,20 @@ class Vitals:
 
 
 class VitalsCollector(Collector):
-    """Asks for the vitals at each scrape."""
+    """The vitals as metrics."""
 
-    def __init__(self, look: Callable[[], Vitals]) -> None:
-        self._look = look
+    def __init__(self, vitals: Vitals) -> None:
+        self._vitals = vitals
+
+    def render(self) -> bytes:
+        """All of them, in Prometheus' text format (0.0.4)."""
+        registry = CollectorRegistry()
+        registry.register(self)
+        return generate_latest(registry)
 
     def collect(self) -> Iterator[Metric]:
-        """The vitals as metrics."""
-        vitals = self._look()
+        """Each with its value."""
+        vitals = self._vitals
         yield GaugeMetricFamily(
             "frostagent_lanes", "Conversations with something to do.", vitals.lanes
         )

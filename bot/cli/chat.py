@@ -60,7 +60,7 @@ async def converse(
             tell(HELP)
         said: list[int] = []
         async for line in read_lines(source):
-            if service.dispatcher.approvals.answer(line):
+            if service.rooms.answering.word.answer(line):
                 if not source.isatty():
                     await finish(service)
                 continue
@@ -119,8 +119,9 @@ async def open_chat(
             tell(DEMO)
         simulator = await stack.enter_async_context(Simulator(world, on_sent=print_sent))
         changes |= {"onebot_mode": "forward", "onebot_url": await simulator.serve()}
-        service = await stack.enter_async_context(open_service(settings.model_copy(update=changes)))
-        service.dispatcher.approvals.ask_on(tell)
+        service = await stack.enter_async_context(
+            open_service(settings.model_copy(update=changes), terminal=tell)
+        )
         await simulator.wait_connected()
         yield service, simulator
 
@@ -134,7 +135,7 @@ async def settle(service: Service, simulator: Simulator, said: Sequence[int]) ->
     world = simulator.world
 
     async def settled(message_id: int) -> None:
-        await service.dispatcher.wait_settled(
+        await service.wait_settled(
             (world.self_id, "group", next(iter(world.groups)), str(message_id))
         )
 

@@ -65,7 +65,7 @@ class Desk:
     async def status(self) -> Mapping[str, Any]:
         """How it is, for people and programs."""
         service, settings = self.service, self.settings
-        lanes, host = service.dispatcher.lanes, settings.onebot_host
+        lanes, host = service.lanes, settings.onebot_host
         return {
             "version": self.version,
             "pid": os.getpid(),
@@ -73,7 +73,7 @@ class Desk:
             .astimezone()
             .isoformat(timespec="seconds"),
             "seconds": round(self.clock.now() - self.since, 1),
-            "stopping": service.dispatcher.stopping,
+            "stopping": lanes.finishing,
             "readiness": self._readiness().to_json(),
             "onebot": f"listening on {host}:{service.port}"
             if service.port
@@ -94,9 +94,9 @@ class Desk:
         }
 
     def _readiness(self) -> Readiness:
-        peers, dispatcher = self.service.peers, self.service.dispatcher
+        peers, lanes = self.service.peers, self.service.lanes
         return Attendance(
-            peers.accounts, stopping=lambda: dispatcher.stopping, refused=lambda: peers.refused
+            peers.accounts, stopping=lambda: lanes.finishing, refused=lambda: peers.refused
         )()
 
 

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 from collections.abc import Collection, Sequence
 
-from bot.conversation.dispatcher import YOUNG, Dispatcher
+from bot.conversation.arrivals import Arrivals, CatchupRound
+from bot.conversation.held import HeldLanes
+from bot.conversation.lanes import Lanes
+from bot.conversation.late import Late
 from bot.conversation.seen import DEDUPLICATION
-from bot.conversation.tasks import Arrival
+from bot.conversation.tasks import Work
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock, Store, Transport
@@ -25,22 +27,9 @@ from bot.speaking.outbox import Outbox
 
 logger = logging.getLogger(__name__)
 
-MAX_PLACES = 30  # the latest ones
 MESSAGES = 50  # of each
 UNSUPPORTED = (404, 1404, -1)  # the action is not known; -1 is onebots' way to say so
-ACTIVE = 24 * 3600.0  # seconds a conversation counts as in use
 HELD = 3.0  # seconds a lane waits at most
-
-
-class _Round:
-    """One arrival: the places to look at, each with the time since when, and those whose lanes are
-    still held.
-    """
-
-    def __init__(self, arrival: Arrival, since: dict[Conversation, float]) -> None:
-        self.account = arrival.account
-        self.since = since
-        self.held = {where for where, begin in since.items() if begin < math.inf}
 
 
 class Catchup:
@@ -50,35 +39,30 @@ class Catchup:
         self,
         *,
         transport: Transport,
-        dispatcher: Dispatcher,
+        arrivals: Arrivals,
+        late: Late,
+        held: HeldLanes,
+        lanes: Lanes[Work],
         outbox: Outbox,
         store: Store,
         clock: Clock,
     ) -> None:
         self._transport = transport
-        self._dispatcher = dispatcher
+        self._arrivals = arrivals
+        self._late = late
+        self._held = held
+        self._lanes = lanes
         self._outbox = outbox
         self._store = store
         self._clock = clock
-        self._rounds: asyncio.Queue[_Round] = asyncio.Queue()
-        dispatcher.announce_to(self.arrived)
-
-    def arrived(self, arrival: Arrival) -> None:
-        """An account is there: nothing new is begun in its conversations before they are caught up
-        with.
-        """
-        round_ = _Round(arrival, self._places(arrival))
-        for where in round_.held:
-            self._dispatcher.lanes.hold(where)
-        self._rounds.put_nowait(round_)
 
     async def run(self) -> None:
         """Catch up for each account that connects, beside the others, until cancelled."""
         async with asyncio.TaskGroup() as group:
             while True:
-                group.create_task(self._catch_up(await self._rounds.get()))
+                group.create_task(self._catch_up(await self._arrivals.next()))
 
-    async def _catch_up(self, round_: _Round) -> None:
+    async def _catch_up(self, round_: CatchupRound) -> None:
         async with asyncio.TaskGroup() as group:
             patience = group.create_task(self._lose_patience(round_))
             try:
@@ -86,13 +70,13 @@ class Catchup:
             except NotConnected:
                 logger.info("account %d is gone again before it was caught up with", round_.account)
                 for where in round_.held:
-                    self._dispatcher.put_off(where)
+                    self._held.put_off(where)
             except Exception:
                 logger.exception("catching up for account %d failed", round_.account)
             patience.cancel()
         self._let_go(round_)
 
-    async def _lose_patience(self, round_: _Round) -> None:
+    async def _lose_patience(self, round_: CatchupRound) -> None:
         await self._clock.sleep(HELD)
         if round_.held:
             logger.info(
@@ -102,48 +86,33 @@ class Catchup:
             )
         self._let_go(round_)
 
-    def _let_go(self, round_: _Round) -> None:
+    def _let_go(self, round_: CatchupRound) -> None:
         for where in list(round_.held):
             self._go_on(round_, where)
 
     def _go_on(
         self,
-        round_: _Round,
+        round_: CatchupRound,
         where: Conversation,
         history: Sequence[MessageReceived] = (),
         known: Collection[str] = (),
     ) -> None:
         if where in round_.held:
             round_.held.remove(where)
-            self._dispatcher.go_on(where, history, known)
+            self._held.go_on(where, history, known)
 
-    def _places(self, arrival: Arrival) -> dict[Conversation, float]:
-        now = self._clock.now()
-        in_use = [
-            (where, heard)
-            for where, heard in arrival.heard
-            if where.platform_id == arrival.account and heard >= now - ACTIVE
-        ]
-        in_use.sort(key=lambda place: place[1], reverse=True)
-        # What is young is looked at in any case: it may have been missed before something that was
-        # heard.
-        places = {where: min(heard, now - YOUNG) for where, heard in in_use[:MAX_PLACES]}
-        for where in self._outbox.unconfirmed.places(arrival.account):
-            places.setdefault(where, math.inf)
-        return places
-
-    async def _look_at_all(self, round_: _Round) -> None:
+    async def _look_at_all(self, round_: CatchupRound) -> None:
         """Each place once; first those where somebody waits by now."""
         unsupported: set[bool] = set()
         left = dict(round_.since)
         while left:
-            where = max(left, key=self._dispatcher.lanes.has)
+            where = max(left, key=self._lanes.has)
             since = left.pop(where)
             if where.is_group not in unsupported and not await self._look_at(round_, where, since):
                 unsupported.add(where.is_group)
             self._go_on(round_, where)
 
-    async def _look_at(self, round_: _Round, where: Conversation, since: float) -> bool:
+    async def _look_at(self, round_: CatchupRound, where: Conversation, since: float) -> bool:
         """What was said in one place since then; False if this server cannot tell histories of its
         kind.
         """
@@ -161,7 +130,7 @@ class Catchup:
         found = [message for message in history if not message.is_own and message.time >= since]
         answers = answered(history, accounted=known)
         for message in self._new(found, heard):
-            self._dispatcher.take_missed(message, answered=message.message_id in answers)
+            self._late.take_missed(message, answered=message.message_id in answers)
         self._go_on(round_, where, history, known)
         return True
 

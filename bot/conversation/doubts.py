@@ -12,7 +12,7 @@ import asyncio
 import logging
 from collections.abc import Collection, Sequence
 
-from bot.conversation.dispatcher import YOUNG
+from bot.conversation.tasks import YOUNG
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Spoken

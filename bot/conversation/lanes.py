@@ -39,29 +39,25 @@ class _Lane(Generic[Item]):
 
 
 class Lanes(Generic[Item]):
-    """Queues by conversation, each worked off in order by `work`, which handles its own
-    failures.
-    """
+    """Queues by conversation, each worked off in order while somebody is at work."""
 
-    def __init__(
-        self, *, work: Callable[[Item], Awaitable[None]], max_waiting: int = MAX_WAITING
-    ) -> None:
-        self._work = work
+    def __init__(self, *, max_waiting: int = MAX_WAITING) -> None:
         self._max_waiting = max_waiting
         self._lanes: dict[Conversation, _Lane[Item]] = {}
         self._held: Counter[Conversation] = Counter()  # how often
         self._group: asyncio.TaskGroup | None = None
-        self._finishing = False
+        self._work: Callable[[Item], Awaitable[None]] = _nobody_works
+        self.finishing = False  # nothing is begun any more
         self._idle = asyncio.Event()
         self._idle.set()
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[None]:
-        """Own the work while the block runs; at its end everything in progress is cancelled and
-        waited for.
+    async def open(self, work: Callable[[Item], Awaitable[None]]) -> AsyncIterator[None]:
+        """Have each item done by `work`, which handles its own failures, while the block runs; at
+        its end everything in progress is cancelled and waited for.
         """
         async with asyncio.TaskGroup() as group:
-            self._group = group
+            self._group, self._work = group, work
             try:
                 yield
             finally:
@@ -71,7 +67,7 @@ class Lanes(Generic[Item]):
 
     def put(self, key: Conversation, item: Item) -> bool:
         """Queue an item; False when the lane is full, or the lanes are not open or finishing."""
-        if self._group is None or self._finishing:
+        if self._group is None or self.finishing:
             return False
         lane = self._lanes.get(key)
         if lane is not None and len(lane.waiting) >= self._max_waiting:
@@ -110,7 +106,9 @@ class Lanes(Generic[Item]):
 
         What waits is left undone: whoever put it there must know of it from elsewhere.
         """
-        self._finishing = True
+        self.finishing = True
+        if self._lanes:
+            logger.info("stopping: runs that go on: %d, with %g s to end", self.active, within)
         for key, lane in list(self._lanes.items()):
             lane.waiting.clear()
             self._go_on(key, lane)
@@ -118,6 +116,8 @@ class Lanes(Generic[Item]):
             async with last_moments(within):
                 await self._idle.wait()
         late = [lane.task for lane in self._lanes.values() if lane.task is not None]
+        if late:
+            logger.warning("runs that are cut off: %d; the next start settles them", len(late))
         for task in late:
             task.cancel()
         await self._idle.wait()
@@ -196,3 +196,7 @@ class Lanes(Generic[Item]):
         except BROKEN as failure:
             isolate(failure)
             logger.exception("the lane of %s goes on after a failure", key)
+
+
+async def _nobody_works(item: object) -> None:
+    raise AssertionError(f"lanes that are not open begin with nothing: {item!r}")

@@ -111,7 +111,7 @@ class Perception:
         found = await self._transport.get_message(message.self_id, message_id)
         return None if found is None else lighten(found)
 
-    # --- pictures -------------------------------------------------------------------------------------
+    # --- pictures ---------------------------------------------------------------------------------
 
     async def look(self, question: Question) -> tuple[Picture, ...]:
         """The pictures of a question that can be had in time, in the order of its text, for this

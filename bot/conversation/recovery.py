@@ -1,11 +1,13 @@
 """At start: what an earlier process left behind is closed, told, sent or asked again, each at most
 once.
 
-- A turn left open is interrupted: its calls get their result, its round is kept, nothing in it runs again.
-- Its asker, if the question is young and has no answer, gets one now: a new run if nothing had happened yet, a polite
-  line if something was said or done. Such a second try is never tried a third time: then it is a polite line, too.
-- A send that was never on the wire is sent if it is young, else dropped; one that may have been on the wire is only
-  looked out for.
+- A turn left open is interrupted: its calls get their result, its round is kept, nothing in it
+  runs again.
+- Its asker, if the question is young and has no answer, gets one now: a new run if nothing had
+  happened yet, a polite line if something was said or done. Such a second try is never tried a
+  third time: then it is a polite line, too.
+- A send that was never on the wire is sent if it is young, else dropped; one that may have been on
+  the wire is only looked out for.
 
 A question may have been taken more than once, where it came again while the journal could not be
 read: all that came of it counts, and it is answered once. A store that cannot be read at the start
@@ -21,8 +23,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Sequence
 
-from bot.conversation.dispatcher import YOUNG, Dispatcher
-from bot.conversation.turn import Turns
+from bot.conversation.late import Late
+from bot.conversation.ledger import Ledger
+from bot.conversation.seen import SeenMessages
+from bot.conversation.suspensions import Suspensions
+from bot.conversation.tasks import YOUNG
 from bot.domain.chat import AssistantMessage, Usage
 from bot.domain.events import MessageReceived
 from bot.domain.journal import OpenTurn, Recovery, SendChanged, SendState, StoredSend, TurnClosed
@@ -47,15 +52,19 @@ class Recoverer:
         self,
         *,
         store: Store,
-        dispatcher: Dispatcher,
-        turns: Turns,
+        seen: SeenMessages,
+        late: Late,
+        suspensions: Suspensions,
+        ledger: Ledger,
         outbox: Outbox,
         toolset: Toolset,
         clock: Clock,
     ) -> None:
         self._store = store
-        self._turns = turns
-        self._dispatcher = dispatcher
+        self._suspensions = suspensions
+        self._ledger = ledger
+        self._seen = seen
+        self._late = late
         self._outbox = outbox
         self._toolset = toolset
         self._clock = clock
@@ -85,16 +94,13 @@ class Recoverer:
         """Settle everything; the lanes and the outbox must be open."""
         # First, whose questions these are: a live run's, or one of them each.
         waits = {
-            one.turn_id
-            for one in reversed(recovery.suspended)
-            if self._dispatcher.seen.claim(one.question)
+            one.turn_id for one in reversed(recovery.suspended) if self._seen.claim(one.question)
         }
         turns = [
-            (same, self._dispatcher.seen.claim(same[-1].question))
-            for same in _by_question(recovery.turns)
+            (same, self._seen.claim(same[-1].question)) for same in _by_question(recovery.turns)
         ]
-        waking = [message for message in recovery.waking if self._dispatcher.seen.claim(message)]
-        self._dispatcher.preload(recovery.seen, recovery.active, whole=recovery.whole)
+        waking = [message for message in recovery.waking if self._seen.claim(message)]
+        self._late.preload(recovery.seen, recovery.active, whole=recovery.whole)
         coming = {send.send_id for send in recovery.sends if self._settle_send(send)}
         again = []
         for same, is_ours in turns:
@@ -109,14 +115,14 @@ class Recoverer:
                 again.append(same[-1])
         for turn in again:
             logger.info("run %s was interrupted before its answer: asking again", turn.turn_id)
-            self._dispatcher.ask_again(turn.question, retry=turn)
+            self._late.ask_again(turn.question, retry=turn)
         for suspended in recovery.suspended:
             if suspended.turn_id in waits:
-                self._turns.restore(suspended)
+                self._suspensions.restore(suspended)
             else:
-                self._turns.supersede(suspended.turn_id)
+                self._suspensions.supersede(suspended.turn_id)
         for message in waking:
-            self._dispatcher.ask_again(message)
+            self._late.ask_again(message)
         if recovery.turns or recovery.sends:
             logger.info(
                 "after a restart: %d runs interrupted, %d sends",
@@ -126,7 +132,7 @@ class Recoverer:
 
     def _give_up(self, turns: Iterable[OpenTurn]) -> None:
         for turn in turns:
-            self._turns.give_up(turn)
+            self._ledger.give_up(turn.turn_id)
 
     def _settle_send(self, send: StoredSend) -> bool:
         """Whether it will be sent now."""

@@ -31,14 +31,14 @@ MAX_PLACES = 2000
 
 
 class Past(Enum):
-    """What is known of what earlier processes took."""
+    """How much is known of the messages that earlier processes took."""
 
     UNREAD = auto()
     LOST = auto()
     KNOWN = auto()
 
 
-class Seen:
+class SeenMessages:
     """The de-duplication window, and how far back it can be trusted."""
 
     def __init__(self, *, clock: Clock) -> None:
@@ -50,7 +50,6 @@ class Seen:
         self._past = Past.UNREAD
         self._earlier: deque[MessageReceived] = deque(maxlen=MAX_EARLIER)
         self._shown: LRUCache[Conversation, float] = LRUCache(MAX_PLACES)
-        self.duplicates = 0  # messages that came again, since the start
 
     def claim(self, message: MessageReceived) -> bool:
         """Take a message: True the first time. One without an identity is always new."""
@@ -122,7 +121,7 @@ class Seen:
         return earlier
 
     def past_of(self, message: MessageReceived, *, told: bool = False) -> Past:
-        """What is known of whether an earlier process took this message, which this one has not."""
+        """How much is known of whether an earlier process took this message; this one has not."""
         return self._past if self.is_earlier(message, told=told) else Past.KNOWN
 
     async def wait(self, identity: Identity) -> None:

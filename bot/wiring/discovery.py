@@ -36,7 +36,7 @@ PACKAGE = "tools_dir_"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundTools:
     """Tools, each with the file it is told to be in, and what could not be used."""
 
     tools: tuple[tuple[Tool, str], ...] = ()
@@ -61,7 +61,7 @@ class Discovered:
 class ToolSource(Protocol):
     """Somewhere tools come from."""
 
-    def find(self) -> Found:
+    def find(self) -> FoundTools:
         """All that is there; whatever is wrong with one of them is a problem, and never raised."""
         ...
 
@@ -99,8 +99,8 @@ class PackagedTools:
 
     package: ModuleType
 
-    def find(self) -> Found:
-        """What its modules have."""
+    def find(self) -> FoundTools:
+        """The tools of its modules."""
         return _look_into(
             self.package.__name__, list(self.package.__path__), label=self.package.__name__
         )
@@ -118,12 +118,12 @@ class ToolFolder:
 
     @property
     def package(self) -> str:
-        """What its modules are part of; each folder is another package."""
+        """The name of the package of its modules; each folder is another one."""
         return PACKAGE + hashlib.sha256(str(self.folder.absolute()).encode()).hexdigest()[:8]
 
-    def find(self) -> Found:
-        """What its modules have; who else can write there is a problem as well: whoever can, is the
-        bot.
+    def find(self) -> FoundTools:
+        """The tools of its modules; that others can write there is a problem as well: whoever can, is
+        the bot.
         """
         try:
             inside = sorted(
@@ -131,7 +131,7 @@ class ToolFolder:
             )
         except OSError as error:
             mend = "Name a folder that the bot may read"
-            return Found(
+            return FoundTools(
                 (), (Problem(VARIABLE, f"{self.folder} cannot be read ({error.strerror})", mend),)
             )
         doubtful = [
@@ -146,7 +146,7 @@ class ToolFolder:
         found = _look_into(
             self.package, [str(self.folder.absolute())], label=str(self.folder), empty=True
         )
-        return Found(found.tools, (*doubtful, *found.problems))
+        return FoundTools(found.tools, (*doubtful, *found.problems))
 
     def _enter(self) -> None:
         if self.package not in sys.modules:
@@ -208,7 +208,7 @@ class Finder:
 # --- modules --------------------------------------------------------------------------------------
 
 
-def _look_into(package: str, folders: list[str], *, label: str, empty: bool = False) -> Found:
+def _look_into(package: str, folders: list[str], *, label: str, empty: bool = False) -> FoundTools:
     """Every module of a package; where `empty` says so, one without a tool is a problem.
 
     `label` is what people call the folder: what is wrong is told as `label/file.py:line`.
@@ -230,7 +230,7 @@ def _look_into(package: str, folders: list[str], *, label: str, empty: bool = Fa
         if empty and not found:
             mend = "Put @tool on its function; a module that only others use begins with _"
             problems.append(Problem(place, "has no tool", mend))
-    return Found(tuple(tools.values()), tuple(problems))
+    return FoundTools(tuple(tools.values()), tuple(problems))
 
 
 def _tools_of(module: ModuleType) -> Iterator[Tool]:

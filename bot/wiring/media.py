@@ -30,7 +30,7 @@ class Foreign:
     decoder: DecoderProcess
 
     def sight(self, ask: Ask) -> Sight:
-        """What gets the pictures people send; `ask` asks the OneBot server for one."""
+        """Sees the pictures people send; `ask` asks the OneBot server for one."""
         return PictureSight(web=self.web, ask=ask, decode=self.decoder.decode)
 
 

@@ -8,13 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from bot.conversation.approvals import Approvals
+from bot.conversation.ages import Ages
+from bot.conversation.arrivals import Arrivals
 from bot.conversation.catchup import Catchup
-from bot.conversation.dispatcher import Dispatcher
+from bot.conversation.deciders import Deciders
 from bot.conversation.doubts import Doubts
+from bot.conversation.lanes import Lanes
 from bot.conversation.perception import Perception
+from bot.conversation.preparation import Persona
 from bot.conversation.recovery import Recoverer
-from bot.conversation.turn import Persona, Turns
 from bot.domain.chat import ModelRequest
 from bot.domain.events import Conversation
 from bot.domain.masking import Mask
@@ -27,16 +29,26 @@ from bot.memory.recorder import Recorder
 from bot.memory.summaries import Summaries
 from bot.models.failover import Failover
 from bot.policy.budget import Limits
+from bot.policy.wake import Rules
 from bot.prompt.compose import system_prompt
 from bot.prompt.older_rounds import told_today
 from bot.runtime.observers import LogObserver, Observers
 from bot.speaking.alarm import Alarm
 from bot.speaking.carrier import Carrier
-from bot.speaking.delivery import Delivery
 from bot.speaking.outbox import Outbox
 from bot.speaking.owner import Owner
 from bot.speaking.queues import Queues
 from bot.speaking.sends import Rows
+from bot.wiring.conversation import (
+    Answering,
+    Asking,
+    Ground,
+    Stages,
+    build_answering,
+    build_asking,
+    build_stages,
+)
+from bot.wiring.means import Means
 from bot.wiring.models import build_rules, told_of_history
 from config.settings import Settings, read_persona
 
@@ -47,25 +59,24 @@ SOMEWHERE = Conversation(10**10, "group", 10**10)  # any conversation, for how l
 class Rooms:
     """The rooms of `bot/`, connected with each other."""
 
-    dispatcher: Dispatcher
-    turns: Turns
-    history: History
-    outbox: Outbox
+    on: Ground
     owner: Owner
+    summaries: Summaries
+    answering: Answering
+    asking: Asking
+    stages: Stages
     recoverer: Recoverer
     catchup: Catchup
     doubts: Doubts
-    summaries: Summaries
 
 
 def build_rooms(
     settings: Settings,
+    means: Means,
     *,
-    model: Failover,
     transport: Transport,
     store: Store,
-    ports: dict[type, object],
-    toolset: Toolset,
+    deciders: Deciders,
     observers: Sequence[Observer],
     sight: Sight | None,
     mask: Mask,
@@ -73,62 +84,96 @@ def build_rooms(
     ids: Ids,
 ) -> Rooms:
     """The rooms, each given what it needs."""
-    who = persona(settings)
+    who, model, toolset = persona(settings), means.models.main, means.staff.toolset
     summaries = Summaries(model=model, store=store, clock=clock)
     most = settings.bot_history_tokens
     history = build_history(
         who, store=store, model=model, toolset=toolset, most=most, folding=summaries
     )
-    perception = Perception(transport=transport, history=history, sight=sight)
     outbox, owner = build_outbox(
         settings, transport=transport, store=store, mask=mask, clock=clock, ids=ids
     )
-    followers: list[Observer] = [LogObserver(), Alarm(owner, mask=mask), *observers]
-    approvals = Approvals(owners=settings.bot_owners, outbox=outbox, history=history, clock=clock)
-    turns = Turns(
-        engine=build_engine(
-            settings, model=model, toolset=toolset, store=store, observers=followers, clock=clock
-        ),
-        delivery=Delivery(outbox=outbox, history=history, clock=clock),
-        perception=perception,
-        history=history,
+    perception = Perception(transport=transport, history=history, sight=sight)
+    on = Ground(Lanes(), Ages(clock), perception, history, store, outbox, clock)
+    engine = build_engine(
+        settings,
+        model=model,
+        toolset=toolset,
         store=store,
+        observers=[LogObserver(), Alarm(owner, mask=mask), *observers],
         clock=clock,
-        ids=ids,
+    )
+    answering = build_answering(
+        on,
+        engine=engine,
         persona=who,
+        deciders=deciders,
         owners=settings.bot_owners,
-        approvals=approvals,
-        ports={**ports, Approver: approvals},
+        ports={**means.ports, Approver: deciders},
         limits=limits_of(settings),
+        ids=ids,
     )
-    dispatcher = Dispatcher(
-        rules=build_rules(settings),
-        turns=turns,
-        perception=perception,
-        history=history,
-        store=store,
-        outbox=outbox,
-        owner=owner,
-        approvals=approvals,
-        clock=clock,
-    )
-    recoverer = Recoverer(
-        store=store, dispatcher=dispatcher, turns=turns, outbox=outbox, toolset=toolset, clock=clock
-    )
-    catchup, doubts = build_lookouts(
-        dispatcher, transport=transport, outbox=outbox, store=store, clock=clock
-    )
-    return Rooms(dispatcher, turns, history, outbox, owner, recoverer, catchup, doubts, summaries)
+    rules = build_rules(settings)
+    return connect(on, owner, summaries, answering, rules, toolset=toolset, transport=transport)
 
 
-def build_lookouts(
-    dispatcher: Dispatcher, *, transport: Transport, outbox: Outbox, store: Store, clock: Clock
-) -> tuple[Catchup, Doubts]:
-    """Who reads histories: for what was missed, and for what became of our own words."""
-    catchup = Catchup(
-        transport=transport, dispatcher=dispatcher, outbox=outbox, store=store, clock=clock
+def connect(
+    on: Ground,
+    owner: Owner,
+    summaries: Summaries,
+    answering: Answering,
+    rules: Rules,
+    *,
+    toolset: Toolset,
+    transport: Transport,
+) -> Rooms:
+    """The way of messages to what answers them, and those who look for what was missed."""
+    arrivals = Arrivals(lanes=on.lanes, unconfirmed=on.outbox.unconfirmed, clock=on.clock)
+    asking = build_asking(on, ledger=answering.ledger, rules=rules, arrive=arrivals.take)
+    stages = build_stages(on, asking, answering, owner=owner)
+    return Rooms(
+        on,
+        owner,
+        summaries,
+        answering,
+        asking,
+        stages,
+        recoverer=build_recoverer(on, asking, answering, stages, toolset=toolset),
+        catchup=build_catchup(on, stages, arrivals, transport=transport),
+        doubts=Doubts(transport=transport, outbox=on.outbox, store=on.store, clock=on.clock),
     )
-    return catchup, Doubts(transport=transport, outbox=outbox, store=store, clock=clock)
+
+
+def build_recoverer(
+    on: Ground, asking: Asking, answering: Answering, stages: Stages, *, toolset: Toolset
+) -> Recoverer:
+    """Who settles what an earlier process left."""
+    return Recoverer(
+        store=on.store,
+        seen=asking.seen,
+        late=stages.late,
+        suspensions=answering.suspensions,
+        ledger=answering.ledger,
+        outbox=on.outbox,
+        toolset=toolset,
+        clock=on.clock,
+    )
+
+
+def build_catchup(
+    on: Ground, stages: Stages, arrivals: Arrivals, *, transport: Transport
+) -> Catchup:
+    """Who reads histories for what was missed."""
+    return Catchup(
+        transport=transport,
+        arrivals=arrivals,
+        late=stages.late,
+        held=stages.held,
+        lanes=on.lanes,
+        outbox=on.outbox,
+        store=on.store,
+        clock=on.clock,
+    )
 
 
 def build_engine(
@@ -140,8 +185,8 @@ def build_engine(
     observers: Sequence[Observer],
     clock: Clock,
 ) -> Engine:
-    """What runs the runs. What they do is written down; a call that may change something waits for
-    that.
+    """The engine of all runs but the subagents'. Each step is written down; a call that may change
+    something waits for that.
     """
     return Engine(
         model=model,
@@ -189,7 +234,7 @@ def build_outbox(
 
 
 def limits_of(settings: Settings) -> Limits:
-    """What one question may take."""
+    """The limits of one question."""
     return Limits(settings.bot_run_requests, settings.bot_run_tokens, settings.bot_run_sends)
 
 

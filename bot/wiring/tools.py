@@ -60,7 +60,7 @@ def build_ports(
     games: Games,
     clock: Clock,
 ) -> dict[type, object]:
-    """What tools can use in any run, whatever it is asked. A run has a `Speaker` besides.
+    """All that tools can use in any run, whatever it is asked. A run has a `Speaker` besides.
 
     No subagents where there is no model for them.
     """

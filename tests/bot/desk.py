@@ -8,12 +8,18 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from bot.conversation.ages import Ages
 from bot.conversation.approvals import Approvals
+from bot.conversation.deciders import Deciders, Say
+from bot.conversation.owners_word import OwnersWord
+from bot.conversation.requests import Requests
+from bot.conversation.tasks import Resume
 from bot.domain.chat import AssistantMessage, ToolCall, Usage
 from bot.domain.events import Conversation
 from bot.domain.run import Asker, PendingCall, SuspendedRun
 from bot.domain.suspension import ApprovalRequest, Decision
 from bot.memory.history import History
+from bot.speaking.postbox import Postbox
 from tests.bot.speaking.post import build_outbox
 from tests.fakes import (
     BOT,
@@ -37,32 +43,49 @@ class Desk:
     store: RecordingStore = field(default_factory=RecordingStore)
     resumed: list[tuple[str, Mapping[str, Decision]]] = field(default_factory=list)
     free: bool = True
+    terminal: Say | None = None
 
     def __post_init__(self) -> None:
         self.transport, self.clock = RecordingTransport(), ManualClock()
         self.history = History(store=self.store)
         self.outbox, _ = build_outbox(self.transport, self.store, self.clock)
-        self.approvals = Approvals(owners=self.owners, outbox=self.outbox, history=self.history, clock=self.clock)
-        self.approvals.resume_with(self.resume)
+        self.ages = Ages(self.clock)
+        deciders = Deciders(self.owners, self.terminal)
+        postbox = Postbox(outbox=self.outbox, history=self.history, clock=self.clock)
+        self.requests = Requests(runs=self, clock=self.clock)
+        self.approvals = Approvals(deciders=deciders, requests=self.requests, postbox=postbox, clock=self.clock)
+        self.word = OwnersWord(
+            deciders=deciders,
+            requests=self.requests,
+            runs=self,
+            postbox=postbox,
+            history=self.history,
+            ages=self.ages,
+            clock=self.clock,
+        )
 
-    def resume(self, where: Conversation, run_id: str, decisions: Mapping[str, Decision]) -> bool:
+    @property
+    def finishing(self) -> bool:
+        return False
+
+    def put(self, _where: Conversation, run: Resume) -> bool:
         if self.free:
-            self.resumed.append((run_id, decisions))
+            self.resumed.append((run.turn_id, run.decisions))
         return self.free
 
     def wait(self, run: SuspendedRun) -> SuspendedRun:
         """The run is suspended."""
-        run = self.approvals.number(run)
+        run = self.requests.number(run)
         self.approvals.ask(run, QUESTION)
         return run
 
     def owner_says(self, text: str) -> bool:
-        return self.approvals.take(said(text, user=999, name="主人", where=OWNER))
+        return self.word.take(said(text, user=999, name="主人", where=OWNER))
 
 
 @asynccontextmanager
-async def desk(owners: frozenset[int] = frozenset({999})) -> AsyncIterator[Desk]:
-    made = Desk(owners)
+async def desk(owners: frozenset[int] = frozenset({999}), *, terminal: Say | None = None) -> AsyncIterator[Desk]:
+    made = Desk(owners, terminal=terminal)
     async with asyncio.timeout(5), made.outbox.open():
         yield made
         await made.outbox.wait_idle()

@@ -117,19 +117,9 @@ async def test_coder_is_asked_and_its_answer_passed_on() -> None:
 async def test_nothing_is_said_to_those_who_did_not_ask() -> None:
     async with reverse() as (service, simulator, model):
         asked = await simulator.say("nice weather today")
-        await service.dispatcher.wait_settled((10001, "group", 4242, str(asked)))
+        await service.wait_settled((10001, "group", 4242, str(asked)))
         assert simulator.sent == []
         assert not model.requests
-
-
-async def test_the_forward_mode_dials_and_answers() -> None:
-    async with OfflineModel() as model, Simulator(demo_world(), token=TOKEN) as simulator:
-        url = await simulator.serve()
-        async with open_service(settings(model.base_url, onebot_mode="forward", onebot_url=url)) as service:
-            await simulator.wait_connected()
-            assert service.port == 0
-            await simulator.say("@bot hello")
-            assert (await simulator.wait_sent(1))[0].text
 
 
 async def test_two_accounts_at_once_each_answer_in_their_own_name() -> None:
@@ -169,15 +159,6 @@ async def test_a_port_that_is_taken_is_a_problem_for_the_operator() -> None:
         with pytest.RaisesGroup(pytest.RaisesExc(ConfigError, match="ONEBOT_PORT"), flatten_subgroups=True):
             async with open_service(settings(model.base_url, onebot_port=service.port, store_url="sqlite:///other.db")):
                 pass
-
-
-async def test_files_outside_the_media_folder_are_never_sent(tmp_path: Path) -> None:
-    async with reverse(media_dir=tmp_path) as (_, simulator, model):
-        await simulator.say("@bot send me a message with a picture")
-        await simulator.wait_sent(1)
-        result = model.requests[-1]["messages"][-1]
-        assert "there is no file demo.png in the media folder" in result["content"]
-        assert all(segment["type"] != "image" for message in simulator.sent for segment in message.segments)
 
 
 # --- a journal in trouble -------------------------------------------------------------------------
@@ -232,14 +213,6 @@ async def test_what_an_earlier_life_left_is_settled_when_its_journal_can_be_read
         (tmp_path / "link").replace(data)  # at once: in between the bot could make a folder of its own
         late = (await simulator.wait_sent(2))[1]
         assert (late.group_id, late.user_id) == (None, 20002)
-
-
-async def test_what_is_lost_at_the_very_end_is_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "data").write_text("a file where the folder should be")
-    async with reverse(store_url=f"sqlite:///{tmp_path}/data/frost.db") as (_, simulator, _model):
-        await simulator.say("@bot hello")
-        await simulator.wait_sent(1)
-    assert "The journal could not be written before the end" in caplog.text
 
 
 def test_the_version_is_a_word() -> None:
@@ -329,3 +302,11 @@ async def test_where_a_port_is_taken_nothing_of_an_earlier_life_is_settled(tmp_p
     assert recovered == []
     async with reverse(store_url=url) as (_, simulator, _model):
         assert [message.user_id for message in await simulator.wait_sent(1)] == [20002]
+
+
+async def test_what_is_lost_at_the_very_end_is_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "data").write_text("a file where the folder should be")
+    async with reverse(store_url=f"sqlite:///{tmp_path}/data/frost.db") as (_, simulator, _model):
+        await simulator.say("@bot hello")
+        await simulator.wait_sent(1)
+    assert "The journal could not be written before the end" in caplog.text

@@ -10,7 +10,7 @@ import pytest
 
 from adapters.simulator.wire import text
 from adapters.simulator.world import Person
-from bot.conversation.dispatcher import EXPIRY_LOOK
+from bot.conversation import expiry
 from bot.domain.chat import ToolMessage
 from tests.e2e.town import (
     ANOTHER_WIPE,
@@ -223,7 +223,7 @@ async def test_a_request_that_expired_while_nobody_was_there_is_denied(town: Tow
     clock.advance(601)
     clock.begun.clear()
     async with town.live(words("too late")) as stage:
-        await clock.until_asleep(EXPIRY_LOOK, times=2)  # the store looks after its file as often
+        await clock.until_asleep(expiry.LOOK, times=2)  # the store looks after its file as often
         clock.advance(6)
         await stage.until(lambda: stage.group()[1:] == ["too late"])
         assert "nobody allowed it in time" in stage.told
@@ -233,7 +233,7 @@ async def test_a_request_that_expired_while_nobody_was_there_is_denied(town: Tow
 async def test_an_answer_while_the_service_stops_is_taken_by_the_next_one(town: Town) -> None:
     async with town.live(WIPE) as stage:
         await stage.ask()
-        stage.service.dispatcher.stopping = True
+        await stage.service.lanes.finish(within=0)
         await stage.answer("同意 A1")
         assert stage.done == []
     async with town.live(words("after all")) as stage:

@@ -23,7 +23,7 @@ from adapters.openai.client import OpenAIModel
 from adapters.simulator.faults import Fault
 from adapters.simulator.server import Simulator
 from bot.app import Service, open_service
-from bot.conversation.turn import TOO_LONG
+from bot.conversation.closing import TOO_LONG
 from bot.domain.chat import Completion, ModelRequest
 from bot.domain.ports import ChatModel
 from bot.speaking import carrier, outbox
@@ -100,7 +100,7 @@ class Evening:
     async def settle(self, message_id: int, *, private: bool = False) -> None:
         """Until the question has been taken, and nothing is left to do."""
         kind, session = ("private", ASKER) if private else ("group", GROUP)
-        await self.running.dispatcher.wait_settled((ACCOUNT, kind, session, str(message_id)))
+        await self.running.wait_settled((ACCOUNT, kind, session, str(message_id)))
         await self.running.wait_idle()
 
     async def ask(self, words: str, *, private: bool = False) -> None:
@@ -297,7 +297,7 @@ async def test_a_question_that_is_told_twice_is_answered_once(tmp_path: Path) ->
     async with evening(tmp_path) as it:
         it.simulator.faults.arm(Fault.DUPLICATE)
         await it.ask("hello")
-        await it.until(lambda: it.running.dispatcher.duplicates == 1)
+        await it.until(lambda: it.running.rooms.stages.door.duplicates == 1)
         await it.running.wait_idle()
         assert it.heard == [ANSWER]
         await it.ask_again()
@@ -318,7 +318,7 @@ async def test_events_that_are_told_again_after_a_reconnect_are_not_answered_aga
             await it.settle(asked)
         await it.simulator.sockets.reconnect()
         await it.simulator.wait_connected()
-        await it.until(lambda: it.running.dispatcher.duplicates >= 2)
+        await it.until(lambda: it.running.rooms.stages.door.duplicates >= 2)
         it.gate.set()
         await it.settle(asked)
         assert it.heard == [ANSWER]
@@ -351,7 +351,7 @@ async def test_an_answer_for_which_there_is_no_connection_waits_for_the_next_one
     async with evening(tmp_path) as it:
         it.simulator.faults.arm(Fault.DROP, value=2 * PATIENCE)
         asked = await it.say("hello")
-        await it.running.dispatcher.wait_settled((ACCOUNT, "group", GROUP, str(asked)))
+        await it.running.wait_settled((ACCOUNT, "group", GROUP, str(asked)))
         assert it.simulator.sent == []
         it.simulator.sockets.come_back()
         await it.simulator.wait_delivered(1)

@@ -96,7 +96,7 @@ class House:
 
     async def talk(self, words: str, *, group: int = ONE, ago: float = 0.0) -> None:
         """The same, and it is taken, and answered if it is a question."""
-        await self.service.dispatcher.wait_settled(await self.say(words, group=group, ago=ago))
+        await self.service.wait_settled(await self.say(words, group=group, ago=ago))
         await self.service.wait_idle()
 
     def said(self, *, group: int = ONE) -> list[str]:
@@ -169,7 +169,7 @@ async def test_an_answer_that_is_ready_while_nobody_is_connected_is_said_once_wh
         await until(lambda: f"cannot send to {ACCOUNT}:group:{ONE} yet" in caplog.text)
         await until(lambda: house.journal("SELECT state FROM sends") == ["queued"])  # where a restart would find it
         assert house.simulator.sent == []
-        assert service.dispatcher.lanes.active == 1  # the run waits for it
+        assert service.lanes.active == 1  # the run waits for it
         await house.come_back()
         await house.simulator.wait_delivered(1)
         await service.wait_idle()
@@ -192,7 +192,7 @@ async def test_a_run_goes_on_without_qq_and_all_it_said_arrives_once_and_in_orde
         house.away_at = "q1"
         await house.say("@bot pair#q1")
         await until(lambda: len(house.model.asked) == 2)
-        await service.dispatcher.lanes.wait_idle()
+        await service.lanes.wait_idle()
         assert house.simulator.sent == []
         await house.come_back()
         await service.wait_idle()

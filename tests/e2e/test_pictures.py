@@ -80,7 +80,7 @@ class House:
     async def ask(self, service: Service, *segments: Json) -> int:
         world = self.simulator.world
         message_id = await self.simulator.say([*segments], user_id=20001)
-        await service.dispatcher.wait_settled((world.self_id, "group", GROUP, str(message_id)))
+        await service.wait_settled((world.self_id, "group", GROUP, str(message_id)))
         await service.wait_idle()
         return message_id
 

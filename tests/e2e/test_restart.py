@@ -22,6 +22,7 @@ from adapters.simulator.wire import Json, text
 from adapters.simulator.world import Person, World, demo_world
 from adapters.storage.ahead import Ahead
 from bot.app import Service, open_service
+from bot.conversation.tasks import Resume
 from bot.domain.journal import CallStarted
 from bot.domain.suspension import Allow, Suspend
 from bot.domain.tool import ToolContext, tool
@@ -48,8 +49,7 @@ async def life(
         web_port=0,
         **more,
     )
-    async with open_service(settings) as service:
-        service.dispatcher.approvals.ask_on(logging.getLogger(__name__).info)
+    async with open_service(settings, terminal=logging.getLogger(__name__).info) as service:
         await simulator.wait_connected()
         yield service
     await simulator.wait_until(lambda: simulator.connected == 0)
@@ -57,7 +57,7 @@ async def life(
 
 async def ask(simulator: Simulator, service: Service, words: str | list[Json], *, user: int = 20001) -> None:
     message_id = await simulator.say(words, user_id=user)
-    await service.dispatcher.wait_settled((simulator.world.self_id, "group", GROUP, str(message_id)))
+    await service.wait_settled((simulator.world.self_id, "group", GROUP, str(message_id)))
     await service.wait_idle()
 
 
@@ -101,7 +101,7 @@ async def test_an_event_delivered_again_after_a_restart_is_not_answered_again(tm
         url = await simulator.serve()
         async with life(tmp_path, model, simulator, url) as service:
             message_id = await simulator.say("@bot hello")
-            await service.dispatcher.wait_settled((simulator.world.self_id, "group", GROUP, str(message_id)))
+            await service.wait_settled((simulator.world.self_id, "group", GROUP, str(message_id)))
             await service.wait_idle()
         async with life(tmp_path, model, simulator, url) as service:
             await simulator.push(event_of(simulator.world, simulator.world.messages.find(message_id)))
@@ -152,8 +152,9 @@ def _with_ask_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def allow(service: Service) -> None:
     """Somebody allows what the one suspended run wants."""
-    ((turn_id, run),) = service.dispatcher._turns.waiting().items()
-    assert service.dispatcher.resume(run.conversation, turn_id, {run.pending[0].call.id: Allow()})
+    ((turn_id, run),) = service.rooms.answering.suspensions.waiting().items()
+    resume = Resume(turn_id, {run.pending[0].call.id: Allow()}, None)
+    assert service.lanes.put(run.conversation, resume)
     await service.wait_idle()
 
 

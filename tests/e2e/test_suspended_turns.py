@@ -8,10 +8,10 @@ import pytest
 from msgspec import structs
 
 from bot.domain import codec
-from bot.domain.chat import AssistantMessage, ToolMessage, UserMessage
+from bot.domain.chat import ToolMessage, UserMessage
 from bot.domain.journal import Entry, RunResumed, RunSuspended, Suspended, TurnClosed, TurnOpened
 from bot.domain.ports import Speaker
-from bot.domain.run import Stop, SuspendedRun
+from bot.domain.run import SuspendedRun
 from bot.domain.suspension import Allow, Decision, Deny, Suspend
 from bot.domain.tool import ToolContext, tool
 from bot.engine.transcripts import close_interrupted
@@ -47,7 +47,7 @@ async def test_a_suspended_turn_goes_on_after_a_restart(decision: Decision | Non
     stored = Suspended(put_down.turn_id, put_down.state, put_down.expires, question, opened.user)
     async with living(words("done")) as after:
         after.toolset.register(ask_first)
-        assert after.turns.restore(stored) == GROUP
+        assert after.suspensions.restore(stored) == GROUP
         if decision is None:
             after.clock.time += 61
         await after.turns.resume(stored.turn_id, {} if decision is None else {"c0": decision})
@@ -60,19 +60,6 @@ async def test_a_suspended_turn_goes_on_after_a_restart(decision: Decision | Non
         assert [message.type for message in closed.round] == ["user", "assistant", "tool", "assistant"]
         await after.turns.resume(stored.turn_id, {})
         assert after.transport.texts == ["done"]
-
-
-async def test_a_suspended_run_that_cannot_be_read_is_closed_as_interrupted() -> None:
-    """Else every start would look at it again."""
-    async with living() as house:
-        assert house.turns.restore(Suspended("t9", "{}", 0.0, said("x"), UserMessage("x"))) is None
-        await house.turns.resume("t9", {})
-        assert house.transport.sent == []
-        (closed,) = house.store.of("turn_closed")
-        assert isinstance(closed, TurnClosed)
-        assert (closed.turn_id, closed.stop) == ("t9", Stop.INTERRUPTED)
-        assert closed.round[:2] == (UserMessage("x"), AssistantMessage("(noted)"))
-        assert closed.round[2:] == (UserMessage("[系统记录]\n  你没有回答上面的提问。"),)
 
 
 FORECAST = "北京今天晴，气温很高，记得带水出门"
@@ -89,7 +76,7 @@ async def test_what_was_said_before_a_run_was_suspended_is_not_said_again_after_
     stored = Suspended(put_down.turn_id, put_down.state, put_down.expires, question, UserMessage("q"), (FORECAST,))
     async with living(words(FORECAST)) as after:
         after.toolset.register(ask_first)
-        after.turns.restore(stored)
+        after.suspensions.restore(stored)
         await after.turns.resume(stored.turn_id, {"c0": Allow()})
         assert after.transport.texts == []
 
@@ -121,7 +108,7 @@ async def test_a_suspended_run_that_cannot_go_on_keeps_what_it_had_done() -> Non
     other = structs.replace(codec.read(SuspendedRun, put_down.state), run_id="another")
     stored = Suspended("t1", codec.write(other), put_down.expires, question, UserMessage("q"))
     async with living() as after:
-        after.turns.restore(stored)
+        after.suspensions.restore(stored)
         await after.turns.resume("t1", {"c0": Allow()})
         assert after.transport.texts == ["抱歉，这次没能回答上来，请稍后再试。（编号 t1）"]
         (closed,) = after.store.of("turn_closed")

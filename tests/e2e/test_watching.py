@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import pytest
 from pydantic import SecretStr
 
 from adapters.logs.lines import Style
@@ -30,7 +29,6 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
 from bot.app import Service, open_service
 from bot.domain.chat import ModelRequest, UserMessage
-from bot.domain.errors import ConfigError
 from bot.domain.masking import Mask
 from config.secrets import all_secrets
 from config.settings import Settings
@@ -228,23 +226,6 @@ async def test_an_account_that_is_offline_from_the_start_is_known_to_be(tmp_path
         simulator.dial(f"ws://127.0.0.1:{running.port}/", token=TOKEN)
         (row,) = await watcher.until_known()
         assert (row["online"], (await watcher.ready())[0]) == (False, 503)
-
-
-async def test_a_port_somebody_asked_for_must_be_had_and_a_default_need_not(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        held.listen()
-        port = held.getsockname()[1]
-        given = settings("http://127.0.0.1:9/v1", tmp_path, web_port=port)
-        with pytest.RaisesGroup(pytest.RaisesExc(ConfigError, match="WEB_PORT"), flatten_subgroups=True):
-            async with open_service(given):
-                pass
-        given.model_fields_set.discard("web_port")
-        async with open_service(given):
-            pass
-    assert "nobody can watch the bot: WEB_PORT: cannot listen" in caplog.text
 
 
 # --- the log --------------------------------------------------------------------------------------

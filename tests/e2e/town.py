@@ -152,7 +152,7 @@ class Stage:
         kind, place = ("private", user) if user else ("group", GROUP)
         identity = self.simulator.world.self_id, kind, place, str(message_id)
         async with asyncio.timeout(5):
-            await self.service.dispatcher.wait_settled(identity)
+            await self.service.wait_settled(identity)
             await self.service.wait_idle()
 
     async def say(self, line: str | list[Json], *, user: int) -> None:

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from adapters.simulator.call import SentMessage
-from bot.conversation import turn
+from bot.conversation import closing
 from bot.domain.chat import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from bot.domain.journal import Entry, MessageErased, MessageObserved, MessageOverheard, SendState
 from bot.domain.segments import Text
@@ -23,7 +23,7 @@ from tests.torture.moments import Kind
 from tests.torture.stage import ACCOUNT, Question
 
 TROUBLES = frozenset(kind for kind in Kind if kind.comes_back or kind.is_lost)
-POLITE = (SORRY, LOST, turn.SORRY.partition("{")[0])
+POLITE = (SORRY, LOST, closing.SORRY.partition("{")[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -116,7 +116,7 @@ async def serve(settings: Settings, crossings: Crossings, *, grace: float) -> No
 
 async def settle(service: Service, crossings: Crossings) -> None:
     """Return when no lane, no queue of the outbox and no port has anything to do."""
-    lanes, outbox = service.dispatcher.lanes, service.outbox
+    lanes, outbox = service.lanes, service.outbox
     while True:
         await service.wait_idle()
         crossings.news.clear()

@@ -68,7 +68,7 @@ async def test_a_status_fits_on_a_screen_and_says_what_is_wrong(
             assert set(desk.commands) == {"reload", "stop", "status"}
             await desk.end()
             assert stopped == [True]
-            await service.dispatcher.finish(within=0)
+            await service.lanes.finish(within=0)
             assert (await desk.status())["readiness"]["reason"] == STOPPING
             trouble = {"place": "x", "in_trouble": True, "waiting": 7}
             wrong = {**await desk.status(), "journal": trouble, "seconds": 90_000}

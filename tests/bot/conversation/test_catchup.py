@@ -8,7 +8,6 @@ import pytest
 from msgspec import structs
 
 from bot.conversation.catchup import Catchup
-from bot.conversation.seen import Seen
 from bot.domain.actions import SendMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.events import Connected, Conversation, MessageReceived
@@ -20,7 +19,7 @@ from bot.domain.journal import (
     StoredSend,
 )
 from bot.domain.segments import Quote, Text
-from tests.bot.conversation.test_dispatcher import Hall
+from tests.bot.hall import Hall
 from tests.fakes import BOT, GROUP, PRIVATE, ScriptedModel, Step, SteppedClock, said, until, words
 
 HELLO = Connected(self_id=BOT, time=0.0)
@@ -33,18 +32,28 @@ async def back(*steps: Step, heard: float = 300, read: bool = True, whole: bool 
     Its journal was read, unless `read` is False, and is all there is, unless `whole` is.
     """
     with ScriptedModel(*steps) as model:
-        house = Hall(model)
+        house = Hall(model, watched=True)
         catchup = Catchup(
             transport=house.transport,
-            dispatcher=house.dispatcher,
+            arrivals=house.arrivals,
+            late=house.late,
+            held=house.held,
+            lanes=house.lanes,
             outbox=house.outbox,
             store=house.store,
             clock=house.clock,
         )
-        house.dispatcher.preload([], [(GROUP, house.clock.now() - heard)], whole=whole)
-        if not read:
-            house.dispatcher.seen = Seen(clock=house.clock)
-        async with asyncio.timeout(5), house.outbox.open(), house.dispatcher.lanes.open(), asyncio.TaskGroup() as group:
+        in_use = [(GROUP, house.clock.now() - heard)]
+        if read:
+            house.late.preload([], in_use, whole=whole)
+        else:
+            house.places.learn(in_use)
+        async with (
+            asyncio.timeout(5),
+            house.outbox.open(),
+            house.lanes.open(house.way.do),
+            asyncio.TaskGroup() as group,
+        ):
             task = group.create_task(catchup.run())
             yield house
             task.cancel()
@@ -83,25 +92,6 @@ async def test_old_questions_and_chatter_are_only_heard() -> None:
         assert "anybody?" in str(user)
         assert "tea time" in str(user)
         assert "before" not in str(user)
-
-
-async def test_the_first_message_of_a_new_connection_hides_none_of_those_missed_before_it() -> None:
-    missed = ago(said("tea time", at=False), 200)
-    async with back() as house:
-        house.transport.histories[GROUP] = (missed,)
-        await house.dispatcher.handle(HELLO)
-        await house.dispatcher.handle(said("coffee time", at=False))
-        await until(lambda: len(house.store.of("message_observed")) == 2)
-
-
-async def test_a_young_question_is_found_though_something_later_was_heard() -> None:
-    """As after a process that heard the group again, and ended before it had caught up with it."""
-    async with back(words("yes")) as house:
-        house.dispatcher.preload([], [(GROUP, house.clock.now() - 5)])
-        house.transport.histories[GROUP] = (ago(said("still there?"), 60),)
-        await house.dispatcher.handle(HELLO)
-        await until(lambda: house.transport.sent)
-        assert house.transport.texts == ["yes"]
 
 
 async def test_what_nobody_confirmed_is_looked_for_in_private_too_and_nothing_else_there() -> None:
@@ -181,7 +171,7 @@ async def test_a_private_question_that_was_missed_is_answered_too() -> None:
 async def test_a_server_that_only_knows_the_histories_of_groups_is_asked_for_those() -> None:
     friends = [Conversation(BOT, "private", number) for number in (1, 2)]
     async with back(words("yes")) as house:
-        house.dispatcher.preload([], [(friend, house.clock.now()) for friend in friends])
+        house.late.preload([], [(friend, house.clock.now()) for friend in friends])
         house.transport.histories[GROUP] = (ago(said("still there?"), 60),)
         await house.dispatcher.handle(HELLO)
         await until(lambda: house.transport.sent)
@@ -198,7 +188,7 @@ async def test_a_server_that_does_not_know_the_question_is_asked_once(retcode: i
             raise ActionRefused("get_group_msg_history", retcode=retcode, wording="")
 
         house.transport.get_history = refuse  # type: ignore[method-assign]  # one call of a fake is replaced
-        house.dispatcher.preload([], [(friend, house.clock.now() - 400), (other, house.clock.now() - 10)])
+        house.late.preload([], [(friend, house.clock.now() - 400), (other, house.clock.now() - 10)])
         await house.dispatcher.handle(HELLO)
         await until(lambda: friend in house.transport.histories_asked)  # the last one
         assert house.transport.histories_asked == [*[other, GROUP][:groups_asked], friend]
@@ -216,7 +206,7 @@ async def test_an_account_whose_server_hangs_keeps_no_other_waiting() -> None:
             return ()
 
         house.transport.get_history = hang  # type: ignore[method-assign]  # one call of a fake is replaced
-        house.dispatcher.preload([], [(other, house.clock.now() - 10)])
+        house.late.preload([], [(other, house.clock.now() - 10)])
         await house.dispatcher.handle(HELLO)
         await house.dispatcher.handle(Connected(self_id=20002, time=0.0))
         await until(lambda: asked == [GROUP, other])
@@ -225,7 +215,7 @@ async def test_an_account_whose_server_hangs_keeps_no_other_waiting() -> None:
 async def test_a_server_without_histories_is_asked_once_per_connection() -> None:
     other = Conversation(BOT, "group", 4343)
     async with back() as house:
-        house.dispatcher.preload([], [(other, house.clock.now() - 10)])
+        house.late.preload([], [(other, house.clock.now() - 10)])
         await house.dispatcher.handle(HELLO)
         await until(lambda: house.transport.histories_asked)
         assert house.transport.histories_asked == [other]
@@ -241,24 +231,10 @@ async def test_a_server_that_does_not_answer_costs_one_group_not_the_others() ->
             return (said("hi"),)
 
         house.transport.get_history = answer  # type: ignore[method-assign]  # one call of a fake is replaced
-        house.dispatcher.preload([], [(other, house.clock.now() - 10)])
+        house.late.preload([], [(other, house.clock.now() - 10)])
         await house.dispatcher.handle(HELLO)
         await until(lambda: house.transport.sent)
         assert house.transport.texts == ["yes"]
-
-
-async def test_groups_of_another_account_and_groups_not_in_use_are_left_alone() -> None:
-    async with back() as house:
-        house.dispatcher.preload(
-            [],
-            [
-                (Conversation(20002, "group", 4242), house.clock.now()),
-                (Conversation(BOT, "group", 1), house.clock.now() - 48 * 3600),
-            ],
-        )
-        await house.dispatcher.handle(HELLO)
-        await until(lambda: house.transport.histories_asked)
-        assert house.transport.histories_asked == [GROUP]
 
 
 # --- the order of things --------------------------------------------------------------------------
@@ -311,13 +287,13 @@ async def test_nobody_waits_longer_than_three_seconds_for_a_history() -> None:
         gate.set()
         await until(lambda: len(house.transport.sent) == 2)
         assert quotes(house) == ["2", "1"]
-        await house.dispatcher.lanes.wait_idle()
+        await house.lanes.wait_idle()
 
 
 async def test_where_somebody_waits_is_looked_at_first() -> None:
     others = [Conversation(BOT, "group", number) for number in (1, 2)]
     async with slow(words("yes")) as (house, _, gate):
-        house.dispatcher.preload([], [(other, house.clock.now() - 5) for other in others])
+        house.late.preload([], [(other, house.clock.now() - 5) for other in others])
         house.transport.histories = dict.fromkeys((*others, GROUP), ())
         await house.dispatcher.handle(HELLO)
         await house.dispatcher.handle(said("live"))
@@ -356,13 +332,13 @@ async def test_a_question_that_was_put_off_is_not_asked_where_the_history_shows_
     done, waits = (ago(said(name, message_id=name), 20) for name in ("1", "2"))
     async with slow(words("yes")) as (house, _, gate):
         for message in (done, waits):
-            assert house.dispatcher.seen.claim(message)
+            assert house.seen.claim(message)
             house.store.put(MessageObserved(message, overheard=False))
-            house.dispatcher.ask_again(message)
+            house.late.ask_again(message)
         house.transport.histories[GROUP] = (done, waits, answer("9", "1", seconds=10))
         gate.set()
         await house.dispatcher.handle(HELLO)
         await until(lambda: house.transport.sent)
-        await house.dispatcher.lanes.wait_idle()
+        await house.lanes.wait_idle()
         assert quotes(house) == ["2"]
         assert house.store.of("message_overheard") == [MessageOverheard(done)]

@@ -13,8 +13,8 @@ B = Conversation(1, "group", 2)
 
 @asynccontextmanager
 async def running(work: Callable[[str], Awaitable[None]], max_waiting: int = 50) -> AsyncIterator[Lanes[str]]:
-    lanes: Lanes[str] = Lanes(work=work, max_waiting=max_waiting)
-    async with asyncio.timeout(5), lanes.open():
+    lanes: Lanes[str] = Lanes(max_waiting=max_waiting)
+    async with asyncio.timeout(5), lanes.open(work):
         yield lanes
 
 

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 
 from msgspec import structs
 
+from bot.conversation.places import Arrival
 from bot.conversation.recovery import Recoverer
 from bot.conversation.seen import Past
-from bot.conversation.tasks import Arrival
 from bot.domain.actions import SendMessage
 from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from bot.domain.events import Connected, MessageRecalled, MessageReceived
@@ -26,7 +26,7 @@ from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text
 from bot.domain.tool import tool
 from bot.policy.apologies import SORRY
-from tests.bot.conversation.test_dispatcher import Hall
+from tests.bot.hall import Hall
 from tests.fakes import BOT, GROUP, ScriptedModel, Step, said, until, words
 
 HELLO = Connected(self_id=BOT, time=0.0)
@@ -59,13 +59,15 @@ async def restarted(*steps: Step) -> AsyncIterator[tuple[Hall, Recoverer]]:
             house.toolset.register(each)
         recoverer = Recoverer(
             store=house.store,
-            dispatcher=house.dispatcher,
-            turns=house.turns,
+            seen=house.seen,
+            late=house.late,
+            suspensions=house.suspensions,
+            ledger=house.ledger,
             outbox=house.outbox,
             toolset=house.toolset,
             clock=house.clock,
         )
-        async with asyncio.timeout(5), house.outbox.open(), house.dispatcher.lanes.open():
+        async with asyncio.timeout(5), house.outbox.open(), house.lanes.open(house.way.do):
             yield house, recoverer
 
 
@@ -167,7 +169,7 @@ async def test_a_second_try_is_not_tried_again_its_asker_is_told() -> None:
 async def test_an_old_question_is_only_written_down() -> None:
     async with restarted() as (house, recoverer):
         await recoverer.recover(Recovery(turns=(turn(asked(ago=130)),)))
-        await house.dispatcher.lanes.wait_idle()
+        await house.lanes.wait_idle()
         assert len(house.store.of("turn_closed")) == 1
         assert house.transport.sent == []
 
@@ -188,7 +190,7 @@ async def test_a_question_that_may_have_been_answered_is_not_answered_again() ->
             stored = send(state, final=True)
             unfinished = (stored,) if state is not SendState.CONFIRMED else ()
             await recoverer.recover(Recovery(turns=(turn(asked(), sends=(stored,)),), sends=unfinished))
-            await house.dispatcher.lanes.wait_idle()
+            await house.lanes.wait_idle()
             assert house.transport.sent == []
 
 
@@ -296,7 +298,7 @@ async def test_a_turn_whose_question_was_recalled_is_closed_and_leaves_nothing_b
         async with restarted() as (house, recoverer):
             old = structs.replace(turn(asked(), sends=sends), recalled=True)
             await recoverer.recover(Recovery(turns=(old,)))
-            await house.dispatcher.lanes.wait_idle()
+            await house.lanes.wait_idle()
             (closed,) = house.store.of("turn_closed")
             assert isinstance(closed, TurnClosed)
             assert (closed.turn_id, closed.stop, closed.round) == ("t0", Stop.STOPPED, ())
@@ -347,19 +349,17 @@ async def test_what_came_again_meanwhile_is_not_asked_again() -> None:
         await house.take(HELLO, question, waits)
         readable.set()
         await until(lambda: len(house.store.of("turn_closed")) == 3)
-        await house.dispatcher.lanes.wait_idle()
+        await house.lanes.wait_idle()
         assert house.transport.texts == ["one", "two"]
 
 
 async def test_who_is_connected_already_is_caught_up_with_then() -> None:
     async with blind() as (house, readable):
-        arrivals: list[Arrival] = []
-        house.dispatcher.announce_to(arrivals.append)
         await house.take(HELLO, said("in between", at=False))
-        assert arrivals == [Arrival(BOT, ())]
+        assert house.arrived == [Arrival(BOT, ())]
         house.store.recovery = Recovery(active=((GROUP, 5.0),))
         readable.set()
-        await until(lambda: arrivals[1:] == [Arrival(BOT, ((GROUP, 5.0),))])
+        await until(lambda: house.arrived[1:] == [Arrival(BOT, ((GROUP, 5.0),))])
 
 
 async def test_it_is_settled_once() -> None:
@@ -376,4 +376,4 @@ async def test_a_journal_that_is_not_whole_is_not_believed_to_be() -> None:
     async with restarted() as (house, recoverer):
         house.store.recovery = Recovery(whole=False)
         assert await recoverer.start()
-        assert house.dispatcher.seen.past_of(older) is Past.LOST
+        assert house.seen.past_of(older) is Past.LOST

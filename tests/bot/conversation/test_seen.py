@@ -5,13 +5,13 @@ import asyncio
 import pytest
 from msgspec import structs
 
-from bot.conversation.seen import Past, Seen
+from bot.conversation.seen import Past, SeenMessages
 from tests.fakes import GROUP, PRIVATE, ManualClock, said
 
 
 def test_a_message_is_new_once_and_again_long_after() -> None:
     clock = ManualClock()
-    seen, message = Seen(clock=clock), said("hi")
+    seen, message = SeenMessages(clock=clock), said("hi")
     assert not seen.knows(message)
     assert [seen.claim(message) for _ in range(3)] == [True, False, False]
     assert seen.knows(message)
@@ -22,7 +22,7 @@ def test_a_message_is_new_once_and_again_long_after() -> None:
 
 @pytest.mark.parametrize("message_id", ["", "0"])
 def test_a_message_without_an_identity_is_always_new(message_id: str) -> None:
-    seen, message = Seen(clock=ManualClock()), said("hi", message_id=message_id)
+    seen, message = SeenMessages(clock=ManualClock()), said("hi", message_id=message_id)
     assert seen.claim(message)
     assert seen.claim(message)
     assert not seen.knows(message)
@@ -30,7 +30,7 @@ def test_a_message_without_an_identity_is_always_new(message_id: str) -> None:
 
 def test_of_what_is_older_than_the_process_nothing_is_known_before_the_journal_was_read() -> None:
     clock = ManualClock()
-    seen = Seen(clock=clock)
+    seen = SeenMessages(clock=clock)
     older = structs.replace(said("older"), time=clock.now() - 1)
     younger = structs.replace(said("younger"), time=clock.now())
     assert [seen.past_of(older), seen.past_of(younger)] == [Past.UNREAD, Past.KNOWN]
@@ -44,7 +44,7 @@ def test_of_what_is_older_than_the_process_nothing_is_known_before_the_journal_w
 def test_what_a_server_repeats_waits_until_it_is_known_who_took_it() -> None:
     clock = ManualClock()
     clock.time += 0.5
-    seen = Seen(clock=clock)
+    seen = SeenMessages(clock=clock)
     older, other, now, nameless = (
         structs.replace(said(text, message_id=number), time=clock.time - 0.5 - ago)
         for text, number, ago in (("older", "1", 1), ("other", "2", 1), ("now", "3", 0), ("nameless", "0", 1))
@@ -58,7 +58,7 @@ def test_what_a_server_repeats_waits_until_it_is_known_who_took_it() -> None:
 
 def test_once_the_journal_was_read_what_a_server_repeats_waits_no_more_though_it_may_be_lost() -> None:
     clock = ManualClock()
-    seen = Seen(clock=clock)
+    seen = SeenMessages(clock=clock)
     older = structs.replace(said("older"), time=clock.time - 1)
     assert seen.put_off(older)
     assert seen.read([], whole=False) == (older,)
@@ -68,7 +68,7 @@ def test_once_the_journal_was_read_what_a_server_repeats_waits_no_more_though_it
 
 def test_what_is_newer_than_the_end_of_a_history_was_said_since_whatever_the_servers_clock() -> None:
     clock = ManualClock()
-    seen = Seen(clock=clock)
+    seen = SeenMessages(clock=clock)
     last, since = (structs.replace(said("hi"), time=clock.time - 300 + more) for more in (0, 1))
     seen.show(GROUP, ())
     assert seen.is_earlier(since)
@@ -80,7 +80,7 @@ def test_what_is_newer_than_the_end_of_a_history_was_said_since_whatever_the_ser
 
 
 async def test_who_waits_for_a_message_is_told_when_it_is_taken() -> None:
-    seen, message = Seen(clock=ManualClock()), said("hi")
+    seen, message = SeenMessages(clock=ManualClock()), said("hi")
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
         waiting = group.create_task(seen.wait(message.identity))
         await asyncio.sleep(0)

@@ -12,8 +12,8 @@ from bot.domain.events import MessageReceived
 from bot.domain.journal import OpenTurn, Recovery, SendState, Suspended, TurnClosed
 from bot.domain.run import Asker, PendingCall, Stop, SuspendedRun
 from bot.policy.apologies import SORRY
-from tests.bot.conversation.test_dispatcher import Hall
 from tests.bot.conversation.test_recovery import HELLO, asked, blind, restarted, send, turn
+from tests.bot.hall import Hall
 from tests.fakes import GROUP, until, words
 
 
@@ -78,7 +78,7 @@ async def test_what_one_turn_has_said_or_done_counts_for_all_of_its_question() -
     ):
         async with restarted() as (house, recoverer):
             await recoverer.recover(Recovery(turns=(one, two)))
-            await house.dispatcher.lanes.wait_idle()
+            await house.lanes.wait_idle()
             await house.outbox.wait_idle()
             assert ends(house) == [("t0", Stop.INTERRUPTED), ("t5", Stop.INTERRUPTED)]
             assert house.transport.sent == []
@@ -101,7 +101,7 @@ async def test_what_one_turn_will_say_counts_for_all_of_its_question() -> None:
         async with restarted() as (house, recoverer):
             turns = again(old, "t0", sends=(stored,)), again(old, "t5")
             await recoverer.recover(Recovery(turns=turns, sends=(stored,)))
-            await house.dispatcher.lanes.wait_idle()
+            await house.lanes.wait_idle()
             await house.outbox.wait_idle()
             assert house.transport.texts == said_
 
@@ -109,7 +109,7 @@ async def test_what_one_turn_will_say_counts_for_all_of_its_question() -> None:
 async def test_a_turn_whose_question_another_one_has_handled_is_only_closed() -> None:
     async with restarted() as (house, recoverer):
         await recoverer.recover(Recovery(turns=(again(turn(asked()), "t0", handled=True),)))
-        await house.dispatcher.lanes.wait_idle()
+        await house.lanes.wait_idle()
         assert ends(house) == [("t0", Stop.INTERRUPTED)]
         assert house.transport.sent == []
 
@@ -147,7 +147,7 @@ async def test_of_several_runs_that_wait_for_one_question_the_last_goes_on_waiti
             )
         )
         await house.take(HELLO)
-        assert list(house.turns.waiting()) == ["t2"]
+        assert list(house.suspensions.waiting()) == ["t2"]
         assert ends(house) == [("t0", Stop.INTERRUPTED), ("t1", Stop.STOPPED)]
         assert [getattr(entry, "turn_id", "") for entry in house.store.of("run_resumed")] == ["t1"]
         assert house.transport.sent == []
@@ -160,5 +160,5 @@ async def test_a_run_that_waits_is_closed_where_its_question_came_again_meanwhil
         house.store.recovery = Recovery(suspended=(suspended(question, "t9"),))
         readable.set()
         await until(lambda: house.store.of("run_resumed"))
-        assert house.turns.waiting() == {}
+        assert house.suspensions.waiting() == {}
         assert house.transport.texts == ["one"]

@@ -1,19 +1,23 @@
 from __future__ import annotations
 
-from bot.conversation.tasks import PutOff, Task
+import pytest
+
+from bot.conversation.tasks import Task
+from bot.domain.events import Conversation
 from bot.policy.wake import Wake
-from tests.fakes import BOT, GROUP, PRIVATE, said
+from tests.fakes import GROUP, PRIVATE, said
 
 
-def test_what_was_put_off_is_taken_once_by_its_account_or_dropped_by_its_place_and_id() -> None:
-    first, second, third = (
-        Task(said("hi", message_id=name, where=where), Wake("name"), 0.0)
-        for name, where in (("1", GROUP), ("2", GROUP), ("1", PRIVATE))
-    )
-    put_off = PutOff()
-    for task in (first, second, third):
-        put_off.add(task)
-    assert put_off.take(20002) == []
-    assert put_off.drop(GROUP, "1") == [first]
-    assert put_off.take(BOT) == [second, third]
-    assert put_off.take(BOT) == []
+@pytest.mark.parametrize(
+    ("where", "told", "lost", "may"),
+    [
+        (GROUP, True, False, False),
+        (PRIVATE, True, False, True),
+        (PRIVATE, False, False, False),
+        (GROUP, True, True, True),
+    ],
+)
+def test_words_that_quote_nothing_may_answer_what_is_older_than_the_process_in_private_or_lost(
+    where: Conversation, told: bool, lost: bool, may: bool
+) -> None:
+    assert Task(said("hi", where=where), Wake("name"), 0.0, told=told, lost=lost).may_be_answered is may

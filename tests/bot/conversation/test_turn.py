@@ -1,43 +1,42 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from msgspec.structs import replace
 
-from bot.conversation.approvals import Approvals
+from bot.conversation.ages import Ages
+from bot.conversation.deciders import Deciders
+from bot.conversation.lanes import Lanes
 from bot.conversation.perception import Perception
-from bot.conversation.turn import Persona, Turns, WaitingTurn, spent_by
+from bot.conversation.preparation import Persona
+from bot.conversation.tasks import Work
 from bot.domain.actions import (
     Attachment,
     MediaKind,
     SendMessage,
 )
 from bot.domain.chat import (
-    AssistantMessage,
     Completion,
     ModelRequest,
     SystemMessage,
     ToolMessage,
-    Usage,
     UserMessage,
 )
-from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, ModelBilling, NotConnected
-from bot.domain.journal import Entry, Remembered, Round, TurnClosed, TurnOpened
+from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.domain.journal import Entry, TurnClosed
 from bot.domain.ports import ChatModel, Media, Sight
-from bot.domain.run import Asker, Spent, Stop, SuspendedRun
+from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text
 from bot.engine.engine import Engine
 from bot.engine.toolset import Toolset
 from bot.memory.history import History
 from bot.memory.recorder import Recorder
 from bot.policy.budget import NO_LIMITS, Limits
-from bot.speaking.delivery import Delivery
 from bot.speaking.owner import Owner
+from bot.wiring.conversation import Ground, build_answering
 from tests.bot.speaking.post import build_outbox
 from tests.fakes import (
     BOT,
@@ -86,27 +85,32 @@ class House:
         self.owner = Owner(owners=frozenset({OWNER}), queues=queues, clock=clock)
         # What a turn waits for is asked here, not in QQ: tests decide by themselves what becomes of it.
         self.asked: list[str] = []
-        self.approvals = Approvals(owners=frozenset(), outbox=self.outbox, history=self.history, clock=clock)
-        self.approvals.ask_on(self.asked.append)
+        self.lanes, self.ages = Lanes[Work](), Ages(clock)
         self.toolset = Toolset([send_message], clock=clock)
-        delivery = Delivery(outbox=self.outbox, history=self.history, clock=clock)
         engine = Engine(
             model=model, toolset=self.toolset, clock=clock, observer=Recorder(store=self.store, clock=clock)
         )
-        self.turns = Turns(
-            engine=engine,
-            delivery=delivery,
+        self.ground = Ground(
+            lanes=self.lanes,
+            ages=self.ages,
             perception=Perception(transport=self.transport, history=self.history, sight=sight),
             history=self.history,
             store=self.store,
+            outbox=self.outbox,
             clock=clock,
-            ids=CountingIds(),
+        )
+        self.answering = build_answering(
+            self.ground,
+            engine=engine,
             persona=Persona("be nice", "Frost"),
+            deciders=Deciders(terminal=self.asked.append),
             owners=frozenset({OWNER}),
-            approvals=self.approvals,
             ports={Media: AnyMedia()},
             limits=limits,
+            ids=CountingIds(),
         )
+        self.turns, self.suspensions = self.answering.turns, self.answering.suspensions
+        self.approvals, self.ledger = self.answering.approvals, self.answering.ledger
 
 
 @asynccontextmanager
@@ -146,14 +150,6 @@ async def test_what_the_tool_says_is_on_the_wire_before_the_next_model_request()
     assert result.content == "消息已发送 (message_id: 9001)"
 
 
-@pytest.mark.parametrize("final", ["北京今天晴，25 度。", "北京今天晴， 25度", ""])
-async def test_what_was_said_by_the_tool_is_not_said_again(final: str) -> None:
-    async with living(calls(speak("北京今天晴，25度！")), words(final)) as house:
-        await house.turns.take(said("北京天气"))
-    assert house.transport.texts == ["北京今天晴，25度！"]
-    assert any(isinstance(m, AssistantMessage) and m.tool_calls for m in house.history.messages(GROUP))
-
-
 async def test_a_refused_message_is_told_to_the_model_and_may_be_said_in_the_end() -> None:
     async with living(calls(speak("hello")), words("hello")) as house:
         house.transport.failures = [ActionRefused("send_group_msg", retcode=1200, wording="禁言中")]
@@ -173,12 +169,6 @@ async def test_a_message_that_may_have_been_delivered_is_never_said_again() -> N
     assert "may have been delivered" in result.content
     assert "Do not repeat it" in result.content
     assert house.transport.texts == []
-
-
-async def test_a_failed_run_says_one_polite_line_with_its_trace_id_and_nothing_else() -> None:
-    async with living(ModelBilling("Insufficient Balance sk-secret")) as house:
-        await house.turns.take(said("hi"))
-    assert house.transport.texts == ["抱歉，这次没能回答上来，请稍后再试。（编号 t1）"]
 
 
 async def test_a_bug_is_as_quiet_as_any_other_failure() -> None:
@@ -209,25 +199,6 @@ async def test_naming_the_active_session_is_allowed_to_everybody() -> None:
     async with living(calls(speak("here", session=str(GROUP))), words("")) as house:
         await house.turns.take(said("hi"))
     assert house.transport.texts == ["here"]
-
-
-async def test_the_next_prompt_begins_with_the_same_bytes_and_has_what_was_said() -> None:
-    async with living(calls(speak("one")), words("two"), words("three")) as house:
-        await house.turns.take(said("first"))
-        await house.turns.take(said("second"))
-    before, after = house.model.requests[1].messages, house.model.requests[2].messages
-    assert after[: len(before)] == before
-    assert [m.text for m in after if isinstance(m, AssistantMessage)] == ["", "two"]
-
-
-async def test_what_was_overheard_stands_before_the_question_once() -> None:
-    async with living(words("a"), words("b")) as house:
-        house.history.overhear(said("I like tea", user=5, name="小红", at=False))
-        await house.turns.take(said("what does she like?", message_id="8"))
-        await house.turns.take(said("sure?", message_id="9"))
-    user = house.model.requests[0].messages[-1]
-    assert user == UserMessage("[群聊记录]\n小红(5): I like tea\n[提问] 消息号 8\n小明(777): what does she like?")
-    assert house.model.requests[1].messages[-1] == UserMessage("[提问] 消息号 9\n小明(777): sure?")
 
 
 async def test_a_turn_cancelled_by_the_end_of_the_process_stays_open_for_the_next_start() -> None:
@@ -261,20 +232,6 @@ async def test_a_turn_whose_answer_could_not_be_said_before_the_end_stays_open_t
         assert house.store.of("turn_closed") == []
 
 
-async def test_an_answer_that_is_being_said_when_its_question_is_recalled_stays_in_the_history() -> None:
-    question = said("hi")
-    async with living(words("the answer")) as house:
-        house.transport.failures.append(NotConnected("away"))
-        async with asyncio.TaskGroup() as group:
-            task = group.create_task(house.turns.take(question))
-            await until(lambda: house.store.of("send_changed"))
-            house.turns.disown(question)
-            task.cancel()
-        (closed,) = house.store.of("turn_closed")
-        assert isinstance(closed, TurnClosed)
-        assert closed.round[-1] == AssistantMessage("the answer")
-
-
 async def test_a_disowned_question_leaves_nothing_behind_when_its_turn_is_cancelled() -> None:
     asked = asyncio.Event()
 
@@ -297,37 +254,6 @@ async def test_a_disowned_question_leaves_nothing_behind_when_its_turn_is_cancel
         assert [message.type for message in house.model.requests[-1].messages] == ["system", "user"]
 
 
-async def test_a_turn_is_committed_before_its_model_request_and_closed_with_its_round() -> None:
-    async def think(request: ModelRequest) -> Completion:
-        (opened,) = house.store.of("turn_opened")
-        assert isinstance(opened, TurnOpened)
-        assert opened.user == request.messages[-1]
-        assert house.store.durable == len(house.store.entries)
-        return words("yes")
-
-    async with living(think) as house:
-        question = said("hi")
-        await house.turns.take(question)
-        closed = house.store.entries[-1]
-        assert isinstance(closed, TurnClosed)
-        assert closed.round == house.history.messages(GROUP)
-        assert (closed.stop, closed.steps, closed.usage.prompt) == (Stop.ANSWERED, 1, 10)
-
-
-async def test_the_prompt_goes_on_from_what_the_store_remembers() -> None:
-    rounds = (Round("t0", (UserMessage("earlier"), AssistantMessage("indeed"))),)
-    overheard = (said("I like tea", user=5, name="小红", at=False),)
-    async with living(words("tea")) as house:
-        house.store.remembered[GROUP] = Remembered(rounds, overheard)
-        await house.turns.take(said("what does she like?", message_id="8"))
-        _, *rest = house.model.requests[0].messages
-        assert rest == [
-            UserMessage("earlier"),
-            AssistantMessage("indeed"),
-            UserMessage("[群聊记录]\n小红(5): I like tea\n[提问] 消息号 8\n小明(777): what does she like?"),
-        ]
-
-
 async def test_a_store_in_trouble_does_not_keep_the_bot_from_answering() -> None:
     async with living(words("hello")) as house:
         house.store.trouble = True
@@ -340,14 +266,6 @@ async def test_a_temporary_session_is_answered_through_its_group() -> None:
     async with living(calls(speak("one", session=str(where))), words("two")) as house:
         await house.turns.take(said("hi", where=where))
     assert [action.conversation.via_group for action in house.transport.sent] == [4242, 4242]
-
-
-async def test_a_failure_of_the_transport_never_gets_out_of_a_turn() -> None:
-    failures: list[BotError] = [ActionRefused("send_group_msg", retcode=1, wording="no")]
-    async with living(words("hello")) as house:
-        house.transport.failures = failures
-        await house.turns.take(said("hi"))
-    assert house.transport.sent == []
 
 
 async def test_a_question_recalled_while_its_turn_is_written_down_leaves_no_turn_open() -> None:
@@ -368,20 +286,3 @@ async def test_a_question_recalled_while_its_turn_is_written_down_leaves_no_turn
         (closed,) = house.store.of("turn_closed")
         assert isinstance(closed, TurnClosed)
         assert (closed.stop, closed.round) == (Stop.STOPPED, ())
-
-
-def test_what_a_waiting_turn_has_spent_is_what_was_written_down_or_can_be_told_from_it() -> None:
-    run = SuspendedRun(
-        run_id="t1",
-        conversation=GROUP,
-        asker=Asker(777),
-        messages=(),
-        message=AssistantMessage(),
-        answers=(),
-        usage=Usage(30, 12),
-        steps=2,
-    )
-    waiting = WaitingTurn(said("hi"), UserMessage("hi"), run, ("one", ""))
-    assert spent_by(waiting) == Spent(2, 42, 2)
-    spent = Spent(7, 99.0, 4)
-    assert spent_by(dataclasses.replace(waiting, run=replace(run, spent=spent))) == spent

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.agent.scripted import ScriptedModel, call
-from bot.conversation.turn import Persona
+from bot.conversation.preparation import Persona
 from bot.domain.chat import AssistantMessage, UserMessage
 from bot.domain.journal import Remembered, Round
 from bot.domain.run import Asker, Outcome

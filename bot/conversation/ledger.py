@@ -1,0 +1,47 @@
+"""How turns begin and end in the journal."""
+
+from __future__ import annotations
+
+from bot.domain.chat import Message, UserMessage
+from bot.domain.events import MessageReceived
+from bot.domain.journal import Entry, OpenTurn, TurnClosed, TurnOpened
+from bot.domain.ports import Clock, Store
+from bot.domain.run import Outcome, Stop
+from bot.engine.engine import RunState
+
+
+class Ledger:
+    """Makes the entries of turns, and writes down those that leave nothing behind."""
+
+    def __init__(self, *, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def opened(
+        self, turn_id: str, question: MessageReceived, user: UserMessage, repeats: OpenTurn | None
+    ) -> tuple[Entry, ...]:
+        """The entries of a turn that begins now, in the place of the one that it repeats."""
+        earlier = repeats.turn_id if repeats else ""
+        opened = TurnOpened(
+            turn_id=turn_id, question=question, user=user, at=self._clock.now(), retry_of=earlier
+        )
+        interrupted = RunState().outcome(Stop.INTERRUPTED)
+        return (self.closed(earlier, interrupted), opened) if repeats else (opened,)
+
+    def closed(
+        self, turn_id: str, outcome: Outcome, round_: tuple[Message, ...] = ()
+    ) -> TurnClosed:
+        """The entry of a turn that ends now; `round_` is what the next prompts tell of it."""
+        return TurnClosed(
+            turn_id=turn_id,
+            stop=outcome.stop,
+            round=round_,
+            usage=outcome.usage,
+            steps=outcome.steps,
+            at=self._clock.now(),
+            error=outcome.error,
+        )
+
+    def give_up(self, turn_id: str, *entries: Entry) -> None:
+        """Close a turn that does not go on, after these entries; it leaves nothing behind."""
+        self._store.put(*entries, self.closed(turn_id, RunState().outcome(Stop.STOPPED)))

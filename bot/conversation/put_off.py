@@ -1,0 +1,55 @@
+"""Questions whose account is not there: they wait for it, and are looked at again then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from bot.conversation.lanes import Lanes
+from bot.conversation.questions import Questions
+from bot.conversation.tasks import YOUNG, Task, Work
+from bot.conversation.verdicts import Verdicts
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.ports import Clock
+from bot.policy.wake import NeedsQuoted, Wake
+
+
+class PutOff:
+    """Keeps them in order; what has become old meanwhile is heard only."""
+
+    def __init__(
+        self, *, verdicts: Verdicts, questions: Questions, lanes: Lanes[Work], clock: Clock
+    ) -> None:
+        self._verdicts = verdicts
+        self._questions = questions
+        self._lanes = lanes
+        self._clock = clock
+        self._tasks: list[Task] = []
+
+    def add(self, task: Task) -> None:
+        """It waits."""
+        self._tasks.append(task)
+
+    def ask(self, account: int) -> None:
+        """The account is there: line up its questions, unless nothing is begun any more."""
+        if self._lanes.finishing:
+            return
+        for task in self._part(lambda message: message.self_id == account):
+            verdict = task.verdict if task.retry else self._verdicts.whoever_may_speak(task.message)
+            if self._clock.now() - task.since < YOUNG and isinstance(verdict, Wake | NeedsQuoted):
+                self._questions.line_up(replace(task, verdict=verdict))
+            else:
+                self._questions.let_be(task)
+
+    def drop(self, where: Conversation, message_id: str) -> None:
+        """The message was recalled: it waits no more."""
+        recalled = (where, message_id)
+        for task in self._part(
+            lambda message: (message.conversation, message.message_id) == recalled
+        ):
+            self._questions.give_up(task)
+
+    def _part(self, meant: Callable[[MessageReceived], bool]) -> list[Task]:
+        taken = [task for task in self._tasks if meant(task.message)]
+        self._tasks = [task for task in self._tasks if not meant(task.message)]
+        return taken

@@ -1,0 +1,60 @@
+"""A message that was recalled: nobody reads it, and nobody answers it any more."""
+
+from __future__ import annotations
+
+import logging
+
+from bot.conversation.hearing import Hearing
+from bot.conversation.lanes import Lanes
+from bot.conversation.put_off import PutOff
+from bot.conversation.questions import Questions
+from bot.conversation.seen import SeenMessages
+from bot.conversation.suspensions import Suspensions
+from bot.conversation.tasks import Task, Work
+from bot.conversation.turn import Turns
+from bot.domain.events import MessageRecalled
+
+logger = logging.getLogger(__name__)
+
+
+class Recalls:
+    """Takes a message back wherever it is by now."""
+
+    def __init__(
+        self,
+        *,
+        seen: SeenMessages,
+        hearing: Hearing,
+        put_off: PutOff,
+        questions: Questions,
+        suspensions: Suspensions,
+        turns: Turns,
+        lanes: Lanes[Work],
+    ) -> None:
+        self._seen = seen
+        self._hearing = hearing
+        self._put_off = put_off
+        self._questions = questions
+        self._suspensions = suspensions
+        self._turns = turns
+        self._lanes = lanes
+
+    def take(self, event: MessageRecalled) -> None:
+        """Forget it; its turn, if there is one, leaves nothing behind."""
+        where, message_id = event.conversation, event.message_id
+        self._hearing.forget(where, message_id)
+        self._seen.forget(where, message_id)
+        self._suspensions.abandon(where, message_id)
+        self._put_off.drop(where, message_id)
+
+        def is_about(work: Work) -> bool:
+            question = work.message if isinstance(work, Task) else work.question
+            if question is None or question.message_id != message_id:
+                return False
+            self._turns.disown(question)
+            if isinstance(work, Task):
+                self._questions.give_up(work)
+            return True
+
+        if self._lanes.drop(where, is_about):
+            logger.info("message %s in %s was recalled: not answered", message_id, where)

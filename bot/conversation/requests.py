@@ -1,0 +1,166 @@
+"""Calls that wait for somebody's word, each known by its number, `#A3`; and those that did.
+
+A run that waits is data, and so is what it waits for: the numbers are in it (`PendingCall`),
+written down before anybody is asked, so that they mean the same after a restart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from cachetools import LRUCache
+from msgspec.structs import replace
+
+from bot.conversation.tasks import Resume
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.ports import Clock
+from bot.domain.run import PendingCall, SuspendedRun
+from bot.domain.suspension import Decision
+from bot.policy.approval import MAX_OPEN, in_full, what, who
+from bot.prompt.frame import label
+from bot.prompt.render import MAX_NAME, excerpt
+
+MAX_PAST = 500  # requests that are over, and still known by their number
+
+
+class Runs(Protocol):
+    """Where suspended runs go on: the lanes."""
+
+    @property
+    def finishing(self) -> bool:
+        """Whether nothing is begun any more."""
+        ...
+
+    def put(self, where: Conversation, run: Resume, /) -> bool:
+        """Let it go on; False where it cannot now."""
+        ...
+
+
+@dataclass(slots=True)
+class Request:
+    """A call that waits. `text` is what people are asked, but for the line that says how to answer.
+
+    `question` is what its run was asked. `full` is all of it where `text` is shortened, `since`
+    when it was first asked. `asked` are the owners who may have read it or will.
+    """
+
+    number: int
+    run_id: str
+    call_id: str
+    where: Conversation
+    question: MessageReceived
+    expires: float
+    text: str
+    asker: int
+    since: float
+    full: str = ""
+    asked: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class EndedRequest:
+    """A request that is over: where it was asked, and what is said about it now."""
+
+    where: Conversation
+    words: str
+
+
+class Requests:
+    """All of them, `open` and `past`, by number."""
+
+    def __init__(self, *, runs: Runs, clock: Clock) -> None:
+        self._runs = runs
+        self._clock = clock
+        self._open: dict[int, Request] = {}
+        self._past: LRUCache[int, EndedRequest] = LRUCache(MAX_PAST)
+        self._last = 0
+
+    @property
+    def open(self) -> Mapping[int, Request]:
+        """Those that wait."""
+        return self._open
+
+    @property
+    def past(self) -> Mapping[int, EndedRequest]:
+        """The latest of those that are over."""
+        return self._past
+
+    def known(self) -> frozenset[int]:
+        """The numbers of both."""
+        return frozenset((*self._open, *self._past))
+
+    def number(self, run: SuspendedRun, *, taken: Collection[int] = ()) -> SuspendedRun:
+        """The run with a number for each of its waits; one that has a number keeps it, unless it is
+        `taken`.
+        """
+        answers = list(run.answers)
+        for index, answer in enumerate(answers):
+            if isinstance(answer, PendingCall):
+                number = self._last + 1 if answer.number in {0, *taken} else answer.number
+                self._last = max(self._last, number)
+                answers[index] = replace(answer, number=number)
+        return replace(run, answers=tuple(answers))
+
+    def register(
+        self,
+        run: SuspendedRun,
+        question: MessageReceived,
+        *,
+        but: Collection[int] = (),
+        asked_before: Collection[int] = (),
+    ) -> list[Request]:
+        """The new requests of a run, `but` those of these numbers, and no more of one asker than
+        there is room for.
+        """
+        asker = replace(run.asker, name=label(run.asker.name, MAX_NAME))
+        asked_by = who(asker, run.conversation, excerpt(question))
+        room = MAX_OPEN - sum(request.asker == asker.user_id for request in self._open.values())
+        new = [
+            Request(
+                number=pending.number,
+                run_id=run.run_id,
+                call_id=pending.call.id,
+                where=run.conversation,
+                question=question,
+                expires=pending.expires,
+                text=f"{what(pending)}\n{asked_by}",
+                asker=asker.user_id,
+                since=pending.since if pending.number in asked_before else self._clock.now(),
+                full=in_full(pending),
+            )
+            for pending in run.pending
+            if pending.number not in but
+        ][: max(0, room)]
+        self._open |= {request.number: request for request in new}
+        return new
+
+    def of(self, run_id: str) -> list[Request]:
+        """Those of a run that wait."""
+        return [request for request in self._open.values() if request.run_id == run_id]
+
+    def is_open(self, request: Request) -> bool:
+        """Whether it is this one that waits by its number."""
+        return self._open.get(request.number) is request
+
+    def decide(self, request: Request, decision: Decision, words: str, **more: str) -> bool:
+        """Let its run go on with this, and end it; False where the run cannot go on now."""
+        work = Resume(request.run_id, {request.call_id: decision}, request.question)
+        if not self._runs.put(request.where, work):
+            return False
+        self.end(request, words, **more)
+        return True
+
+    def refuse(
+        self, run: SuspendedRun, question: MessageReceived, denied: Mapping[str, Decision]
+    ) -> None:
+        """Let a run go on with what is decided about calls that are no requests."""
+        self._runs.put(run.conversation, Resume(run.run_id, denied, question))
+
+    def end(self, request: Request, words: str, **more: str) -> None:
+        """It waits no more; `words` are a template for what is said about it from now on."""
+        del self._open[request.number]
+        self._past[request.number] = EndedRequest(
+            request.where, words.format(number=request.number, **more)
+        )

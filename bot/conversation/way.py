@@ -1,0 +1,86 @@
+"""The way of a message through the bot, a stage a line. READ FIRST.
+
+It comes in on the connection's own reading loop, which must not wait, and is answered in the lane
+of its conversation, which may.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import assert_never
+
+from bot.conversation.door import Door
+from bot.conversation.hearing import Hearing
+from bot.conversation.owners_word import OwnersWord
+from bot.conversation.questions import Questions
+from bot.conversation.quotes import Quotes
+from bot.conversation.tasks import Resume, Work
+from bot.conversation.turn import Turns
+from bot.conversation.verdicts import Verdicts
+from bot.domain.events import MessageReceived
+from bot.policy.apologies import SORRY, apology
+from bot.policy.lighten import lighten
+from bot.policy.wake import Ignore, NeedsQuoted, Observe, Wake
+from bot.speaking.outbox import Outbox
+
+logger = logging.getLogger(__name__)
+
+
+class MessageWay:
+    """Takes every message through its stages, each of which may be its last."""
+
+    def __init__(
+        self,
+        *,
+        door: Door,
+        word: OwnersWord,
+        verdicts: Verdicts,
+        hearing: Hearing,
+        questions: Questions,
+        quotes: Quotes,
+        turns: Turns,
+        outbox: Outbox,
+    ) -> None:
+        self._door = door
+        self._word = word
+        self._verdicts = verdicts
+        self._hearing = hearing
+        self._questions = questions
+        self._quotes = quotes
+        self._turns = turns
+        self._outbox = outbox
+
+    def take(self, message: MessageReceived, *, answer: bool = True) -> None:
+        """On the reading loop: from the event to a place in a lane. Without `answer` only heard."""
+        if not self._door.lets_in(message):  # known already?
+            return
+        message = lighten(message)
+        if self._word.take(message):  # an owner's word on a call that waits?
+            self._hearing.forget_answer(message, kept=False)
+            return
+        verdict = self._verdicts.on(message, answer=answer)  # meant for the bot? may it speak?
+        match verdict:
+            case Ignore(reason=reason):
+                logger.debug("message %s is ignored: %s", message.message_id, reason)
+            case Observe():
+                self._hearing.observe(message)
+            case Wake() | NeedsQuoted():
+                task = self._questions.task(message, verdict)
+                # What is lost is overheard: the next process does not answer it either.
+                self._hearing.observe(message, overheard=task.lost)
+                self._questions.line_up(task)
+            case _:
+                assert_never(verdict)
+
+    async def do(self, work: Work) -> None:
+        """In the lane: from there to the last send of the turn."""
+        if isinstance(work, Resume):
+            await self._turns.resume(work.turn_id, work.decisions)
+        elif await self._word.take_later(work.message):  # an owner's word that quotes the request?
+            self._hearing.forget_answer(work.message, kept=True)
+        elif not await self._quotes.is_for_us(work):  # a quote, but not of the bot's words?
+            return
+        elif work.lost:  # nobody knows what was done for it: its asker is asked to ask again
+            self._outbox.post_with(action=apology(work.message, SORRY))
+        else:
+            await self._turns.take(work.message, retry=work.retry)

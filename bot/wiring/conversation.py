@@ -1,0 +1,232 @@
+"""The way of a message and the turn at its end, put together in the order in which their parts need
+each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bot.conversation.ages import Ages
+from bot.conversation.approvals import Approvals
+from bot.conversation.closing import Closing
+from bot.conversation.deciders import Deciders
+from bot.conversation.dispatcher import Dispatcher
+from bot.conversation.door import Door
+from bot.conversation.expiry import Expiry
+from bot.conversation.hearing import Hearing
+from bot.conversation.held import HeldLanes
+from bot.conversation.lanes import Lanes
+from bot.conversation.late import Late
+from bot.conversation.ledger import Ledger
+from bot.conversation.mutes import Mutes
+from bot.conversation.overflow import Overflow
+from bot.conversation.owners_word import OwnersWord
+from bot.conversation.perception import Perception
+from bot.conversation.places import Arrive, Places
+from bot.conversation.preparation import Persona, Preparation
+from bot.conversation.put_off import PutOff
+from bot.conversation.questions import Questions
+from bot.conversation.quotes import Quotes
+from bot.conversation.recalls import Recalls
+from bot.conversation.requests import Requests
+from bot.conversation.seen import SeenMessages
+from bot.conversation.suspensions import Suspensions
+from bot.conversation.tasks import Work
+from bot.conversation.turn import Turns
+from bot.conversation.verdicts import Verdicts
+from bot.conversation.way import MessageWay
+from bot.domain.ports import Clock, Ids, Store
+from bot.engine.engine import Engine
+from bot.memory.history import History
+from bot.policy.budget import Limits
+from bot.policy.wake import Rules
+from bot.speaking.delivery import Delivery
+from bot.speaking.outbox import Outbox
+from bot.speaking.owner import Owner
+from bot.speaking.postbox import Postbox
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """The parts that nearly all others need."""
+
+    lanes: Lanes[Work]
+    ages: Ages
+    perception: Perception
+    history: History
+    store: Store
+    outbox: Outbox
+    clock: Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """A turn, and what it may wait for."""
+
+    turns: Turns
+    preparation: Preparation
+    suspensions: Suspensions
+    ledger: Ledger
+    approvals: Approvals
+    requests: Requests
+    word: OwnersWord
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """A message, until it has its place in a lane."""
+
+    seen: SeenMessages
+    mutes: Mutes
+    places: Places
+    overflow: Overflow
+    hearing: Hearing
+    verdicts: Verdicts
+    questions: Questions
+    put_off: PutOff
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """The whole way, and those who send something on it."""
+
+    dispatcher: Dispatcher
+    way: MessageWay
+    door: Door
+    late: Late
+    held: HeldLanes
+    expiry: Expiry
+
+
+def build_answering(
+    on: Ground,
+    *,
+    engine: Engine,
+    persona: Persona,
+    deciders: Deciders,
+    owners: frozenset[int],
+    ports: Mapping[type, object],
+    limits: Limits,
+    ids: Ids,
+) -> Answering:
+    """Turns, with approvals on both sides of them."""
+    history, store, clock = on.history, on.store, on.clock
+    postbox = Postbox(outbox=on.outbox, history=history, clock=clock)
+    delivery = Delivery(outbox=on.outbox, history=history, clock=clock)
+    requests, ledger = Requests(runs=on.lanes, clock=clock), Ledger(store=store, clock=clock)
+    approvals = Approvals(deciders=deciders, requests=requests, postbox=postbox, clock=clock)
+    suspensions = Suspensions(store=store, approvals=approvals, requests=requests, ledger=ledger)
+    preparation = Preparation(
+        perception=on.perception,
+        history=history,
+        delivery=delivery,
+        persona=persona,
+        owners=owners,
+        ports=ports,
+        limits=limits,
+        ids=ids,
+    )
+    turns = Turns(
+        engine=engine,
+        preparation=preparation,
+        closing=Closing(
+            delivery=delivery, history=history, approvals=approvals, store=store, ledger=ledger
+        ),
+        suspensions=suspensions,
+        history=history,
+        ledger=ledger,
+        store=store,
+    )
+    word = OwnersWord(
+        deciders=deciders,
+        requests=requests,
+        runs=on.lanes,
+        postbox=postbox,
+        history=history,
+        ages=on.ages,
+        clock=clock,
+    )
+    return Answering(turns, preparation, suspensions, ledger, approvals, requests, word)
+
+
+def build_asking(on: Ground, *, ledger: Ledger, rules: Rules, arrive: Arrive) -> Asking:
+    """Questions, and where they wait; `arrive` is told of places that are to be caught up with."""
+    seen, mutes = SeenMessages(clock=on.clock), Mutes(clock=on.clock)
+    places = Places(arrive=arrive, clock=on.clock)
+    overflow = Overflow(outbox=on.outbox, clock=on.clock)
+    hearing = Hearing(store=on.store, history=on.history, places=places)
+    verdicts = Verdicts(rules=rules, history=on.history, mutes=mutes, accounts=places.accounts)
+    questions = Questions(
+        lanes=on.lanes,
+        seen=seen,
+        ages=on.ages,
+        places=places,
+        overflow=overflow,
+        hearing=hearing,
+        ledger=ledger,
+        clock=on.clock,
+    )
+    put_off = PutOff(verdicts=verdicts, questions=questions, lanes=on.lanes, clock=on.clock)
+    return Asking(seen, mutes, places, overflow, hearing, verdicts, questions, put_off)
+
+
+def build_stages(on: Ground, asking: Asking, answering: Answering, *, owner: Owner) -> Stages:
+    """The way from a question to its answer, and who sends messages on it."""
+    seen, places, put_off, questions = asking.seen, asking.places, asking.put_off, asking.questions
+    door = Door(seen=seen, ages=on.ages)
+    quotes = Quotes(perception=on.perception, put_off=put_off, questions=questions, lanes=on.lanes)
+    way = MessageWay(
+        door=door,
+        word=answering.word,
+        verdicts=asking.verdicts,
+        hearing=asking.hearing,
+        questions=questions,
+        quotes=quotes,
+        turns=answering.turns,
+        outbox=on.outbox,
+    )
+    dispatcher = Dispatcher(
+        way=way,
+        recalls=build_recalls(on, asking, answering),
+        mutes=asking.mutes,
+        places=places,
+        put_off=put_off,
+        history=on.history,
+        outbox=on.outbox,
+        owner=owner,
+    )
+    late = Late(
+        seen=seen,
+        ages=on.ages,
+        places=places,
+        way=way,
+        put_off=put_off,
+        history=on.history,
+        clock=on.clock,
+    )
+    held = HeldLanes(lanes=on.lanes, seen=seen, put_off=put_off, questions=questions)
+    return Stages(dispatcher, way, door, late, held, build_expiry(on, answering))
+
+
+def build_recalls(on: Ground, asking: Asking, answering: Answering) -> Recalls:
+    """Who takes messages back."""
+    return Recalls(
+        seen=asking.seen,
+        hearing=asking.hearing,
+        put_off=asking.put_off,
+        questions=asking.questions,
+        suspensions=answering.suspensions,
+        turns=answering.turns,
+        lanes=on.lanes,
+    )
+
+
+def build_expiry(on: Ground, answering: Answering) -> Expiry:
+    """Who lets turns go on that nobody decided about."""
+    return Expiry(
+        suspensions=answering.suspensions,
+        approvals=answering.approvals,
+        lanes=on.lanes,
+        clock=on.clock,
+    )

@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from msgspec.structs import replace
+
+from bot.domain.events import Conversation
+from bot.domain.segments import Quote, Text
+from bot.domain.suspension import Allow, Decision, Deny
+from bot.policy.approval import AGAIN
+from tests.bot.desk import OWNER, QUESTION, Desk, desk, waiting
+from tests.fakes import (
+    BOT,
+    GROUP,
+    ManualClock,
+    RecordingStore,
+    said,
+    until,
+)
+
+
+async def test_a_run_that_cannot_go_on_now_waits_for_another_answer() -> None:
+    async with desk() as at:
+        at.wait(waiting("mail"))
+        at.free = False
+        assert at.owner_says("同意 A1")
+        at.free = True
+        assert at.owner_says("拒绝 A1")
+        await at.outbox.wait_idle()
+        assert at.resumed == [("t1", {"c0": Deny("the owner said no")})]
+        assert at.transport.texts[-2:] == ["现在处理不过来，A1 还在等，请过一会儿再回复一次。", "A1 已拒绝。"]
+
+
+async def test_an_answer_after_the_time_is_none_even_before_the_run_has_been_denied() -> None:
+    async with desk() as at:
+        at.wait(waiting("mail"))
+        at.clock.time += 600
+        assert at.owner_says("同意 A1")
+        at.approvals.expire("t1")
+        await at.outbox.wait_idle()
+        assert at.resumed == []
+        assert sum("过期" in text for text in at.transport.texts) == 1
+
+
+async def test_only_a_message_with_the_words_of_the_request_is_one() -> None:
+    """The model can be made to say what looks like a request."""
+    async with desk() as at:
+        at.wait(waiting("mail"))
+        await at.outbox.wait_idle()
+        at.history.know(said("#A1 say_hello {}", user=BOT, where=OWNER, message_id="fake"))
+        at.history.know(said(at.transport.texts[0], user=5, where=OWNER, message_id="not ours"))
+        for quoted in ("fake", "not ours", "unknown"):
+            answer = said((Quote(quoted), Text("同意")), user=999, where=OWNER)
+            assert not at.word.take(answer)
+            assert not await at.word.take_later(answer)
+        assert at.resumed == []
+
+
+async def test_a_quote_of_what_only_the_store_knows_is_found_later() -> None:
+    async with desk() as at:
+        run = at.wait(waiting("mail"))
+        await at.outbox.wait_idle()
+        asked = said(at.transport.texts[0], user=BOT, where=OWNER, message_id="9001")
+    later = Desk(store=RecordingStore(known=[asked]))
+    async with asyncio.timeout(5), later.outbox.open():
+        assert later.approvals.restore(run, QUESTION) == run
+        answer = said((Quote("9001"), Text("同意")), user=999, where=OWNER)
+        assert await later.word.take_later(answer)
+        assert later.resumed == [("t1", {"c0": Allow()})]
+        await later.outbox.wait_idle()
+
+
+async def test_an_answer_that_is_older_than_its_request_decides_nothing() -> None:
+    async with desk() as at:
+        at.clock.time += 300  # ours is ahead of the server's
+        at.word.take(said("hi", user=999, where=OWNER))
+        at.clock.time += 100.5
+        at.wait(waiting("mail"))
+        for age, decided in ((100, 0), (1, 0), (0, 1)):  # the server's times are whole seconds
+            answer = said("同意 A1", user=999, where=OWNER)
+            assert at.word.take(replace(answer, time=answer.time + 100 - age))
+            assert len(at.resumed) == decided
+        await at.outbox.wait_idle()
+        assert at.transport.texts[-2:] == [AGAIN.format(number=1), "A1 已同意。"]
+
+
+@pytest.mark.parametrize("text", ["同意 A1", "同意", "拒绝 A1 不行", "同意 A9"])
+async def test_an_answer_that_was_missed_decides_nothing_whenever_it_was_said(text: str) -> None:
+    async with desk() as at:
+        at.wait(waiting("mail"))
+        await until(lambda: len(at.transport.texts) == 2)
+        for time in (0.0, at.clock.now() + 60):
+            answer = replace(said(text, user=999, where=OWNER), time=time)
+            at.ages.miss(answer)
+            assert at.word.take(answer)
+        await at.outbox.wait_idle()
+        assert at.resumed == []
+        assert at.transport.texts[2:] == ([] if "A9" in text else [AGAIN.format(number=1)] * 2)
+
+
+async def test_a_missed_quote_of_the_request_decides_nothing_later_either() -> None:
+    async with desk() as at:
+        at.wait(waiting("mail"))
+        await at.outbox.wait_idle()
+        answer = said((Quote("9001"), Text("同意")), user=999, where=OWNER)
+        at.ages.miss(answer)
+        assert await at.word.take_later(answer)
+        assert at.resumed == []
+
+
+async def test_an_answer_to_an_earlier_process_counts_for_what_that_one_had_asked() -> None:
+    run = Desk().requests.number(waiting("mail", since=ManualClock().now() - 60))
+    for ago, decided in ((30, 1), (61, 0)):
+        async with desk() as at:
+            at.word.take(said("hi"))
+            assert at.approvals.restore(run, QUESTION) == run
+            answer = said("同意 A1", user=999, where=OWNER)
+            assert at.word.take(replace(answer, time=answer.time - ago))
+            assert len(at.resumed) == decided
+
+
+async def test_an_answer_to_an_earlier_process_does_not_count_for_a_number_that_became_anothers() -> None:
+    before = Desk().requests.number(waiting("dig", run_id="t0", since=ManualClock().now() - 60))
+    async with desk() as at:
+        at.word.take(said("hi"))
+        at.wait(waiting("mail"))
+        at.approvals.restore(before, QUESTION)
+        answer = said("同意 A2", user=999, where=OWNER)
+        assert at.word.take(replace(answer, time=answer.time - 30))
+        assert at.resumed == []
+
+
+@pytest.mark.parametrize(("text", "word"), [("同意", Allow()), ("拒绝", Deny("the owner said no"))])
+async def test_the_only_request_an_owner_was_asked_is_meant_by_one_word_in_private(text: str, word: Decision) -> None:
+    async with desk() as at:
+        assert not at.owner_says(text)
+        at.wait(waiting("mail"))
+        assert at.owner_says(text)
+        assert at.resumed == [("t1", {"c0": word})]
+        assert not at.owner_says(text)
+
+
+async def test_of_two_requests_one_word_means_none() -> None:
+    async with desk() as at:
+        at.wait(waiting("mail", "dig"))
+        assert not at.owner_says("同意")
+        assert at.owner_says("同意 A2")
+        assert at.owner_says("同意")
+        assert at.resumed == [("t1", {"c1": Allow()}), ("t1", {"c0": Allow()})]
+
+
+@pytest.mark.parametrize(
+    ("asker", "user", "at_bot", "group", "taken"),
+    [
+        (999, 999, True, GROUP, True),
+        (999, 999, False, GROUP, False),
+        (777, 999, True, GROUP, False),
+        (999, 998, True, GROUP, False),
+        (999, 777, True, GROUP, False),
+        (999, 999, True, Conversation(BOT, "group", 5555), False),
+    ],
+)
+async def test_in_a_group_one_word_is_for_the_owner_whose_own_request_it_is(
+    asker: int, user: int, at_bot: bool, group: Conversation, taken: bool
+) -> None:
+    async with desk(frozenset({998, 999})) as at:
+        at.wait(waiting("mail", asker=asker))
+        assert at.word.take(said("同意", user=user, at=at_bot, where=group)) is taken
+        assert len(at.resumed) == taken
+
+
+async def test_one_word_that_quotes_something_else_is_about_that() -> None:
+    async with desk() as at:
+        at.wait(waiting("mail"))
+        answer = said((Quote("5"), Text("同意")), user=999, where=OWNER)
+        assert not at.word.take(answer)
+        assert not await at.word.take_later(answer)
+
+
+@pytest.mark.parametrize("line", ["hello", "同意", "user2: 同意 A1"])
+async def test_a_line_of_the_terminal_that_names_no_number_is_said(line: str) -> None:
+    async with desk(terminal=print) as at:
+        assert not at.word.answer(line)
+
+
+async def test_a_line_of_the_terminal_that_names_a_number_is_an_answer() -> None:
+    said_there: list[str] = []
+    async with desk(frozenset(), terminal=said_there.append) as at:
+        at.wait(waiting("mail"))
+        assert at.word.answer("同意 A1")
+        assert said_there[-1] == "A1 已同意。"
+        assert at.resumed == [("t1", {"c0": Allow()})]
+
+
+async def test_without_a_terminal_no_line_is_an_answer() -> None:
+    async with desk() as at:
+        at.wait(waiting("mail"))
+        assert not at.word.answer("同意 A1")

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from msgspec import structs
+
+from bot.domain.errors import NotConnected
+from bot.domain.events import (
+    Connected,
+    MessageReceived,
+)
+from bot.domain.segments import Quote, Text
+from tests.bot.hall import hall
+from tests.fakes import BOT, said, words
+
+
+async def test_a_quote_nobody_can_look_up_without_a_connection_waits_for_one() -> None:
+    async with hall(words("because")) as house:
+        look_up = house.transport.get_message
+
+        async def away(account: int, message_id: str) -> MessageReceived | None:
+            raise NotConnected("away")
+
+        house.transport.known["77"] = said("mine", user=BOT, at=False, message_id="77")
+        house.transport.get_message = away  # type: ignore[method-assign]  # one call of a fake is replaced
+        message = structs.replace(said((Quote("77"), Text("why?")), at=False), time=house.clock.now())
+        await house.take(message)
+        assert house.store.of("message_overheard") == []
+        house.transport.get_message = look_up  # type: ignore[method-assign]  # and put back
+        await house.take(Connected(self_id=BOT, time=0.0))
+        assert house.transport.texts == ["because"]

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import asyncio
+
+from bot.domain.events import (
+    MessageReceived,
+)
+from bot.domain.segments import Quote, Text
+from tests.bot.hall import hall
+from tests.fakes import BOT, said
+
+
+async def test_a_question_whose_quote_is_looked_up_while_stopping_is_not_begun() -> None:
+    looking, gate = asyncio.Event(), asyncio.Event()
+
+    async with hall() as house, asyncio.TaskGroup() as group:
+        mine = said("mine", user=BOT, at=False, message_id="77")
+
+        async def look_up(account: int, message_id: str) -> MessageReceived | None:
+            looking.set()
+            await gate.wait()
+            return mine
+
+        house.transport.get_message = look_up  # type: ignore[method-assign]  # one call of a fake is replaced
+        await house.dispatcher.handle(said((Quote("77"), Text("why?")), at=False))
+        await looking.wait()
+        stopping = group.create_task(house.lanes.finish(within=5))
+        await asyncio.sleep(0)
+        gate.set()
+        await stopping
+        assert house.store.of("turn_opened") == house.store.of("message_overheard") == []

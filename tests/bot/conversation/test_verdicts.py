@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import asyncio
+
+from bot.domain.chat import Completion, ModelRequest
+from bot.domain.segments import Quote, Text
+from bot.policy.wake import Rules
+from tests.bot.hall import hall, muted
+from tests.fakes import BOT, GROUP, said, words
+
+
+async def test_a_quote_of_the_bot_wakes_without_a_mention_and_a_quote_of_others_does_not() -> None:
+    async with hall(words("first"), words("because")) as house:
+        await house.take(said("hi"))
+        await house.take(said((Quote("9001"), Text("why?")), at=False))
+        await house.take(said("talk", user=5, message_id="77", at=False))
+        await house.take(said((Quote("77"), Text("really?")), at=False))
+        assert house.transport.texts == ["first", "because"]
+        overheard = house.history.take_overheard(GROUP)
+        assert [message.segments[-1] for message in overheard] == [Text("talk"), Text("really?")]
+
+
+async def test_a_muted_bot_does_not_ask_the_model_until_the_mute_ends() -> None:
+    async with hall(words("a"), words("b"), words("c")) as house:
+        await house.take(muted(60), said("hi"))
+        assert house.transport.sent == []
+        house.clock.time += 61
+        await house.take(said("hi"))
+        await house.take(muted(-1, user_id=0), said("hi"), muted(0, user_id=0), said("hi"))
+        await house.take(muted(60, user_id=5), said("hi"))
+        assert house.transport.texts == ["a", "b", "c"]
+
+
+async def test_a_quote_of_a_message_in_memory_takes_no_place_in_the_lane() -> None:
+    gate = asyncio.Event()
+
+    async def think(request: ModelRequest) -> Completion:
+        await gate.wait()
+        return words("slow")
+
+    async with hall(think, words("fast")) as house:
+        await house.dispatcher.handle(said("talk", user=5, message_id="77", at=False))
+        await house.dispatcher.handle(said("first"))
+        for _ in range(60):
+            await house.dispatcher.handle(said((Quote("77"), Text("really?")), at=False))
+        await house.dispatcher.handle(said("second"))
+        gate.set()
+        await house.lanes.wait_idle()
+        assert house.transport.texts == ["slow", "fast"]
+
+
+async def test_rules_decide_who_is_answered() -> None:
+    rules = Rules(groups=frozenset({4242}), blocked=frozenset({666}))
+    elsewhere = type(GROUP)(BOT, "group", 4343)
+    async with hall(words("ok"), rules=rules) as house:
+        await house.take(said("hi", where=elsewhere), said("hi", user=666), said("hi"))
+        assert house.transport.texts == ["ok"]
+        assert house.history.take_overheard(elsewhere) == ()

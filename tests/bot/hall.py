@@ -1,0 +1,57 @@
+"""A house with the whole way of a message at work."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from bot.conversation.arrivals import Arrivals
+from bot.conversation.places import Arrival
+from bot.domain.events import Event, MessageRecalled, Muted
+from bot.policy.wake import Rules
+from bot.wiring.conversation import build_asking, build_stages
+from tests.bot.conversation.test_turn import House
+from tests.fakes import BOT, GROUP, ScriptedModel, Step
+
+
+class Hall(House):
+    """`watched`: somebody catches up with places; else `arrived` is what he would have been told."""
+
+    def __init__(self, model: ScriptedModel, rules: Rules | None = None, *, watched: bool = False) -> None:
+        super().__init__(model)
+        self.arrived: list[Arrival] = []
+        self.arrivals = Arrivals(lanes=self.lanes, unconfirmed=self.outbox.unconfirmed, clock=self.clock)
+        asking = build_asking(
+            self.ground,
+            ledger=self.ledger,
+            rules=rules or Rules(names=("小霜",)),
+            arrive=self.arrivals.take if watched else self.arrived.append,
+        )
+        stages = build_stages(self.ground, asking, self.answering, owner=self.owner)
+        self.seen, self.places, self.overflow = asking.seen, asking.places, asking.overflow
+        self.dispatcher, self.way, self.door = stages.dispatcher, stages.way, stages.door
+        self.late, self.held, self.expiry = stages.late, stages.held, stages.expiry
+
+    async def take(self, *events: Event) -> None:
+        for event in events:
+            await self.dispatcher.handle(event)
+        await self.lanes.wait_idle()
+
+
+@asynccontextmanager
+async def hall(*steps: Step, rules: Rules | None = None) -> AsyncIterator[Hall]:
+    with ScriptedModel(*steps) as model:
+        house = Hall(model, rules)
+        async with asyncio.timeout(5), house.outbox.open(), house.lanes.open(house.way.do):
+            yield house
+
+
+def recalled(message_id: str) -> MessageRecalled:
+    return MessageRecalled(
+        self_id=BOT, time=0.0, conversation=GROUP, message_id=message_id, user_id=777, operator_id=777
+    )
+
+
+def muted(seconds: int, user_id: int = BOT) -> Muted:
+    return Muted(self_id=BOT, time=0.0, conversation=GROUP, user_id=user_id, operator_id=1, seconds=seconds)
