@@ -122,8 +122,8 @@ class ToolFolder:
         return PACKAGE + hashlib.sha256(str(self.folder.absolute()).encode()).hexdigest()[:8]
 
     def find(self) -> FoundTools:
-        """The tools of its modules; that others can write there is a problem as well: whoever can, is
-        the bot.
+        """The tools of its modules; that others can write there is a problem as well: whoever can,
+        is the bot.
         """
         try:
             inside = sorted(
