@@ -13,21 +13,7 @@ from tests.test_architecture import found, modules
 MAX_CLASS = 200
 MAX_PARAMETERS = 8
 
-LONG_CLASSES = {
-    "adapters/onebot/connection.py:Connection": "its area is being parted",
-    "adapters/openai/stream.py:AnswerReader": "its area is being parted",
-    "adapters/simulator/server.py:Simulator": "its area is being parted",
-    "adapters/simulator/sockets.py:Sockets": "its area is being parted",
-    "adapters/simulator/world.py:World": "its area is being parted",
-    "adapters/storage/batches.py:Batches": "its area is being parted",
-    "adapters/storage/database.py:Database": "its area is being parted",
-    "adapters/storage/writer.py:Writer": "its area is being parted",
-}
-
 MANY_PARAMETERS = {
-    "adapters/onebot/connection.py:Connection": "its area is being parted",
-    "adapters/onebot/forward_ws.py:ForwardClient": "its area is being parted",
-    "adapters/onebot/reverse_ws.py:ReverseServer": "its area is being parted",
     "bot/agent/agent.py:Agent": "the library's one facade: people type what they need of it by name, and all but the "
     "model has a default; a bag of options would be one more thing to import",
 }
@@ -54,9 +40,7 @@ def parameters_of(node: ast.ClassDef) -> int:
 
 
 def test_a_class_has_at_most_200_lines() -> None:
-    sizes = {name: lines_of(node) for name, node in classes()}
-    found(f"{name}: {size} lines" for name, size in sizes.items() if size > MAX_CLASS and name not in LONG_CLASSES)
-    found(f"{name} is an exception no more" for name in LONG_CLASSES if sizes.get(name, 0) <= MAX_CLASS)
+    found(f"{name}: {size} lines" for name, node in classes() if (size := lines_of(node)) > MAX_CLASS)
 
 
 def test_a_constructor_takes_at_most_8_parameters() -> None:
