@@ -270,7 +270,7 @@ async def open_store(
         )
         try:
             if reason := await loop.run_in_executor(thread, batches.open):
-                writer.fail(reason)
+                await _begin_in_trouble(writer, reason, database)
             beside = (
                 store.tidy(Retention(keep_days, keep_messages), thread),
                 store.watch(),
@@ -284,6 +284,13 @@ async def open_store(
             await loop.run_in_executor(thread, batches.close)
             await loop.run_in_executor(threads, database.close)
             await loop.run_in_executor(threads, database.release)
+
+
+async def _begin_in_trouble(writer: Writer, reason: str, database: Database) -> None:
+    """Tell of it; where a damaged file was moved away, begin a new one before anybody needs it."""
+    writer.fail(reason)
+    if database.is_gone:
+        await writer.begin_anew()
 
 
 @asynccontextmanager

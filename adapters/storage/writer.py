@@ -135,6 +135,11 @@ class Writer:
 
     # --- the task ---------------------------------------------------------------------------------
 
+    async def begin_anew(self) -> None:
+        """Try once more before anything is put: a damaged file has just made room for a new one."""
+        if not (await self._attempt()).failure:
+            self._recovered()
+
     async def run(self) -> None:
         """Write what is put, until `close`."""
         if self._trouble:
