@@ -168,11 +168,6 @@ class Database:
                 part.replace(f"{aside}{suffix}")
         return aside
 
-    @property
-    def is_gone(self) -> bool:
-        """Whether its file is not there, as after `put_aside`; False where it has none."""
-        return self.file is not None and not self.file.exists()
-
     def copies(self) -> list[Path]:
         """Older files beside an SQLite database: backups, and what was put aside."""
         if self.file is None:

@@ -289,8 +289,12 @@ async def open_store(
 async def _begin_in_trouble(writer: Writer, reason: str, database: Database) -> None:
     """Tell of it; where a damaged file was moved away, begin a new one before anybody needs it."""
     writer.fail(reason)
-    if database.is_gone:
+    if _is_gone(database):
         await writer.begin_anew()
+
+
+def _is_gone(database: Database) -> bool:
+    return database.file is not None and not database.file.exists()
 
 
 @asynccontextmanager
