@@ -19,6 +19,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from bot.domain.visible import visible
 from bot.prompt import marks
 from bot.prompt.people import People, name_key
 
@@ -36,9 +37,17 @@ class Frames:
     people: People = field(default_factory=People)
 
     def cut(self, text: str) -> str:
-        """The text without what is the frame's; the very same text where nothing of it is."""
-        if self.is_clean(text):
+        """The text without what is the frame's; the very same text where nothing of it is.
+
+        Marks that nobody sees hide no frame.
+        """
+        seen = visible(text)
+        if self.is_clean(seen):
             return text  # as nearly all are
+        left = self._without_frames(seen)
+        return text if left == seen else left
+
+    def _without_frames(self, text: str) -> str:
         text = self._tally(text) or text
         for _ in range(MOST_FRAMES):
             shorter = self._cut(text)
