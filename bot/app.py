@@ -42,7 +42,7 @@ from bot.runtime.watchdog import Watchdog
 from bot.speaking.outbox import Outbox
 from bot.wiring.background import background
 from bot.wiring.means import Means, open_means
-from bot.wiring.onebot import Line, build_line, open_onebot
+from bot.wiring.onebot import OneBotLine, build_line, open_onebot
 from bot.wiring.service import Rooms, build_rooms, persona
 from bot.wiring.tools import find_tools, following
 from bot.wiring.troubles import Troubles
@@ -199,7 +199,7 @@ async def open_service(
 
 @asynccontextmanager
 async def at_work(
-    settings: Settings, rooms: Rooms, line: Line, *, metrics: Metrics, ids: Ids
+    settings: Settings, rooms: Rooms, line: OneBotLine, *, metrics: Metrics, ids: Ids
 ) -> AsyncIterator[int]:
     """Everything at work while the block runs; the port listened on, 0 in forward mode.
 

@@ -40,7 +40,7 @@ class _Waiting:
         return peer is self.asked or (self.account != 0 and peer.account == self.account)
 
 
-class Calls:
+class OneBotCalls:
     """Calls under way. `boot` makes the echoes of this process unlike those of any other."""
 
     def __init__(

@@ -11,7 +11,7 @@ from typing import Final
 
 from websockets.frames import CloseCode
 
-from adapters.onebot.calls import Calls
+from adapters.onebot.calls import OneBotCalls
 from adapters.onebot.identity import AccountSource, Handshake, Identity
 from adapters.onebot.peers import Peer, Peers, Role
 from adapters.onebot.protocol import read_account
@@ -41,7 +41,7 @@ class Claims:
         *,
         tasks: asyncio.TaskGroup,
         peers: Peers,
-        calls: Calls,
+        calls: OneBotCalls,
         sink: EventSink,
         clock: Clock,
     ) -> None:

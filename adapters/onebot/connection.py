@@ -17,7 +17,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 from websockets.protocol import State
 
-from adapters.onebot.calls import Calls
+from adapters.onebot.calls import OneBotCalls
 from adapters.onebot.claims import Claims
 from adapters.onebot.health import Health
 from adapters.onebot.identity import AccountSource, Handshake
@@ -58,7 +58,7 @@ class Connection:
         *,
         sink: EventSink,
         peers: Peers,
-        calls: Calls,
+        calls: OneBotCalls,
         clock: Clock,
     ) -> None:
         self._socket = socket

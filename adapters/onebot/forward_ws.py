@@ -13,7 +13,7 @@ from websockets.exceptions import InvalidStatus, InvalidURI, WebSocketException
 from websockets.frames import CloseCode
 from websockets.uri import parse_uri
 
-from adapters.onebot.calls import Calls
+from adapters.onebot.calls import OneBotCalls
 from adapters.onebot.connection import (
     CLOSE_WITHIN,
     PING_EVERY,
@@ -60,7 +60,7 @@ class ForwardClient:
         account: int = 0,
         sink: EventSink,
         peers: Peers,
-        calls: Calls,
+        calls: OneBotCalls,
         clock: Clock,
         ids: Ids,
     ) -> None:

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from adapters.onebot.calls import Calls
+from adapters.onebot.calls import OneBotCalls
 from adapters.onebot.heartbeats import Patience
 from adapters.onebot.peers import Peer, Peers, Role
 from bot.domain.errors import TransportError
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 class Health:
     """The health of one connection, `peer`, told to `peers` and to the log."""
 
-    def __init__(self, peer: Peer, *, peers: Peers, calls: Calls, clock: Clock) -> None:
+    def __init__(self, peer: Peer, *, peers: Peers, calls: OneBotCalls, clock: Clock) -> None:
         self._peer = peer
         self._peers = peers
         self._calls = calls

@@ -12,7 +12,7 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.http11 import Request, Response
 
 from adapters.onebot.admission import Admission, Admitted, TokenRefused, header
-from adapters.onebot.calls import Calls
+from adapters.onebot.calls import OneBotCalls
 from adapters.onebot.connection import (
     CLOSE_WITHIN,
     PING_EVERY,
@@ -49,7 +49,7 @@ class ReverseServer:
         accounts: Mapping[int, str] | None = None,
         sink: EventSink,
         peers: Peers,
-        calls: Calls,
+        calls: OneBotCalls,
         clock: Clock,
     ) -> None:
         self._host = host

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from adapters.onebot.calls import Calls
+from adapters.onebot.calls import OneBotCalls
 from adapters.onebot.peers import Account, Peers
 from adapters.onebot.protocol import (
     read_answered_message,
@@ -30,7 +30,7 @@ UNCHECKED = (
 class OneBotTransport:
     """Carries actions over the newest connection of the account they are for."""
 
-    def __init__(self, *, peers: Peers, calls: Calls, pass_urls: bool = False) -> None:
+    def __init__(self, *, peers: Peers, calls: OneBotCalls, pass_urls: bool = False) -> None:
         """With `pass_urls` the servers may be given urls to fetch; they look at no address before
         they do.
         """

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 from bot.agent.memory import Memory
 from bot.agent.reply import MustWait, Reply, Structured, Waiting
-from bot.agent.runs import CHAT, Runs
+from bot.agent.runs import CHAT, SessionRuns
 from bot.agent.structured import fill_in, form_of
 from bot.domain.chat import UserMessage
 from bot.domain.errors import ConfigError, Problem
@@ -112,7 +112,7 @@ class Agent:
             on_limit=on_limit,
         )
         batches = batches_of(self.tools, tool_execution, max_calls, on_tool_result)
-        self._runs = Runs(
+        self._runs = SessionRuns(
             engine=engine(toolset=self.tools, batches=batches),
             writer=engine(toolset=self.tools.part(())),
             memory=memory,

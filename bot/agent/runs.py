@@ -21,7 +21,7 @@ from bot.engine.engine import Engine, Run, RunState
 CHAT = ""  # the session of `Agent.chat`
 
 
-class Runs:
+class SessionRuns:
     """Runs questions through an engine; those of one session one after the other.
 
     Without `memory`, sessions are kept in the process. `writer` is an engine without tools. `speak`

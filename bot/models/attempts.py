@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from bot.domain.chat import Message, ModelRequest
 from bot.domain.errors import ModelError
-from bot.models.upstreams import Line, Upstream
+from bot.models.upstreams import ModelLine, Upstream
 from bot.policy.repairs import earlier_rounds, latest_round, without_pictures
 
 BRIEF = 1.5  # seconds; so long somebody is waited for although another could be asked
@@ -29,7 +29,7 @@ class Way:
     """
 
     upstream: Upstream
-    line: Line
+    line: ModelLine
     wait: float
     trusted: bool
 
@@ -56,8 +56,8 @@ class Errand:
     error: ModelError | None = None
     waited: float = 0.0
     failures: defaultdict[Upstream, int] = field(default_factory=lambda: defaultdict(int))
-    closed: set[Upstream | Line] = field(default_factory=set)
-    not_before: dict[Upstream | Line, float] = field(default_factory=dict)
+    closed: set[Upstream | ModelLine] = field(default_factory=set)
+    not_before: dict[Upstream | ModelLine, float] = field(default_factory=dict)
     too_long: set[Upstream] = field(default_factory=set)
     changes: defaultdict[Change, int] = field(default_factory=lambda: defaultdict(int))
     spoilt: tuple[Message, ...] = ()
@@ -129,7 +129,7 @@ class Errand:
         trusted = line.breaker.trusts(now) and upstream.breaker.trusts(now)
         return Way(upstream, line, self._ready(upstream, line, now) - now, trusted)
 
-    def _ready(self, upstream: Upstream, line: Line, now: float) -> float:
+    def _ready(self, upstream: Upstream, line: ModelLine, now: float) -> float:
         """When they may be asked, in monotonic seconds."""
         ours = self.not_before
         return max(

@@ -25,7 +25,7 @@ from bot.domain.errors import (
 from bot.domain.masking import Quoting, for_the_log
 from bot.domain.ports import Clock, Ids
 from bot.models.attempts import Errand, Way
-from bot.models.upstreams import Line, Upstream
+from bot.models.upstreams import ModelLine, Upstream
 from bot.policy.repairs import (
     asking_again,
     has_pictures,
@@ -128,7 +128,7 @@ class Reactions:
             errand.closed.add(upstream)
 
     def _postpone(
-        self, errand: Errand, upstream: Upstream, busy: Upstream | Line, after: float | None
+        self, errand: Errand, upstream: Upstream, busy: Upstream | ModelLine, after: float | None
     ) -> bool:
         """Come back later; False where that was done often or long enough."""
         errand.failures[upstream] += 1

@@ -40,7 +40,7 @@ class _Busy:
             self.busy_until = 0.0
 
 
-class Line(_Busy):
+class ModelLine(_Busy):
     """One key: the client that uses it, whether it was refused, and until when it is too busy."""
 
     def __init__(self, model: ChatModel) -> None:
@@ -62,7 +62,7 @@ class Upstream(_Busy):
         """
         super().__init__()
         self._price = price
-        self.lines = tuple(map(Line, models))
+        self.lines = tuple(map(ModelLine, models))
         self.name = models[0].name
         self.window = window
         self._known_window = window

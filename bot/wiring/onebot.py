@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from adapters.onebot.calls import Calls
+from adapters.onebot.calls import OneBotCalls
 from adapters.onebot.forward_ws import ForwardClient
 from adapters.onebot.peers import Peers
 from adapters.onebot.reverse_ws import ReverseServer
@@ -17,24 +17,24 @@ from config.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OneBotLine:
     """The connections there are, what is asked over them, and what is sent."""
 
     peers: Peers
-    calls: Calls
+    calls: OneBotCalls
     transport: OneBotTransport
 
 
-def build_line(settings: Settings, *, ids: Ids) -> Line:
+def build_line(settings: Settings, *, ids: Ids) -> OneBotLine:
     """A line that nobody has dialled yet."""
-    peers, calls = Peers(), Calls(boot=ids.trace())
+    peers, calls = Peers(), OneBotCalls(boot=ids.trace())
     pass_urls = settings.media_urls == "pass"
-    return Line(peers, calls, OneBotTransport(peers=peers, calls=calls, pass_urls=pass_urls))
+    return OneBotLine(peers, calls, OneBotTransport(peers=peers, calls=calls, pass_urls=pass_urls))
 
 
 @asynccontextmanager
 async def open_onebot(
-    settings: Settings, line: Line, *, sink: EventSink, clock: Clock, ids: Ids
+    settings: Settings, line: OneBotLine, *, sink: EventSink, clock: Clock, ids: Ids
 ) -> AsyncIterator[int]:
     """Listen for OneBot servers or dial one; the port listened on, 0 in forward mode."""
     tokens = settings.access_tokens

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from adapters.onebot import forward_ws
-from adapters.onebot.calls import Calls
+from adapters.onebot.calls import OneBotCalls
 from adapters.simulator import actions
 from adapters.simulator.call import Done, Params
 from adapters.simulator.faults import Fault
@@ -292,7 +292,7 @@ async def test_what_a_server_repeats_is_not_answered_again_but_what_nobody_took_
 async def test_who_asked_for_an_answer_that_never_arrived_is_asked_to_ask_again_once(
     square: Square, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shorten(monkeypatch, Calls.__init__, "deadline", 0.2)
+    shorten(monkeypatch, OneBotCalls.__init__, "deadline", 0.2)
     async with square.life() as service:
         square.simulator.faults.arm(Fault.LOST)
         await square.say("@bot plain#q1")

@@ -18,7 +18,7 @@ import pytest
 
 from adapters.offline.phrases import GREETING, SKILLS, THANKS
 from adapters.offline.server import OfflineModel
-from adapters.onebot.calls import Calls
+from adapters.onebot.calls import OneBotCalls
 from adapters.openai.client import OpenAIModel
 from adapters.simulator.faults import Fault
 from adapters.simulator.server import Simulator
@@ -181,7 +181,7 @@ async def test_an_answer_that_arrived_is_known_to_and_never_said_again(
 ) -> None:
     """`looks` at the history it costs, but for a new connection none where the account reports its own messages."""
     if fault is Fault.SILENCE:
-        shorten(monkeypatch, Calls.__init__, "deadline", UNANSWERED)
+        shorten(monkeypatch, OneBotCalls.__init__, "deadline", UNANSWERED)
     async with evening(tmp_path, reports_self=reports_self) as it:
         it.simulator.faults.arm(fault, value=0.1)
         await it.ask("hello")
@@ -201,7 +201,7 @@ async def test_an_answer_that_arrived_is_known_to_and_never_said_again(
 async def test_an_answer_of_the_server_that_comes_too_late_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    shorten(monkeypatch, Calls.__init__, "deadline", UNANSWERED)
+    shorten(monkeypatch, OneBotCalls.__init__, "deadline", UNANSWERED)
     caplog.set_level(logging.DEBUG, logger="adapters.onebot.calls")
     async with evening(tmp_path) as it:
         it.simulator.faults.arm(Fault.SLOW, value=UNANSWERED + 0.1)
@@ -218,7 +218,7 @@ async def test_an_answer_that_cannot_be_found_is_not_repeated_and_the_owner_and_
     fault: Fault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     if fault is Fault.LOST:
-        shorten(monkeypatch, Calls.__init__, "deadline", UNANSWERED)
+        shorten(monkeypatch, OneBotCalls.__init__, "deadline", UNANSWERED)
     async with evening(tmp_path) as it:
         it.simulator.faults.arm(fault)
         await it.ask("hello")

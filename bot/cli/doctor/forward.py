@@ -12,7 +12,7 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import InvalidStatus, WebSocketException
 from websockets.frames import CloseCode
 
-from adapters.onebot.calls import Calls
+from adapters.onebot.calls import OneBotCalls
 from adapters.onebot.connection import Connection
 from adapters.onebot.forward_ws import dial
 from adapters.onebot.peers import Peers
@@ -90,7 +90,7 @@ async def _converse(
     clock: Clock,
     ids: Ids,
 ) -> list[Check]:
-    calls = Calls(boot=ids.trace(), deadline=SENT_WITHIN)
+    calls = OneBotCalls(boot=ids.trace(), deadline=SENT_WITHIN)
     connection = Connection(socket, sink=_Deaf(), peers=Peers(), calls=calls, clock=clock)
     interview = Interview(connection, calls, place=place)
     async with asyncio.TaskGroup() as group:

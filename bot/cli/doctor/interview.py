@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from adapters.onebot.calls import Calls
+from adapters.onebot.calls import OneBotCalls
 from adapters.onebot.peers import Peer
 from adapters.onebot.protocol import ActionReply
 from bot.cli.doctor.checks import LOG_IN, Check, warn, well, wrong
@@ -26,7 +26,7 @@ class Interview:
     in the middle.
     """
 
-    def __init__(self, peer: Peer, calls: Calls, *, place: str) -> None:
+    def __init__(self, peer: Peer, calls: OneBotCalls, *, place: str) -> None:
         """`place` is where the server is, for the words; the deadline of `calls` must be
         SENT_WITHIN or more.
         """

@@ -13,7 +13,7 @@ import orjson
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
-from adapters.onebot.calls import Calls
+from adapters.onebot.calls import OneBotCalls
 from adapters.onebot.peers import Peers
 from adapters.onebot.reverse_ws import ReverseServer
 from adapters.onebot.transport import OneBotTransport
@@ -103,7 +103,7 @@ class House:
     clock: StandingClock = field(default_factory=StandingClock)
     ids: FixedIds = field(default_factory=FixedIds)
     peers: Peers = field(default_factory=Peers)
-    calls: Calls = field(default_factory=lambda: Calls(boot="boot"))
+    calls: OneBotCalls = field(default_factory=lambda: OneBotCalls(boot="boot"))
 
     @property
     def transport(self) -> OneBotTransport:
@@ -158,7 +158,7 @@ def introduced_within() -> float:
 @pytest.fixture
 async def house(deadline: float, introduced_within: float) -> House:
     peers = Peers(introduced_within=introduced_within)
-    return House(peers=peers, calls=Calls(boot="boot", deadline=deadline, gone_within=0.1))
+    return House(peers=peers, calls=OneBotCalls(boot="boot", deadline=deadline, gone_within=0.1))
 
 
 @pytest.fixture

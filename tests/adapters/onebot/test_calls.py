@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from adapters.onebot.calls import Calls
+from adapters.onebot.calls import OneBotCalls
 from adapters.onebot.peers import Role
 from adapters.onebot.protocol import MAX_FRAME, ActionReply
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
@@ -50,7 +50,7 @@ def ok(echo: str, data: object = None, *, final: bool = True) -> ActionReply:
 
 
 async def test_answers_may_come_out_of_order() -> None:
-    calls, line = Calls(boot="b"), Line()
+    calls, line = OneBotCalls(boot="b"), Line()
     async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
         first = group.create_task(calls.make(line, "a", {}))
         second = group.create_task(calls.make(line, "b", {}))
@@ -63,7 +63,7 @@ async def test_answers_may_come_out_of_order() -> None:
 async def test_echoes_differ_between_calls_and_between_processes() -> None:
     line = Line()
     for boot in ("one", "two"):
-        calls = Calls(boot=boot, deadline=0.0)
+        calls = OneBotCalls(boot=boot, deadline=0.0)
         for _ in range(2):
             with pytest.raises(ActionUnanswered):
                 await calls.make(line, "a", {})
@@ -73,30 +73,30 @@ async def test_echoes_differ_between_calls_and_between_processes() -> None:
 
 async def test_a_call_without_an_answer_has_an_unknown_outcome() -> None:
     with pytest.raises(ActionUnanswered, match="get_msg"):
-        await Calls(boot="b", deadline=0.01).make(Line(), "get_msg", {})
+        await OneBotCalls(boot="b", deadline=0.01).make(Line(), "get_msg", {})
 
 
 async def test_a_write_that_hangs_ends_with_the_deadline_of_its_call() -> None:
     async with asyncio.timeout(PATIENCE):
         with pytest.raises(ActionUnanswered, match="get_msg"):
-            await Calls(boot="b", deadline=0.01).make(Line(hangs=True), "get_msg", {})
+            await OneBotCalls(boot="b", deadline=0.01).make(Line(hangs=True), "get_msg", {})
 
 
 async def test_a_call_that_never_reached_the_wire_is_not_connected() -> None:
     with pytest.raises(NotConnected):
-        await Calls(boot="b").make(Line(refuses=True), "get_msg", {})
+        await OneBotCalls(boot="b").make(Line(refuses=True), "get_msg", {})
 
 
 async def test_a_frame_no_server_would_take_is_refused_before_the_wire() -> None:
     line = Line()
     with pytest.raises(ActionRefused) as refused:
-        await Calls(boot="b").make(line, "send_msg", {"message": "x" * MAX_FRAME})
+        await OneBotCalls(boot="b").make(line, "send_msg", {"message": "x" * MAX_FRAME})
     assert refused.value.retcode == 413
     assert line.sent.empty()
 
 
 async def test_only_the_last_answer_of_a_stream_counts_and_a_second_one_is_ignored() -> None:
-    calls, line = Calls(boot="b"), Line()
+    calls, line = OneBotCalls(boot="b"), Line()
     async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
         call = group.create_task(calls.make(line, "download_file_stream", {}))
         echo = await line.echo()
@@ -110,7 +110,7 @@ async def test_only_the_last_answer_of_a_stream_counts_and_a_second_one_is_ignor
 @pytest.mark.parametrize(("account", "heard"), [(1, True), (2, False), (0, False)])
 async def test_only_a_connection_of_the_same_account_answers_a_call(account: int, heard: bool) -> None:
     """Echoes can be guessed, and the own ones of a process show what the next one is."""
-    calls, line, other = Calls(boot="b"), Line(), Line(account=account)
+    calls, line, other = OneBotCalls(boot="b"), Line(), Line(account=account)
     async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
         call = group.create_task(calls.make(line, "get_msg", {}))
         echo = await line.echo()
@@ -120,7 +120,7 @@ async def test_only_a_connection_of_the_same_account_answers_a_call(account: int
 
 
 async def test_a_connection_nobody_knows_answers_only_its_own_calls() -> None:
-    calls, line, other = Calls(boot="b"), Line(account=0), Line(account=0)
+    calls, line, other = OneBotCalls(boot="b"), Line(account=0), Line(account=0)
     async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
         call = group.create_task(calls.make(line, "get_login_info", {}))
         echo = await line.echo()
@@ -131,7 +131,7 @@ async def test_a_connection_nobody_knows_answers_only_its_own_calls() -> None:
 
 
 async def test_what_a_closed_connection_was_asked_has_an_unknown_outcome_soon_and_no_other() -> None:
-    calls, line, other = Calls(boot="b", gone_within=0.01), Line(), Line()
+    calls, line, other = OneBotCalls(boot="b", gone_within=0.01), Line(), Line()
     async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
         asked = group.create_task(calls.make(other, "b", {}))
         echo = await other.echo()
@@ -144,14 +144,14 @@ async def test_what_a_closed_connection_was_asked_has_an_unknown_outcome_soon_an
     assert asked.result().ok
 
 
-async def _unanswered(calls: Calls, line: Line) -> str:
+async def _unanswered(calls: OneBotCalls, line: Line) -> str:
     with pytest.raises(ActionUnanswered) as unanswered:
         await calls.make(line, "a", {})
     return str(unanswered.value)
 
 
 async def test_an_answer_may_come_over_another_connection_a_little_later() -> None:
-    calls, line, other = Calls(boot="b"), Line(), Line()
+    calls, line, other = OneBotCalls(boot="b"), Line(), Line()
     async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
         call = group.create_task(calls.make(line, "a", {}))
         echo = await line.echo()
@@ -162,7 +162,7 @@ async def test_an_answer_may_come_over_another_connection_a_little_later() -> No
 
 
 async def test_an_answer_to_a_cancelled_call_is_ignored() -> None:
-    calls, line = Calls(boot="b"), Line()
+    calls, line = OneBotCalls(boot="b"), Line()
     async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
         call = group.create_task(calls.make(line, "a", {}))
         echo = await line.echo()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapters.onebot.calls import Calls
+from adapters.onebot.calls import OneBotCalls
 from adapters.simulator.faults import REFUSED, SENDING, WORDINGS, Fault, Faults
 from adapters.simulator.replies import CallReply, reply_to
 from adapters.simulator.server import Simulator
@@ -158,7 +158,7 @@ async def test_an_unconfirmed_message_is_reported_before_the_timeout(direction: 
 
 
 async def test_the_ordinary_adapter_tells_the_faults_apart() -> None:
-    house = House(calls=Calls(boot="boot", deadline=0.1))
+    house = House(calls=OneBotCalls(boot="boot", deadline=0.1))
     action = SendMessage(Conversation(10001, "group", 4242), (Text("hello"),))
     async with house.server() as server, Simulator(demo_world(), reconnect=0.01) as simulator:
         simulator.dial(f"ws://127.0.0.1:{server.port}/", token=TOKEN)
