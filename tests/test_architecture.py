@@ -69,6 +69,7 @@ LAZY_IMPORTERS = {
     "bot/cli/control_commands.py",
     "bot/cli/journal_commands.py",
     "bot/cli/process.py",
+    "bot/wiring/fetching.py",
     "bot/wiring/web.py",
 }
 

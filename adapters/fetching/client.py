@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpx
 
 from adapters.fetching.answers import Answers
+from adapters.fetching.limits import FetchLimits
 from adapters.fetching.transport import CheckedTransport, Resolve, endpoint_of, resolve_name
 from adapters.fetching.unpacking import ENCODINGS, read_body
 from bot.domain.addresses import check_foreign
@@ -22,21 +22,6 @@ from bot.domain.errors import ToolFailed
 from bot.domain.ports import Clock, WebResponse
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchLimits:
-    """How much one `get` may cost: seconds for each request and for all of its hops, bytes of
-    decoded body.
-
-    `silent_seconds` are those in which a server need not send anything; no more than a request has.
-    """
-
-    request_seconds: float = 6.0
-    total_seconds: float = 12.0
-    silent_seconds: float = 6.0
-    body_bytes: int = 8 * 2**20
-    redirects: int = 5
 
 
 class HttpxWeb:

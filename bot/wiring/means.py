@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from adapters.fetching.client import HttpxWeb
 from adapters.openai.client import make_session
 from bot.domain.chat import Attempt
 from bot.domain.ports import ChatModel, Clock, Ids
 from bot.wiring.discovery import Discovered, report
+from bot.wiring.fetching import LateWeb
 from bot.wiring.media import Foreign, open_media
 from bot.wiring.models import Models, build_models
 from bot.wiring.subagents import Staff
@@ -49,7 +49,7 @@ async def open_means(
         models = build_models(
             settings, session=session, wrap=wrap, count=count, clock=clock, ids=ids, tell=tell
         )
-        web = HttpxWeb(clock=clock, user_agent=user_agent, base_urls=settings.tools_mirrors)
+        web = LateWeb(settings, clock=clock, user_agent=user_agent)
         stack.push_async_callback(web.aclose)
         media = await stack.enter_async_context(
             open_media(settings, clock=clock, user_agent=user_agent)

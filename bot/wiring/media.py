@@ -11,11 +11,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from adapters.fetching.client import FetchLimits, HttpxWeb
+from adapters.fetching.limits import FetchLimits
 from adapters.media.decoding import DecoderProcess
 from adapters.media.folder import MAX_BASE64, MediaFolder
 from adapters.media.sight import Ask, PictureSight
 from bot.domain.ports import Clock, Media, Sight, Web
+from bot.wiring.fetching import LateWeb
 from config.settings import Settings
 
 ATTACHMENTS = FetchLimits(request_seconds=60.0, total_seconds=60.0, body_bytes=MAX_BASE64)
@@ -41,9 +42,7 @@ async def open_media(
     """All of it, at hand while the block runs; connections and the process are made when they are
     first needed.
     """
-    make = partial(
-        HttpxWeb, clock=clock, user_agent=user_agent, base_urls=settings.tools_mirrors, foreign=True
-    )
+    make = partial(LateWeb, settings, clock=clock, user_agent=user_agent, foreign=True)
     pictures, attachments = make(), make(limits=ATTACHMENTS)
     decoder = DecoderProcess()
     fetching = attachments if settings.media_urls == "fetch" else None

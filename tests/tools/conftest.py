@@ -9,7 +9,8 @@ from collections.abc import AsyncIterator, Iterable
 
 import pytest
 
-from adapters.fetching.client import FetchLimits, HttpxWeb
+from adapters.fetching.client import HttpxWeb
+from adapters.fetching.limits import FetchLimits
 from tests.adapters.fetching.replay import Replay, StoppedClock
 
 

@@ -7,7 +7,8 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from adapters.fetching.client import FetchLimits, HttpxWeb
+from adapters.fetching.client import HttpxWeb
+from adapters.fetching.limits import FetchLimits
 from adapters.fetching.transport import Resolve, resolve_name
 from tests.adapters.fetching.replay import Replay, StoppedClock
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from adapters.fetching.client import FetchLimits, HttpxWeb
+from adapters.fetching.client import HttpxWeb
+from adapters.fetching.limits import FetchLimits
 from bot.domain.errors import ToolFailed
 from bot.domain.ports import Web
 from tests.adapters.fetching.replay import Replay, StoppedClock
@@ -52,36 +53,6 @@ async def test_what_is_not_json_is_the_callers_to_judge(server: Replay, web: Htt
     response = await web.get(URL)
     with pytest.raises(ValueError, match="Expecting value"):
         response.json()
-
-
-async def test_a_body_that_is_too_large_is_cut_off(server: Replay, make_web: MakeWeb) -> None:
-    web = make_web(limits=FetchLimits(body_bytes=1000))
-    server.tell(PATH, b"x" * 1000)
-    assert len((await web.get(URL)).body) == 1000
-    server.tell(PATH, b"x" * 1001)
-    with pytest.raises(ToolFailed, match="sent more than 1,000 bytes"):
-        await web.get(URL)
-
-
-async def test_a_body_is_measured_as_it_unfolds(server: Replay, make_web: MakeWeb) -> None:
-    web = make_web(limits=FetchLimits(body_bytes=1000))
-    server.tell(PATH, gzip.compress(b"0" * 100_000), headers={"Content-Encoding": "gzip"})
-    with pytest.raises(ToolFailed, match="sent more than"):
-        await web.get(URL)
-
-
-async def test_a_server_that_is_too_slow_is_given_up(server: Replay, make_web: MakeWeb) -> None:
-    web = make_web(limits=FetchLimits(request_seconds=0.05))
-    server.tell(PATH, b"", gate=asyncio.Event())
-    with pytest.raises(ToolFailed, match=r"public\.example did not answer within 0\.05 s"):
-        await web.get(URL)
-
-
-async def test_all_hops_together_have_a_limit(server: Replay, make_web: MakeWeb) -> None:
-    web = make_web(limits=FetchLimits(total_seconds=0.05))
-    server.tell(PATH, b"", gate=asyncio.Event())
-    with pytest.raises(ToolFailed, match=r"public\.example took longer than 0\.05 s in all"):
-        await web.get(URL)
 
 
 async def test_a_server_that_is_not_there_is_unreachable(make_web: MakeWeb, unused_tcp_port: int) -> None:

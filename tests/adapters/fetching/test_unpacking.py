@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 import pytest
 
-from adapters.fetching.client import FetchLimits, HttpxWeb
+from adapters.fetching.client import HttpxWeb
+from adapters.fetching.limits import FetchLimits
 from bot.domain.errors import ToolFailed
 from tests.adapters.fetching.replay import Replay
 

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import os
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -14,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.fetching.client import FetchLimits, HttpxWeb
+from adapters.fetching.client import HttpxWeb
+from adapters.fetching.limits import FetchLimits
 from adapters.media.folder import KINDS, MediaFolder
 from bot.domain.actions import Attachment, MediaKind
 from bot.domain.errors import MediaError
@@ -286,10 +288,8 @@ async def house(root: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Ho
             resolve=resolve,
             foreign=True,
         )
-        try:
+        async with aclosing(web):
             yield House(MediaFolder(root, web=web, max_bytes=40_000), server, names)
-        finally:
-            await web.aclose()
 
 
 async def test_what_a_url_leads_to_is_sent_as_bytes(house: House) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from PIL import Image as Pillow
 
-from adapters.fetching.client import FetchLimits, HttpxWeb
+from adapters.fetching.client import HttpxWeb
+from adapters.fetching.limits import FetchLimits
 from adapters.media.decoding import DecoderProcess
 from adapters.media.sight import PictureSight
 from bot.domain.errors import ActionRefused, MediaError, NotConnected, TransportError

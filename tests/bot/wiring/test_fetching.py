@@ -1,0 +1,45 @@
+"""What fetches urls: nothing of it is there before the first, nor after the end."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+
+import pytest
+
+from bot.runtime.clock import SystemClock
+from bot.wiring.fetching import LateWeb
+from config.settings import Settings
+from tests.documents import ROOT
+
+
+def test_a_service_that_fetches_nothing_has_nothing_of_httpx() -> None:
+    script = "import sys, bot.app\nprint(len({'httpx', 'httpcore', 'bot.wiring.fetching'} & set(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=50, check=False
+    )
+    assert (done.stdout, done.stderr) == ("1\n", "")
+
+
+async def test_a_connection_that_the_first_fetch_made_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "all_proxy", "HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    ended = asyncio.Event()
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx")
+        assert await reader.read() == b""
+        ended.set()
+        writer.close()
+
+    async with await asyncio.start_server(talk, "127.0.0.1", 0) as server:
+        mirrors = {"public.example": f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"}
+        settings = Settings.model_validate({"tools_mirrors": mirrors})
+        web = LateWeb(settings, clock=SystemClock(), user_agent="test")
+        await web.aclose()
+        assert (await web.get("https://public.example/")).body == b"x"
+        await web.aclose()
+        async with asyncio.timeout(10):
+            await ended.wait()
