@@ -40,7 +40,7 @@ LIBRARIES = {
     "tools": {"PIL", "cachetools", "pydantic", "pylopdf_fonts_zh_cn", "rapidfuzz"},
     "adapters/control": set(),
     "adapters/fetching": {"cachetools", "httpcore", "httpx"},
-    "adapters/logs": {"structlog"},
+    "adapters/logs": set(),
     "adapters/media": {"PIL"},
     "adapters/metrics": {"prometheus_client"},
     "adapters/offline": {"aiohttp"},

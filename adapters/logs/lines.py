@@ -11,15 +11,10 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Literal, TypeAlias
-
-from structlog.dev import Column, ConsoleRenderer, KeyValueColumnFormatter, LogLevelColumnFormatter
-from structlog.processors import JSONRenderer, format_exc_info
-from structlog.stdlib import ExtraAdder, ProcessorFormatter
-from structlog.typing import EventDict, Processor
+from typing import Literal, TypeAlias
 
 from bot.domain.masking import Mask
 from bot.domain.trace import current_run
@@ -39,6 +34,12 @@ _UNSAFE = (
 UNSAFE = {code: repr(chr(code))[1:-1] for code in _UNSAFE}
 UNSAFE_IN_TRACEBACKS = {code: shown for code, shown in UNSAFE.items() if chr(code) not in "\n\t"}
 
+# What every record has, and what other formatters add to one; the rest is what it was logged with.
+USUAL = {*vars(logging.makeLogRecord({})), "message", "asctime"}
+
+DIM, BLUE, MAGENTA, CYAN = "2", "34", "35", "36"  # as a terminal numbers them
+LEVELS = {"debug": "32", "info": "32", "warning": "33", "error": "31", "critical": "31"}
+
 
 def make_formatter(style: Style, *, mask: Mask, colors: bool = False) -> logging.Formatter:
     """A formatter of records; `colors` are for a terminal, and for the console style
@@ -46,103 +47,86 @@ def make_formatter(style: Style, *, mask: Mask, colors: bool = False) -> logging
     """
     match style:
         case "console":
-            return _Formatter(mask, _describe, _escape, _console(colors=colors))
+            return _Formatter(mask, _local, partial(_for_people, _colored if colors else _plain))
         case "json":
-            return _Formatter(mask, _describe_in_utc, _json())
+            return _Formatter(mask, _utc, _for_machines)
 
 
-class _Formatter(ProcessorFormatter):
+class _Formatter(logging.Formatter):
     """Masks what goes into the line, and the line: a secret inside quoted JSON is spelt in yet
     another way there.
     """
 
-    def __init__(self, mask: Mask, describe: Processor, *processors: Processor) -> None:
-        meta = ProcessorFormatter.remove_processors_meta
-        super().__init__(
-            processors=[describe, meta, format_exc_info, self._mask_texts, *processors]
-        )
+    def __init__(
+        self, mask: Mask, moment: Callable[[float], str], write: Callable[[dict[str, object]], str]
+    ) -> None:
+        super().__init__()
         self._mask = mask
+        self._moment = moment
+        self._write = write
 
     def format(self, record: logging.LogRecord) -> str:
-        return self._mask(super().format(record))
-
-    def _mask_texts(self, _logger: Any, _name: str, event: EventDict) -> EventDict:
-        return {
+        told = {
             key: self._mask(value) if isinstance(value, str) else value
-            for key, value in event.items()
+            for key, value in self._describe(record).items()
         }
+        return self._mask(self._write(told))
 
-
-# --- what a line holds ----------------------------------------------------------------------------
-
-_add_extra = ExtraAdder()
-
-
-def _describe(_logger: Any, _name: str, event: EventDict) -> EventDict:
-    """The time here, the level, the logger and the run; then the message and what else it was
-    logged with.
-    """
-    record: logging.LogRecord = event["_record"]
-    local = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(record.created))
-    return _with(event, record, local)
-
-
-def _describe_in_utc(_logger: Any, _name: str, event: EventDict) -> EventDict:
-    record: logging.LogRecord = event["_record"]
-    utc = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-    return _with(event, record, utc.replace("+00:00", "Z"))
-
-
-def _with(event: EventDict, record: logging.LogRecord, timestamp: str) -> EventDict:
-    about: dict[str, Any] = {
-        "timestamp": timestamp,
-        "level": record.levelname.lower(),
-        "logger": record.name,
-        "event": event.pop("event"),
-    }
-    if run := current_run.get():
-        about["run"] = run
-    return _add_extra(logging.root, "", about | dict(event))
-
-
-def _escape(_logger: Any, _name: str, event: EventDict) -> EventDict:
-    """Texts without what a terminal obeys; a traceback keeps its lines."""
-    for key, value in event.items():
-        if isinstance(value, str):
-            event[key] = value.translate(UNSAFE_IN_TRACEBACKS if key == "exception" else UNSAFE)
-    return event
+    def _describe(self, record: logging.LogRecord) -> Mapping[str, object]:
+        """The time, the level, the logger, the message and the run; then what else it was logged
+        with.
+        """
+        told: dict[str, object] = {
+            "timestamp": self._moment(record.created),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "event": record.getMessage(),
+        }
+        if run := current_run.get():
+            told["run"] = run
+        if record.stack_info:
+            told["stack_info"] = record.stack_info
+        told |= {key: value for key, value in vars(record).items() if key not in USUAL}
+        if record.exc_info:
+            told["exception"] = self.formatException(record.exc_info)
+        return told
 
 
 # --- how it is written ----------------------------------------------------------------------------
 
 
-def _json() -> Processor:
-    return JSONRenderer(
-        partial(json.dumps, ensure_ascii=False, separators=(",", ":"), skipkeys=True)
-    )
+def _utc(created: float) -> str:
+    utc = datetime.fromtimestamp(created, UTC).isoformat(timespec="milliseconds")
+    return utc.replace("+00:00", "Z")
 
 
-def _console(*, colors: bool) -> Processor:
-    """`2026-01-31 20:15:00 [info] bot.turn: what happened key=value`."""
-    styles = ConsoleRenderer.get_default_column_styles(colors)
-    levels: Mapping[str, str] = ConsoleRenderer.get_default_level_styles(colors)
-    plain = partial(
-        KeyValueColumnFormatter, key_style=None, reset_style=styles.reset, value_repr=str
-    )
-    return ConsoleRenderer(
-        columns=[
-            Column("timestamp", plain(value_style=styles.timestamp)),
-            Column(
-                "level", LogLevelColumnFormatter(dict(levels), reset_style=styles.reset, width=0)
-            ),
-            Column("logger", plain(value_style=styles.logger_name, postfix=":")),
-            Column("event", plain(value_style="")),
-            Column(
-                "",
-                KeyValueColumnFormatter(
-                    styles.kv_key, styles.kv_value, styles.reset, value_repr=str
-                ),
-            ),
-        ],
-        sort_keys=False,
-    )
+def _for_machines(told: dict[str, object]) -> str:
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":"), skipkeys=True, default=repr)
+
+
+def _local(created: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(created))
+
+
+def _for_people(paint: Callable[[str, str], str], told: dict[str, object]) -> str:
+    """`2026-01-31 20:15:00 [info] bot.turn: what happened key=value`, without what a terminal
+    obeys; a traceback keeps its lines.
+    """
+    traceback = told.pop("exception", None)
+    shown = {key: str(value).translate(UNSAFE) for key, value in told.items()}
+    moment, level, logger, event = map(shown.pop, ("timestamp", "level", "logger", "event"))
+    level = paint(LEVELS.get(level, DIM), level)
+    line = f"{paint(DIM, moment)} [{level}] {paint(BLUE, logger)}: {event}"
+    for key, value in shown.items():
+        line += f" {paint(CYAN, key)}={paint(MAGENTA, value)}"
+    if traceback is not None:
+        line += "\n" + str(traceback).translate(UNSAFE_IN_TRACEBACKS)
+    return line
+
+
+def _plain(_color: str, text: str) -> str:
+    return text
+
+
+def _colored(color: str, text: str) -> str:
+    return f"\x1b[{color}m{text}\x1b[0m"

@@ -112,8 +112,9 @@ def test_a_secret_is_masked_in_every_part_of_a_line(style: Style, log: Logged) -
 
 def test_a_name_with_line_breaks_cannot_fake_a_line() -> None:
     nickname = "fox\n2026-01-01 [error] bot: faked\x1b[31m\u2028\u202e\x00\x9b"
-    (line,) = lines("console", lambda log: log.info("hello %s", nickname, extra={"who": nickname})).splitlines()
-    assert line.count("fox\\n2026-01-01 [error] bot: faked\\x1b[31m\\u2028\\u202e\\x00\\x9b") == 2
+    extra = {"who": nickname, "why": ValueError(nickname)}
+    (line,) = lines("console", lambda log: log.info("hello %s", nickname, extra=extra)).splitlines()
+    assert line.count("fox\\n2026-01-01 [error] bot: faked\\x1b[31m\\u2028\\u202e\\x00\\x9b") == 3
 
 
 def test_a_traceback_keeps_its_lines_but_colours_nothing() -> None:
@@ -130,3 +131,10 @@ def test_colours_are_for_terminals_only() -> None:
     assert "\x1b[" in lines("console", lambda log: log.info("hello"), colors=True)
     assert "\x1b[" not in lines("console", lambda log: log.info("hello"))
     assert "\x1b[" not in lines("json", lambda log: log.info("hello"), colors=True)
+
+
+def test_what_another_formatter_left_on_a_record_is_not_told() -> None:
+    record = logging.makeLogRecord({"name": "bot", "msg": "hello", "stack_info": "Stack"})
+    logging.Formatter("%(asctime)s %(message)s").format(record)
+    told = json.loads(make_formatter("json", mask=Mask()).format(record))
+    assert list(told) == ["timestamp", "level", "logger", "event", "stack_info"]

@@ -14,12 +14,15 @@ from config.settings import Settings
 from tests.documents import ROOT
 
 
-def test_a_service_that_fetches_nothing_has_nothing_of_httpx() -> None:
-    script = "import sys, bot.app\nprint(len({'httpx', 'httpcore', 'bot.wiring.fetching'} & set(sys.modules)))"
+def test_a_service_that_fetches_nothing_loads_neither_httpx_nor_rich() -> None:
+    script = (
+        "import sys, bot.cli.cli, bot.app, adapters.logs.output\n"
+        "print({'httpx', 'httpcore', 'rich', 'pygments', 'bot.wiring.fetching'} & set(sys.modules))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=50, check=False
     )
-    assert (done.stdout, done.stderr) == ("1\n", "")
+    assert (done.stdout, done.stderr) == ("{'bot.wiring.fetching'}\n", "")
 
 
 async def test_a_connection_that_the_first_fetch_made_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
