@@ -13,11 +13,20 @@ from types import TracebackType
 from typing import Self
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from adapters.web.readiness import Readiness
 from bot.domain.errors import ConfigError, Problem
 
 logger = logging.getLogger(__name__)
+
+
+def _is_worth_a_line(record: logging.LogRecord) -> bool:
+    """Not that a request was malformed: aiohttp answers 400, and tells it as an error of ours."""
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
+logger.addFilter(_is_worth_a_line)
 
 CLOSE_WITHIN = 1.0  # seconds; no answer takes longer
 KEEP_ALIVE = 75.0  # seconds a scraper's connection stays open between two of its requests

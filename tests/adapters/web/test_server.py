@@ -118,11 +118,29 @@ async def test_the_port_is_free_again_at_the_end_even_with_connections_open() ->
         assert again.port == port
 
 
-async def test_garbage_on_the_port_is_refused_quietly(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"\x16\x03\x01 no http at all\r\n\r\n",
+        b"GET /%b HTTP/1.1\r\nHost: x\r\n\r\n" % (b"a" * 9000),
+        b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n",
+    ],
+    ids=["no http", "a path too long", "a length that is none"],
+)
+async def test_garbage_on_the_port_is_refused_quietly(garbage: bytes, caplog: pytest.LogCaptureFixture) -> None:
     async with asyncio.timeout(5), server() as web:
         reader, writer = await asyncio.open_connection("127.0.0.1", web.port)
-        writer.write(b"\x16\x03\x01 no http at all\r\n\r\n")
+        writer.write(garbage)
         assert (await reader.read()).startswith(b"HTTP/1.0 400")
         writer.close()
         await writer.wait_closed()
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+async def test_a_failure_of_ours_is_still_told(caplog: pytest.LogCaptureFixture) -> None:
+    def fail() -> bytes:
+        raise LookupError
+
+    async with client(metrics=fail) as session, session.get("/metrics") as response:
+        assert response.status == 500
+    assert [record.levelname for record in caplog.records if record.exc_info] == ["ERROR"]
