@@ -9,7 +9,9 @@ from bot.domain.chat import (
 )
 from bot.domain.errors import ActionRefused, BotError, ModelBilling, NotConnected
 from bot.domain.journal import TurnClosed
+from bot.domain.suspension import Allow
 from tests.bot.conversation.test_turn import living, speak
+from tests.e2e.test_suspended_turns import ask_first
 from tests.fakes import (
     GROUP,
     calls,
@@ -53,3 +55,12 @@ async def test_a_failure_of_the_transport_never_gets_out_of_a_turn() -> None:
         house.transport.failures = failures
         await house.turns.take(said("hi"))
     assert house.transport.sent == []
+
+
+async def test_a_turn_that_ends_takes_its_requests_with_it() -> None:
+    async with living(calls(("ask_first", "")), words("done")) as house:
+        house.toolset.register(ask_first)
+        await house.turns.take(said("please"))
+        ((turn_id, run),) = house.suspensions.waiting().items()
+        await house.turns.resume(turn_id, {run.pending[0].call.id: Allow()})
+        assert house.asked[-1] == "A1 不用管了：提问已经撤回或结束，没有做。"

@@ -66,3 +66,19 @@ async def test_what_was_taken_back_before_the_journal_was_read_is_nothing() -> N
         await house.lanes.wait_idle()
         assert quotes(house) == ["2"]
         assert [getattr(entry, "message", None) for entry in house.store.of("message_observed")] == [stays]
+
+
+async def test_what_a_history_showed_as_answered_before_the_journal_was_read_stays_so() -> None:
+    async with hall() as house:
+        house.late.take_missed(ago(said("hi"), 1), answered=True)
+        house.late.preload([], [])
+        assert house.store.entries == []
+
+
+async def test_what_is_known_already_is_not_missed_when_a_history_shows_it() -> None:
+    message = said("hi", at=False)
+    async with hall() as house:
+        await house.take(message)
+        house.late.take_missed(message)
+        assert not house.ages.is_missed(message)
+        assert house.door.duplicates == 0

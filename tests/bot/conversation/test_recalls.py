@@ -45,6 +45,7 @@ async def test_a_recall_stops_a_turn_that_goes_on() -> None:
         await asked.wait()
         await house.take(recalled("61"))
         assert house.transport.sent == []
+        assert house.asked[-1] == "A1 不用管了：提问已经撤回或结束，没有做。"
         (closed,) = house.store.of("turn_closed")
         assert isinstance(closed, TurnClosed)
         assert (closed.stop, closed.round) == (Stop.STOPPED, ())

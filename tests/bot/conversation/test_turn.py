@@ -103,7 +103,7 @@ class House:
             self.ground,
             engine=engine,
             persona=Persona("be nice", "Frost"),
-            deciders=Deciders(terminal=self.asked.append),
+            deciders=Deciders(frozenset({OWNER}), self.asked.append),
             owners=frozenset({OWNER}),
             ports={Media: AnyMedia()},
             limits=limits,

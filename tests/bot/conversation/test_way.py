@@ -8,9 +8,13 @@ from bot.domain.chat import Completion, ModelRequest, UserMessage
 from bot.domain.events import (
     Connected,
 )
-from bot.domain.segments import Card, Forward
+from bot.domain.journal import MessageErased, MessageObserved
+from bot.domain.segments import Card, Forward, Quote, Text
+from bot.policy.approval import notice
+from tests.bot.conversation.test_turn import OWNER
 from tests.bot.hall import hall
-from tests.fakes import GROUP, said, words
+from tests.e2e.test_suspended_turns import ask_first
+from tests.fakes import BOT, GROUP, calls, said, words
 
 
 async def test_what_is_not_addressed_is_observed_and_read_with_the_next_question() -> None:
@@ -53,3 +57,25 @@ async def test_a_run_that_is_cut_off_leaves_its_turn_open(caplog: pytest.LogCapt
         assert len(house.store.of("turn_opened")) == 1
         assert house.store.of("turn_closed") == []
     assert "runs that are cut off: 1" in caplog.text
+
+
+@pytest.mark.parametrize("in_the_lane", [False, True])
+async def test_an_owners_word_is_kept_as_taken_and_as_nothing_else(in_the_lane: bool) -> None:
+    """Where it quotes what only the store knows, it is found to be one in the lane."""
+    asked = said(notice([1]), user=BOT, message_id="70", at=False)
+    text = (Quote("70"), Text("同意")) if in_the_lane else "同意 A1"
+    word = said(text, user=OWNER, message_id="71")
+    async with hall(calls(("ask_first", "")), words("done")) as house:
+        house.toolset.register(ask_first)
+        house.store.put(MessageObserved(asked, overheard=False))
+        await house.take(said("please"))
+        await house.take(word)
+        assert house.transport.texts == ["A1 已同意。", "done"]
+        kept = [
+            entry
+            for entry in house.store.entries
+            if entry in (MessageObserved(word, overheard=True), MessageObserved(word, overheard=False))
+            or isinstance(entry, MessageErased)
+        ]
+        observed = MessageObserved(word, overheard=not in_the_lane)
+        assert kept == [observed, MessageErased(GROUP, "71")]
