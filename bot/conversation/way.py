@@ -61,7 +61,8 @@ class MessageWay:
         verdict = self._verdicts.on(message, answer=answer)  # meant for the bot? may it speak?
         match verdict:
             case Ignore(reason=reason):
-                logger.debug("message %s is ignored: %s", message.message_id, reason)
+                where = message.conversation
+                logger.debug("ignored message %s in %s: %s", message.message_id, where, reason)
             case Observe():
                 self._hearing.observe(message)
             case Wake() | NeedsQuoted():

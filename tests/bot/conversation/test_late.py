@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
-from bot.domain.segments import Quote
+from bot.domain.segments import Quote, Text
 from tests.bot.conversation.test_catchup import HELLO, ago, back, quotes
 from tests.bot.hall import hall, muted, recalled
 from tests.fakes import BOT, GROUP, said, until, words
@@ -82,3 +82,10 @@ async def test_what_is_known_already_is_not_missed_when_a_history_shows_it() -> 
         house.late.take_missed(message)
         assert not house.ages.is_missed(message)
         assert house.door.duplicates == 0
+
+
+async def test_a_question_that_waits_for_its_account_is_known_when_it_is_quoted() -> None:
+    async with hall() as house:
+        house.late.ask_again(said("hi", message_id="70"))
+        await house.take(said((Quote("70"), Text("so am I")), at=False))
+        assert house.transport.looked_up == []

@@ -27,3 +27,12 @@ async def test_a_quote_nobody_can_look_up_without_a_connection_waits_for_one() -
         house.transport.get_message = look_up  # type: ignore[method-assign]  # and put back
         await house.take(Connected(self_id=BOT, time=0.0))
         assert house.transport.texts == ["because"]
+
+
+async def test_while_stopping_what_is_put_off_is_left_for_the_next_start_however_old_it_is() -> None:
+    async with hall() as house:
+        house.late.ask_again(said("hi"))
+        house.clock.time += 121
+        await house.lanes.finish(within=0)
+        await house.dispatcher.handle(Connected(self_id=BOT, time=0.0))
+        assert house.store.entries == []

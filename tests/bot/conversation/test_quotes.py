@@ -5,9 +5,10 @@ import asyncio
 from bot.domain.events import (
     MessageReceived,
 )
+from bot.domain.journal import MessageOverheard
 from bot.domain.segments import Quote, Text
 from tests.bot.hall import hall
-from tests.fakes import BOT, said
+from tests.fakes import BOT, GROUP, said, words
 
 
 async def test_a_question_whose_quote_is_looked_up_while_stopping_is_not_begun() -> None:
@@ -29,3 +30,13 @@ async def test_a_question_whose_quote_is_looked_up_while_stopping_is_not_begun()
         gate.set()
         await stopping
         assert house.store.of("turn_opened") == house.store.of("message_overheard") == []
+
+
+async def test_what_quotes_somebody_else_is_read_with_the_next_question() -> None:
+    talk = said((Quote("77"), Text("I like tea")), user=5, at=False)
+    async with hall(words("tea")) as house:
+        house.transport.known["77"] = said("and you?", user=6, at=False, message_id="77")
+        await house.take(talk)
+        assert house.store.of("message_overheard") == [MessageOverheard(talk)]
+        await house.take(said("what does she like?"))
+        assert "I like tea" in str(house.history.messages(GROUP)[0])

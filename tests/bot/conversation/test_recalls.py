@@ -7,6 +7,7 @@ from bot.domain.chat import Completion, ModelRequest
 from bot.domain.journal import TurnClosed
 from bot.domain.run import Stop
 from bot.domain.suspension import Allow
+from tests.bot.conversation.test_recovery import HELLO, turn
 from tests.bot.hall import hall, recalled
 from tests.e2e.test_suspended_turns import ask_first
 from tests.fakes import GROUP, calls, said, words
@@ -61,3 +62,14 @@ async def test_a_recall_ends_a_turn_that_waits_and_whoever_was_asked_is_told() -
         (closed,) = house.store.of("turn_closed")
         assert isinstance(closed, TurnClosed)
         assert (closed.stop, closed.round) == (Stop.STOPPED, ())
+
+
+async def test_a_recall_closes_the_turn_that_a_question_in_the_lane_was_to_repeat() -> None:
+    async with hall() as house:
+        await house.dispatcher.handle(HELLO)
+        house.lanes.hold(GROUP)
+        house.late.ask_again(said("please", message_id="61"), retry=turn(said("please")))
+        await house.take(recalled("61"))
+        (closed,) = house.store.of("turn_closed")
+        assert isinstance(closed, TurnClosed)
+        assert (closed.turn_id, closed.stop) == ("t0", Stop.STOPPED)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 
 import pytest
 
@@ -11,6 +12,7 @@ from bot.domain.events import (
 from bot.domain.journal import MessageErased, MessageObserved
 from bot.domain.segments import Card, Forward, Quote, Text
 from bot.policy.approval import notice
+from bot.policy.wake import Rules
 from tests.bot.conversation.test_turn import OWNER
 from tests.bot.hall import hall
 from tests.e2e.test_suspended_turns import ask_first
@@ -23,6 +25,14 @@ async def test_what_is_not_addressed_is_observed_and_read_with_the_next_question
         user = house.history.messages(GROUP)[0]
         assert isinstance(user, UserMessage)
         assert "小红(5): I like tea" in user.text
+
+
+async def test_what_is_ignored_is_logged_with_its_place(caplog: pytest.LogCaptureFixture) -> None:
+    rules = Rules(groups=frozenset({1}))
+    async with hall(rules=rules) as house:
+        with caplog.at_level(logging.DEBUG, "bot.conversation.way"):
+            await house.take(said("hi", message_id="7"))
+    assert f"ignored message 7 in {GROUP}: " in caplog.text
 
 
 async def test_our_other_account_is_heard_but_never_answered() -> None:
