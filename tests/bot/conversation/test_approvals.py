@@ -5,6 +5,7 @@ import base64
 from msgspec.structs import replace
 
 from bot.conversation.approvals import UNREACHABLE
+from bot.conversation.deciders import NOBODY
 from bot.domain.actions import Attachment
 from bot.domain.errors import ActionRefused, ActionUnanswered
 from bot.domain.run import Asker
@@ -119,3 +120,16 @@ async def test_a_run_that_ends_takes_its_requests_with_it() -> None:
         ]
         assert at.owner_says("同意 A1")
         assert at.resumed == []
+
+
+async def test_after_a_restart_the_owner_is_asked_once_more_and_the_asker_is_not_told_again() -> None:
+    async with desk() as at:
+        at.approvals.restore(Desk().requests.number(waiting("mail")), QUESTION)
+        await at.outbox.wait_idle()
+        assert [action.conversation for action in at.transport.sent] == [OWNER]
+
+
+async def test_a_request_that_nobody_can_be_asked_is_denied_at_once() -> None:
+    async with desk(frozenset()) as at:
+        at.wait(waiting("mail"))
+        assert at.resumed == [("t1", {"c0": Deny(NOBODY)})]

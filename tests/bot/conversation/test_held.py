@@ -60,3 +60,4 @@ async def test_where_the_account_is_gone_before_its_history_was_read_what_a_serv
         gate.set()
         await house.take(HELLO)
         assert quotes(house) == ["2"]
+        assert house.store.of("message_overheard") == [MessageOverheard(old)]
