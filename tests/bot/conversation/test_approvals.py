@@ -124,12 +124,22 @@ async def test_a_run_that_ends_takes_its_requests_with_it() -> None:
 
 async def test_after_a_restart_the_owner_is_asked_once_more_and_the_asker_is_not_told_again() -> None:
     async with desk() as at:
-        at.approvals.restore(Desk().requests.number(waiting("mail")), QUESTION)
+        at.approvals.restore(Desk().requests.number(waiting("mail", "dig")), QUESTION)
         await at.outbox.wait_idle()
-        assert [action.conversation for action in at.transport.sent] == [OWNER]
+        assert [action.conversation for action in at.transport.sent] == [OWNER, OWNER]
 
 
 async def test_a_request_that_nobody_can_be_asked_is_denied_at_once() -> None:
     async with desk(frozenset()) as at:
         at.wait(waiting("mail"))
         assert at.resumed == [("t1", {"c0": Deny(NOBODY)})]
+
+
+async def test_an_answer_that_came_first_stands_though_the_rest_cannot_be_shown() -> None:
+    no_files = ActionRefused("send_private_msg", retcode=1200, wording="no files")
+    async with desk() as at:
+        at.transport.failures = [ActionUnanswered("lost"), no_files]
+        at.wait(waiting("mail", text="长" * 20_000))
+        assert at.owner_says("同意 A1")
+        await at.outbox.wait_idle()
+        assert at.resumed == [("t1", {"c0": Allow()})]
