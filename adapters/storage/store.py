@@ -294,7 +294,10 @@ async def _begin_in_trouble(writer: Writer, reason: str, database: Database) -> 
 
 
 def _is_gone(database: Database) -> bool:
-    return database.file is not None and not database.file.exists()
+    try:
+        return database.file is not None and not database.file.exists()
+    except OSError:  # a folder that nobody may look into
+        return False
 
 
 @asynccontextmanager

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+
+import pytest
 
 from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import heard, opening
@@ -77,3 +80,19 @@ async def test_what_was_left_is_not_settled_while_it_can_be_read_but_nothing_wri
             recovery = await second.store.recover()
             assert recovery is not None
             assert [turn.turn_id for turn in recovery.turns] == ["t1"]
+
+
+async def test_a_folder_that_nobody_may_look_into_is_trouble_not_the_end(
+    sqlite: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(_: Path) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("adapters.storage.private.make_folder", closed)
+        patched.setattr(Path, "exists", closed)
+        async with opened(sqlite) as at:
+            patched.undo()
+            assert "Permission denied" in at.told[0]
+            await at.wait_told(2)
+            assert await at.store.commit(heard())
