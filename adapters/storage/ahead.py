@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from adapters.storage.former import Former
 from bot.domain import codec
 from bot.domain.journal import Entry
 
@@ -223,7 +224,9 @@ def _read(line: bytes) -> Put:
     """Raises ValueError."""
     number, taken, text = line.split(b" ", 2)
     try:
-        return Put(codec.read(Entry, text.decode()), float(taken), int(number))
+        entry = codec.read(Entry | Former, text.decode())
+        now = entry.fact() if isinstance(entry, Former) else entry
+        return Put(now, float(taken), int(number))
     except codec.Unreadable as error:
         raise ValueError(str(error)) from error
 

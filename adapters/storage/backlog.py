@@ -10,7 +10,8 @@ from typing import TypeAlias
 
 from adapters.storage.ahead import Ahead, Put
 from adapters.storage.batches import Written
-from bot.domain.journal import CallFinished, CallStarted, MessageObserved, StepTaken
+from bot.domain.journal import MessageObserved
+from bot.domain.run import StepFinished, ToolFinished, ToolStarted
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,4 +141,6 @@ def _is_chatter(item: _Item) -> bool:
 
 def _is_detail(item: _Item) -> bool:
     """Whether the round of the closed turn will repeat it."""
-    return isinstance(item, Put) and isinstance(item.entry, StepTaken | CallStarted | CallFinished)
+    return isinstance(item, Put) and isinstance(
+        item.entry, StepFinished | ToolStarted | ToolFinished
+    )

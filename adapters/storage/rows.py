@@ -16,8 +16,6 @@ from bot.domain.actions import Attachment, SendSegment
 from bot.domain.chat import Message, Usage
 from bot.domain.events import MessageReceived
 from bot.domain.journal import (
-    CallFinished,
-    CallStarted,
     Entry,
     MessageErased,
     MessageObserved,
@@ -26,12 +24,12 @@ from bot.domain.journal import (
     RunSuspended,
     SendChanged,
     SendQueued,
-    StepTaken,
     TurnClosed,
     TurnOpened,
     UsageAdded,
     WindowMoved,
 )
+from bot.domain.run import StepFinished, ToolFinished, ToolStarted
 from bot.domain.segments import Segment
 
 Row: TypeAlias = tuple[Statement, dict[str, Any]]
@@ -55,7 +53,7 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
             return _closed(entry)
         case SendQueued() | SendChanged():
             return (_of_send(entry),)
-        case StepTaken() | CallStarted() | CallFinished():
+        case StepFinished() | ToolStarted() | ToolFinished():
             return _of_step(entry, taken)
         case MessageOverheard(message=message):
             # Written anew: its new id says when it was overheard, which may be after a turn had
@@ -185,27 +183,27 @@ def _tokens(usage: Usage) -> dict[str, Any]:
     }
 
 
-def _of_step(entry: StepTaken | CallStarted | CallFinished, taken: float) -> tuple[Row, ...]:
-    number: dict[str, Any] = {"turn_id": entry.turn_id, "step": entry.step}
+def _of_step(entry: StepFinished | ToolStarted | ToolFinished, taken: float) -> tuple[Row, ...]:
+    number: dict[str, Any] = {"turn_id": entry.run_id, "step": entry.step}
     match entry:
-        case StepTaken(message=message, usage=usage):
+        case StepFinished(completion=completion):
             step = {
                 **number,
-                "message": codec.write(message),
-                "finish": str(entry.finish),
-                "model": plain(entry.model),
+                "message": codec.write(completion.message),
+                "finish": str(completion.finish),
+                "model": plain(completion.endpoint or completion.model),
                 "seconds": entry.seconds,
-                "at": entry.at,
+                "at": taken,
             }
-            if usage is None:
+            if (usage := completion.usage) is None:
                 return ((Statement.ADD_STEP, step),)
-            tokens = {**number, "model": step["model"], **_tokens(usage), "at": entry.at}
+            tokens = {**number, "model": step["model"], **_tokens(usage), "at": taken}
             return (Statement.ADD_STEP, step), (Statement.ADD_USAGE, tokens)
-        case CallStarted(call_id=call_id, name=name):
-            call = {**number, "call_id": plain(call_id), "name": plain(name), "started": taken}
-            return ((Statement.START_CALL, call),)
-        case CallFinished(result=result):
-            call = {
+        case ToolStarted(call=call):
+            begun = {"call_id": plain(call.id), "name": plain(call.name), "started": taken}
+            return ((Statement.START_CALL, {**number, **begun}),)
+        case ToolFinished(result=result):
+            ended = {
                 **number,
                 "call_id": plain(result.call_id),
                 "name": plain(result.name),
@@ -213,7 +211,7 @@ def _of_step(entry: StepTaken | CallStarted | CallFinished, taken: float) -> tup
                 "code": entry.code,
                 "seconds": entry.seconds,
             }
-            return ((Statement.FINISH_CALL, call),)
+            return ((Statement.FINISH_CALL, ended),)
         case _:
             assert_never(entry)
 

@@ -1,5 +1,7 @@
 """The journal: the entries a store takes, in the order they happened, and what it gives back.
 
+Steps and calls are the events that the run tells (`bot/domain/run.py`), as far as they are kept.
+
 An entry is a fact, never changed by a later one of the same kind; a state (of a send, a run) is the
 last entry about it. Ids are ours: a turn's is its run's trace id, a send's is made for it.
 """
@@ -12,9 +14,9 @@ from typing import ClassVar, Literal, TypeAlias
 from msgspec import Struct
 
 from bot.domain.actions import SendMessage
-from bot.domain.chat import AssistantMessage, Message, ToolMessage, Usage, UserMessage
+from bot.domain.chat import Message, Usage, UserMessage
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.run import Stop
+from bot.domain.run import StepFinished, Stop, ToolFinished, ToolStarted
 
 
 class MessageObserved(Struct, frozen=True, tag="message_observed"):
@@ -59,45 +61,6 @@ class TurnOpened(Struct, frozen=True, kw_only=True, tag="turn_opened"):
     at: float
     retry_of: str = ""
     type: ClassVar[Literal["turn_opened"]] = "turn_opened"
-
-
-class StepTaken(Struct, frozen=True, kw_only=True, tag="step_taken"):
-    """The model answered a step: its words or calls, what they cost. `seconds` the request took.
-
-    `model` is who answered, as model@host, or the vendor's name of the model where that is not
-    known.
-    """
-
-    turn_id: str
-    step: int
-    message: AssistantMessage
-    finish: str
-    model: str
-    seconds: float
-    at: float
-    usage: Usage | None = None
-    type: ClassVar[Literal["step_taken"]] = "step_taken"
-
-
-class CallStarted(Struct, frozen=True, kw_only=True, tag="call_started"):
-    """A tool call begins; whatever happens now, it is never executed again by itself."""
-
-    turn_id: str
-    step: int
-    call_id: str
-    name: str
-    type: ClassVar[Literal["call_started"]] = "call_started"
-
-
-class CallFinished(Struct, frozen=True, kw_only=True, tag="call_finished"):
-    """The one result of a call. `code` is ok or a TOOL_... word."""
-
-    turn_id: str
-    step: int
-    result: ToolMessage
-    code: str
-    seconds: float
-    type: ClassVar[Literal["call_finished"]] = "call_finished"
 
 
 class TurnClosed(Struct, frozen=True, kw_only=True, tag="turn_closed"):
@@ -205,9 +168,9 @@ Entry: TypeAlias = (
     | MessageOverheard
     | MessageErased
     | TurnOpened
-    | StepTaken
-    | CallStarted
-    | CallFinished
+    | StepFinished
+    | ToolStarted
+    | ToolFinished
     | TurnClosed
     | WindowMoved
     | UsageAdded

@@ -8,8 +8,8 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from bot.domain.journal import CallFinished, CallStarted, StepTaken
-from bot.domain.ports import Clock, Store
+from bot.domain.chat import ToolCall
+from bot.domain.ports import Store
 from bot.domain.run import (
     RunContinued,
     RunEvent,
@@ -28,45 +28,36 @@ class Recorder:
     of it, no more.
     """
 
-    def __init__(self, *, store: Store, clock: Clock) -> None:
+    def __init__(self, *, store: Store) -> None:
         self._store = store
-        self._clock = clock
 
     def notice(self, event: RunEvent) -> None:
         if event.parent:
             return
         match event:
-            case StepFinished(completion=completion):
-                self._store.put(
-                    StepTaken(
-                        turn_id=event.run_id,
-                        step=event.step,
-                        message=completion.message,
-                        finish=completion.finish,
-                        model=completion.endpoint or completion.model,
-                        seconds=event.seconds,
-                        at=self._clock.now(),
-                        usage=completion.usage,
-                    )
-                )
+            case StepFinished():
+                self._store.put(event)
             case ToolStarted(call=call):
+                self._store.put(replace(event, call=_named(call)))
+            case ToolFinished(call=call, result=result):
+                # Pictures are megabytes that nobody would read again; details may be anything.
+                kept = replace(result, images=())
                 self._store.put(
-                    CallStarted(
-                        turn_id=event.run_id, step=event.step, call_id=call.id, name=call.name
-                    )
-                )
-            case ToolFinished():
-                self._store.put(
-                    CallFinished(
-                        turn_id=event.run_id,
-                        step=event.step,
-                        # Pictures are megabytes that nobody would read again.
-                        result=replace(event.result, images=()),
-                        code=event.code,
-                        seconds=event.seconds,
+                    replace(
+                        event,
+                        call=_named(call),
+                        result=kept,
+                        details={},
+                        arguments=None,
+                        coerced=(),
                     )
                 )
             case RunStarted() | RunContinued() | RunPaused() | RunFinished() | ToolProgressed():
                 pass
             case _:
                 assert_never(event)
+
+
+def _named(call: ToolCall) -> ToolCall:
+    """The call without its arguments, which its step has."""
+    return ToolCall(call.id, call.name, "")

@@ -192,7 +192,7 @@ def build_engine(
         model=model,
         toolset=toolset,
         clock=clock,
-        observer=Observers([Recorder(store=store, clock=clock), *observers]),
+        observer=Observers([Recorder(store=store), *observers]),
         batches=Batches(toolset.calls, max_calls=settings.tools_max_calls, recorded=store.commit),
         max_steps=settings.bot_max_steps,
     )

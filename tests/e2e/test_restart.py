@@ -23,7 +23,7 @@ from adapters.simulator.world import Person, World, demo_world
 from adapters.storage.ahead import Ahead
 from bot.app import Service, open_service
 from bot.conversation.tasks import Resume
-from bot.domain.journal import CallStarted
+from bot.domain.run import ToolStarted
 from bot.domain.suspension import Allow, Suspend
 from bot.domain.tool import ToolContext, tool
 from bot.wiring.discovery import Discovered
@@ -120,7 +120,7 @@ async def test_a_call_that_may_change_something_is_in_the_journal_before_it_begi
         with closing(sqlite3.connect(tmp_path / "bot.db")) as journal:
             seen.extend(name for (name,) in journal.execute("SELECT name FROM tool_calls"))
         entries = [put.entry for put in Ahead(tmp_path / "bot.db").left(0)]
-        seen.extend(entry.name for entry in entries if isinstance(entry, CallStarted))
+        seen.extend(entry.call.name for entry in entries if isinstance(entry, ToolStarted))
         return token
 
     found = Discovered((*tools.discover(), strike_gong))

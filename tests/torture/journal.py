@@ -12,8 +12,6 @@ from typing import Any
 from bot.domain import codec
 from bot.domain.chat import Message, UserMessage
 from bot.domain.journal import (
-    CallFinished,
-    CallStarted,
     Entry,
     MessageErased,
     MessageObserved,
@@ -21,10 +19,10 @@ from bot.domain.journal import (
     SendChanged,
     SendQueued,
     SendState,
-    StepTaken,
     TurnClosed,
     TurnOpened,
 )
+from bot.domain.run import StepFinished, ToolFinished, ToolStarted
 
 ROUND = tuple[Message, ...]
 ENDED = (SendState.CONFIRMED, SendState.REFUSED, SendState.WITHDRAWN, SendState.DROPPED)
@@ -75,11 +73,11 @@ class Journal:
                 return all(row["erased"] for row in self.messages.get((str(where), message_id), []))
             case TurnOpened(turn_id=turn_id, user=user):
                 return [row["user"] for row in self.opened.get(turn_id, [])] == [codec.write(user)]
-            case StepTaken(turn_id=turn_id, step=step, message=message):
-                return self.steps.get((turn_id, step)) == codec.write(message)
-            case CallStarted(turn_id=turn_id, step=step, call_id=call_id):
-                return (turn_id, step, call_id) in self.calls
-            case CallFinished(turn_id=turn_id, step=step, result=result):
+            case StepFinished(run_id=turn_id, step=step, completion=completion):
+                return self.steps.get((turn_id, step)) == codec.write(completion.message)
+            case ToolStarted(run_id=turn_id, step=step, call=call):
+                return (turn_id, step, call.id) in self.calls
+            case ToolFinished(run_id=turn_id, step=step, result=result):
                 return self.calls.get((turn_id, step, result.call_id)) == codec.write(result)
             case TurnClosed(turn_id=turn_id, round=round_):
                 text = codec.write(round_) if round_ else None

@@ -20,20 +20,18 @@ from sqlalchemy import text
 
 from adapters.storage.migrate import migrate
 from adapters.storage.store import SqlStore, open_store
-from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
+from bot.domain.chat import AssistantMessage, Completion, FinishReason, ToolCall, ToolMessage, Usage, UserMessage
 from bot.domain.events import Conversation
 from bot.domain.journal import (
-    CallFinished,
-    CallStarted,
     Entry,
     MessageObserved,
     SendChanged,
     SendState,
-    StepTaken,
     TurnOpened,
 )
+from bot.domain.run import StepFinished
 from bot.runtime.clock import SystemClock
-from tests.adapters.storage.entries import closing, heard, sending
+from tests.adapters.storage.entries import began, closing, ended, heard, sending
 from tests.fakes import BOT, said
 
 WORDS = "你好 " * 40
@@ -106,26 +104,21 @@ async def measure(stores: tuple[SqlStore, SqlStore]) -> None:
 
 
 async def amortised(stores: tuple[SqlStore, SqlStore], where: Conversation, turns: list[str], sends: list[str]) -> None:
-    answer, usage = AssistantMessage(WORDS, (ToolCall("c", "get_weather", "{}"),)), Usage(1, 2)
+    answer = AssistantMessage(WORDS, (ToolCall("c", "get_weather", "{}"),))
+    completion = Completion(answer, FinishReason.STOP, Usage(1, 2), model="m")
     result = ToolMessage("c", "n", WORDS)
 
-    def step(number: int) -> StepTaken:
-        turn_id = turns[number % TURNS]
-        return StepTaken(
-            turn_id=turn_id, step=1, message=answer, finish="stop", model="m", seconds=1.0, at=1.0, usage=usage
-        )
-
-    def finished(number: int) -> CallFinished:
-        return CallFinished(turn_id=turns[number % TURNS], step=number, result=result, code="ok", seconds=1.0)
+    def step(number: int) -> StepFinished:
+        return StepFinished(run_id=turns[number % TURNS], step=1, completion=completion, seconds=1.0)
 
     def changed(number: int) -> SendChanged:
         return SendChanged(send_id=sends[number % TURNS], state=SendState.CONFIRMED, at=1.0, message_id="9")
 
     kinds: dict[str, Callable[[int], Entry]] = {
         "MessageObserved": lambda _: heard(WORDS, where=where),
-        "StepTaken (two rows)": step,
-        "CallStarted": lambda n: CallStarted(turn_id=turns[n % TURNS], step=n, call_id="c", name="n"),
-        "CallFinished": finished,
+        "StepFinished (two rows)": step,
+        "ToolStarted": lambda n: began(turns[n % TURNS], n, "c", "n"),
+        "ToolFinished": lambda n: ended(turns[n % TURNS], result, n),
         "SendChanged": changed,
     }
     for name, make in kinds.items():

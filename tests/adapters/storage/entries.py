@@ -10,17 +10,26 @@ from hypothesis import strategies as st
 from adapters.storage.ahead import Put
 from adapters.storage.database import Database
 from bot.domain.actions import Attachment, SendMessage
-from bot.domain.chat import AssistantMessage, Message, Reasoning, ToolCall, ToolMessage, Usage, UserMessage
+from bot.domain.chat import (
+    AssistantMessage,
+    Completion,
+    FinishReason,
+    Message,
+    Reasoning,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.journal import (
     Entry,
     MessageObserved,
     SendQueued,
-    StepTaken,
     TurnClosed,
     TurnOpened,
 )
-from bot.domain.run import Stop
+from bot.domain.run import StepFinished, Stop, ToolFinished, ToolStarted
 from bot.domain.segments import Face, Image, Mention, Quote, Segment, Text
 from tests.fakes import BOT, GROUP, said
 
@@ -62,17 +71,18 @@ def closing(opened: TurnOpened, *answer: Message, stop: Stop = Stop.ANSWERED, ke
     )
 
 
-def step(turn_id: str, number: int = 1, message: AssistantMessage = ANSWER) -> StepTaken:
-    return StepTaken(
-        turn_id=turn_id,
-        step=number,
-        message=message,
-        finish="stop",
-        model="demo",
-        seconds=0.5,
-        at=NOW,
-        usage=Usage(10, 5, 3, 1, 0.25),
-    )
+def step(turn_id: str, number: int = 1, message: AssistantMessage = ANSWER) -> StepFinished:
+    completion = Completion(message, FinishReason.STOP, Usage(10, 5, 3, 1, 0.25), model="demo")
+    return StepFinished(run_id=turn_id, step=number, completion=completion, seconds=0.5)
+
+
+def began(turn_id: str, step: int = 1, call_id: str = "c1", name: str = "get_weather") -> ToolStarted:
+    return ToolStarted(run_id=turn_id, step=step, call=ToolCall(call_id, name, ""))
+
+
+def ended(turn_id: str, result: ToolMessage, step: int = 1, *, code: str = "ok", seconds: float = 1.0) -> ToolFinished:
+    call = ToolCall(result.call_id, result.name, "")
+    return ToolFinished(run_id=turn_id, step=step, call=call, result=result, code=code, seconds=seconds)
 
 
 def sending(send_id: str, turn_id: str, text: str = "你好！", where: Conversation = GROUP, **more: Any) -> SendQueued:

@@ -18,8 +18,6 @@ from adapters.storage.tables import messages, metadata
 from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
 from bot.domain.events import Conversation
 from bot.domain.journal import (
-    CallFinished,
-    CallStarted,
     Entry,
     MessageObserved,
     Remembered,
@@ -28,7 +26,7 @@ from bot.domain.journal import (
     WindowMoved,
 )
 from bot.domain.segments import Mention, Text
-from tests.adapters.storage.entries import NOW, asked, closing, heard, opening, sending, step
+from tests.adapters.storage.entries import NOW, asked, began, closing, ended, heard, opening, sending, step
 from tests.fakes import BOT, GROUP, said
 
 SECRET = "planted-霜降-word"
@@ -51,8 +49,8 @@ def whole_turn(turn_id: str, word: str, *, where: Conversation = GROUP, user: in
         MessageObserved(question, overheard=False),
         opened,
         step(turn_id, 1, call),
-        CallStarted(turn_id=turn_id, step=1, call_id="c", name=word),
-        CallFinished(turn_id=turn_id, step=1, result=result, code="ok", seconds=1.0),
+        began(turn_id, 1, "c", word),
+        ended(turn_id, result, 1, code="ok", seconds=1.0),
         RunSuspended(turn_id=turn_id, state=word, expires=NOW),
         sending(f"s-{turn_id}", turn_id, word, where=where),
         replace(closing(opened, call, result, AssistantMessage(word)), error=word),

@@ -12,8 +12,8 @@ from adapters.storage.export import TYPES, export
 from adapters.storage.tables import metadata
 from bot.domain.chat import ToolMessage
 from bot.domain.events import Conversation
-from bot.domain.journal import CallFinished, CallStarted, Entry, SendChanged, SendState, WindowMoved
-from tests.adapters.storage.entries import CALLING, NOW, asked, closing, heard, opening, sending, step
+from bot.domain.journal import Entry, SendChanged, SendState, WindowMoved
+from tests.adapters.storage.entries import CALLING, NOW, asked, began, closing, ended, heard, opening, sending, step
 from tests.fakes import BOT, GROUP, said
 
 
@@ -29,8 +29,8 @@ def whole(turn_id: str, where: Conversation) -> list[Entry]:
         asked("天气？", where=where),
         opened,
         step(turn_id, 1, CALLING),
-        CallStarted(turn_id=turn_id, step=1, call_id="c1", name="get_weather"),
-        CallFinished(turn_id=turn_id, step=1, result=ToolMessage("c1", "get_weather", "晴"), code="ok", seconds=1.0),
+        began(turn_id, 1, "c1", "get_weather"),
+        ended(turn_id, ToolMessage("c1", "get_weather", "晴"), 1, code="ok", seconds=1.0),
         step(turn_id, 2),
         sending(f"s-{turn_id}", turn_id, where=where),
         SendChanged(send_id=f"s-{turn_id}", state=SendState.CONFIRMED, at=NOW, message_id="9"),

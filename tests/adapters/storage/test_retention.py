@@ -14,8 +14,8 @@ from adapters.storage.database import Database
 from adapters.storage.retention import DAY, Retention
 from adapters.storage.tables import applied, messages, metadata, turns
 from bot.domain.chat import ToolMessage
-from bot.domain.journal import CallFinished, Entry, WindowMoved
-from tests.adapters.storage.entries import NOW, closing, heard, opening, sending, step
+from bot.domain.journal import Entry, WindowMoved
+from tests.adapters.storage.entries import NOW, closing, ended, heard, opening, sending, step
 from tests.fakes import GROUP
 
 
@@ -50,7 +50,7 @@ def turn(turn_id: str, days: float, *, closed: bool = True) -> list[Put]:
     """A whole turn of so many days ago."""
     opened = opening(turn_id, at=NOW - days * DAY)
     queued = sending(f"s{turn_id}", turn_id)
-    result = CallFinished(turn_id=turn_id, step=1, result=ToolMessage("c", "n", "r"), code="ok", seconds=1.0)
+    result = ended(turn_id, ToolMessage("c", "n", "r"), 1, code="ok", seconds=1.0)
     said: list[Any] = [opened, step(turn_id), result, type(queued)(**_values(queued) | {"at": opened.at})]
     return put(*said, *([closing(opened)] if closed else []), days=days)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from adapters.storage.ahead import Put
 from adapters.storage.rows import MAX_SOURCE, kept, plain, rows
@@ -14,8 +15,6 @@ from bot.domain.actions import Attachment, SendMessage
 from bot.domain.chat import ToolMessage, Usage
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
-    CallFinished,
-    CallStarted,
     Entry,
     MessageErased,
     MessageOverheard,
@@ -28,7 +27,7 @@ from bot.domain.journal import (
     WindowMoved,
 )
 from bot.domain.segments import Text
-from tests.adapters.storage.entries import NOW, asked, closing, heard, opening, sending, step
+from tests.adapters.storage.entries import NOW, asked, began, closing, ended, heard, opening, sending, step
 from tests.fakes import BOT, GROUP, said
 
 ENTRIES: list[tuple[Entry, list[Statement]]] = [
@@ -38,9 +37,9 @@ ENTRIES: list[tuple[Entry, list[Statement]]] = [
     (MessageErased(GROUP, "5"), [Statement.ERASE_MESSAGE]),
     (opening("t1"), [Statement.CONSUME_MESSAGES, Statement.MARK_READ, Statement.OPEN_TURN]),
     (step("t1"), [Statement.ADD_STEP, Statement.ADD_USAGE]),
-    (CallStarted(turn_id="t1", step=1, call_id="c", name="n"), [Statement.START_CALL]),
+    (began("t1", 1, "c", "n"), [Statement.START_CALL]),
     (
-        CallFinished(turn_id="t1", step=1, result=ToolMessage("c", "n", "ok"), code="ok", seconds=1.0),
+        ended("t1", ToolMessage("c", "n", "ok"), 1, code="ok", seconds=1.0),
         [Statement.FINISH_CALL],
     ),
     (closing(opening("t1")), [Statement.CLOSE_RUN, Statement.CLOSE_TURN]),
@@ -93,7 +92,7 @@ def test_a_round_is_what_the_codec_writes_and_an_empty_one_is_none() -> None:
 
 def test_a_step_without_usage_costs_no_row() -> None:
     entry = step("t")
-    bare = type(entry)(**{name: getattr(entry, name) for name in entry.__struct_fields__ if name != "usage"})
+    bare = replace(entry, completion=replace(entry.completion, usage=None))
     assert [statement for statement, _ in rows(bare, NOW)] == [Statement.ADD_STEP]
 
 

@@ -11,9 +11,9 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.run_lines import lines_of_run, run_lines
 from bot.domain.chat import ToolMessage
-from bot.domain.journal import CallFinished, CallStarted, Entry, RunSuspended
-from bot.domain.run import Stop
-from tests.adapters.storage.entries import CALLING, NOW, closing, opening, step
+from bot.domain.journal import Entry, RunSuspended
+from bot.domain.run import Stop, ToolFinished
+from tests.adapters.storage.entries import CALLING, NOW, began, closing, ended, opening, step
 
 
 def whole(turn_id: str, at: float = NOW) -> list[Entry]:
@@ -22,9 +22,9 @@ def whole(turn_id: str, at: float = NOW) -> list[Entry]:
     return [
         opened,
         step(turn_id, 1, CALLING),
-        CallStarted(turn_id=turn_id, step=1, call_id="c1", name="get_weather"),
-        CallFinished(turn_id=turn_id, step=1, result=ToolMessage("c1", "get_weather", "晴"), code="ok", seconds=1.5),
-        CallFinished(turn_id=turn_id, step=1, result=failed, code="TOOL_NOT_FOUND", seconds=0.0),
+        began(turn_id, 1, "c1", "get_weather"),
+        ended(turn_id, ToolMessage("c1", "get_weather", "晴"), 1, code="ok", seconds=1.5),
+        ended(turn_id, failed, 1, code="TOOL_NOT_FOUND", seconds=0.0),
         step(turn_id, 2),
         closing(opened),
     ]
@@ -36,7 +36,7 @@ def put(batches: EntryBatches, *entries: Entry) -> None:
 
 def test_a_cancelled_call_says_so_by_its_code(batches: EntryBatches, database: Database) -> None:
     opened, calling, started, _, failed, *_ = whole("t1")
-    assert isinstance(failed, CallFinished)
+    assert isinstance(failed, ToolFinished)
     put(batches, opened, calling, started, replace(failed, code="TOOL_CANCELLED"))
     assert "execute_cancelled" in [line["action"] for line in lines(database)]
 

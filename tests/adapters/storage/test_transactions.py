@@ -13,8 +13,8 @@ from adapters.storage.migrate import migrate
 from adapters.storage.tables import messages, sends, tool_calls, turns, usage
 from adapters.storage.transactions import Doubt
 from bot.domain.chat import ToolMessage
-from bot.domain.journal import CallFinished, CallStarted, Entry, SendChanged, SendState
-from tests.adapters.storage.entries import NOW, asked, closing, heard, opening, sending, step
+from bot.domain.journal import Entry, SendChanged, SendState
+from tests.adapters.storage.entries import NOW, asked, began, closing, ended, heard, opening, sending, step
 from tests.adapters.storage.test_batches import column, put
 
 
@@ -34,12 +34,12 @@ def test_a_batch_is_one_transaction(batches: EntryBatches, database: Database) -
 
 def test_entries_that_hang_together_may_come_in_one_batch(batches: EntryBatches, database: Database) -> None:
     opened = opening("t1")
-    finished = CallFinished(turn_id="t1", step=1, result=ToolMessage("c", "n", "r"), code="ok", seconds=1.0)
+    finished = ended("t1", ToolMessage("c", "n", "r"), 1, code="ok", seconds=1.0)
     entries: list[Entry] = [
         asked(),
         opened,
         step("t1"),
-        CallStarted(turn_id="t1", step=1, call_id="c", name="n"),
+        began("t1", 1, "c", "n"),
         finished,
         sending("s1", "t1"),
         SendChanged(send_id="s1", state=SendState.SENDING, at=NOW),
@@ -63,8 +63,8 @@ def test_the_usage_of_a_turn_that_is_not_known_is_kept(batches: EntryBatches, da
 
 def test_a_call_that_starts_again_has_no_result_yet(batches: EntryBatches, database: Database) -> None:
     """Should chance have given the ids before, what was under way must not look finished."""
-    started = CallStarted(turn_id="t1", step=1, call_id="c", name="n")
-    finished = CallFinished(turn_id="t1", step=1, result=ToolMessage("c", "n", "r"), code="ok", seconds=1.0)
+    started = began("t1", 1, "c", "n")
+    finished = ended("t1", ToolMessage("c", "n", "r"), 1, code="ok", seconds=1.0)
     for entry in (started, finished, started):
         batches.write(put(entry))
     assert column(database, tool_calls.c.result) == [None]

@@ -19,8 +19,6 @@ from bot.domain.actions import Attachment, SendMessage
 from bot.domain.chat import ToolMessage
 from bot.domain.events import Conversation, Sender
 from bot.domain.journal import (
-    CallFinished,
-    CallStarted,
     Entry,
     MessageErased,
     MessageObserved,
@@ -36,7 +34,9 @@ from tests.adapters.storage.entries import (
     CALLING,
     NOW,
     asked,
+    began,
     closing,
+    ended,
     heard,
     opening,
     put,
@@ -142,10 +142,10 @@ def test_a_turn_left_open_comes_back_with_all_it_did(batches: EntryBatches, data
     entries: list[Entry] = [
         opened,
         step("t1", 1, CALLING),
-        CallStarted(turn_id="t1", step=1, call_id="c1", name="get_weather"),
-        *(CallFinished(turn_id="t1", step=1, result=result, code="x", seconds=0.1) for result in results),
+        began("t1", 1, "c1", "get_weather"),
+        *(ended("t1", result, 1, code="x", seconds=0.1) for result in results),
         step("t1", 2, replace(CALLING, text="again")),
-        CallStarted(turn_id="t1", step=2, call_id="c2", name="send_message"),
+        began("t1", 2, "c2", "send_message"),
         sending("s1", "t1"),
         SendChanged(send_id="s1", state=SendState.CONFIRMED, at=NOW, message_id="9"),
         sending("s2", "t1", state=SendState.SENDING),
@@ -277,10 +277,10 @@ def test_an_open_turn_knows_what_others_of_its_question_said_and_began(
     batches: EntryBatches, database: Database
 ) -> None:
     question = asked(message_id="1")
-    begun = CallStarted(turn_id="t1", step=1, call_id="c1", name="get_weather")
+    begun = began("t1", 1, "c1", "get_weather")
     result = ToolMessage("c1", "get_weather", "sunny")
-    ended = CallFinished(turn_id="t1", step=1, result=result, code="ok", seconds=1)
-    batches.write(put(question, opening("t1", question.message), step("t1", 1, CALLING), begun, ended, at=NOW - 9))
+    finished = ended("t1", result, 1)
+    batches.write(put(question, opening("t1", question.message), step("t1", 1, CALLING), begun, finished, at=NOW - 9))
     batches.write(put(question, opening("t2", question.message), step("t2", 1, CALLING), at=NOW - 8))
     batches.write(put(sending("s2", "t2"), at=NOW - 8))
     batches.write(put(opening("t3"), sending("s3", "t3"), at=NOW - 7))

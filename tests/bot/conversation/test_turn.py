@@ -87,9 +87,7 @@ class House:
         self.asked: list[str] = []
         self.lanes, self.ages = Lanes[Work](), Ages(clock)
         self.toolset = Toolset([send_message], clock=clock)
-        engine = Engine(
-            model=model, toolset=self.toolset, clock=clock, observer=Recorder(store=self.store, clock=clock)
-        )
+        engine = Engine(model=model, toolset=self.toolset, clock=clock, observer=Recorder(store=self.store))
         self.ground = Ground(
             lanes=self.lanes,
             ages=self.ages,
@@ -216,7 +214,7 @@ async def test_a_turn_cancelled_by_the_end_of_the_process_stays_open_for_the_nex
             task.cancel()
         assert house.store.of("turn_closed") == []
         assert [entry.type for entry in house.store.entries] == [
-            "turn_opened", "step_taken", "call_started", "send_queued", "send_changed", "call_finished",
+            "turn_opened", "step_finished", "tool_started", "send_queued", "send_changed", "tool_finished",
         ]  # fmt: skip
 
 

@@ -5,8 +5,16 @@ from hypothesis import strategies as st
 
 from bot.domain.codec import read, write
 from bot.domain.journal import Entry, Recovery, Remembered
+from bot.domain.run import ToolFinished
 
 st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
+
+
+# Details and arguments of calls may be anything; `Recorder` keeps neither.
+st.register_type_strategy(
+    ToolFinished,
+    st.builds(ToolFinished, details=st.just({}), arguments=st.none()),
+)
 
 
 @given(st.from_type(Entry))  # type: ignore[arg-type]  # hypothesis takes a union, its stubs say a class

@@ -1,53 +1,59 @@
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from bot.domain.chat import ToolCall, ToolMessage
-from bot.domain.journal import CallFinished, CallStarted, StepTaken
+from bot.domain.codec import read, write
+from bot.domain.journal import Entry
 from bot.domain.result import ToolResult
 from bot.domain.run import Asker, RunStarted, StepFinished, ToolFinished, ToolProgressed, ToolStarted
 from bot.memory.recorder import Recorder
-from tests.fakes import GROUP, ManualClock, RecordingStore, words
+from tests.fakes import GROUP, RecordingStore, words
 
 
-def test_steps_and_calls_become_entries_and_nothing_else_does() -> None:
-    store, clock = RecordingStore(), ManualClock()
-    recorder = Recorder(store=store, clock=clock)
-    call, result = ToolCall("c0", "echo", "{}"), ToolMessage("c0", "echo", "hi")
-    seen = ToolMessage("c0", "echo", "hi", images=("data:image/png;base64,x",))
-    completion = words("hello")
+def test_steps_and_calls_are_kept_and_nothing_else_is() -> None:
+    store = RecordingStore()
+    recorder = Recorder(store=store)
+    call, named, result = (
+        ToolCall("c0", "echo", '{"x": 1}'),
+        ToolCall("c0", "echo", ""),
+        ToolMessage("c0", "echo", "hi"),
+    )
+    step = StepFinished(run_id="t1", step=1, completion=words("hello"), seconds=0.5, response_id="r1")
     recorder.notice(RunStarted(run_id="t1", conversation=GROUP, asker=Asker(1)))
-    recorder.notice(StepFinished(run_id="t1", step=1, completion=completion, seconds=0.5))
+    recorder.notice(step)
     recorder.notice(ToolStarted(run_id="t1", step=1, call=call))
     recorder.notice(ToolProgressed(run_id="t1", step=1, call=call, partial=ToolResult("half")))
-    recorder.notice(ToolFinished(run_id="t1", step=1, call=call, result=seen, code="ok", seconds=0.1))
+    recorder.notice(ToolFinished(run_id="t1", step=1, call=call, result=result, code="ok", seconds=0.1))
     assert store.entries == [
-        StepTaken(
-            turn_id="t1",
-            step=1,
-            message=completion.message,
-            finish="stop",
-            model="",
-            seconds=0.5,
-            at=clock.now(),
-            usage=completion.usage,
-        ),
-        CallStarted(turn_id="t1", step=1, call_id="c0", name="echo"),
-        CallFinished(turn_id="t1", step=1, result=result, code="ok", seconds=0.1),
+        step,
+        ToolStarted(run_id="t1", step=1, call=named),
+        ToolFinished(run_id="t1", step=1, call=named, result=result, code="ok", seconds=0.1),
     ]
 
 
-def test_a_step_is_written_down_under_who_answered() -> None:
-    store = RecordingStore()
-    recorder = Recorder(store=store, clock=ManualClock())
-    for endpoint in ("m@a.test", ""):
-        completion = replace(words("hello"), model="m-2024", endpoint=endpoint)
-        recorder.notice(StepFinished(run_id="t1", step=1, completion=completion, seconds=0.5))
-    assert [entry.model for entry in store.entries if isinstance(entry, StepTaken)] == ["m@a.test", "m-2024"]
+def test_neither_pictures_nor_what_no_codec_can_write_are_kept_of_a_call() -> None:
+    store, call = RecordingStore(), ToolCall("c0", "echo", "{}")
+    seen = ToolMessage("c0", "echo", "hi", images=("data:image/png;base64,x",))
+    finished = ToolFinished(
+        run_id="t1",
+        step=1,
+        call=call,
+        result=seen,
+        code="ok",
+        seconds=0.1,
+        details={"anything": object()},
+        arguments={"x": object()},
+        coerced=("x: text -> number",),
+    )
+    Recorder(store=store).notice(finished)
+    (kept,) = store.entries
+    assert read(Entry, write(kept)) == kept
+    assert isinstance(kept, ToolFinished)
+    assert kept.result == ToolMessage("c0", "echo", "hi")
 
 
 def test_a_run_inside_another_one_leaves_no_entries() -> None:
     store = RecordingStore()
-    recorder = Recorder(store=store, clock=ManualClock())
-    recorder.notice(StepFinished(run_id="t1/1/c0", parent="t1", step=1, completion=words("hi"), seconds=0.5))
+    Recorder(store=store).notice(
+        StepFinished(run_id="t1/1/c0", parent="t1", step=1, completion=words("hi"), seconds=0.5)
+    )
     assert store.entries == []

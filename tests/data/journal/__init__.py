@@ -1,5 +1,6 @@
 """A journal as an older version wrote it, before the domain's types were msgspec's: `ahead.txt` has a line for each
-entry of ENTRIES, `rows.sql` the tables after all of them were stored, `run.json` is RUN.
+entry of ENTRIES (steps and calls under their former names), `rows.sql` the tables after all of them were stored,
+`run.json` is RUN.
 """
 
 from __future__ import annotations
@@ -7,11 +8,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from bot.domain.actions import Attachment, SendMessage
-from bot.domain.chat import AssistantMessage, Reasoning, SystemMessage, ToolCall, ToolMessage, Usage, UserMessage
+from bot.domain.chat import (
+    AssistantMessage,
+    Completion,
+    FinishReason,
+    Reasoning,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.journal import (
-    CallFinished,
-    CallStarted,
     Entry,
     MessageErased,
     MessageObserved,
@@ -21,13 +30,21 @@ from bot.domain.journal import (
     SendChanged,
     SendQueued,
     SendState,
-    StepTaken,
     TurnClosed,
     TurnOpened,
     UsageAdded,
     WindowMoved,
 )
-from bot.domain.run import Asker, PendingCall, Spent, Stop, SuspendedRun
+from bot.domain.run import (
+    Asker,
+    PendingCall,
+    Spent,
+    StepFinished,
+    Stop,
+    SuspendedRun,
+    ToolFinished,
+    ToolStarted,
+)
 from bot.domain.segments import (
     Card,
     Contact,
@@ -127,6 +144,8 @@ RUN = SuspendedRun(
 )
 """A run that waits, as its state in the journal holds it."""
 
+CALL = ToolCall("c1", "get_weather", "")
+
 SAYING = SendMessage(GROUP, (Quote("2"), Text("晴。"), Attachment("image", "base64://AA==", "a.png")))
 
 ENTRIES: tuple[Entry, ...] = (
@@ -136,18 +155,14 @@ ENTRIES: tuple[Entry, ...] = (
     MessageOverheard(said("5", GROUP, Text("not for the bot"))),
     MessageErased(GROUP, "4"),
     TurnOpened(turn_id="t1", question=QUESTION, user=ASKED, at=NOW, retry_of="t0"),
-    StepTaken(
-        turn_id="t1",
+    StepFinished(
+        run_id="t1",
         step=1,
-        message=CALLING,
-        finish="tool_calls",
-        model="m@x.test",
+        completion=Completion(CALLING, FinishReason.TOOL_CALLS, Usage(10, 5, 3, 1, None), model="m@x.test"),
         seconds=0.5,
-        at=NOW,
-        usage=Usage(10, 5, 3, 1, None),
     ),
-    CallStarted(turn_id="t1", step=1, call_id="c1", name="get_weather"),
-    CallFinished(turn_id="t1", step=1, result=RESULT, code="TOOL_FAILED", seconds=0.25),
+    ToolStarted(run_id="t1", step=1, call=CALL),
+    ToolFinished(run_id="t1", step=1, call=CALL, result=RESULT, code="TOOL_FAILED", seconds=0.25),
     SendQueued(send_id="s1", turn_id="t1", action=SAYING, final=True, at=NOW, state=SendState.SENDING),
     SendChanged(send_id="s1", state=SendState.CONFIRMED, at=NOW + 1, message_id="99", reason=""),
     TurnClosed(
