@@ -34,7 +34,7 @@ def names() -> list[str]:
     return [tool.name for tool in tools.discover()]
 
 
-OURS = ["get_game_version", "get_weather", "send_message", "use_subagent"]
+OURS = ["get_game_version", "get_weather", "send_message", "stay_silent", "use_subagent"]
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     importlib.invalidate_caches()
 
 
-def test_the_four_tools_are_found_sorted_by_name() -> None:
+def test_our_tools_are_found_sorted_by_name() -> None:
     assert names() == OURS
 
 

@@ -84,12 +84,12 @@ class Closing:
         """Keep the round. What became of the answer is noted behind it, and that there was none."""
         answer = list(state.messages)
         is_answered = bool(answer) and isinstance(answer[-1], AssistantMessage)
-        if not is_answered and outcome.stop is not Stop.SILENT:
-            answer += (
-                (AssistantMessage(last.closing),)
-                if last.closing
-                else notes.unanswered(notes.UNANSWERED, answer)
-            )
+        if not is_answered and last.closing:
+            answer.append(AssistantMessage(last.closing))
+        elif not is_answered and outcome.stop is not Stop.SILENT:
+            answer += notes.unanswered(notes.UNANSWERED, answer)
+        elif not answer:
+            answer += notes.unanswered(notes.SILENT, answer)
         if last.note:
             answer.append(notes.note(last.note))
         run = turn.run

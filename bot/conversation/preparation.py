@@ -93,8 +93,12 @@ class Preparation:
         """Speak as this one from the next turn on."""
         self._persona = persona
 
-    async def begin(self, message: MessageReceived, retry: OpenTurn | None) -> Turn:
-        """A new turn; a `retry` has the same words for the model as the turn it repeats."""
+    async def begin(
+        self, message: MessageReceived, retry: OpenTurn | None, *, weak: bool = False
+    ) -> Turn:
+        """A new turn; a `retry` has the same words for the model as the turn it repeats. A run of a
+        `weak` wake may end without words.
+        """
         where = message.conversation
         question = Question(message) if retry else await self._perception.perceive(message)
         await self._history.load(where)
@@ -111,7 +115,7 @@ class Preparation:
         if retry and user != user_message(question):
             # Whose words are in it besides is not known any more.
             asker = replace(asker, authority=Audience.EVERYONE)
-        return self._turn(question, user, asker, run_id=self._ids.trace())
+        return self._turn(question, user, asker, run_id=self._ids.trace(), may_be_silent=weak)
 
     def go_on(self, turn_id: str, waiting: WaitingTurn) -> Turn:
         """A suspended turn, with no more authority than it had, and what it took and said so far;
@@ -155,6 +159,7 @@ class Preparation:
         *,
         run_id: str,
         spent: Spent = NOTHING_SPENT,
+        may_be_silent: bool = False,
     ) -> Turn:
         message, where = question.message, question.message.conversation
         current_run.set(run_id)  # for the rest of this lane's task
@@ -175,6 +180,7 @@ class Preparation:
             heard=lambda: bool(speaker.said),
             tidy=partial(tidy, frames, question=asked),
             share=budget.share(),
+            may_be_silent=may_be_silent,
         )
         return Turn(question, user, run, speaker)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import assert_never
 
 from bot.conversation.lanes import Lanes
@@ -11,7 +12,7 @@ from bot.conversation.put_off import PutOff
 from bot.conversation.questions import Questions
 from bot.conversation.tasks import Task, Work
 from bot.domain.errors import NotConnected
-from bot.policy.wake import NeedsQuoted, Wake
+from bot.policy.wake import NeedsQuoted, Observe, Wake
 
 logger = logging.getLogger(__name__)
 
@@ -27,24 +28,26 @@ class Quotes:
         self._questions = questions
         self._lanes = lanes
 
-    async def is_for_us(self, task: Task) -> bool:
-        """Whether it is to be answered now."""
+    async def settled(self, task: Task) -> Task | None:
+        """The task with a wake for its verdict; None where it is not to be answered now."""
         match task.verdict:
             case Wake():
-                return True
-            case NeedsQuoted(message_id=message_id):
-                return await self._quotes_the_bot(task, message_id)
+                return task
+            case NeedsQuoted():
+                return await self._look_up(task, task.verdict)
             case _:
                 assert_never(task.verdict)
 
-    async def _quotes_the_bot(self, task: Task, message_id: str) -> bool:
+    async def _look_up(self, task: Task, verdict: NeedsQuoted) -> Task | None:
         try:
-            quotes_the_bot = await self._perception.quotes_the_bot(task.message, message_id)
+            is_ours = await self._perception.quotes_the_bot(task.message, verdict.message_id)
         except NotConnected as error:
             logger.info("message %s waits for a connection: %s", task.message.message_id, error)
             self._put_off.add(task)
-            return False
-        if not quotes_the_bot:
+            return None
+        wake = Wake("quote") if is_ours else verdict.otherwise
+        if isinstance(wake, Observe):
             self._questions.let_be(task)
+            return None
         # While stopping it is left in the journal, for the next start.
-        return quotes_the_bot and not self._lanes.finishing
+        return None if self._lanes.finishing else replace(task, verdict=wake)

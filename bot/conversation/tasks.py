@@ -42,6 +42,11 @@ class Task:
     lost: bool = False
 
     @property
+    def is_weak(self) -> bool:
+        """Whether nobody called the bot for certain."""
+        return isinstance(self.verdict, Wake) and self.verdict.weak
+
+    @property
     def may_be_answered(self) -> bool:
         """Whether own words that nobody knows, and that quote nothing, count as its answer: in
         private none quotes.

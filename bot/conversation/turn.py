@@ -61,15 +61,17 @@ class Turns:
         """
         self._disowned[message.identity] = None
 
-    async def take(self, message: MessageReceived, *, retry: OpenTurn | None = None) -> None:
+    async def take(
+        self, message: MessageReceived, *, retry: OpenTurn | None = None, weak: bool = False
+    ) -> None:
         """Answer one message. Only a cancellation gets out; what was said until then stays in the
-        history.
+        history. After a `weak` wake nothing said is an answer.
 
         A `retry` takes the place of the turn it repeats, with the same words for the model and in
         one commit, so that there is one of them in the history, and one left open, whenever the
         process ends.
         """
-        turn = await self._preparation.begin(message, retry)
+        turn = await self._preparation.begin(message, retry, weak=weak)
         opened = self._ledger.opened(turn.run.id, message, turn.user, retry)
         state = RunState()
         await self._finish(turn, state, self._begin(turn, state, *opened))

@@ -38,5 +38,5 @@ class Verdicts:
         if isinstance(verdict, NeedsQuoted):
             quoted = self._history.known(message.conversation, verdict.message_id)
             if quoted is not None:
-                return Wake("quote") if quoted.is_own else Observe()
+                return Wake("quote") if quoted.is_own else verdict.otherwise
         return verdict

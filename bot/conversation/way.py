@@ -79,9 +79,9 @@ class MessageWay:
             await self._turns.resume(work.turn_id, work.decisions)
         elif await self._word.take_later(work.message):  # an owner's word that quotes the request?
             self._hearing.forget_answer(work.message, kept=True)
-        elif not await self._quotes.is_for_us(work):  # a quote, but not of the bot's words?
+        elif (task := await self._quotes.settled(work)) is None:  # it quotes somebody else?
             return
-        elif work.lost:  # nobody knows what was done for it: its asker is asked to ask again
-            self._outbox.post_with(action=apology(work.message, SORRY))
+        elif task.lost:  # nobody knows what was done for it: its asker is asked to ask again
+            self._outbox.post_with(action=apology(task.message, SORRY))
         else:
-            await self._turns.take(work.message, retry=work.retry)
+            await self._turns.take(task.message, retry=task.retry, weak=task.is_weak)

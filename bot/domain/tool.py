@@ -155,8 +155,8 @@ class Tool(Struct, frozen=True, kw_only=True):
     `check` turns plain arguments into the body's; `shape` is that by which they are mended first
     (by `parameters` where it is left out). `timeout` is in seconds. `label` and `summary` are for
     people, and so is `type`: a word of `ToolType`, or one that a foreign tool has for itself.
-    `origin` is the name a foreign tool has at home. A tool without a `function` can be registered,
-    but not run.
+    `origin` is the name a foreign tool has at home. `alone`: it runs in no step with other calls. A
+    tool without a `function` can be registered, but not run.
     """
 
     name: str
@@ -177,6 +177,7 @@ class Tool(Struct, frozen=True, kw_only=True):
     idempotent: bool = False
     repeatable: bool = False
     critical: bool = False
+    alone: bool = False
     execution: Execution = Execution.CONCURRENT
     rate: Rate | None = None
     replaces: bool = False
@@ -301,6 +302,7 @@ def tool(
     idempotent: bool = ...,
     repeatable: bool = ...,
     critical: bool = ...,
+    alone: bool = ...,
     execution: str = ...,
     rate: Rate | str | None = ...,
     replace: bool = ...,
@@ -321,9 +323,10 @@ def tool(function: Callable[..., Any] | None = None, /, **declared: Any) -> Tool
     `bot/domain/traits.py`): `permission`, `side_effects`, `audience`, `execution`; `idempotent` (a
     second run does no harm); `needs` (ports) and `requires` (names of settings); `timeout` in
     seconds; `rate` as "calls/seconds"; `repeatable` (the same call twice is fine); `critical` (a
-    run without it has failed); `replace` (on purpose a second one of that name); `label` and
-    `summary` for people; `prepare`, `check`, `available`, `recover` as described above; `raw_input`
-    (its one text parameter `input` also takes what is no JSON).
+    run without it has failed); `alone` (it runs in no step with other calls); `replace` (on purpose
+    a second one of that name); `label` and `summary` for people; `prepare`, `check`, `available`,
+    `recover` as described above; `raw_input` (its one text parameter `input` also takes what is no
+    JSON).
 
     Raises UnsuitableType for a parameter that has no flat schema, ValueError for a bad name, a
     missing description or a word that says nothing.

@@ -173,7 +173,7 @@ class Engine:
                 text = f"limit: no answer after {self._max_steps} steps"
                 return state.outcome(Stop.FAILED, limit=True, error=text)
             if not may_ask(run, state, specs):
-                return self._give_up(state)
+                return self._give_up(run, state)
             last = state.steps >= self._max_steps or empty > 1 or state.tally.is_over
             messages = with_notice(
                 (*run.transcript, *state.messages), LAST_STEP if last else notice
@@ -188,7 +188,7 @@ class Engine:
             if completion.message.tool_calls and not completion.refusal and not last:
                 if ended := await self._calls.run(run, state, answer):
                     return ended
-            elif (text := words_of(completion)) or run.heard():
+            elif (text := words_of(completion)) or run.may_end_empty(spoilt=spoilt):
                 if text:
                     state.messages.append(
                         AssistantMessage(text, reasoning=completion.message.reasoning)
@@ -202,7 +202,7 @@ class Engine:
                     Stop.ANSWERED if text else Stop.SILENT, text, limit=bool(text) and limit
                 )
             elif last or (spoilt and notice == SPOILT_ANSWER):
-                return self._give_up(state)
+                return self._give_up(run, state)
             else:
                 empty, notice = empty + 1, SPOILT_ANSWER if spoilt else EMPTY_ANSWER
 
@@ -248,9 +248,11 @@ class Engine:
         ended = await self._calls.resume(run, state, suspended, decisions)
         return ended or await self._steps(run, state)
 
-    def _give_up(self, state: RunState) -> Outcome:
+    def _give_up(self, run: Run, state: RunState) -> Outcome:
         limit = state.steps > self._max_steps
         if not limit and not state.tally.is_over:
+            if run.may_be_silent:
+                return state.outcome(Stop.SILENT)
             return state.outcome(
                 Stop.FAILED, error="empty: the model gave no answer, whatever it was told"
             )

@@ -40,7 +40,8 @@ class Run:
 
     `heard` says whether the asker has already been told something in this run: then an empty ending
     is fine. `tidy` makes of what the model said what may be said and kept. `share` is what of its
-    question's budget is its own.
+    question's budget is its own. `may_be_silent`: nobody called for certain, so an empty answer is
+    an end, too.
     """
 
     id: str
@@ -51,6 +52,11 @@ class Run:
     heard: Callable[[], bool] = lambda: False
     tidy: Callable[[AssistantMessage], AssistantMessage] = as_it_is
     share: Share = field(default_factory=lambda: Budget().share())
+    may_be_silent: bool = False
+
+    def may_end_empty(self, *, spoilt: bool) -> bool:
+        """Whether it may end without words; `spoilt` are such that had to be cut."""
+        return self.heard() or (self.may_be_silent and not spoilt)
 
 
 @dataclass(slots=True)

@@ -31,6 +31,7 @@ from bot.engine.steps import ask_after_step
 from bot.engine.threads import Progress
 
 NOBODY_ANSWERED = "nobody allowed it in time"
+NOT_ALONE = "{name} was not run: it is called alone, or not at all."
 CUT_OFF = 'the arguments for "{name}" were cut off (output limit). Send fewer or shorter arguments.'
 
 
@@ -56,6 +57,9 @@ class StepCalls:
             )
             self._observer.notice(started)
         batch = Batch(message.tool_calls)
+        for index, call in enumerate(batch.calls):
+            if len(batch.calls) > 1 and (tool := self._toolset.get(call.name)) and tool.alone:
+                batch.deny(index, ToolDenied(NOT_ALONE.format(name=call.name)))
         if answer.completion.finish is FinishReason.LENGTH:
             for index, call in enumerate(batch.calls):
                 batch.deny(index, InvalidArguments(CUT_OFF.format(name=call.name)))

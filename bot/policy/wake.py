@@ -51,9 +51,13 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """Answer it; `reason` is private, mention, name or quote."""
+    """Answer it; `reason` is private, mention, quote or retry, or the kind of a weak one: name.
+
+    A `weak` one may be talk about the bot: saying nothing is an answer to it.
+    """
 
     reason: str
+    weak: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +75,11 @@ class Ignore:
 @dataclass(frozen=True, slots=True)
 class NeedsQuoted:
     """It quotes a message: wake if that one is the bot's own (people delete the @ a client puts
-    there).
+    there), else as `otherwise` says.
     """
 
     message_id: str
+    otherwise: Wake | Observe = Observe()
 
 
 Verdict: TypeAlias = Wake | Observe | Ignore | NeedsQuoted
@@ -99,12 +104,11 @@ def judge(message: MessageReceived, rules: Rules, *, accounts: Collection[int] =
         for segment in message.segments
     ):
         return Wake("mention")
-    if is_called(message, rules.names):
-        return Wake("name")
+    called = Wake("name", weak=True) if is_called(message, rules.names) else Observe()
     for segment in message.segments:
         if isinstance(segment, Quote):
-            return NeedsQuoted(segment.message_id)
-    return Observe()
+            return NeedsQuoted(segment.message_id, called)
+    return called
 
 
 def is_official_bot(user_id: int) -> bool:

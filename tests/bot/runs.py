@@ -58,8 +58,15 @@ def engine(
     )
 
 
-def run(heard: Callable[[], bool] = lambda: False) -> Run:
-    return Run(id="t1", conversation=GROUP, asker=Asker(1), transcript=QUESTION, heard=heard)
+def run(heard: Callable[[], bool] = lambda: False, *, may_be_silent: bool = False) -> Run:
+    return Run(
+        id="t1",
+        conversation=GROUP,
+        asker=Asker(1),
+        transcript=QUESTION,
+        heard=heard,
+        may_be_silent=may_be_silent,
+    )
 
 
 async def to_the_end(running: Awaitable[Outcome | SuspendedRun]) -> Outcome:

@@ -107,7 +107,7 @@ def test_tools_are_listed_and_called_with_the_exit_code_of_their_result(tmp_path
     (folder / "broken.py").write_text("1 / 0\n")
     listed = run(tmp_path, "tools", TOOLS_DIR="mine")
     assert listed.returncode == 0, listed.stderr
-    assert [line.split()[0] for line in listed.stdout.splitlines()][-2:] == ["sing", "use_subagent"]
+    assert {"sing", "stay_silent"} <= {line.split()[0] for line in listed.stdout.splitlines()}
     assert "mine/broken.py:1: cannot be used (ZeroDivisionError: division by zero)" in listed.stderr
     assert {row["name"] for row in json.loads(run(tmp_path, "tools", "--json", TOOLS_DIR="mine").stdout)} > {"sing"}
     called = run(tmp_path, "tools", "call", "sing", TOOLS_DIR="mine")

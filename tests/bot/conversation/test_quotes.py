@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import asyncio
 
+from bot.domain.chat import NOTED, AssistantMessage
 from bot.domain.events import (
     MessageReceived,
 )
 from bot.domain.journal import MessageOverheard
 from bot.domain.segments import Quote, Text
+from bot.prompt import notes
 from tests.bot.hall import hall
 from tests.fakes import BOT, GROUP, said, words
 
@@ -40,3 +42,11 @@ async def test_what_quotes_somebody_else_is_read_with_the_next_question() -> Non
         assert house.store.of("message_overheard") == [MessageOverheard(talk)]
         await house.take(said("what does she like?"))
         assert "I like tea" in str(house.history.messages(GROUP)[0])
+
+
+async def test_a_name_in_what_quotes_somebody_else_wakes_and_an_empty_answer_to_it_is_none() -> None:
+    async with hall(words("")) as house:
+        house.transport.known["77"] = said("and you?", user=6, at=False, message_id="77")
+        await house.take(said((Quote("77"), Text("小霜真可爱")), at=False))
+        assert house.transport.sent == []
+        assert house.history.messages(GROUP)[1:] == (AssistantMessage(NOTED), notes.note(notes.SILENT))

@@ -103,6 +103,19 @@ async def test_an_empty_ending_is_silence_when_the_asker_has_been_answered_alrea
     assert (outcome.stop, outcome.text) == (Stop.SILENT, "")
 
 
+async def test_an_empty_answer_that_nobody_waits_for_is_asked_for_no_more() -> None:
+    with ScriptedModel(words("")) as model:
+        outcome = await to_the_end(engine(model).run(run(may_be_silent=True), RunState()))
+    assert (outcome.stop, outcome.text, outcome.messages) == (Stop.SILENT, "", ())
+
+
+async def test_spoilt_words_that_nobody_waits_for_are_asked_for_once_more_and_then_let_be() -> None:
+    spoilt = dataclasses.replace(run(may_be_silent=True), tidy=lambda message: replace(message, text=""))
+    with ScriptedModel(words("小明: hi"), words("小明: hi")) as model:
+        outcome = await to_the_end(engine(model).run(spoilt, RunState()))
+    assert (outcome.stop, outcome.messages) == (Stop.SILENT, ())
+
+
 async def test_a_model_error_ends_the_run_as_failed_and_keeps_what_was_done() -> None:
     with ScriptedModel(calls(("echo", '{"text": "a"}')), ModelAuth("bad key")) as model:
         outcome = await to_the_end(engine(model).run(run(), RunState()))

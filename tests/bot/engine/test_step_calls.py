@@ -10,7 +10,7 @@ from bot.domain.result import ToolResult
 from bot.domain.run import Stop, ToolFinished, code_of
 from bot.domain.tool import tool
 from bot.engine.engine import RunState
-from tests.bot.runs import assert_valid, engine, run, to_the_end
+from tests.bot.runs import assert_valid, echo, engine, run, to_the_end
 from tests.fakes import ManualClock, RecordingObserver, ScriptedModel, calls, words
 
 
@@ -96,3 +96,16 @@ async def test_a_critical_tool_ends_the_run_only_where_it_cannot_be_used() -> No
         outcome = await to_the_end(engine(model, save).run(run(), RunState()))
     assert (outcome.stop, outcome.steps) == (Stop.FAILED, 3)
     assert outcome.error == "tool: save is critical: error: gone [TOOL_UNAVAILABLE]"
+
+
+async def test_a_call_that_is_made_alone_is_not_run_beside_others() -> None:
+    @tool(alone=True)
+    async def leave() -> ToolResult:
+        """Leaves."""
+        return ToolResult(terminate=True)
+
+    with ScriptedModel(calls(("echo", '{"text": "a"}'), ("leave", "")), calls(("leave", ""))) as model:
+        outcome = await to_the_end(engine(model, echo, leave).run(run(), RunState()))
+    told = [message.content for message in model.requests[1].messages if isinstance(message, ToolMessage)]
+    assert told == ["<a>", "error: leave was not run: it is called alone, or not at all. [TOOL_DENIED]"]
+    assert (outcome.stop, outcome.text) == (Stop.SILENT, "")

@@ -66,13 +66,13 @@ def test_what_is_said_to_others_or_to_nobody_is_observed(segments: tuple[Segment
     assert judge(heard(*segments), RULES) == Observe()
 
 
-def test_a_name_wakes() -> None:
-    assert judge(heard("小霜，在吗"), RULES) == Wake("name")
+def test_a_name_wakes_weakly_since_it_may_be_talk_about_the_bot() -> None:
+    assert judge(heard("小霜，在吗"), RULES) == judge(heard("小霜真可爱"), RULES) == Wake("name", weak=True)
 
 
 def test_a_quote_wakes_only_if_it_quotes_the_bot_which_somebody_must_look_up() -> None:
     assert judge(heard(Quote("7"), "why?"), RULES) == NeedsQuoted("7")
-    assert judge(heard(Quote("7"), "Frost, why?"), RULES) == Wake("name")
+    assert judge(heard(Quote("7"), "Frost, why?"), RULES) == NeedsQuoted("7", Wake("name", weak=True))
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from config.settings import Settings
 from tests.fakes import GROUP, ManualClock
 from tools.get_game_version.games import Games
 
-OURS = ("get_game_version", "get_weather", "send_message", "use_subagent")
+OURS = ("get_game_version", "get_weather", "send_message", "stay_silent", "use_subagent")
 
 
 @tool(requires=("AMAP_KEY",))
@@ -45,12 +45,10 @@ def test_the_operators_word_counts_and_a_name_of_no_tool_is_told(caplog: pytest.
     settings = Settings(tools_deny=("get_weather",), tools_approve=("use_subagent", "nothing"))
     with caplog.at_level(logging.WARNING):
         toolset = build_toolset(settings, find_tools(settings).tools, clock=ManualClock())
-    assert [toolset.permission_of(each) for each in toolset.list()] == [
-        Permission.ALLOW,
-        Permission.DENY,
-        Permission.ALLOW,
-        Permission.REQUIRE_APPROVAL,
-    ]
+    changed = {
+        each.name: word for each in toolset.list() if (word := toolset.permission_of(each)) is not Permission.ALLOW
+    }
+    assert changed == {"get_weather": Permission.DENY, "use_subagent": Permission.REQUIRE_APPROVAL}
     assert caplog.messages == ["TOOLS_DENY or TOOLS_APPROVE names nothing, but there is no such tool"]
 
 

@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+from bot.domain.chat import AssistantMessage, ToolMessage, UserMessage
+from tests.bot.conversation.test_turn import living
+from tests.fakes import GROUP, calls, said
+from tools.stay_silent import stay_silent
+
+
+async def test_whoever_stays_silent_says_nothing_and_the_next_prompt_knows_it() -> None:
+    async with living(calls(("stay_silent", ""), text="They talk about me.")) as house:
+        house.toolset.register(stay_silent)
+        await house.turns.take(said("小霜真可爱"))
+    assert house.transport.sent == []
+    assert [type(message) for message in house.history.messages(GROUP)] == [
+        UserMessage,
+        AssistantMessage,
+        ToolMessage,
+    ]

@@ -1,0 +1,15 @@
+"""`stay_silent`: ends the run without a word, where nobody wants one."""
+
+from __future__ import annotations
+
+from bot.domain.ports import Speaker
+from bot.domain.result import ToolResult
+from bot.domain.tool import tool
+
+
+@tool(needs=(Speaker,), side_effects="none", alone=True)
+async def stay_silent() -> ToolResult:
+    """Say nothing, and end here. For when people talk about you or among themselves, and want no
+    answer from you; never because something failed. Call it alone, in the place of an answer.
+    """
+    return ToolResult(terminate=True)
