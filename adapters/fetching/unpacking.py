@@ -41,7 +41,7 @@ async def read_body(response: httpx.Response, *, host: str, limit: int) -> bytes
 
 
 async def _unpack(chunks: AsyncIterator[bytes], most: int) -> AsyncIterator[bytes]:
-    """What is in the gzip, up to `most` bytes at once. Raises httpx.DecodingError."""
+    """The content of the gzip, up to `most` bytes at once. Raises httpx.DecodingError."""
     gzip = zlib.decompressobj(zlib.MAX_WBITS | 16)
     begun = False
     try:

@@ -83,7 +83,7 @@ class PictureSight:
         return response.body
 
     async def _kept(self, account: int, image: Image) -> bytes:
-        """What the OneBot server gives of it; the cheapest way first."""
+        """The OneBot server's form of it; the cheapest way first."""
         try:
             kept = await self._ask(account, image.file)
         except TransportError as error:

@@ -154,7 +154,7 @@ class OpenAIModel:
         )
 
     async def _ask(self, request: ModelRequest) -> tuple[AnswerReader, float | None]:
-        """What the server answers, and the seconds until it began.
+        """The server's answer, and the seconds until it began.
 
         A server too old for `stream_options` is asked once more without, and never again with
         (2.19).

@@ -158,7 +158,7 @@ def _nodes(body: object) -> Iterator[dict[str, Any]]:
 
 
 def _unwrap(inner: object) -> object:
-    """What a gateway quotes may be JSON in a string (OpenRouter's metadata.raw)."""
+    """Unwrap JSON that a gateway quotes in a string (OpenRouter's metadata.raw)."""
     if isinstance(inner, str) and inner.lstrip().startswith("{"):
         try:
             return orjson.loads(inner)

@@ -134,7 +134,7 @@ class _Inliner:
         return flat, inside
 
     def _look_up(self, reference: str) -> object:
-        """What a reference inside the same schema leads to; nothing, for any other."""
+        """The place a reference inside the same schema leads to; nothing, for any other."""
         node: object = self._root
         if not reference.startswith("#"):
             return {}

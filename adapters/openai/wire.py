@@ -111,7 +111,7 @@ def _write_tools(tools: tuple[ToolSpec, ...], dialect: Dialect) -> orjson.Fragme
 
 
 def _tools_of(messages: Iterable[Message]) -> tuple[ToolSpec, ...]:
-    """What a history has called, for a vendor that refuses calls without tools (4.8)."""
+    """The tools a history has called, for a vendor that refuses calls without tools (4.8)."""
     calls = (
         call
         for message in messages

@@ -1,4 +1,4 @@
-"""What befalls the account and what was said: recalls, pokes, mutes, lost logins, lost sockets."""
+"""Mishaps of the account and of what was said: recalls, pokes, mutes, lost logins, lost sockets."""
 
 from __future__ import annotations
 

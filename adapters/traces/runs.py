@@ -78,7 +78,7 @@ class RunLog:
                 return
 
     def _take(self) -> list[tuple[float, RunEvent] | None]:
-        """What waits; waits itself until something does."""
+        """All that waits; returns once there is something."""
         batch = [self._waiting.get()]
         try:
             while len(batch) < AT_ONCE and batch[-1] is not None:

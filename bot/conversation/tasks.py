@@ -1,4 +1,4 @@
-"""What lanes do."""
+"""The work of lanes."""
 
 from __future__ import annotations
 

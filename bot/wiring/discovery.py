@@ -234,7 +234,7 @@ def _look_into(package: str, folders: list[str], *, label: str, empty: bool = Fa
 
 
 def _tools_of(module: ModuleType) -> Iterator[Tool]:
-    """What is a tool, and what is in a list of tools."""
+    """The tools a module has: alone, and in lists."""
     for value in vars(module).values():
         for item in value if isinstance(value, list | tuple) else (value,):
             if isinstance(item, Tool):

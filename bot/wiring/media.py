@@ -1,4 +1,4 @@
-"""What others' urls and pictures go through, opened and closed with the service.
+"""The way of others' urls and pictures, opened and closed with the service.
 
 Two clients for urls that others name: what people send is small and wanted at once, what the bot
 sends may be large.

@@ -1,4 +1,4 @@
-"""What parts that are built before the owner's postbox have to say to him."""
+"""Lines for the owner from parts that are built before his postbox."""
 
 from __future__ import annotations
 

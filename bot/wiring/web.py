@@ -1,4 +1,4 @@
-"""What others may look at: whether the bot lives, can answer, and what it counts."""
+"""The pages others may look at: whether the bot lives, can answer, and its counts."""
 
 from __future__ import annotations
 

@@ -123,9 +123,7 @@ def fresh_for(source: Source) -> float:
 
 
 async def _first(web: Web, source: Source, read: Reader) -> tuple[Release, ...]:
-    """What the first of a source's urls says that can be read. Raises ToolFailed with the troubles
-    of all.
-    """
+    """The answer of the first url that can be read. Raises ToolFailed with the troubles of all."""
     troubles: list[str] = []
     for url in urls_of(source):
         try:

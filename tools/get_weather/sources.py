@@ -203,7 +203,7 @@ class WeatherSources:
         )
 
     async def _from(self, source: WeatherSource, place: WeatherPlace) -> FoundWeather:
-        """What this source says, or said lately. Raises SourceFailed."""
+        """The report of this source, now or lately. Raises SourceFailed."""
         key, now = _key(source, place), self._clock.monotonic()
         kept = self._kept.get(key)
         if kept is not None and now - kept.at < kept.fetched.fresh:
