@@ -53,6 +53,7 @@ class Settings(BaseSettings):
     llm_fallbacks: Annotated[tuple[Endpoint, ...], BeforeValidator(fallbacks)] = ()
     llm_vision_model: str = ""
     llm_context: Annotated[int, BeforeValidator(values.whole(0, values.MAX_CONTEXT))] = 0
+    llm_parallel: Annotated[int, BeforeValidator(values.whole(0, 1000))] = 0
     llm_first_token: Annotated[float, BeforeValidator(values.number(0, 3600))] = 60.0
     llm_prices: FilePath | None = None
 

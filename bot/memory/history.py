@@ -3,9 +3,10 @@ message.
 
 A round is a rendered user message and all that followed it, and is never changed once stored: the
 prompt of the next run begins with the same bytes, so providers can cache it. When it grows too
-long, the window moves, rarely and never during a run: long tool results of older rounds are told
-shortened, then the oldest rounds become a summary (`bot/memory/summaries.py`), or leave without one
-where it does not come in time. The store keeps the rounds, and knows the window.
+long, the window moves (`bot/memory/window.py`), rarely and never under a run: long tool results of
+older rounds are told shortened, then the oldest rounds become a summary
+(`bot/memory/summaries.py`), or a line each where it does not come in time. The store keeps the
+rounds, and knows the window.
 
 This is a bounded cache over the store: a conversation is read once, when it is first needed.
 """
@@ -15,7 +16,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, chain
+from itertools import chain
 from typing import Protocol, TypeAlias
 
 from cachetools import LRUCache
@@ -23,21 +24,15 @@ from msgspec.structs import replace
 
 from bot.domain.chat import Message, ToolMessage, UserMessage
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import Round, WindowMoved
+from bot.domain.journal import Round
 from bot.domain.ports import Store
-from bot.policy.compaction import lighten
+from bot.memory.window import Fold, Told, Window
 from bot.policy.lighten import weight_of
-from bot.policy.tokens import estimate_messages, estimate_text
 
 MAX_CONVERSATIONS = 5000
 MAX_KNOWN = 20_000  # messages; a long one counts as several
 MAX_OVERHEARD = 30  # messages
 MAX_TOKENS = 12_000.0  # estimated
-
-FULL = 0.85  # of its room: then the window moves,
-EMPTIED = 0.5  # down to this, so that it moves rarely
-FRESH = 2  # rounds whose tool results stay whole
-SUMMARY = 450.0  # tokens that a new summary will have
 
 
 class Folding(Protocol):
@@ -48,62 +43,18 @@ class Folding(Protocol):
         ...
 
     def stop(self, conversation: Conversation) -> None:
-        """Give up a summary that is not there yet: the next turn begins."""
+        """The next turn begins: a server that answers one request at a time has none for both."""
         ...
 
 
 Telling: TypeAlias = Callable[[Conversation, tuple[Message, ...]], tuple[Message, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Fold:
-    """The part of a conversation that is to become a summary: rounds, oldest first, as they are
-    told, and the summary before them.
-
-    `turn_id` is the latest turn of the conversation: it is what made it too long.
-    """
-
-    rounds: tuple[Round, ...]
-    before: str
-    turn_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """A round as the prompt tells it, and its estimated tokens."""
-
-    turn_id: str
-    messages: tuple[Message, ...]
-    tokens: float
-
-    @classmethod
-    def of(cls, turn_id: str, messages: tuple[Message, ...], *, light: bool = False) -> _Told:
-        messages = lighten(messages) if light else messages
-        return cls(turn_id, messages, estimate_messages(messages))
-
-    def lighter(self) -> _Told:
-        messages = lighten(self.messages)
-        return self if messages is self.messages else _Told.of(self.turn_id, messages)
-
-
 @dataclass(slots=True)
 class _Memory:
-    """`tokens` are those of the summary and of all rounds."""
-
-    rounds: list[_Told] = field(default_factory=list)
-    light_to: str = ""
-    summary: str = ""
-    tokens: float = 0.0
+    window: Window = field(default_factory=Window)
     overheard: deque[MessageReceived] = field(default_factory=lambda: deque(maxlen=MAX_OVERHEARD))
     loaded: bool = False
-
-    def tell(self, summary: str, rounds: list[_Told]) -> None:
-        self.summary, self.rounds = summary, rounds
-        self.tokens = estimate_text(summary) + _tokens(rounds)
-
-    def add(self, told: _Told) -> None:
-        self.rounds.append(told)
-        self.tokens += told.tokens
 
 
 class _Memories(LRUCache[Conversation, _Memory]):
@@ -160,8 +111,9 @@ class History:
             await self._read(conversation)
             memory = self._memories[conversation]
             memory.loaded &= whole
-        if memory.tokens > self._room():
-            self._drop(conversation, memory)
+        room = self._room()
+        if memory.window.tokens > room and memory.window.drop(room):
+            self._moved(conversation, memory)
 
     async def reread(self) -> bool:
         """Let go of everything, so that it is read from the store anew; False while that cannot
@@ -184,20 +136,18 @@ class History:
         since = [message for message in memory.overheard if message.identity not in stored]
         memory.overheard.clear()
         memory.overheard.extend((*remembered.overheard, *since))
-        known = [round_.turn_id for round_ in remembered.rounds]
+        window, known = memory.window, [round_.turn_id for round_ in remembered.rounds]
         told = [
-            _Told.of(
+            Told.of(
                 round_.turn_id,
                 self._tell(conversation, round_.messages),
                 light=place < remembered.light,
             )
             for place, round_ in enumerate(remembered.rounds)
         ]
-        memory.tell(
-            remembered.summary,
-            [*told, *(told for told in memory.rounds if told.turn_id not in known)],
-        )
-        memory.light_to = known[remembered.light - 1] if remembered.light else ""
+        kept_since = [told for told in window.rounds if told.turn_id not in known]
+        window.tell(remembered.summary, [*told, *kept_since])
+        window.light_to = known[remembered.light - 1] if remembered.light else ""
         memory.loaded = True
 
     def know(self, message: MessageReceived) -> None:
@@ -240,15 +190,14 @@ class History:
 
     def messages(self, conversation: Conversation) -> tuple[Message, ...]:
         """The rounds as one transcript, oldest first, as they are told."""
-        return tuple(
-            chain.from_iterable([told.messages for told in self._memories[conversation].rounds])
-        )
+        rounds = self._memories[conversation].window.rounds
+        return tuple(chain.from_iterable([told.messages for told in rounds]))
 
     def summary(self, conversation: Conversation) -> str:
         """The summary of all before the first of the rounds; empty where nothing was, or nobody
         knows.
         """
-        return self._memories[conversation].summary
+        return self._memories[conversation].window.summary
 
     def add_round(
         self, conversation: Conversation, turn_id: str, user: UserMessage, answer: Sequence[Message]
@@ -262,9 +211,13 @@ class History:
             # It began before: the store knows whether it is still to be told.
             return round_.messages
         memory = self._memories[conversation]
-        memory.add(_Told.of(turn_id, self._tell(conversation, round_.messages)))
-        if memory.loaded and memory.tokens > FULL * self._room():
-            self._compact(conversation, memory)
+        window, room = memory.window, self._room()
+        window.add(Told.of(turn_id, self._tell(conversation, round_.messages)))
+        if memory.loaded and window.is_full(room):
+            if window.lighten(room):
+                self._moved(conversation, memory)
+            elif self._folding is not None:
+                self._folding.begin(conversation, self)
         return round_.messages
 
     # --- the window -------------------------------------------------------------------------------
@@ -272,62 +225,24 @@ class History:
     def fold(self, conversation: Conversation) -> Fold | None:
         """The part of a conversation that is to become a summary; None where it has room."""
         memory = self._memories.get(conversation)
-        if memory is None or not memory.loaded or memory.tokens <= FULL * self._room():
+        if memory is None or not memory.loaded:
             return None
-        lighter = _lighter(memory.rounds)
-        surplus = _surplus(lighter, EMPTIED * self._room() - SUMMARY)
-        rounds = tuple(Round(told.turn_id, told.messages) for told in lighter[:surplus])
-        return Fold(rounds, memory.summary, lighter[-1].turn_id) if rounds else None
+        return memory.window.fold(self._room())
 
     def folded(self, conversation: Conversation, fold: Fold, summary: str) -> bool:
-        """Put the summary in the place of these rounds; False where the window has moved since it
-        was asked for.
+        """Put the summary in the place of these rounds; False where they are others by now.
+
+        A run that goes on has read what was told before, and keeps it.
         """
         memory = self._memories.get(conversation)
-        gone = [round_.turn_id for round_ in fold.rounds]
-        if memory is None or [told.turn_id for told in memory.rounds[: len(gone)]] != gone:
+        if memory is None or not memory.window.take(fold, summary, self._room()):
             return False
-        self._move(conversation, memory, gone=len(gone), summary=summary)
+        self._moved(conversation, memory)
         return True
 
-    def _compact(self, conversation: Conversation, memory: _Memory) -> None:
-        light = _tokens(_lighter(memory.rounds)) + estimate_text(memory.summary)
-        if light <= EMPTIED * self._room():
-            self._move(conversation, memory)
-        elif self._folding is not None:
-            self._folding.begin(conversation, self)
-
-    def _drop(self, conversation: Conversation, memory: _Memory) -> None:
-        """No summary came in time: the oldest rounds leave without one."""
-        lighter = _lighter(memory.rounds)
-        surplus = _surplus(lighter, EMPTIED * self._room() - estimate_text(memory.summary))
-        if surplus or lighter != memory.rounds:
-            self._move(conversation, memory, gone=surplus)
-
-    def _move(
-        self, conversation: Conversation, memory: _Memory, *, gone: int = 0, summary: str = ""
-    ) -> None:
-        older = memory.rounds[:-FRESH]
-        memory.light_to = older[-1].turn_id if older else memory.light_to
-        memory.tell(summary or memory.summary, _lighter(memory.rounds)[gone:])
+    def _moved(self, conversation: Conversation, memory: _Memory) -> None:
         if memory.loaded:  # else nobody knows what came before
-            first = memory.rounds[0].turn_id
-            self._store.put(WindowMoved(conversation, first, memory.light_to, memory.summary))
-
-
-def _tokens(rounds: list[_Told]) -> float:
-    return sum(told.tokens for told in rounds)
-
-
-def _lighter(rounds: list[_Told]) -> list[_Told]:
-    """The rounds with the older ones told shortened."""
-    return [*(told.lighter() for told in rounds[:-FRESH]), *rounds[-FRESH:]]
-
-
-def _surplus(rounds: list[_Told], room: float) -> int:
-    """How many rounds are too much, from the front on; the last one is not."""
-    behind = list(accumulate(told.tokens for told in reversed(rounds)))
-    return len(rounds) - max(1, sum(tokens <= room for tokens in behind))
+            self._store.put(memory.window.moved(conversation))
 
 
 def _without_pictures(message: Message) -> Message:

@@ -1,9 +1,10 @@
 """Summaries of what leaves the prompts, made by the model after a turn has ended: nobody waits for
 one.
 
-One at a time for each conversation, few over all; the next turn there ends the work on one, since a
-small server would answer the person later. Whatever goes wrong leaves everything as it was:
-`bot/memory/history.py` does without.
+One at a time for each conversation, few over all. Turns go on meanwhile; only where the server
+answers one request at a time the next turn ends the work, since the person would be answered later:
+then there is a pause, and the third attempt is let through. Whatever goes wrong leaves everything
+as it was: `bot/memory/history.py` does without.
 """
 
 from __future__ import annotations
@@ -17,24 +18,31 @@ from bot.domain.errors import ModelError
 from bot.domain.events import Conversation
 from bot.domain.journal import UsageAdded
 from bot.domain.ports import ChatModel, Clock, Store
-from bot.memory.history import Fold, History
+from bot.memory.history import History
+from bot.memory.window import Fold
 from bot.prompt.summary import read_summary, summary_request
 
 logger = logging.getLogger(__name__)
 
 DEADLINE = 90.0  # seconds
 AT_ONCE = 2  # over all conversations
+PAUSE = 60.0  # seconds after one that was given up
+GIVEN_UP = 2  # so many; the next is let through
 
 
 class Summaries:
     """Fits `Folding`. What a summary costs is written down against the turn that made the
-    conversation too long.
+    conversation too long. `one_by_one`: the server answers one request at a time.
     """
 
-    def __init__(self, *, model: ChatModel, store: Store, clock: Clock) -> None:
+    def __init__(
+        self, *, model: ChatModel, store: Store, clock: Clock, one_by_one: bool = False
+    ) -> None:
         self._model = model
         self._store = store
         self._clock = clock
+        self._one_by_one = one_by_one
+        self._given_up: dict[Conversation, tuple[int, float]] = {}  # how often, and when last
         self._group: asyncio.TaskGroup | None = None
         self._tasks: dict[Conversation, asyncio.Task[None]] = {}
         self._places = asyncio.Semaphore(AT_ONCE)
@@ -48,20 +56,24 @@ class Summaries:
                 yield
             finally:
                 self._group = None
-                for conversation in tuple(self._tasks):
-                    self.stop(conversation)
+                for task in self._tasks.values():
+                    task.cancel()
 
     def begin(self, conversation: Conversation, history: History) -> None:
-        """Make a summary, unless one is being made."""
+        """Make a summary, unless one is being made, or was given up just now."""
+        _, last = self._given_up.get(conversation, (0, -PAUSE))
+        if self._clock.monotonic() < last + PAUSE:
+            return
         if self._group is not None and conversation not in self._tasks:
             task = self._group.create_task(self._guarded(conversation, history))
             self._tasks[conversation] = task
             task.add_done_callback(lambda task: self._forget(conversation, task))
 
     def stop(self, conversation: Conversation) -> None:
-        """Cancel the work on a summary, if there is any."""
-        task = self._tasks.pop(conversation, None)
-        if task is not None:
+        """The next turn begins: where the server has no room for both, the summary is given up."""
+        times, _ = self._given_up.get(conversation, (0, 0.0))
+        if self._one_by_one and times < GIVEN_UP and (task := self._tasks.pop(conversation, None)):
+            self._given_up[conversation] = (times + 1, self._clock.monotonic())
             task.cancel()
 
     async def wait_idle(self) -> None:
@@ -72,6 +84,7 @@ class Summaries:
     def _forget(self, conversation: Conversation, task: asyncio.Task[None]) -> None:
         if self._tasks.get(conversation) is task:
             del self._tasks[conversation]
+            self._given_up.pop(conversation, None)
 
     async def _guarded(self, conversation: Conversation, history: History) -> None:
         try:

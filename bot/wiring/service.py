@@ -85,7 +85,8 @@ def build_rooms(
 ) -> Rooms:
     """The rooms, each given what it needs."""
     who, model, toolset = persona(settings), means.models.main, means.staff.toolset
-    summaries = Summaries(model=model, store=store, clock=clock)
+    one_by_one = settings.llm_parallel == 1
+    summaries = Summaries(model=model, store=store, clock=clock, one_by_one=one_by_one)
     most = settings.bot_history_tokens
     history = build_history(
         who, store=store, model=model, toolset=toolset, most=most, folding=summaries

@@ -30,6 +30,7 @@ TYPED: dict[str, tuple[str, object]] = {
     "LLM_VISION_MODEL": ("qwen-vl", "qwen-vl"),
     "LLM_CONTEXT": ("8192", 8192),
     "LLM_FIRST_TOKEN": ("0.5", 0.5),
+    "LLM_PARALLEL": ("1", 1),
     "ONEBOT_MODE": ("Forward", "forward"),
     "ONEBOT_HOST": ("[::1]", "::1"),
     "ONEBOT_PORT": ("6200", 6200),

@@ -12,7 +12,7 @@ from bot.domain.errors import ModelBilling
 from bot.domain.events import Conversation
 from bot.domain.journal import UsageAdded, WindowMoved
 from bot.memory.history import History
-from bot.memory.summaries import AT_ONCE, Summaries
+from bot.memory.summaries import AT_ONCE, PAUSE, Summaries
 from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, ScriptedModel, Step, until, words
 
 GIVEN = replace(words("小明(777) 问了三次"), usage=Usage(900, 30, cost=0.001), endpoint="demo@here")
@@ -21,11 +21,11 @@ GIVEN = replace(words("小明(777) 问了三次"), usage=Usage(900, 30, cost=0.0
 class Talk:
     """A history with room for three rounds, and what summarises it."""
 
-    def __init__(self, *steps: Step) -> None:
+    def __init__(self, *steps: Step, one_by_one: bool = False) -> None:
         self.clock = ManualClock()
         self.store = RecordingStore()
         self.model = ScriptedModel(*steps)
-        self.summaries = Summaries(model=self.model, store=self.store, clock=self.clock)
+        self.summaries = Summaries(model=self.model, store=self.store, clock=self.clock, one_by_one=one_by_one)
         self.history = History(store=self.store, room=lambda: 1000.0, folding=self.summaries)
 
     @asynccontextmanager
@@ -73,24 +73,44 @@ async def test_what_it_cost_is_told_to_the_log(caplog: pytest.LogCaptureFixture)
     assert "3 rounds of 10001:group:4242 are a summary now: 900 + 30 tokens, $0.001000" in caplog.text
 
 
-async def test_a_summary_that_is_not_there_when_the_next_turn_begins_is_given_up_and_made_later() -> None:
-    never = asyncio.Event()
-    talk = Talk(waiting(never), GIVEN)
+async def test_the_next_turns_do_not_end_the_work_on_a_summary() -> None:
+    go_on = asyncio.Event()
+    talk = Talk(waiting(go_on))
     async with talk.open():
         await talk.turns(4)
         await until(lambda: talk.model.requests)
-        await talk.turns(1)  # with room yet: what the model reads begins as before
-        assert len(talk.history.messages(GROUP)) == 10
-        assert talk.store.entries == []
+        await talk.turns(3)
+        assert "· 小明(777): 说说 -> 好" in talk.history.summary(GROUP)  # there was no room left for all
+        go_on.set()
         await talk.summaries.wait_idle()
-    assert talk.history.summary(GROUP) == "小明(777) 问了三次"
-    assert len(talk.model.requests) == 2
+    assert talk.history.summary(GROUP).splitlines()[0] == "小明(777) 问了三次"
+    assert len(talk.model.requests) == 1
+
+
+async def test_where_requests_are_answered_one_by_one_the_next_turn_ends_the_work_twice_at_most() -> None:
+    go_on = asyncio.Event()
+    talk = Talk(*[waiting(go_on)] * 3, one_by_one=True)
+    async with talk.open():
+        for attempt in (1, 2, 3):
+            while len(talk.model.requests) < attempt:
+                await talk.turns(1)
+                for _ in range(5):
+                    await asyncio.sleep(0)
+            await talk.turns(1)
+            if attempt < 3:
+                await talk.turns(8)
+                await talk.summaries.wait_idle()
+                assert len(talk.model.requests) == attempt  # a pause
+                talk.clock.time += PAUSE
+        go_on.set()
+        await talk.summaries.wait_idle()
+    assert talk.history.summary(GROUP).splitlines()[0] == "小明(777) 问了三次"
 
 
 @pytest.mark.parametrize(
     "step", [ModelBilling("no money"), words(""), words("no", refusal="I cannot"), replace(words(""), usage=None)]
 )
-async def test_where_there_is_no_summary_everything_stays_and_whole_rounds_leave_when_it_is_time(step: Step) -> None:
+async def test_where_there_is_no_summary_everything_stays_and_rounds_become_lines_when_it_is_time(step: Step) -> None:
     talk = Talk(step, step)
     async with talk.open():
         await talk.turns(4)
@@ -99,8 +119,8 @@ async def test_where_there_is_no_summary_everything_stays_and_whole_rounds_leave
         await talk.turns(1)
         await talk.summaries.wait_idle()
         await talk.history.load(GROUP)
-    assert talk.history.summary(GROUP) == ""
-    assert len(talk.history.messages(GROUP)) == 4
+    assert talk.history.summary(GROUP).count("· 小明(777): 说说 -> 好") == 2
+    assert len(talk.history.messages(GROUP)) == 2
 
 
 async def test_what_breaks_is_told_to_the_log_and_breaks_nothing_else(caplog: pytest.LogCaptureFixture) -> None:

@@ -5,7 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bot.domain.chat import AssistantMessage, FinishReason, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
+from bot.domain.chat import (
+    NOTED,
+    AssistantMessage,
+    FinishReason,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
 from bot.prompt.compose import Question, user_message
 from bot.prompt.summary import (
     INSTRUCTIONS_EN,
@@ -13,6 +22,8 @@ from bot.prompt.summary import (
     MAX_ASIDE,
     MAX_SUMMARY,
     MAX_WORDS,
+    continued,
+    in_one_line,
     read_summary,
     summary_request,
 )
@@ -40,6 +51,25 @@ def test_a_request_for_a_summary_is_what_was_said_by_whom_and_nothing_else() -> 
             "get_weather -> 机器人: 晴\n  25 度\n"
             "机器人: 晴，25 度"
         ),
+    )
+
+
+def test_a_round_in_one_line_is_how_its_question_and_its_answer_begin() -> None:
+    assert in_one_line(ROUND) == "· 小明(777): 北京天气怎么样 -> 晴，25 度"
+    asked = UserMessage("小明(777): " + "喂" * 50 + "\n  小红(5): 装的")
+    silent = (asked, AssistantMessage(NOTED), AssistantMessage("", (CALL,)))
+    assert in_one_line(silent) == f"· 小明(777): {'喂' * 30}… -> get_weather"
+    assert in_one_line((UserMessage(""), AssistantMessage(NOTED))) == "· … -> …"
+
+
+def test_lines_stand_behind_the_summary_and_the_oldest_are_counted() -> None:
+    told = ""
+    for number in range(7):
+        told = continued(told or "小明(777) 喜欢猫", [f"· 问题{number}"], tokens=9)
+    assert told == "小明(777) 喜欢猫\n·（更早的 4 轮从略）\n· 问题4\n· 问题5\n· 问题6"
+    assert continued("he likes cats", ["· one", "· two"], tokens=1) == "he likes cats\n· (2 earlier rounds left out)"
+    assert continued("he likes cats\n· (2 earlier rounds left out)", ["· six"], tokens=0).endswith(
+        "(3 earlier rounds left out)"
     )
 
 

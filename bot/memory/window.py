@@ -1,0 +1,160 @@
+"""The window of one conversation: its rounds as they are told, and the summary of all before them.
+
+A round leaves it into a summary, or, where none came in time, as one line of it: whatever was said
+is told or summarised, never neither. What is told shortened, and what leaves, moves rarely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from bot.domain.chat import Message
+from bot.domain.events import Conversation
+from bot.domain.journal import Round, WindowMoved
+from bot.policy.compaction import lighten
+from bot.policy.tokens import estimate_messages, estimate_text
+from bot.prompt.summary import continued, in_one_line
+
+FULL = 0.85  # of its room: then the window moves,
+EMPTIED = 0.5  # down to this, so that it moves rarely
+FRESH = 2  # rounds whose tool results stay whole
+SUMMARY = 450.0  # tokens that a new summary will have
+LINES, SHARE = 400.0, 0.1  # tokens of rounds told in a line each, at most, and of the room
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A round as the prompt tells it, and its estimated tokens."""
+
+    turn_id: str
+    messages: tuple[Message, ...]
+    tokens: float
+
+    @classmethod
+    def of(cls, turn_id: str, messages: tuple[Message, ...], *, light: bool = False) -> Told:
+        messages = lighten(messages) if light else messages
+        return cls(turn_id, messages, estimate_messages(messages))
+
+    def lighter(self) -> Told:
+        """The same with its long tool results cut."""
+        return self.changed(lighten)
+
+    def changed(self, change: Callable[[tuple[Message, ...]], tuple[Message, ...]]) -> Told:
+        """The same with other messages; the very same object where they are."""
+        messages = change(self.messages)
+        return self if messages is self.messages else Told.of(self.turn_id, messages)
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """The part of a conversation that is to become a summary: rounds, oldest first, as they are
+    told, and the summary before them.
+
+    `turn_id` is the latest turn of the conversation: it is what made it too long. `of` is the state
+    of the window whose part it is.
+    """
+
+    rounds: tuple[Round, ...]
+    before: str
+    turn_id: str
+    of: object = field(compare=False, repr=False)
+
+
+@dataclass(slots=True)
+class Window:
+    """`tokens` are those of the summary and of all rounds, `left` the rounds that have become lines
+    since the latest fold.
+    """
+
+    rounds: list[Told] = field(default_factory=list)
+    light_to: str = ""
+    summary: str = ""
+    tokens: float = 0.0
+    left: dict[str, str] = field(default_factory=dict)
+    state: object = field(default_factory=object)
+
+    def tell(self, summary: str, rounds: list[Told]) -> None:
+        """Tell these from now on."""
+        self.summary, self.rounds = summary, rounds
+        self.tokens = estimate_text(summary) + _tokens(rounds)
+
+    def add(self, told: Told) -> None:
+        """Tell one more round."""
+        self.rounds.append(told)
+        self.tokens += told.tokens
+
+    def is_full(self, room: float) -> bool:
+        """Whether it is to move."""
+        return self.tokens > FULL * room
+
+    def lighten(self, room: float) -> bool:
+        """Tell older rounds shortened where that is enough; False where it is not."""
+        if _tokens(_lighter(self.rounds)) + estimate_text(self.summary) > EMPTIED * room:
+            return False
+        self._move(self.summary, 0)
+        return True
+
+    def drop(self, room: float) -> bool:
+        """The oldest rounds become lines: no summary came in time. False where nothing changes."""
+        lighter, most = _lighter(self.rounds), min(LINES, SHARE * room)
+        surplus = _surplus(lighter, EMPTIED * room - estimate_text(self.summary) - most)
+        if not surplus and lighter == self.rounds:
+            return False
+        lines = {told.turn_id: in_one_line(told.messages) for told in lighter[:surplus]}
+        self.left |= lines
+        self._move(continued(self.summary, lines.values(), tokens=most), surplus)
+        return True
+
+    def fold(self, room: float) -> Fold | None:
+        """The part that is to become a summary; None where there is room."""
+        if not self.is_full(room):
+            return None
+        lighter = _lighter(self.rounds)
+        surplus = _surplus(lighter, EMPTIED * room - SUMMARY)
+        rounds = tuple(Round(told.turn_id, told.messages) for told in lighter[:surplus])
+        if not rounds:
+            return None
+        self.left.clear()
+        return Fold(rounds, self.summary, lighter[-1].turn_id, self.state)
+
+    def take(self, fold: Fold, summary: str, room: float) -> bool:
+        """Put the summary in the place of these rounds; False where they are others by now.
+
+        Those that have become lines meanwhile are in it; lines of later ones stay behind it.
+        """
+        gone = [round_.turn_id for round_ in fold.rounds]
+        known = [*self.left, *(told.turn_id for told in self.rounds)]
+        if fold.of is not self.state or known[: len(gone)] != gone:
+            return False
+        lines = [line for turn_id, line in self.left.items() if turn_id not in gone]
+        surplus = sum(told.turn_id in gone for told in self.rounds)
+        self.left.clear()
+        self.state = object()
+        self._move(continued(summary, lines, tokens=min(LINES, SHARE * room)), surplus)
+        return True
+
+    def moved(self, conversation: Conversation) -> WindowMoved:
+        """Where it is now, for the journal."""
+        return WindowMoved(conversation, self.rounds[0].turn_id, self.light_to, self.summary)
+
+    def _move(self, summary: str, gone: int) -> None:
+        older = self.rounds[:-FRESH]
+        self.light_to = older[-1].turn_id if older else self.light_to
+        self.tell(summary, _lighter(self.rounds)[gone:])
+
+
+def _tokens(rounds: Iterable[Told]) -> float:
+    return sum(told.tokens for told in rounds)
+
+
+def _lighter(rounds: list[Told]) -> list[Told]:
+    """The rounds with the older ones told shortened."""
+    return [*(told.lighter() for told in rounds[:-FRESH]), *rounds[-FRESH:]]
+
+
+def _surplus(rounds: list[Told], room: float) -> int:
+    """How many rounds are too much, from the front on; the last one is not."""
+    behind = list(accumulate(told.tokens for told in reversed(rounds)))
+    return len(rounds) - max(1, sum(tokens <= room for tokens in behind))
