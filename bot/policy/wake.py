@@ -8,7 +8,7 @@ from typing import TypeAlias
 from unicodedata import category, normalize
 
 from bot.domain.events import MessageReceived
-from bot.domain.segments import Mention, Quote, Text
+from bot.domain.segments import Mention, MentionAll, Quote, Text
 
 # QQ's official robots, inclusive (LLOneBot/LuckyLilliaBot src/onebot11/entities.ts): two bots that
 # answer each other never stop.
@@ -40,6 +40,10 @@ EDGE = 256  # characters of each end that are looked at: one form for all may ta
 class Rules:
     """The operator's settings: names people call the bot by, and who and where it listens (empty
     lists: everybody).
+
+    What begins with one of the `prefixes` is for the bot, with `at_all` what is said to everybody,
+    too. `robots` are numbers that nobody answers. `chance` is that of a line that is said to
+    nobody; a question is `stale` after so many seconds, never where that is 0.
     """
 
     names: tuple[str, ...] = ()
@@ -47,11 +51,17 @@ class Rules:
     groups: frozenset[int] = field(default_factory=frozenset)
     users: frozenset[int] = field(default_factory=frozenset)
     blocked: frozenset[int] = field(default_factory=frozenset)
+    prefixes: tuple[str, ...] = ()
+    at_all: bool = False
+    robots: frozenset[int] = field(default_factory=frozenset)
+    chance: float = 0.0
+    stale: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """Answer it; `reason` is private, mention, quote or retry, or the kind of a weak one: name.
+    """Answer it; `reason` is private, mention, quote or retry; name, prefix, all or chance where
+    it is weak.
 
     A `weak` one may be talk about the bot: saying nothing is an answer to it.
     """
@@ -59,10 +69,17 @@ class Wake:
     reason: str
     weak: bool = False
 
+    @property
+    def is_uncalled(self) -> bool:
+        """Whether nobody meant the bot more than anybody else: then no failure is told either."""
+        return self.reason in ("all", "chance")
+
 
 @dataclass(frozen=True, slots=True)
 class Observe:
-    """Remember it, do not answer."""
+    """Remember it, do not answer; `reason` says what stood against it, where it was for the bot."""
+
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +102,20 @@ class NeedsQuoted:
 Verdict: TypeAlias = Wake | Observe | Ignore | NeedsQuoted
 
 
-def judge(message: MessageReceived, rules: Rules, *, accounts: Collection[int] = ()) -> Verdict:
-    """Decide what a message is to the bot; `accounts` are all of the bot's own."""
+NOT_LISTED = "the sender is not on the list"
+A_ROBOT = "the sender is a robot"
+
+
+def judge(
+    message: MessageReceived,
+    rules: Rules,
+    *,
+    accounts: Collection[int] = (),
+    robots: Collection[int] = (),
+) -> Verdict:
+    """Decide what a message is to the bot; `accounts` are all of the bot's own, `robots` such as
+    became known besides those of the rules.
+    """
     sender = message.sender.user_id
     owner = sender in rules.owners
     if not owner and sender in rules.blocked:
@@ -94,21 +123,48 @@ def judge(message: MessageReceived, rules: Rules, *, accounts: Collection[int] =
     where = message.conversation
     if where.is_group and rules.groups and where.session_id not in rules.groups:
         return Ignore("the group is not on the list")
-    answerable = owner or not rules.users or sender in rules.users
-    if not answerable or is_official_bot(sender) or sender in accounts:
-        return Observe() if where.is_group else Ignore("the sender is not on the list")
-    if not where.is_group:
-        return Wake("private")
-    if any(
-        isinstance(segment, Mention) and segment.user_id == message.self_id
-        for segment in message.segments
+    against = ""
+    if not owner and rules.users and sender not in rules.users:
+        against = NOT_LISTED
+    elif is_official_bot(sender) or any(
+        sender in some for some in (rules.robots, accounts, robots)
     ):
-        return Wake("mention")
-    called = Wake("name", weak=True) if is_called(message, rules.names) else Observe()
+        against = A_ROBOT
+    if not where.is_group:
+        return Ignore(against) if against else Wake("private")
+    verdict = _addressed(message, rules)
+    if against:
+        return Observe(against) if isinstance(verdict, Wake) else Observe()
+    return verdict
+
+
+def _addressed(message: MessageReceived, rules: Rules) -> Wake | NeedsQuoted | Observe:
+    """Whether a message in a group is said to the bot."""
+    called: Wake | Observe = Observe()
+    quote = None
     for segment in message.segments:
-        if isinstance(segment, Quote):
-            return NeedsQuoted(segment.message_id, called)
-    return called
+        match segment:
+            case Mention(user_id=user_id) if user_id == message.self_id:
+                return Wake("mention")
+            case MentionAll() if rules.at_all:
+                called = Wake("all", weak=True)
+            case Quote() if quote is None:
+                quote = segment
+            case _:
+                pass
+    if is_called(message, rules.names):
+        called = Wake("name", weak=True)
+    elif begins(message, rules.prefixes):
+        called = Wake("prefix", weak=True)
+    return called if quote is None else NeedsQuoted(quote.message_id, called)
+
+
+def is_said_to_nobody(message: MessageReceived) -> bool:
+    """Whether it has words, and neither mentions nor quotes anybody."""
+    segments = message.segments
+    return any(
+        isinstance(segment, Text) and segment.text.strip() for segment in segments
+    ) and not any(isinstance(segment, Mention | MentionAll | Quote) for segment in segments)
 
 
 def is_official_bot(user_id: int) -> bool:
@@ -123,9 +179,27 @@ def is_called(message: MessageReceived, names: tuple[str, ...]) -> bool:
     Blanks, marks and emoji around the message do not count. A name in the middle of a sentence, in
     quotes or as part of a longer word is talk about the bot, not to it.
     """
-    text = "".join(segment.text for segment in message.segments if isinstance(segment, Text))
+    text = _text(message)
     begin, end = _bare(text[:EDGE]), _bare(text[-EDGE:])
     return any(_calls(begin, end, _bare(name)) for name in names)
+
+
+def begins(message: MessageReceived, prefixes: tuple[str, ...]) -> bool:
+    """Whether the message begins with one of the prefixes, as a word of its own where it is one:
+    "/ai", "!".
+    """
+    if not prefixes:
+        return False
+    text = _folded(_text(message)[:EDGE]).lstrip()
+    return any(
+        text.startswith(prefix) and not _joins(prefix[-1], text[len(prefix) : len(prefix) + 2])
+        for prefix in map(_folded, prefixes)
+        if prefix
+    )
+
+
+def _text(message: MessageReceived) -> str:
+    return "".join(segment.text for segment in message.segments if isinstance(segment, Text))
 
 
 def _calls(begin: str, end: str, name: str) -> bool:
@@ -147,8 +221,12 @@ def _joins(letter: str, neighbours: str) -> bool:
 
 def _bare(text: str) -> str:
     """The text folded, without the marks, emoji and blanks around it."""
-    folded = normalize("NFKC", text).casefold()
+    folded = _folded(text)
     return folded.strip("".join(char for char in set(folded) if _is_around(char)))
+
+
+def _folded(text: str) -> str:
+    return normalize("NFKC", text).casefold()
 
 
 def _is_around(char: str) -> bool:

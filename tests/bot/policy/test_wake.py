@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from bot.domain.events import MessageReceived
 from bot.domain.segments import Face, Image, Mention, MentionAll, Quote, Segment, Text
 from bot.policy.wake import (
+    A_ROBOT,
     EDGE,
+    NOT_LISTED,
     OFFICIAL_BOTS,
     Ignore,
     NeedsQuoted,
@@ -20,6 +22,7 @@ from bot.policy.wake import (
     Wake,
     is_called,
     is_official_bot,
+    is_said_to_nobody,
     judge,
 )
 from tests.fakes import BOT, GROUP, PRIVATE, said
@@ -83,17 +86,49 @@ def test_a_quote_wakes_only_if_it_quotes_the_bot_which_somebody_must_look_up() -
         (said("hi"), Rules(groups=frozenset({1})), Ignore("the group is not on the list")),
         (said("hi"), Rules(groups=frozenset({4242})), Wake("mention")),
         (said("hi", where=PRIVATE), Rules(groups=frozenset({1})), Wake("private")),
-        (said("hi", user=5), Rules(users=frozenset({6})), Observe()),
+        (said("hi", user=5), Rules(users=frozenset({6})), Observe(NOT_LISTED)),
+        (said("hi", user=5, at=False), Rules(users=frozenset({6})), Observe()),
         (said("hi", user=5, where=PRIVATE), Rules(users=frozenset({6})), Ignore("the sender is not on the list")),
         (said("hi", user=5), Rules(users=frozenset({5})), Wake("mention")),
-        (said("hi", user=2854196301), Rules(), Observe()),
-        (said("hi", user=2854196301), Rules(users=frozenset({2854196301})), Observe()),
+        (said("hi", user=2854196301), Rules(), Observe(A_ROBOT)),
+        (said("hi", user=5), Rules(robots=frozenset({5})), Observe(A_ROBOT)),
+        (said("hi", user=5, where=PRIVATE), Rules(robots=frozenset({5})), Ignore(A_ROBOT)),
+        (said((Quote("7"),), user=2854196301, at=False), Rules(), Observe()),
+        (said("hi", user=2854196301), Rules(users=frozenset({2854196301})), Observe(A_ROBOT)),
     ],
 )
 def test_the_lists_decide_who_is_answered_and_who_is_heard(
     message: MessageReceived, rules: Rules, verdict: Verdict
 ) -> None:
     assert judge(message, rules) == verdict
+
+
+def test_accounts_of_our_own_and_robots_that_became_known_do_not_wake() -> None:
+    message = said("hi", user=5)
+    assert judge(message, RULES, accounts={5}) == judge(message, RULES, robots={5}) == Observe(A_ROBOT)
+
+
+def test_what_is_said_to_all_wakes_where_the_operator_wants_it() -> None:
+    message = heard(MentionAll(), "开会了")
+    assert judge(message, Rules()) == Observe()
+    assert judge(message, Rules(at_all=True)) == Wake("all", weak=True)
+
+
+@pytest.mark.parametrize("text", ["/ai 天气", "  /AI天气", "／ai", "!天气", "！天气"])
+def test_a_prefix_wakes_weakly(text: str) -> None:
+    assert judge(heard(text), Rules(prefixes=("/ai", "！"))) == Wake("prefix", weak=True)
+
+
+@pytest.mark.parametrize("text", ["/airport", "说 /ai 吧", "", "/a"])
+def test_what_only_looks_like_a_prefix_does_not(text: str) -> None:
+    assert judge(heard(text), Rules(prefixes=("/ai", ""))) == Observe()
+
+
+def test_only_words_without_mention_or_quote_are_said_to_nobody() -> None:
+    assert is_said_to_nobody(heard("hi", Image()))
+    for other in (Mention(5), MentionAll(), Quote("7")):
+        assert not is_said_to_nobody(heard("hi", other))
+    assert not is_said_to_nobody(heard(" ", Image()))
 
 
 def test_an_owner_is_answered_whatever_the_lists_of_people_say() -> None:
