@@ -17,7 +17,16 @@ from sqlalchemy import ColumnElement, Connection, Table, delete, or_, select, te
 from adapters.storage.database import Database
 from adapters.storage.failures import Unusable
 from adapters.storage.rows import SEGMENTS
-from adapters.storage.tables import BY_TURN, messages, metadata, sends, turns, usage, windows
+from adapters.storage.tables import (
+    BY_TURN,
+    messages,
+    metadata,
+    sends,
+    turns,
+    usage,
+    verdicts,
+    windows,
+)
 from bot.domain import codec
 from bot.domain.segments import Mention, Segment
 
@@ -34,6 +43,7 @@ class _Whose:
     messages: tuple[ColumnElement[bool], ...] = ()
     turns: tuple[ColumnElement[bool], ...] = ()
     usage: tuple[ColumnElement[bool], ...] = ()
+    verdicts: tuple[ColumnElement[bool], ...] = ()
 
 
 def forget_user(database: Database, user: int) -> dict[str, int]:
@@ -46,6 +56,7 @@ def forget_user(database: Database, user: int) -> dict[str, int]:
         messages=(messages.c.sender == user,),
         turns=(turns.c.asker == user, turns.c.user.like(named), turns.c.round.like(named)),
         usage=(usage.c.asker == user,),
+        verdicts=(verdicts.c.sender == user,),
     )
     with database.connect() as connection:
         with connection.begin():
@@ -84,6 +95,7 @@ def _erase(connection: Connection, whose: _Whose) -> dict[str, int]:
         sends: rows(sends, sends.c.turn_id.in_(turn_ids)),
         messages: rows(messages, *whose.messages),
         windows: rows(windows),
+        verdicts: rows(verdicts, *whose.verdicts),
         turns: their_turns,  # last: the others ask it which turns
     }
     return {

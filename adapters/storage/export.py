@@ -8,7 +8,17 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Table, select
 
-from adapters.storage.tables import messages, runs, sends, steps, tool_calls, turns, usage, windows
+from adapters.storage.tables import (
+    messages,
+    runs,
+    sends,
+    steps,
+    tool_calls,
+    turns,
+    usage,
+    verdicts,
+    windows,
+)
 from bot.domain.events import Conversation
 
 TYPES = {
@@ -20,6 +30,7 @@ TYPES = {
     "send": sends,
     "usage": usage,
     "window": windows,
+    "verdict": verdicts,
 }
 """What each line's `type` is, and the table it comes from, in the order of the lines."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, select, update
 
-from adapters.storage.tables import BY_TURN, messages, sends, turns, usage, windows
+from adapters.storage.tables import BY_TURN, messages, sends, turns, usage, verdicts, windows
 from adapters.storage.unfinished import SEEN
 
 DAY = 86_400.0
@@ -45,6 +45,7 @@ class Retention:
         horizon = now - self.days * DAY if self.days else 0.0
         return (
             _delete_messages(connection, max(horizon, surplus))
+            or _delete_verdicts(connection, max(horizon, surplus))
             or _delete_sends(connection, horizon)
             or _delete_turns(connection, horizon)
         )
@@ -53,6 +54,12 @@ class Retention:
 def _delete_messages(connection: Connection, until: float) -> bool:
     old = select(messages.c.id).where(messages.c.taken <= until).limit(ROWS)
     return connection.execute(delete(messages).where(messages.c.id.in_(old))).rowcount > 0
+
+
+def _delete_verdicts(connection: Connection, until: float) -> bool:
+    """They go with the messages they are about."""
+    old = select(verdicts.c.id).where(verdicts.c.at <= until).limit(ROWS)
+    return connection.execute(delete(verdicts).where(verdicts.c.id.in_(old))).rowcount > 0
 
 
 def _delete_sends(connection: Connection, horizon: float) -> bool:

@@ -17,6 +17,7 @@ from bot.domain.chat import Message, Usage
 from bot.domain.events import MessageReceived
 from bot.domain.journal import (
     Entry,
+    Judged,
     MessageErased,
     MessageObserved,
     MessageOverheard,
@@ -62,6 +63,8 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
                 (Statement.TAKE_BACK_MESSAGE, _place(message)),
                 (Statement.ADD_MESSAGE, _message(message, taken, overheard=True)),
             )
+        case Judged():
+            return ((Statement.ADD_VERDICT, _verdict(entry, taken)),)
         case MessageErased(conversation=conversation, message_id=message_id):
             place = {"conversation": str(conversation), "message_id": plain(message_id)}
             return ((Statement.ERASE_MESSAGE, place),)
@@ -124,6 +127,18 @@ def _message(message: MessageReceived, taken: float, *, overheard: bool) -> dict
         "time": message.time,
         "taken": taken,
         "overheard": overheard,
+    }
+
+
+def _verdict(entry: Judged, taken: float) -> dict[str, Any]:
+    return {
+        "conversation": str(entry.conversation),
+        "message_id": plain(entry.message_id),
+        "sender": entry.sender,
+        "wakes": entry.wakes,
+        "weak": entry.weak,
+        "reason": plain(entry.reason),
+        "at": taken,
     }
 
 

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import ClauseElement, Table, bindparam, text
 
-from adapters.storage.tables import messages, sends, steps, turns
+from adapters.storage.tables import messages, sends, steps, turns, verdicts
 
 OVERHEARD = 30
 """How many of the messages overheard since the last turn the next one reads: the last ones."""
@@ -34,6 +34,7 @@ class Statement(IntEnum):
     ERASE_MESSAGE = 2
     CONSUME_MESSAGES = 3
     MARK_READ = 4
+    ADD_VERDICT = 5
     OPEN_TURN = 10
     ADD_STEP = 20
     ADD_USAGE = 30
@@ -74,6 +75,7 @@ def compiled(dialect: Any) -> dict[Statement, Prepared]:
         Statement.ADD_MESSAGE: _new(messages, "erased", "turn_id"),
         Statement.OPEN_TURN: _new(turns, "round", "closed"),
         Statement.ADD_STEP: _new(steps),
+        Statement.ADD_VERDICT: _new(verdicts),
         Statement.QUEUE_SEND: _new(sends, "message_id", "reason"),
     }
     return {

@@ -30,7 +30,7 @@ from sqlalchemy import (
     text,
 )
 
-REVISIONS = ("0001", "0002", "0003")
+REVISIONS = ("0001", "0002", "0003", "0004")
 """Every revision of the schema, oldest first; the last is the one this code needs
 (migrations/versions).
 """
@@ -242,6 +242,20 @@ usage = _table(
     Index("usage_by_time", "at"),
 )
 
+verdicts = _table(
+    "verdicts",
+    Column("conversation", Text, nullable=False),
+    _words("message_id"),
+    Column("sender", BigInteger, nullable=False),
+    _flag("wakes"),
+    _flag("weak"),
+    _words("reason"),
+    _moment("at"),
+    Index("verdicts_by_message_id", "conversation", "message_id", "id"),
+    Index("verdicts_by_time", "at"),
+)
+"""What became of the messages that were for the bot, the last of a message's counts."""
+
 applied = Table(
     "applied",
     metadata,
@@ -256,7 +270,7 @@ applied = Table(
 PostgreSQL none.
 """
 
-BY_CONVERSATION = (messages, windows, turns, sends, usage)
+BY_CONVERSATION = (messages, windows, turns, sends, usage, verdicts)
 """The tables that say themselves which conversation a row belongs to."""
 
 BY_TURN = (runs, steps, tool_calls)

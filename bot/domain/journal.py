@@ -40,6 +40,22 @@ class MessageOverheard(Struct, frozen=True, tag="message_overheard"):
     type: ClassVar[Literal["message_overheard"]] = "message_overheard"
 
 
+class Judged(Struct, frozen=True, kw_only=True, tag="judged"):
+    """A message that was for the bot, what became of that and for which `reason`; the last one
+    about a message counts.
+
+    `wakes` is False where it is only heard. `weak` is a wake that may have been none.
+    """
+
+    conversation: Conversation
+    message_id: str
+    sender: int
+    wakes: bool
+    reason: str
+    weak: bool = False
+    type: ClassVar[Literal["judged"]] = "judged"
+
+
 class MessageErased(Struct, frozen=True, tag="message_erased"):
     """A message was recalled: its words are to be gone."""
 
@@ -167,6 +183,7 @@ Entry: TypeAlias = (
     MessageObserved
     | MessageOverheard
     | MessageErased
+    | Judged
     | TurnOpened
     | StepFinished
     | ToolStarted

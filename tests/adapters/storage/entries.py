@@ -24,6 +24,7 @@ from bot.domain.chat import (
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.journal import (
     Entry,
+    Judged,
     MessageObserved,
     SendQueued,
     TurnClosed,
@@ -50,6 +51,11 @@ def heard(text: str = "chatter", **more: Any) -> MessageObserved:
 def asked(text: str = "hello", **more: Any) -> MessageObserved:
     """Somebody says something to the bot."""
     return MessageObserved(said(text, **more), overheard=False)
+
+
+def verdict(sender: int = 777) -> Judged:
+    """Somebody called the bot."""
+    return Judged(conversation=GROUP, message_id="5", sender=sender, wakes=True, reason="mention")
 
 
 def opening(

@@ -26,7 +26,7 @@ from bot.domain.journal import (
     WindowMoved,
 )
 from bot.domain.segments import Mention, Text
-from tests.adapters.storage.entries import NOW, asked, began, closing, ended, heard, opening, sending, step
+from tests.adapters.storage.entries import NOW, asked, began, closing, ended, heard, opening, sending, step, verdict
 from tests.fakes import BOT, GROUP, said
 
 SECRET = "planted-霜降-word"
@@ -96,6 +96,7 @@ def everything_of(user: int) -> list[Entry]:
             replace(said(SECRET, user=user, name=SECRET), group_name=SECRET, sub_type=SECRET), overheard=True
         ),
         overhearing,
+        verdict(sender=user),
         step("t-overhearing", 1, AssistantMessage(SECRET)),
         closing(overhearing, AssistantMessage(SECRET)),
     ]
@@ -119,6 +120,7 @@ def test_a_person_is_forgotten_everywhere(batches: EntryBatches, filled: Databas
         "messages": 3,
         "windows": 1,
         "turns": 3,
+        "verdicts": 1,
     }
 
 

@@ -15,7 +15,7 @@ from adapters.storage.retention import DAY, Retention
 from adapters.storage.tables import applied, messages, metadata, turns
 from bot.domain.chat import ToolMessage
 from bot.domain.journal import Entry, WindowMoved
-from tests.adapters.storage.entries import NOW, closing, ended, heard, opening, sending, step
+from tests.adapters.storage.entries import NOW, closing, ended, heard, opening, sending, step, verdict
 from tests.fakes import GROUP
 
 
@@ -51,7 +51,7 @@ def turn(turn_id: str, days: float, *, closed: bool = True) -> list[Put]:
     opened = opening(turn_id, at=NOW - days * DAY)
     queued = sending(f"s{turn_id}", turn_id)
     result = ended(turn_id, ToolMessage("c", "n", "r"), 1, code="ok", seconds=1.0)
-    said: list[Any] = [opened, step(turn_id), result, type(queued)(**_values(queued) | {"at": opened.at})]
+    said: list[Any] = [verdict(), opened, step(turn_id), result, type(queued)(**_values(queued) | {"at": opened.at})]
     return put(*said, *([closing(opened)] if closed else []), days=days)
 
 
@@ -96,7 +96,17 @@ def test_a_turn_goes_with_all_that_belongs_to_it(batches: EntryBatches, database
     batches.write(turn("young", 1))
     assert counts(database)["turns"] == 2
     sweep(batches, Retention(90, 0))
-    expected = {"messages": 0, "windows": 1, "turns": 1, "runs": 1, "steps": 1, "tool_calls": 1, "sends": 1, "usage": 1}
+    expected = {
+        "messages": 0,
+        "windows": 1,
+        "turns": 1,
+        "runs": 1,
+        "steps": 1,
+        "tool_calls": 1,
+        "sends": 1,
+        "usage": 1,
+        "verdicts": 1,
+    }
     assert counts(database) == expected
     with database.reading() as connection:
         assert [found.turn_id for found in reads.remember(connection, GROUP).rounds] == ["young"]
@@ -139,5 +149,5 @@ def test_it_happens_in_small_batches(
     batches.write(put(*[heard(message_id=str(number)) for number in range(25)], days=100))
     for number in range(5):
         batches.write(turn(str(number), 100))
-    assert sweep(batches, Retention(90, 0)) == 3 + 1 + 3
+    assert sweep(batches, Retention(90, 0)) == 3 + 1 + 1 + 3
     assert {name for name, number in counts(database).items() if number} == {"windows"}

@@ -27,7 +27,7 @@ from bot.domain.journal import (
     WindowMoved,
 )
 from bot.domain.segments import Text
-from tests.adapters.storage.entries import NOW, asked, began, closing, ended, heard, opening, sending, step
+from tests.adapters.storage.entries import NOW, asked, began, closing, ended, heard, opening, sending, step, verdict
 from tests.fakes import BOT, GROUP, said
 
 ENTRIES: list[tuple[Entry, list[Statement]]] = [
@@ -35,6 +35,7 @@ ENTRIES: list[tuple[Entry, list[Statement]]] = [
     (asked(), [Statement.ADD_MESSAGE]),
     (MessageOverheard(said("no")), [Statement.TAKE_BACK_MESSAGE, Statement.ADD_MESSAGE]),
     (MessageErased(GROUP, "5"), [Statement.ERASE_MESSAGE]),
+    (verdict(), [Statement.ADD_VERDICT]),
     (opening("t1"), [Statement.CONSUME_MESSAGES, Statement.MARK_READ, Statement.OPEN_TURN]),
     (step("t1"), [Statement.ADD_STEP, Statement.ADD_USAGE]),
     (began("t1", 1, "c", "n"), [Statement.START_CALL]),

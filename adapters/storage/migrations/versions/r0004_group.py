@@ -1,0 +1,34 @@
+"""0004: what a member of a group needs: the verdicts on what was said to the bot."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from adapters.storage.migrations.versions import r0001_journal as first
+
+revision = "0004"
+down_revision = "0003"
+
+
+def upgrade() -> None:
+    """Make the tables."""
+    verdicts()
+
+
+def flag(name: str) -> sa.Column[bool]:
+    return sa.Column(name, sa.Boolean, nullable=False, server_default=sa.false())
+
+
+def verdicts() -> None:
+    first.table(
+        "verdicts",
+        first.text("conversation"),
+        first.words("message_id"),
+        first.account("sender"),
+        flag("wakes"),
+        flag("weak"),
+        first.words("reason"),
+        first.real("at"),
+    )
+    first.index("verdicts_by_message_id", "conversation", "message_id", "id")
+    first.index("verdicts_by_time", "at")
