@@ -6,31 +6,21 @@ from __future__ import annotations
 
 from collections import deque
 
-from cachetools import LRUCache
-
-from bot.domain.events import Conversation
-
 COOLDOWN = 120.0  # seconds between two of them in one group
 A_DAY = 20  # in one group
 DAY = 86_400.0
-MAX_PLACES = 2000
 
 
 class Chances:
-    """Takes a chance now and then, in each group no more often than people bear. `chance` is that
-    of one line, 0 to 1.
-    """
+    """Takes a chance now and then, in one group, no more often than people bear."""
 
-    def __init__(self, chance: float) -> None:
-        self._chance = chance
-        self._taken: LRUCache[Conversation, deque[float]] = LRUCache(MAX_PLACES)
+    def __init__(self) -> None:
+        self._taken: deque[float] = deque(maxlen=A_DAY)
 
-    def take(self, where: Conversation, *, draw: float, now: float) -> bool:
-        """Whether to speak up; `draw` is in [0, 1)."""
-        if draw >= self._chance:
-            return False
-        taken: deque[float] = self._taken.setdefault(where, deque(maxlen=A_DAY))
-        if taken and now - taken[-1] < COOLDOWN:
+    def take(self, chance: float, *, draw: float, now: float) -> bool:
+        """Whether to speak up; `chance` is from 0 to 1, `draw` in [0, 1)."""
+        taken = self._taken
+        if draw >= chance or (taken and now - taken[-1] < COOLDOWN):
             return False
         if len(taken) == A_DAY and now - taken[0] < DAY:
             return False

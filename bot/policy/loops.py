@@ -12,10 +12,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from enum import Enum
 
-from cachetools import LRUCache
 from rapidfuzz import fuzz
-
-from bot.domain.events import Conversation
 
 WAKES = 6  # of one sender
 WITHIN = 180.0  # seconds for all of them
@@ -23,7 +20,6 @@ FAST = 4.0  # seconds after a message of ours: people read it first
 ALIKE = 90.0  # percent of one text in the one before
 LONGEST = 400  # characters that are compared
 HELD = 600.0  # seconds somebody is observed only
-MAX_SENDERS = 5000
 
 
 class Loop(Enum):
@@ -35,36 +31,28 @@ class Loop(Enum):
 
 
 @dataclass(slots=True)
-class _Sender:
-    wakes: deque[float] = field(default_factory=lambda: deque(maxlen=WAKES))
-    text: str = ""
-    latest: float = -math.inf
-    until: float = -math.inf
+class Waker:
+    """One who wakes us in one conversation."""
 
+    _wakes: deque[float] = field(default_factory=lambda: deque(maxlen=WAKES))
+    _text: str = ""
+    _latest: float = -math.inf
+    _until: float = -math.inf
 
-class Loops:
-    """Watches who wakes us, in each conversation for itself."""
-
-    def __init__(self) -> None:
-        self._senders: LRUCache[tuple[Conversation, int], _Sender] = LRUCache(MAX_SENDERS)
-
-    def take(
-        self, where: Conversation, sender: int, text: str, *, spoke: float, now: float
-    ) -> Loop:
-        """A wake of this sender; we last `spoke` there at that time, -inf for never."""
-        one = self._senders.setdefault((where, sender), _Sender())
-        if now < one.until:
+    def take(self, text: str, *, spoke: float, now: float) -> Loop:
+        """A wake with these words; we last `spoke` there at that time, -inf for never."""
+        if now < self._until:
             return Loop.HOLDS
         short = text.strip().casefold()[:LONGEST]
-        is_alike = bool(short) and fuzz.ratio(short, one.text) >= ALIKE
-        is_answer = one.latest <= spoke  # else he has not read anything of ours since
-        one.text, one.latest = short, now
+        is_alike = bool(short) and fuzz.ratio(short, self._text) >= ALIKE
+        is_answer = self._latest <= spoke  # else he has not read anything of ours since
+        self._text, self._latest = short, now
         if is_alike or (is_answer and now - spoke <= FAST):
-            one.wakes.append(now)
+            self._wakes.append(now)
         elif is_answer:
-            one.wakes.clear()
-        if len(one.wakes) < WAKES or now - one.wakes[0] > WITHIN:
+            self._wakes.clear()
+        if len(self._wakes) < WAKES or now - self._wakes[0] > WITHIN:
             return Loop.NONE
-        one.wakes.clear()
-        one.until = now + HELD
+        self._wakes.clear()
+        self._until = now + HELD
         return Loop.BEGINS
