@@ -44,16 +44,19 @@ class Asked:
 class ScriptedModel:
     """An OpenAI-compatible server; it lives as long as its `async with`.
 
-    `on_ask` is waited for before a question is answered. `asked` are all requests in order, `invalid` what is wrong
+    `on_ask` is waited for before a question is answered; `answer` says what, or else what its kind asks for. `asked` are all requests in order, `invalid` what is wrong
     with their transcripts; `bodies` are the requests as they came, byte for byte.
     """
 
-    def __init__(self, on_ask: Callable[[Asked], Awaitable[None]]) -> None:
+    def __init__(
+        self, on_ask: Callable[[Asked], Awaitable[None]], answer: Callable[[Asked], Thought] | None = None
+    ) -> None:
         self.base_url = ""
         self.asked: list[Asked] = []
         self.invalid: list[str] = []
         self.bodies: list[bytes] = []
         self._on_ask = on_ask
+        self._answer = answer or think
         app = web.Application(client_max_size=2**24)
         app.router.add_post("/v1/chat/completions", self._complete)
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1)
@@ -80,7 +83,9 @@ class ScriptedModel:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         try:
             await response.prepare(request)
-            await response.write(b"".join(DemoReply(think(asked), messages, created=0).events(include_usage=True)))
+            await response.write(
+                b"".join(DemoReply(self._answer(asked), messages, created=0).events(include_usage=True))
+            )
             await response.write_eof()
         except ConnectionResetError:
             pass  # who asked is dead

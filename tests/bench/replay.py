@@ -1,0 +1,272 @@
+"""A made log, said to the whole service over a real websocket: what an answered message costs, how much of a request
+is the one before again, and what of the talk the model was shown.
+
+`python -m tests.bench.replay --asked 4 --lines 1000 --seed 1` prints the figures of one log.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeAlias
+
+from pydantic import SecretStr
+
+from adapters.offline.brain import Thought
+from adapters.simulator.server import Simulator
+from adapters.simulator.wire import mention, text
+from adapters.simulator.world import Person, World
+from bot.app import Service, open_service
+from bot.domain.chat import AssistantMessage, Message, ModelRequest, SystemMessage, ToolCall, ToolSpec, UserMessage
+from bot.policy.tokens import DIGIT, estimate
+from config.settings import Settings
+from tests.bench.talk import ANSWERS, Line, Talk, make_talk
+from tests.torture.model import Asked, ScriptedModel
+
+Json: TypeAlias = dict[str, Any]
+
+GROUP = 4242
+DIGITS = [bytes([digit]) for digit in b"0123456789"]
+COUNTED = re.compile(r"\(另有 (\d+) 条")
+WAITING = {"bot_debounce": 0.0, "bot_steer": False, "bot_pace": False, "bot_stale": 0.0, "bot_send_burst": 0}
+"""Settings that only make a replay wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request as it came: its tokens, estimated by classes of characters, and its messages as bytes."""
+
+    tokens: float
+    tools: int
+    messages: tuple[bytes, ...]
+    question: str
+    is_summary: bool
+
+    @classmethod
+    def of(cls, body: bytes) -> Request:
+        read = json.loads(body)
+        tools = read.get("tools", [])
+        specs = tuple(ToolSpec(**tool["function"]) for tool in tools)
+        parts = [json.dumps(message, ensure_ascii=False).encode() for message in read["messages"]]
+        last = next(message["content"] for message in reversed(read["messages"]) if message["role"] == "user")
+        return cls(
+            stand_in(ModelRequest(tuple(map(message_of, read["messages"])), specs), body),
+            len(json.dumps(tools, ensure_ascii=False).encode()) if tools else 0,
+            tuple(parts),
+            last,
+            not tools,
+        )
+
+    @property
+    def size(self) -> int:
+        """In bytes, tools included: they stand first in every cache."""
+        return self.tools + sum(map(len, self.messages))
+
+    def shared(self, before: Request) -> int:
+        """How many of its bytes are those the request before began with."""
+        shared = self.tools
+        for ours, theirs in zip(self.messages, before.messages, strict=False):
+            if ours != theirs:
+                return shared + next(n for n, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b)
+            shared += len(ours)
+        return shared
+
+
+@dataclass(slots=True)
+class Replay:
+    """What came of a log. `since` has, for each question, what was said from the one before on and not taken back."""
+
+    talk: Talk
+    requests: list[Request] = field(default_factory=list)
+    answers: list[str] = field(default_factory=list)
+    since: list[list[str]] = field(default_factory=list)
+
+    @property
+    def asked(self) -> list[Request]:
+        """The requests that are for an answer."""
+        return [request for request in self.requests if not request.is_summary]
+
+    @property
+    def tokens(self) -> float:
+        """Of all requests, for one answer."""
+        return sum(request.tokens for request in self.requests) / len(self.answers)
+
+    @property
+    def largest(self) -> float:
+        """The tokens of the longest request."""
+        return max(request.tokens for request in self.requests)
+
+    @property
+    def kept(self) -> float:
+        """The share of what was sent before that the next request begins with."""
+        pairs = list(pairwise(self.asked))
+        return sum(after.shared(before) for before, after in pairs) / sum(before.size for before, _ in pairs)
+
+    @property
+    def prefix(self) -> float:
+        """The share of a request that a cache has from the one before."""
+        pairs = list(pairwise(self.asked))
+        return sum(after.shared(before) for before, after in pairs) / sum(after.size for _, after in pairs)
+
+    @property
+    def shown(self) -> float:
+        """The share of the talk that the model was shown, the rest being counted."""
+        said = sum(map(len, self.since))
+        return 1 - sum(map(counted, self.asked)) / said
+
+    @property
+    def unaccounted(self) -> list[tuple[int, list[str]]]:
+        """The questions before which something was said that is neither shown nor counted, and what."""
+        wrong = []
+        for place, (request, said) in enumerate(zip(self.asked, self.since, strict=True)):
+            missing = not_shown(request.question, said)
+            if len(missing) != counted(request):
+                wrong.append((place, missing))
+        return wrong
+
+    def table(self) -> str:
+        """The figures, for people."""
+        return (
+            f"{len(self.talk.people)} people, {len(self.talk.lines)} lines, {len(self.answers)} answered\n"
+            f"tokens an answered message   {self.tokens:8.0f}   (largest request {self.largest:.0f})\n"
+            f"of the request before kept   {self.kept:8.1%}\n"
+            f"of a request in the cache    {self.prefix:8.1%}\n"
+            f"of the talk shown            {self.shown:8.1%}   (neither shown nor counted: {len(self.unaccounted)})\n"
+            f"summaries                    {len(self.requests) - len(self.asked):8}\n"
+        )
+
+
+def stand_in(request: ModelRequest, body: bytes) -> float:
+    """What a tokenizer counts that takes each digit for itself, as Qwen's does: the rest is as estimated everywhere."""
+    return estimate(request) + sum(map(body.count, DIGITS)) * (1 - DIGIT)
+
+
+def message_of(message: Json) -> Message:
+    """A message of a request as the estimate takes it."""
+    match message["role"]:
+        case "system":
+            return SystemMessage(message["content"])
+        case "assistant":
+            made = [call["function"] for call in message.get("tool_calls") or ()]
+            calls = tuple(ToolCall("", call["name"], call["arguments"]) for call in made)
+            return AssistantMessage(message.get("content") or "", calls)
+        case _:
+            return UserMessage(str(message["content"]))
+
+
+def counted(request: Request) -> int:
+    """How many lines the request says there are besides."""
+    found = COUNTED.search(request.question)
+    return int(found[1]) if found else 0
+
+
+def not_shown(question: str, said: Sequence[str]) -> list[str]:
+    """What of this stands at no line's end."""
+    lines = question.splitlines()
+    missing = []
+    for words in said:
+        place = next((place for place, line in enumerate(lines) if line.endswith(words)), None)
+        if place is None:
+            missing.append(words)
+        else:
+            del lines[place]
+    return missing
+
+
+async def nothing_happens(_asked: Asked) -> None:
+    """Nobody waits."""
+
+
+class Replaying:
+    """Says a log line by line, and waits for the answer to each question."""
+
+    def __init__(self, talk: Talk, simulator: Simulator, service: Service) -> None:
+        self._talk, self._simulator, self._service = talk, simulator, service
+        self._ids: list[int] = []
+        self._gone: dict[int, list[int]] = {}  # places that are taken back before this one
+        self._said: dict[int, str] = {}  # by its place, since the last question
+        self.since: list[list[str]] = []
+
+    async def run(self) -> None:
+        """All of it."""
+        for place, line in enumerate(self._talk.lines):
+            for gone in self._gone.pop(place, ()):
+                self._said.pop(gone, None)
+                await self._simulator.push(self._simulator.world.recall(self._ids[gone]))
+            await self._say(place, line)
+
+    async def _say(self, place: int, line: Line) -> None:
+        world = self._simulator.world
+        segments = [{"type": "reply", "data": {"id": str(self._ids[line.quoted])}}] if self._quotes(line) else []
+        segments += [mention(line.mentions)] if line.mentions else []
+        segments += [mention(world.self_id)] if line.asks else []
+        segments += [text(f" {line.text}" if segments else line.text)]
+        if line.picture:
+            segments += [{"type": "image", "data": {"file": f"{place}.jpg", "summary": "", "url": ""}}]
+        message_id = await self._simulator.say(segments, group_id=GROUP, user_id=line.user_id)
+        self._ids.append(message_id)
+        if line.taken_back is not None:
+            self._gone.setdefault(place + line.taken_back, []).append(place)
+        if not line.asks:
+            self._said[place] = line.text if not line.picture else ""
+            return
+        self.since.append(list(self._said.values()))
+        self._said.clear()
+        await self._service.wait_settled((world.self_id, "group", GROUP, str(message_id)))
+        await self._service.wait_idle()
+
+    def _quotes(self, line: Line) -> bool:
+        return line.quoted is not None and self._simulator.world.messages.knows(self._ids[line.quoted])
+
+
+async def replay(talk: Talk, folder: Path, **more: Any) -> Replay:
+    """Say the log to a service whose journal is in this folder."""
+    numbers = iter(range(10**6))
+
+    def answer(asked: Asked) -> Thought:
+        return Thought(ANSWERS[next(numbers) % len(ANSWERS)] if asked.conversation else "大家聊了周末和报错，还没定。")
+
+    world = World()
+    world.add_group(GROUP, "什么都聊", [Person(number, name) for number, name in talk.people.items()])
+    async with ScriptedModel(nothing_happens, answer) as model, Simulator(world) as simulator:
+        url = await simulator.serve()
+        known = {name: value for name, value in WAITING.items() if name in Settings.model_fields}
+        settings = Settings(
+            llm_base_url=model.base_url,
+            llm_model="demo",
+            onebot_mode="forward",
+            onebot_url=url,
+            store_url=SecretStr(f"sqlite:///{folder}/bot.db"),
+            bot_send_rate=0.0,
+            web_port=0,
+            **{**known, **more},
+        )
+        async with open_service(settings) as service:
+            await simulator.wait_connected()
+            replaying = Replaying(talk, simulator, service)
+            await replaying.run()
+        requests = [Request.of(body) for body in model.bodies]
+        return Replay(talk, requests, [sent.text for sent in simulator.delivered], replaying.since)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.replay", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--lines", type=int, default=1000)
+    parser.add_argument("--asked", type=float, default=4.0, help="lines of a hundred that are for the bot")
+    options = parser.parse_args()
+    talk = make_talk(options.seed, lines=options.lines, asked=options.asked / 100)
+    with TemporaryDirectory(prefix="replay-") as folder:
+        sys.stdout.write(asyncio.run(replay(talk, Path(folder))).table())
+
+
+if __name__ == "__main__":
+    main()
