@@ -205,7 +205,9 @@ class Replaying:
 
     async def _say(self, place: int, line: Line) -> None:
         world = self._simulator.world
-        segments = [{"type": "reply", "data": {"id": str(self._ids[line.quoted])}}] if self._quotes(line) else []
+        quoted = None if line.quoted is None else self._ids[line.quoted]
+        known = quoted is not None and world.messages.knows(quoted)
+        segments = [{"type": "reply", "data": {"id": str(quoted)}}] if known else []
         segments += [mention(line.mentions)] if line.mentions else []
         segments += [mention(world.self_id)] if line.asks else []
         segments += [text(f" {line.text}" if segments else line.text)]
@@ -222,9 +224,6 @@ class Replaying:
         self._said.clear()
         await self._service.wait_settled((world.self_id, "group", GROUP, str(message_id)))
         await self._service.wait_idle()
-
-    def _quotes(self, line: Line) -> bool:
-        return line.quoted is not None and self._simulator.world.messages.knows(self._ids[line.quoted])
 
 
 async def replay(talk: Talk, folder: Path, **more: Any) -> Replay:

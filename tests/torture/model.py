@@ -44,8 +44,9 @@ class Asked:
 class ScriptedModel:
     """An OpenAI-compatible server; it lives as long as its `async with`.
 
-    `on_ask` is waited for before a question is answered; `answer` says what, or else what its kind asks for. `asked` are all requests in order, `invalid` what is wrong
-    with their transcripts; `bodies` are the requests as they came, byte for byte.
+    `on_ask` is waited for before a question is answered; `answer` says how, else its kind does. `asked` are all
+    requests in order, `invalid` what is wrong with their transcripts; `bodies` are the requests as they came, byte for
+    byte.
     """
 
     def __init__(
