@@ -2,17 +2,29 @@
 the file. Blocks.
 
 A person's words are their messages, the turns they asked for, and the turns that read them:
-whatever is rendered names everybody as `name(number)` (bot/prompt/render.py). What the model made
-of them in its later words cannot be found.
+whatever is rendered names everybody as `name#2`, by their number there (bot/prompt/render.py), or
+as `name(number)` by their account (older versions). What the model made of them in its later words
+cannot be found. Nobody gets their numbers again.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from msgspec.structs import replace
-from sqlalchemy import ColumnElement, Connection, Table, delete, or_, select, text, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Table,
+    bindparam,
+    delete,
+    or_,
+    select,
+    text,
+    update,
+)
 
 from adapters.storage.database import Database
 from adapters.storage.failures import Unusable
@@ -22,6 +34,7 @@ from adapters.storage.tables import (
     messages,
     metadata,
     sends,
+    speakers,
     turns,
     usage,
     verdicts,
@@ -51,17 +64,19 @@ def forget_user(database: Database, user: int) -> dict[str, int]:
     errors.
     """
     named = f"%({user})%"
-    whose = _Whose(
-        f"%:private:{user}",
-        messages=(messages.c.sender == user,),
-        turns=(turns.c.asker == user, turns.c.user.like(named), turns.c.round.like(named)),
-        usage=(usage.c.asker == user,),
-        verdicts=(verdicts.c.sender == user,),
-    )
     with database.connect() as connection:
         with connection.begin():
-            _erase_summaries(connection, whose, named)
+            _claim_turns(connection, user)
+            whose = _Whose(
+                f"%:private:{user}",
+                messages=(messages.c.sender == user,),
+                turns=(turns.c.asker == user, turns.c.user.like(named), turns.c.round.like(named)),
+                usage=(usage.c.asker == user,),
+                verdicts=(verdicts.c.sender == user,),
+            )
+            _erase_summaries(connection, whose, user)
             gone = _erase(connection, whose)
+            _erase_member(connection, user)
             _erase_names(connection, user)
         _compact(connection)
     return gone
@@ -76,6 +91,36 @@ def forget_group(database: Database, group: int) -> dict[str, int]:
             gone = _erase(connection, _Whose(f"%:group:{group}"))
         _compact(connection)
     return gone
+
+
+def _claim_turns(connection: Connection, user: int) -> None:
+    """Make the turns with `#2` in them, and not `#21`, theirs: by their number in each
+    conversation.
+    """
+    theirs = connection.execute(
+        select(speakers.c.conversation, speakers.c.number).where(speakers.c.user_id == user)
+    ).all()
+    claim = update(turns).where(turns.c.id == bindparam("of")).values(asker=user)
+    for conversation, number in theirs:
+        named = re.compile(rf"#{number}(?!\d)")
+        read = select(turns.c.id, turns.c.user, turns.c.round).where(
+            turns.c.conversation == conversation,
+            or_(turns.c.user.like(f"%#{number}%"), turns.c.round.like(f"%#{number}%")),
+        )
+        found = [
+            {"of": turn_id}
+            for turn_id, *texts in connection.execute(read)
+            if any(text and named.search(text) for text in texts)
+        ]
+        if found:
+            connection.execute(claim, found)
+
+
+def _erase_member(connection: Connection, user: int) -> None:
+    """Whose numbers those were; that they were given stays."""
+    connection.execute(
+        update(speakers).where(speakers.c.user_id == user).values(user_id=0, name="")
+    )
 
 
 def _erase(connection: Connection, whose: _Whose) -> dict[str, int]:
@@ -96,6 +141,7 @@ def _erase(connection: Connection, whose: _Whose) -> dict[str, int]:
         messages: rows(messages, *whose.messages),
         windows: rows(windows),
         verdicts: rows(verdicts, *whose.verdicts),
+        speakers: rows(speakers),
         turns: their_turns,  # last: the others ask it which turns
     }
     return {
@@ -104,13 +150,15 @@ def _erase(connection: Connection, whose: _Whose) -> dict[str, int]:
     }
 
 
-def _erase_summaries(connection: Connection, whose: _Whose, named: str) -> None:
+def _erase_summaries(connection: Connection, whose: _Whose, user: int) -> None:
     """Of every conversation in which they said something: the words of a summary are
     everybody's.
     """
     spoken = select(messages.c.conversation).where(*whose.messages)
     asked = select(turns.c.conversation).where(or_(*whose.turns))
-    theirs = or_(windows.c.summary.like(named), windows.c.conversation.in_(spoken.union(asked)))
+    numbered = select(speakers.c.conversation).where(speakers.c.user_id == user)
+    where = windows.c.conversation.in_(spoken.union(asked, numbered))
+    theirs = or_(windows.c.summary.like(f"%({user})%"), where)
     connection.execute(update(windows).where(windows.c.summary != "", theirs).values(summary=""))
 
 

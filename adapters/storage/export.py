@@ -12,6 +12,7 @@ from adapters.storage.tables import (
     messages,
     runs,
     sends,
+    speakers,
     steps,
     tool_calls,
     turns,
@@ -31,6 +32,7 @@ TYPES = {
     "usage": usage,
     "window": windows,
     "verdict": verdicts,
+    "speaker": speakers,
 }
 """What each line's `type` is, and the table it comes from, in the order of the lines."""
 

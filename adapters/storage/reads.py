@@ -15,11 +15,11 @@ from sqlalchemy import CTE, Connection, Row, Select, Table, func, or_, select, t
 
 from adapters.storage.rows import ROUND, SEGMENTS, SEND_SEGMENTS, plain
 from adapters.storage.statements import OVERHEARD
-from adapters.storage.tables import KEPT, messages, sends, turns, windows
+from adapters.storage.tables import KEPT, messages, sends, speakers, turns, windows
 from bot.domain import codec
 from bot.domain.actions import SendSegment, as_received
 from bot.domain.events import Conversation, MessageReceived, Sender
-from bot.domain.journal import Remembered, Round
+from bot.domain.journal import MemberNumbered, Remembered, Round
 
 MAX_CONVERSATIONS = 20_000
 
@@ -58,6 +58,19 @@ def remember(connection: Connection, conversation: Conversation) -> Remembered:
         overheard=tuple(readable(message_of, reversed(overheard))),
         light=sum(light for _, light in told),
         summary=summary,
+        members=_members(connection, conversation),
+    )
+
+
+def _members(connection: Connection, conversation: Conversation) -> tuple[MemberNumbered, ...]:
+    found = connection.execute(
+        select(speakers.c.number, speakers.c.user_id, speakers.c.name)
+        .where(speakers.c.conversation == str(conversation))
+        .order_by(speakers.c.number)
+    )
+    return tuple(
+        MemberNumbered(conversation=conversation, number=number, user_id=user_id, name=name)
+        for number, user_id, name in found
     )
 
 
@@ -102,7 +115,7 @@ def _mark(connection: Connection, here: str, light_to: int) -> tuple[float, int]
 def conversations(connection: Connection) -> set[Conversation] | None:
     """All conversations there are; None where they are too many to keep in mind."""
     found: set[str] = set()
-    for table in (messages, turns):
+    for table in (messages, turns, speakers):
         names = places(table)
         query = select(names.c.name).where(names.c.name.is_not(None)).limit(MAX_CONVERSATIONS + 1)
         found.update(connection.scalars(query))

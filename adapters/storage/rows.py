@@ -18,6 +18,7 @@ from bot.domain.events import MessageReceived
 from bot.domain.journal import (
     Entry,
     Judged,
+    MemberNumbered,
     MessageErased,
     MessageObserved,
     MessageOverheard,
@@ -71,6 +72,9 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
         case WindowMoved(first_turn=turn_id, light_to=light_to, summary=summary):
             window = {"turn_id": turn_id, "light_to": light_to, "summary": plain(summary)}
             return ((Statement.MOVE_WINDOW, {"conversation": str(entry.conversation), **window}),)
+        case MemberNumbered(number=number, user_id=user_id, name=name):
+            member = {"number": number, "user_id": user_id, "name": plain(name)}
+            return ((Statement.NUMBER_MEMBER, {"conversation": str(entry.conversation), **member}),)
         case UsageAdded(turn_id=turn_id):
             beside = {
                 "turn_id": turn_id,

@@ -47,6 +47,7 @@ class Statement(IntEnum):
     CLOSE_RUN = 82
     CLOSE_TURN = 90
     MOVE_WINDOW = 100
+    NUMBER_MEMBER = 110
 
     @property
     def place(self) -> int:
@@ -156,6 +157,12 @@ SQL = {
             coalesce((SELECT max(id) FROM turns WHERE turn_id = :light_to), 0), :summary)
         ON CONFLICT (conversation) DO UPDATE SET first_turn = excluded.first_turn,
             light_to = excluded.light_to, summary = excluded.summary""",
+    # Who was forgotten meanwhile stays so.
+    Statement.NUMBER_MEMBER: """
+        INSERT INTO speakers (conversation, number, user_id, name)
+        VALUES (:conversation, :number, :user_id, :name)
+        ON CONFLICT (conversation, number) DO UPDATE SET name = excluded.name
+            WHERE speakers.user_id = excluded.user_id""",
     Statement.ADD_USAGE: """
         INSERT INTO usage (turn_id, step, conversation, asker,
             model, prompt, completion, cached, reasoning, cost, at)

@@ -255,6 +255,15 @@ verdicts = _table(
     Index("verdicts_by_time", "at"),
 )
 """What became of the messages that were for the bot, the last of a message's counts."""
+speakers = _table(
+    "speakers",
+    Column("conversation", Text, nullable=False),
+    Column("number", BigInteger, nullable=False),
+    _number("user_id"),  # 0: whoever it was is forgotten, and nobody gets the number again
+    _words("name"),  # last seen
+    UniqueConstraint("conversation", "number"),
+)
+"""The numbers of people in conversations, `小明#2`."""
 
 applied = Table(
     "applied",
@@ -270,7 +279,7 @@ applied = Table(
 PostgreSQL none.
 """
 
-BY_CONVERSATION = (messages, windows, turns, sends, usage, verdicts)
+BY_CONVERSATION = (messages, windows, turns, sends, usage, verdicts, speakers)
 """The tables that say themselves which conversation a row belongs to."""
 
 BY_TURN = (runs, steps, tool_calls)

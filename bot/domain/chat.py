@@ -46,10 +46,15 @@ class SystemMessage(Struct, frozen=True, tag="system"):
 
 
 class UserMessage(Struct, frozen=True, tag="user"):
-    """People's words, as the model reads them; `images` are data urls."""
+    """People's words, as the model reads them; `images` are data urls.
+
+    `sources` are the ids of the messages whose lines begin at column 0 of the text, in order; no
+    vendor gets them.
+    """
 
     text: str
     images: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
     type: ClassVar[Literal["user"]] = "user"
 
 

@@ -123,6 +123,16 @@ class UsageAdded(Struct, frozen=True, kw_only=True, tag="usage_added"):
     type: ClassVar[Literal["usage_added"]] = "usage_added"
 
 
+class MemberNumbered(Struct, frozen=True, kw_only=True, tag="member_numbered"):
+    """A person has a number in a conversation, for good, and was last seen there by this name."""
+
+    conversation: Conversation
+    number: int
+    user_id: int
+    name: str = ""
+    type: ClassVar[Literal["member_numbered"]] = "member_numbered"
+
+
 class SendState(StrEnum):
     """The state of a send. QUEUED has never been on the wire; SENDING may have been."""
 
@@ -191,6 +201,7 @@ Entry: TypeAlias = (
     | TurnClosed
     | WindowMoved
     | UsageAdded
+    | MemberNumbered
     | SendQueued
     | SendChanged
     | RunSuspended
@@ -213,13 +224,15 @@ class Remembered(Struct, frozen=True):
     since the last.
 
     The first `light` of the rounds are told with shortened tool results; `summary` is of what came
-    before them.
+    before them. `members` are all who ever had a number there; of who was forgotten the person is
+    0.
     """
 
     rounds: tuple[Round, ...] = ()
     overheard: tuple[MessageReceived, ...] = ()
     light: int = 0
     summary: str = ""
+    members: tuple[MemberNumbered, ...] = ()
 
 
 class StoredSend(Struct, frozen=True, kw_only=True):

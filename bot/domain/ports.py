@@ -133,6 +133,18 @@ class Store(Protocol):
         ...
 
 
+class Members(Protocol):
+    """The numbers of people in a conversation: `小明#2` in prompts and in what tools take."""
+
+    def number(self, conversation: Conversation, user_id: int) -> int:
+        """The person's number there, a new one at the first time; no number is ever used again."""
+        ...
+
+    def user_id(self, conversation: Conversation, number: int) -> int | None:
+        """Who has this number there; None where nobody has."""
+        ...
+
+
 class EventSink(Protocol):
     """Takes what an adapter reads off its connections; never raises."""
 

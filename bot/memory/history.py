@@ -26,6 +26,7 @@ from bot.domain.chat import Message, ToolMessage, UserMessage
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Round
 from bot.domain.ports import Store
+from bot.memory.speakers import Speakers
 from bot.memory.window import Fold, Told, Window
 from bot.policy.lighten import weight_of
 
@@ -85,8 +86,10 @@ class History:
         room: Callable[[], float] = lambda: MAX_TOKENS,
         told: Telling = as_stored,
         folding: Folding | None = None,
+        speakers: Speakers | None = None,
     ) -> None:
         self._store = store
+        self._speakers = Speakers(store=store) if speakers is None else speakers
         self._room = room
         self._tell = told
         self._folding = folding
@@ -107,7 +110,7 @@ class History:
         if whole := conversation not in self._let_go or await self._store.commit():
             self._let_go.discard(conversation)
         memory = self._memories[conversation]
-        if not memory.loaded:
+        if not memory.loaded or conversation not in self._speakers:
             await self._read(conversation)
             memory = self._memories[conversation]
             memory.loaded &= whole
@@ -123,11 +126,14 @@ class History:
             return False
         self._let_go.update(self._memories)
         self._memories.clear()
+        self._speakers.forget()
         self._known.clear()
         return True
 
     async def _read(self, conversation: Conversation) -> None:
         remembered = await self._store.remember(conversation)
+        if remembered is not None:  # before any round is told: it names people by their numbers
+            self._speakers.learn(conversation, remembered.members)
         memory = self._memories[conversation]
         # Somebody else did it meanwhile; or the next turn will ask again.
         if memory.loaded or remembered is None:

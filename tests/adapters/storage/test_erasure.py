@@ -19,6 +19,7 @@ from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, Usage, User
 from bot.domain.events import Conversation
 from bot.domain.journal import (
     Entry,
+    MemberNumbered,
     MessageObserved,
     Remembered,
     RunSuspended,
@@ -92,6 +93,7 @@ def everything_of(user: int) -> list[Entry]:
     return [
         *whole_turn("t-own", SECRET, user=user),
         *whole_turn("t-private", SECRET, where=Conversation(BOT, "private", user), user=user),
+        MemberNumbered(conversation=Conversation(BOT, "private", user), number=1, user_id=user, name=SECRET),
         MessageObserved(
             replace(said(SECRET, user=user, name=SECRET), group_name=SECRET, sub_type=SECRET), overheard=True
         ),
@@ -119,9 +121,30 @@ def test_a_person_is_forgotten_everywhere(batches: EntryBatches, filled: Databas
         "sends": 2,
         "messages": 3,
         "windows": 1,
+        "speakers": 1,
         "turns": 3,
         "verdicts": 1,
     }
+
+
+def test_who_is_forgotten_is_forgotten_by_number_and_nobody_gets_it(batches: EntryBatches, filled: Database) -> None:
+    def numbered(number: int, user_id: int, name: str) -> MemberNumbered:
+        return MemberNumbered(conversation=GROUP, number=number, user_id=user_id, name=name)
+
+    def reading(turn_id: str, who: str) -> list[Entry]:
+        opened = replace(opening(turn_id, said("hm", user=99)), user=UserMessage(f"[群聊记录]\n{who}: hi"))
+        return [opened, closing(opened)]
+
+    batches.write(put(numbered(1, 99, "other"), numbered(2, USER, SECRET), numbered(2, USER, f"{SECRET}!")))
+    batches.write(put(*reading("t-named", "小红#2"), *reading("t-another", "小红#21")))
+    batches.close()
+    assert forget_user(filled, USER)["turns"] == 1
+    batches.write(put(numbered(2, USER, SECRET)))
+    assert not contains(filled, SECRET)
+    with filled.reading() as connection:
+        remembered = reads.remember(connection, GROUP)
+    assert remembered.members == (numbered(1, 99, "other"), numbered(2, 0, ""))
+    assert [round_.turn_id for round_ in remembered.rounds] == ["t-others", "t-another"]
 
 
 def test_what_a_turn_that_went_on_left_behind_goes_the_next_time(batches: EntryBatches, filled: Database) -> None:

@@ -16,6 +16,7 @@ from bot.domain.chat import ToolMessage, Usage
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
     Entry,
+    MemberNumbered,
     MessageErased,
     MessageOverheard,
     RunResumed,
@@ -46,6 +47,7 @@ ENTRIES: list[tuple[Entry, list[Statement]]] = [
     (closing(opening("t1")), [Statement.CLOSE_RUN, Statement.CLOSE_TURN]),
     (WindowMoved(GROUP, "t1", "t2", "notes"), [Statement.MOVE_WINDOW]),
     (UsageAdded(turn_id="t1", model="demo", usage=Usage(10, 5), at=NOW), [Statement.ADD_USAGE]),
+    (MemberNumbered(conversation=GROUP, number=2, user_id=777, name="小明"), [Statement.NUMBER_MEMBER]),
     (sending("s1", "t1"), [Statement.QUEUE_SEND]),
     (SendChanged(send_id="s1", state=SendState.CONFIRMED, at=NOW, message_id="7"), [Statement.CHANGE_SEND]),
     (RunSuspended(turn_id="t1", state="{}", expires=NOW), [Statement.SUSPEND_RUN]),

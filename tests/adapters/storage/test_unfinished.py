@@ -362,6 +362,7 @@ def test_the_rows_of_an_older_version_are_read_as_those_of_today(
     with contextlib.closing(sqlite3.connect(tmp_path / "old.db")) as connection:
         connection.executescript((journal.HERE / "rows.sql").read_text("utf-8"))
     with contextlib.closing(Database(f"sqlite:///{tmp_path / 'old.db'}", migrate=migrate)) as old:
+        old.connect().close()
         recovered = read(old, unfinished.recover, NOW)
         assert recovered == read(database, unfinished.recover, NOW)
         for where in (journal.GROUP, journal.PRIVATE):

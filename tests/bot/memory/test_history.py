@@ -4,8 +4,9 @@ from msgspec import structs
 
 from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from bot.domain.events import Conversation
-from bot.domain.journal import Remembered, Round
+from bot.domain.journal import MemberNumbered, Remembered, Round
 from bot.memory.history import MAX_CONVERSATIONS, MAX_KNOWN, MAX_OVERHEARD, History
+from bot.memory.speakers import Speakers
 from tests.fakes import BOT, GROUP, PRIVATE, RecordingStore, said
 
 
@@ -171,3 +172,22 @@ def test_a_conversation_in_use_is_not_the_one_that_is_forgotten() -> None:
     add(history, "hi", where=Conversation(BOT, "private", MAX_CONVERSATIONS))
     assert users(history) == ["hi"]
     assert history.messages(Conversation(BOT, "private", 0)) == ()
+
+
+async def test_whoever_has_a_number_is_known_before_a_round_is_told() -> None:
+    store = RecordingStore()
+    numbered = MemberNumbered(conversation=GROUP, number=7, user_id=777)
+    store.remembered[GROUP] = Remembered((Round("t0", (UserMessage("kept"),)),), members=(numbered,))
+    speakers = Speakers(store=store)
+
+    def told(where: Conversation, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        return (UserMessage(f"{speakers.number(where, 777)}"), *messages[1:])
+
+    history = History(store=store, told=told, speakers=speakers)
+    await history.load(GROUP)
+    assert users(history) == ["7"]
+    speakers.forget()  # there were too many conversations meanwhile
+    await history.load(GROUP)
+    assert speakers.number(GROUP, 777) == 7
+    assert await history.reread()
+    assert GROUP not in speakers

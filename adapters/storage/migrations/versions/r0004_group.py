@@ -1,4 +1,6 @@
-"""0004: what a member of a group needs: the verdicts on what was said to the bot."""
+"""0004: what a member of a group needs: the verdicts on what was said to the bot, the numbers of
+people.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ down_revision = "0003"
 def upgrade() -> None:
     """Make the tables."""
     verdicts()
+    speakers()
 
 
 def flag(name: str) -> sa.Column[bool]:
@@ -32,3 +35,14 @@ def verdicts() -> None:
     )
     first.index("verdicts_by_message_id", "conversation", "message_id", "id")
     first.index("verdicts_by_time", "at")
+
+
+def speakers() -> None:
+    first.table(
+        "speakers",
+        first.text("conversation"),
+        sa.Column("number", sa.BigInteger, nullable=False),
+        first.number("user_id"),
+        first.words("name"),
+        sa.UniqueConstraint("conversation", "number"),
+    )

@@ -1,0 +1,106 @@
+"""Who is `#2` in a conversation, and by which name people saw them last: the `Members` port.
+
+A number is given once and written down with the turn that shows it first. Where the store could
+not be read, nobody knows which are taken: numbers from far above are given then, the same ones
+for the same person in every process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from zlib import crc32
+
+from cachetools import LRUCache
+
+from bot.domain.events import Conversation
+from bot.domain.journal import MemberNumbered
+from bot.domain.ports import Store
+
+MAX_CONVERSATIONS = 5000
+FAR = 10**6  # no conversation has so many people
+
+
+@dataclass(slots=True)
+class _Book:
+    numbers: dict[int, int] = field(default_factory=dict)
+    people: dict[int, int] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict)
+    last: int = 0
+    complete: bool = False
+
+    def write(self, number: int, user_id: int, name: str) -> None:
+        self.last = max(self.last, number) if number < FAR else self.last
+        self.people[number] = user_id
+        if user_id:
+            # The lower one, should a person have one from a time when nobody could look it up.
+            self.numbers[user_id] = min(number, self.numbers.get(user_id, number))
+            self.names[user_id] = name
+
+
+class _Books(LRUCache[Conversation, _Book]):
+    def __missing__(self, conversation: Conversation) -> _Book:
+        book = self[conversation] = _Book()
+        return book
+
+
+class Speakers:
+    """The numbers and names of people, a book for each conversation."""
+
+    def __init__(self, *, store: Store) -> None:
+        self._store = store
+        self._books = _Books(MAX_CONVERSATIONS)
+
+    def __contains__(self, conversation: Conversation) -> bool:
+        """Whether all its numbers are known."""
+        return (book := self._books.get(conversation)) is not None and book.complete
+
+    def learn(self, conversation: Conversation, members: Iterable[MemberNumbered]) -> None:
+        """Take what the store knows of a conversation."""
+        book = self._books[conversation]
+        for member in members:
+            if member.number not in book.people:
+                book.write(member.number, member.user_id, member.name)
+        book.complete = True
+
+    def forget(self) -> None:
+        """Let go of everything: the store is to be read anew."""
+        self._books.clear()
+
+    def number(self, conversation: Conversation, user_id: int) -> int:
+        """The person's number there, a new one at the first time."""
+        known = self._books[conversation].numbers.get(user_id)
+        return known or self._enter(conversation, user_id, "")
+
+    def user_id(self, conversation: Conversation, number: int) -> int | None:
+        """Who has this number there; None where nobody has."""
+        return self._books[conversation].people.get(number) or None
+
+    def meet(self, conversation: Conversation, user_id: int, name: str) -> int:
+        """The number of a person who is there by this name."""
+        book = self._books[conversation]
+        if (known := book.numbers.get(user_id)) is None:
+            return self._enter(conversation, user_id, name)
+        if name and book.names[user_id] != name:
+            self._write(conversation, known, user_id, name)
+        return known
+
+    def name(self, conversation: Conversation, user_id: int) -> str:
+        """The name a person was last seen by there; empty where nobody knows."""
+        return self._books[conversation].names.get(user_id, "")
+
+    def _enter(self, conversation: Conversation, user_id: int, name: str) -> int:
+        book = self._books[conversation]
+        number = book.last + 1
+        if not book.complete:
+            number = FAR + crc32(f"{conversation} {user_id}".encode()) % FAR
+            while number in book.people:
+                number += 1
+        self._write(conversation, number, user_id, name)
+        return number
+
+    def _write(self, conversation: Conversation, number: int, user_id: int, name: str) -> None:
+        self._books[conversation].write(number, user_id, name)
+        self._store.put(
+            MemberNumbered(conversation=conversation, number=number, user_id=user_id, name=name)
+        )
