@@ -165,15 +165,24 @@ def _opened(entry: TurnOpened) -> tuple[Row, ...]:
         "turn_id": entry.turn_id,
         "conversation": conversation,
         "overheard": OVERHEARD,
-        "message_id": message_id,
-        "asker": question.sender.user_id,
-        "asked": question.time,
+        **_said(question),
     }
+    lines = [{"turn_id": entry.turn_id, **_place(one), **_said(one)} for one in entry.lines]
     return (
         (Statement.CONSUME_MESSAGES, read),
         (Statement.MARK_READ, {"conversation": conversation}),
+        *((Statement.CONSUME_LINE, line) for line in lines),
         (Statement.OPEN_TURN, turn),
     )
+
+
+def _said(message: MessageReceived) -> dict[str, Any]:
+    """What tells messages of one id apart."""
+    return {
+        "message_id": plain(message.message_id),
+        "asker": message.sender.user_id,
+        "asked": message.time,
+    }
 
 
 def _closed(entry: TurnClosed) -> tuple[Row, ...]:

@@ -35,6 +35,7 @@ class Statement(IntEnum):
     CONSUME_MESSAGES = 3
     MARK_READ = 4
     ADD_VERDICT = 5
+    CONSUME_LINE = 6
     OPEN_TURN = 10
     ADD_STEP = 20
     ADD_USAGE = 30
@@ -138,6 +139,17 @@ SQL = {
                 ORDER BY id DESC LIMIT :overheard
             ) AS last
             UNION ALL
+            SELECT id FROM (
+                SELECT id, overheard, sender, time FROM messages
+                WHERE conversation = :conversation AND message_id = :message_id
+                ORDER BY id DESC LIMIT 100
+            ) AS alike
+            WHERE NOT overheard AND sender = :asker AND time = :asked
+        )""",
+    # A line beside the question, as the question itself; one that was overheard is passed over.
+    Statement.CONSUME_LINE: """
+        UPDATE messages SET turn_id = :turn_id
+        WHERE turn_id = '' AND id IN (
             SELECT id FROM (
                 SELECT id, overheard, sender, time FROM messages
                 WHERE conversation = :conversation AND message_id = :message_id

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bot.domain.chat import Message, UserMessage
-from bot.domain.events import MessageReceived
 from bot.domain.journal import Entry, OpenTurn, TurnClosed, TurnOpened
 from bot.domain.ports import Clock, Store
 from bot.domain.run import Outcome, Stop
 from bot.engine.engine import RunState
+from bot.prompt.compose import Question
 
 
 class Ledger:
@@ -18,12 +18,17 @@ class Ledger:
         self._clock = clock
 
     def opened(
-        self, turn_id: str, question: MessageReceived, user: UserMessage, repeats: OpenTurn | None
+        self, turn_id: str, question: Question, user: UserMessage, repeats: OpenTurn | None
     ) -> tuple[Entry, ...]:
         """The entries of a turn that begins now, in the place of the one that it repeats."""
         earlier = repeats.turn_id if repeats else ""
         opened = TurnOpened(
-            turn_id=turn_id, question=question, user=user, at=self._clock.now(), retry_of=earlier
+            turn_id=turn_id,
+            question=question.message,
+            user=user,
+            at=self._clock.now(),
+            retry_of=earlier,
+            lines=question.lines,
         )
         interrupted = RunState().outcome(Stop.INTERRUPTED)
         return (self.closed(earlier, interrupted), opened) if repeats else (opened,)

@@ -94,19 +94,26 @@ class Preparation:
         self._persona = persona
 
     async def begin(
-        self, message: MessageReceived, retry: OpenTurn | None, *, weak: bool = False
+        self,
+        message: MessageReceived,
+        retry: OpenTurn | None,
+        *,
+        lines: tuple[MessageReceived, ...] = (),
+        weak: bool = False,
     ) -> Turn:
         """A new turn; a `retry` has the same words for the model as the turn it repeats. A run of a
         `weak` wake may end without words.
         """
         where = message.conversation
         question = Question(message) if retry else await self._perception.perceive(message)
+        question = dataclasses.replace(question, lines=lines) if lines else question
         await self._history.load(where)
         overheard = () if retry else self._history.take_overheard(where)
         user = retry.user if retry else user_message(question, overheard, name=self._persona.name)
         asker = asker_of(
             message,
             owners=self._owners,
+            lines=lines,
             quoted=question.quoted,
             forwarded=question.forwarded,
             overheard=overheard,

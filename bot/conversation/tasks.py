@@ -31,7 +31,8 @@ class Task:
 
     It was taken at `since`, by our clock: the server's may be another. `retry` is its interrupted
     turn. `told`: it is older than this process, and no journal knows of it. `lost`: nor is it known
-    what was done for it already, so its asker is asked to ask again.
+    what was done for it already, so its asker is asked to ask again. `lines` are what he said
+    before it and what belongs to it, oldest first.
     """
 
     message: MessageReceived
@@ -40,6 +41,7 @@ class Task:
     retry: OpenTurn | None = None
     told: bool = False
     lost: bool = False
+    lines: tuple[MessageReceived, ...] = ()
 
     @property
     def is_weak(self) -> bool:

@@ -62,17 +62,22 @@ class Turns:
         self._disowned[message.identity] = None
 
     async def take(
-        self, message: MessageReceived, *, retry: OpenTurn | None = None, weak: bool = False
+        self,
+        message: MessageReceived,
+        *,
+        lines: tuple[MessageReceived, ...] = (),
+        retry: OpenTurn | None = None,
+        weak: bool = False,
     ) -> None:
-        """Answer one message. Only a cancellation gets out; what was said until then stays in the
-        history. After a `weak` wake nothing said is an answer.
+        """Answer one message with the `lines` that belong to it. Only a cancellation gets out; what
+        was said until then stays in the history. After a `weak` wake nothing said is an answer.
 
         A `retry` takes the place of the turn it repeats, with the same words for the model and in
         one commit, so that there is one of them in the history, and one left open, whenever the
         process ends.
         """
-        turn = await self._preparation.begin(message, retry, weak=weak)
-        opened = self._ledger.opened(turn.run.id, message, turn.user, retry)
+        turn = await self._preparation.begin(message, retry, lines=lines, weak=weak)
+        opened = self._ledger.opened(turn.run.id, turn.question, turn.user, retry)
         state = RunState()
         await self._finish(turn, state, self._begin(turn, state, *opened))
 

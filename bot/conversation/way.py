@@ -84,4 +84,6 @@ class MessageWay:
         elif task.lost:  # nobody knows what was done for it: its asker is asked to ask again
             self._outbox.post_with(action=apology(task.message, SORRY))
         else:
-            await self._turns.take(task.message, retry=task.retry, weak=task.is_weak)
+            await self._turns.take(
+                task.message, lines=task.lines, retry=task.retry, weak=task.is_weak
+            )

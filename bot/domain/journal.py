@@ -67,6 +67,8 @@ class MessageErased(Struct, frozen=True, tag="message_erased"):
 class TurnOpened(Struct, frozen=True, kw_only=True, tag="turn_opened"):
     """A turn begins: the question and all that was overheard are now its own, rendered as `user`.
 
+    `lines` are what its asker said beside the question and what belongs to it, oldest first: they
+    were not overheard, and no other turn reads them.
     `retry_of` is the turn that was interrupted before anybody heard anything; such a turn has that
     one's words, reads nothing that was said since, and is never retried again.
     """
@@ -76,6 +78,7 @@ class TurnOpened(Struct, frozen=True, kw_only=True, tag="turn_opened"):
     user: UserMessage
     at: float
     retry_of: str = ""
+    lines: tuple[MessageReceived, ...] = ()
     type: ClassVar[Literal["turn_opened"]] = "turn_opened"
 
 

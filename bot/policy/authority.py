@@ -47,6 +47,7 @@ def asker_of(
     message: MessageReceived,
     *,
     owners: Collection[int],
+    lines: Sequence[MessageReceived] = (),
     quoted: MessageReceived | None = None,
     forwarded: Sequence[MessageReceived] = (),
     overheard: Sequence[MessageReceived] = (),
@@ -55,15 +56,15 @@ def asker_of(
     """Who asks, and what is left of his authority beside the words of others in his prompt.
 
     Who wrote inside a merged forward or a card is what its maker says: anybody can make one in
-    anybody's name. The bot's own words are nobody's: quoting it is how people answer it. `earlier`
-    gives the numbers of those who spoke in earlier rounds, 0 for whom nobody knows; it is asked
-    only where there is authority to be lost.
+    anybody's name. `lines` are his own beside the message. The bot's own words are nobody's:
+    quoting it is how people answer it. `earlier` gives the numbers of those who spoke in earlier
+    rounds, 0 for whom nobody knows; it is asked only where there is authority to be lost.
     """
     where, sender = message.conversation, message.sender
     asker = Asker(sender.user_id, sender.name, sender.role, is_owner=sender.user_id in owners)
     if authority_of(sender, where=where, owners=owners) is Audience.EVERYONE:
         return asker
-    said = (message, quoted) if quoted is not None else (message,)
+    said = (message, *lines, quoted) if quoted is not None else (message, *lines)
     shared = any(
         isinstance(segment, Card | Link | Markdown) for one in said for segment in one.segments
     )

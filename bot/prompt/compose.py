@@ -50,6 +50,7 @@ class Question:
     """A wake with what it refers to: the message it quotes, and the messages inside what it
     forwards.
 
+    `lines` are what its asker said before it and what belongs to it, oldest first.
     `elsewhere`: what it quotes was said in another conversation, and is not to be told here.
     """
 
@@ -57,6 +58,7 @@ class Question:
     quoted: MessageReceived | None = None
     forwarded: tuple[MessageReceived, ...] = ()
     elsewhere: bool = False
+    lines: tuple[MessageReceived, ...] = ()
 
 
 class PicturePlace(StrEnum):
@@ -106,8 +108,9 @@ def user_message(
         for part in question.forwarded[:MAX_FORWARDED]:
             parts.append("  " + line(part, limit=MAX_ASIDE).replace("\n", "\n  "))
     number = NUMBER.format(id=question.message.message_id) if question.message.has_identity else ""
-    if parts or question.message.conversation.is_group:
+    if parts or question.lines or question.message.conversation.is_group:
         parts.append(f"{QUESTION}{number}")
+    parts += map(line, question.lines)
     parts.append(
         line(question.message, quoted=question.quoted, elsewhere=question.elsewhere, name=name)
     )

@@ -54,6 +54,12 @@ def test_a_question_in_a_group_has_its_number_and_one_in_private_needs_no_headin
     assert user_message(Question(said("hi", where=PRIVATE, message_id="7"))).text == "小明(777): hi"
 
 
+def test_what_belongs_to_a_question_stands_before_it_under_its_heading() -> None:
+    lines = (said("one", at=False), said("two", at=False))
+    text = user_message(Question(said("hi", message_id="7"), lines=lines)).text
+    assert text == "[提问] 消息号 7\n小明(777): one\n小明(777): two\n小明(777): hi"
+
+
 def test_what_was_overheard_stands_before_the_question_in_order() -> None:
     overheard = [said("one", user=5, name="小红", at=False), said("two\nlines", user=6, name="小刚", at=False)]
     assert user_message(Question(said("hi", message_id="7")), overheard).text == (
