@@ -72,6 +72,7 @@ def test_what_is_shared_has_no_authority_in_a_quote_either(shared: Card | Link |
     own = said((shared,), user=999)
     assert asker_of(own, owners=OWNERS).authority is EVERYONE
     assert asker_of(by(999), owners=OWNERS, quoted=own).authority is EVERYONE
+    assert asker_of(by(999), owners=OWNERS, lines=(own,)).authority is EVERYONE
 
 
 @pytest.mark.parametrize(
