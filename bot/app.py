@@ -211,6 +211,7 @@ async def at_work(
     async with (
         background(Watchdog(clock=clock, stalled=metrics.stalled).run()),
         rooms.on.outbox.open(),
+        rooms.on.gestures.open(),
         rooms.summaries.open(),
         rooms.on.lanes.open(rooms.stages.way.do),
         open_web(settings, metrics=metrics, rooms=rooms, peers=line.peers),

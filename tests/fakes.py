@@ -8,7 +8,7 @@ from itertools import count
 from typing import TypeAlias
 
 from bot.agent import scripted
-from bot.domain.actions import SendMessage
+from bot.domain.actions import Gesture, SendMessage
 from bot.domain.chat import AssistantMessage, Completion, FinishReason, ToolCall, Usage
 from bot.domain.errors import ActionRefused, BotError
 from bot.domain.events import Conversation, Event, MessageReceived, Role, Sender
@@ -125,6 +125,7 @@ class RecordingTransport:
 
     def __init__(self, known: Iterable[MessageReceived] = ()) -> None:
         self.sent: list[SendMessage] = []
+        self.gestures: list[Gesture] = []
         self.failures: list[BotError] = []
         self.known = {message.message_id: message for message in known}
         self.forwards: dict[str, tuple[MessageReceived, ...]] = {}
@@ -139,6 +140,10 @@ class RecordingTransport:
             raise self.failures.pop(0)
         self.sent.append(action)
         return str(next(self._ids))
+
+    async def gesture(self, gesture: Gesture) -> None:
+        await asyncio.sleep(0)
+        self.gestures.append(gesture)
 
     async def get_message(self, account: int, message_id: str) -> MessageReceived | None:
         assert account == BOT

@@ -161,6 +161,10 @@ class Peers:
         """Note what the server calls itself."""
         self._servers[account] = server
 
+    def server(self, account: int) -> str:
+        """The name and version of the account's server; empty where it has not said them."""
+        return self._servers.get(account, "")
+
     def accounts(self) -> tuple[Account, ...]:
         """The accounts that can be asked to do something now, in order of arrival."""
         open_ones = {

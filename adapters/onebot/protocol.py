@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 import orjson
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ from adapters.onebot.events import About, read_event, read_said, read_time
 from adapters.onebot.fields import Fields, load, mapping, number, sequence, text
 from adapters.onebot.outcomes import SendOutcome, judge_refusal
 from adapters.onebot.segments import write_segments
-from bot.domain.actions import SendMessage
+from bot.domain.actions import Gesture, React, SendMessage, ShowTyping
 from bot.domain.errors import ActionRefused
 from bot.domain.events import Conversation, Event, MessageReceived
 from bot.domain.ports import KeptFile
@@ -27,6 +27,8 @@ MAX_FRAME: Final = 50 * 2**20  # bytes; NapCat's maxPayload (onebot.md 1.2)
 INLINE: Final = "base64://"
 BAD_REQUEST: Final = 1400
 BAD_TOKEN: Final = 1403
+NO_SUCH_ACTION: Final = (404, 1404)  # onebot.md 2
+TYPING: Final = 1  # an event_type of set_input_status
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,3 +221,35 @@ def write_action(action: SendMessage) -> tuple[str, dict[str, object]]:
         return "send_group_msg", {"group_id": place.session_id, "message": message}
     through = {"group_id": place.via_group} if place.via_group > 0 else {}
     return "send_private_msg", {"user_id": place.session_id, **through, "message": message}
+
+
+def write_gesture(gesture: Gesture, *, server: str) -> tuple[str, dict[str, object]]:
+    """The sign's name on the wire and its parameters, as the server of that name has it (onebot.md
+    5).
+    """
+    place = gesture.conversation
+    match gesture:
+        case React(message_id=message_id, emoji_id=emoji_id) if server.startswith("Lagrange"):
+            params = {"message_id": write_id(message_id), "code": emoji_id, "is_add": True}
+            return "set_group_reaction", {"group_id": place.session_id, **params}
+        case React(message_id=message_id, emoji_id=emoji_id):
+            return "set_msg_emoji_like", {
+                "message_id": write_id(message_id),
+                "emoji_id": emoji_id,
+                "set": True,
+            }
+        case ShowTyping():
+            return "set_input_status", {"user_id": place.session_id, "event_type": TYPING}
+        case _:
+            assert_never(gesture)
+
+
+def write_id(message_id: str) -> int | str:
+    """A message's id as a number, as the standard has it; every server of today takes text as well
+    (onebot.md 2).
+    """
+    try:
+        number = int(message_id)
+    except ValueError:
+        return message_id
+    return number if abs(number) < 2**53 else message_id

@@ -8,16 +8,19 @@ from typing import Any
 from adapters.onebot.calls import OneBotCalls
 from adapters.onebot.peers import Account, Peers
 from adapters.onebot.protocol import (
+    NO_SUCH_ACTION,
     read_answered_message,
     read_forward,
     read_history,
     read_kept_file,
     read_message_id,
     write_action,
+    write_gesture,
+    write_id,
 )
 from adapters.onebot.segments import holds_url
-from bot.domain.actions import SendMessage
-from bot.domain.errors import ActionRefused, ActionUnanswered
+from bot.domain.actions import Gesture, SendMessage
+from bot.domain.errors import ActionRefused, ActionUnanswered, ActionUnsupported
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import KeptFile
 
@@ -57,6 +60,16 @@ class OneBotTransport:
             raise ActionUnanswered(f"{name}: QQ did not confirm in time ({reply.wording[:200]})")
         raise ActionRefused(name, retcode=reply.retcode, wording=reply.wording)
 
+    async def gesture(self, gesture: Gesture) -> None:
+        """Make a sign beside what is said.
+
+        Raises NotConnected, ActionRefused (ActionUnsupported where the server has no such action),
+        ActionUnanswered.
+        """
+        account = gesture.conversation.platform_id
+        action, params = write_gesture(gesture, server=self._peers.server(account))
+        await self.call(account, action, params)
+
     async def get_message(self, account: int, message_id: str) -> MessageReceived | None:
         """Look up a message by id, the bot's own included; None if the server does not know it (any
         more).
@@ -64,7 +77,7 @@ class OneBotTransport:
         Raises NotConnected, ActionUnanswered.
         """
         try:
-            data = await self.call(account, "get_msg", {"message_id": _id_on_the_wire(message_id)})
+            data = await self.call(account, "get_msg", {"message_id": write_id(message_id)})
         except ActionRefused:
             return None
         return read_answered_message(data, account=account)
@@ -107,22 +120,15 @@ class OneBotTransport:
     async def call(self, account: int, action: str, params: Mapping[str, object]) -> Any:
         """Any action by its wire name; the `data` of its answer.
 
-        Raises NotConnected, ActionRefused, ActionUnanswered.
+        Raises NotConnected, ActionRefused (ActionUnsupported where the server has no such action),
+        ActionUnanswered.
         """
         reply = await self._calls.make(self._peers.caller(account), action, params)
         if not reply.ok:
-            raise ActionRefused(action, retcode=reply.retcode, wording=reply.wording)
+            kind = ActionUnsupported if reply.retcode in NO_SUCH_ACTION else ActionRefused
+            raise kind(action, retcode=reply.retcode, wording=reply.wording)
         return reply.data
 
     def accounts(self) -> tuple[Account, ...]:
         """The accounts that can be asked to do something now, and whether they are online."""
         return self._peers.accounts()
-
-
-def _id_on_the_wire(message_id: str) -> int | str:
-    # A number, as the standard has it; every server of today takes text as well (onebot.md 2).
-    try:
-        number = int(message_id)
-    except ValueError:
-        return message_id
-    return number if abs(number) < 2**53 else message_id

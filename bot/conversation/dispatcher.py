@@ -8,9 +8,9 @@ from __future__ import annotations
 import logging
 from typing import assert_never
 
+from bot.conversation.greetings import Greetings
 from bot.conversation.mutes import Mutes
 from bot.conversation.places import Places
-from bot.conversation.put_off import PutOff
 from bot.conversation.recalls import Recalls
 from bot.conversation.way import MessageWay
 from bot.domain.events import (
@@ -29,7 +29,6 @@ from bot.domain.events import (
 )
 from bot.memory.history import History
 from bot.speaking.outbox import Outbox
-from bot.speaking.owner import Owner
 
 logger = logging.getLogger(__name__)
 
@@ -44,19 +43,17 @@ class Dispatcher:
         recalls: Recalls,
         mutes: Mutes,
         places: Places,
-        put_off: PutOff,
+        greetings: Greetings,
         history: History,
         outbox: Outbox,
-        owner: Owner,
     ) -> None:
         self._way = way
         self._recalls = recalls
         self._mutes = mutes
         self._places = places
-        self._put_off = put_off
+        self._greetings = greetings
         self._history = history
         self._outbox = outbox
-        self._owner = owner
 
     async def handle(self, event: Event) -> None:
         """Take one event of any kind."""
@@ -75,15 +72,8 @@ class Dispatcher:
                 level, state = (logging.INFO, "online") if online else (logging.ERROR, "offline")
                 logger.log(level, "account %d is %s %s", event.self_id, state, reason)
             case Connected(self_id=account):
-                self._connected(account)
+                self._greetings.take(account)
             case Heartbeat() | Poked() | MemberChanged() | Requested() | Noticed():
                 logger.debug("%s of %d", event.type, event.self_id)
             case _:
                 assert_never(event)
-
-    def _connected(self, account: int) -> None:
-        self._mutes.forget(account)
-        self._owner.connected(account)
-        self._outbox.connected()
-        self._places.connected(account)
-        self._put_off.ask(account)

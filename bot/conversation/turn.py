@@ -22,6 +22,7 @@ from bot.domain.suspension import Decision, Deny
 from bot.engine.engine import Engine, RunState
 from bot.engine.transcripts import close_suspended
 from bot.memory.history import History
+from bot.speaking.gestures import Gestures
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +46,7 @@ class Turns:
         history: History,
         ledger: Ledger,
         store: Store,
+        gestures: Gestures,
     ) -> None:
         self._engine = engine
         self._preparation = preparation
@@ -53,6 +55,7 @@ class Turns:
         self._history = history
         self._ledger = ledger
         self._store = store
+        self._gestures = gestures
         self._disowned: LRUCache[Identity, None] = LRUCache(MAX_DISOWNED)
 
     def disown(self, message: MessageReceived) -> None:
@@ -83,7 +86,8 @@ class Turns:
 
     async def _begin(self, turn: Turn, state: RunState, *entries: Entry) -> Outcome | SuspendedRun:
         await self._store.commit(*entries)
-        return await self._engine.run(await self._preparation.seeing(turn), state)
+        with self._gestures.while_working(turn.message):
+            return await self._engine.run(await self._preparation.seeing(turn), state)
 
     async def resume(self, turn_id: str, decisions: Mapping[str, Decision]) -> None:
         """Go on with a suspended turn; what is not decided waits on, or is denied when it has

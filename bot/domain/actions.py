@@ -63,6 +63,28 @@ class SendMessage(Struct, frozen=True, tag="send_message"):
     type: ClassVar[Literal["send_message"]] = "send_message"
 
 
+# --- signs beside what is said --------------------------------------------------------------------
+
+
+class React(Struct, frozen=True, tag="react"):
+    """Put an emoji on a message; `emoji_id` is QQ's number of it."""
+
+    conversation: Conversation
+    message_id: str
+    emoji_id: str
+    type: ClassVar[Literal["react"]] = "react"
+
+
+class ShowTyping(Struct, frozen=True, tag="show_typing"):
+    """Let the person of a private conversation see that something is being written."""
+
+    conversation: Conversation
+    type: ClassVar[Literal["show_typing"]] = "show_typing"
+
+
+Gesture: TypeAlias = React | ShowTyping
+
+
 # --- what came of a send --------------------------------------------------------------------------
 
 

@@ -192,6 +192,10 @@ class ActionRefused(TransportError):
         super().__init__(f"{action} refused ({retcode}): {wording or 'no reason given'}")
 
 
+class ActionUnsupported(ActionRefused):
+    """The OneBot server has no such action, and will not have it until it is another one."""
+
+
 class ActionUnanswered(TransportError):
     """The action was written but its outcome is unknown: the server may have done it."""
 

@@ -11,7 +11,14 @@ from typing import Any, Protocol
 
 from msgspec import Struct, field
 
-from bot.domain.actions import Attachment, MediaKind, Receipt, SendMessage, SendSegment
+from bot.domain.actions import (
+    Attachment,
+    Gesture,
+    MediaKind,
+    Receipt,
+    SendMessage,
+    SendSegment,
+)
 from bot.domain.chat import Completion, ModelRequest
 from bot.domain.events import Conversation, Event, MessageReceived
 from bot.domain.journal import Entry, Recovery, Remembered, Spoken
@@ -58,6 +65,12 @@ class Transport(Protocol):
     async def send(self, action: SendMessage) -> str:
         """Send one message; the message id QQ gave it. Raises NotConnected, ActionRefused,
         ActionUnanswered.
+        """
+        ...
+
+    async def gesture(self, gesture: Gesture) -> None:
+        """Make a sign beside what is said. Raises NotConnected, ActionRefused (ActionUnsupported
+        where the server cannot do it at all), ActionUnanswered.
         """
         ...
 

@@ -14,6 +14,7 @@ from bot.conversation.deciders import Deciders
 from bot.conversation.dispatcher import Dispatcher
 from bot.conversation.door import Door
 from bot.conversation.expiry import Expiry
+from bot.conversation.greetings import Greetings
 from bot.conversation.hearing import Hearing
 from bot.conversation.held import HeldLanes
 from bot.conversation.lanes import Lanes
@@ -42,6 +43,7 @@ from bot.memory.history import History
 from bot.policy.budget import Limits
 from bot.policy.wake import Rules
 from bot.speaking.delivery import Delivery
+from bot.speaking.gestures import Gestures
 from bot.speaking.outbox import Outbox
 from bot.speaking.owner import Owner
 from bot.speaking.postbox import Postbox
@@ -57,6 +59,7 @@ class Ground:
     history: History
     store: Store
     outbox: Outbox
+    gestures: Gestures
     clock: Clock
 
 
@@ -137,6 +140,7 @@ def build_answering(
         history=history,
         ledger=ledger,
         store=store,
+        gestures=on.gestures,
     )
     word = OwnersWord(
         deciders=deciders,
@@ -186,15 +190,22 @@ def build_stages(on: Ground, asking: Asking, answering: Answering, *, owner: Own
         turns=answering.turns,
         outbox=on.outbox,
     )
+    greetings = Greetings(
+        mutes=asking.mutes,
+        owner=owner,
+        outbox=on.outbox,
+        gestures=on.gestures,
+        places=places,
+        put_off=put_off,
+    )
     dispatcher = Dispatcher(
         way=way,
         recalls=build_recalls(on, asking, answering),
         mutes=asking.mutes,
         places=places,
-        put_off=put_off,
+        greetings=greetings,
         history=on.history,
         outbox=on.outbox,
-        owner=owner,
     )
     late = Late(
         seen=seen,

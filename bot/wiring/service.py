@@ -35,6 +35,7 @@ from bot.prompt.older_rounds import told_today
 from bot.runtime.observers import LogObserver, Observers
 from bot.speaking.alarm import Alarm
 from bot.speaking.carrier import Carrier
+from bot.speaking.gestures import Gestures
 from bot.speaking.outbox import Outbox
 from bot.speaking.owner import Owner
 from bot.speaking.queues import Queues
@@ -95,7 +96,8 @@ def build_rooms(
         settings, transport=transport, store=store, mask=mask, clock=clock, ids=ids
     )
     perception = Perception(transport=transport, history=history, sight=sight)
-    on = Ground(Lanes(), Ages(clock), perception, history, store, outbox, clock)
+    gestures = Gestures(transport=transport, clock=clock)
+    on = Ground(Lanes(), Ages(clock), perception, history, store, outbox, gestures, clock)
     engine = build_engine(
         settings,
         model=model,

@@ -8,8 +8,8 @@ import pytest
 
 from adapters.onebot.protocol import write_action
 from adapters.onebot.transport import OneBotTransport
-from bot.domain.actions import Attachment, SendMessage
-from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected, TransportError
+from bot.domain.actions import Attachment, Gesture, React, SendMessage, ShowTyping
+from bot.domain.errors import ActionRefused, ActionUnanswered, ActionUnsupported, NotConnected, TransportError
 from bot.domain.events import Conversation, MessageType
 from bot.domain.ports import KeptFile
 from bot.domain.segments import Text
@@ -250,3 +250,54 @@ def test_nothing_is_sent_to_a_place_without_a_number(kind: MessageType, number: 
         write_action(SendMessage(Conversation(ACCOUNT, kind, number), (Text("hi"),)))
     came_through = Conversation(ACCOUNT, "private", 20002, min(number, 0))
     assert "group_id" not in write_action(SendMessage(came_through, (Text("hi"),)))[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "gesture", "action", "params"),
+    [
+        (
+            "NapCat.Onebot 4.18.13",
+            React(GROUP, "-77", "212"),
+            "set_msg_emoji_like",
+            {"message_id": -77, "emoji_id": "212", "set": True},
+        ),
+        (
+            "Lagrange.OneBot 0.0.3",
+            React(GROUP, "-77", "212"),
+            "set_group_reaction",
+            {"group_id": 4242, "message_id": -77, "code": "212", "is_add": True},
+        ),
+        (
+            "",
+            ShowTyping(Conversation(ACCOUNT, "private", 777)),
+            "set_input_status",
+            {"user_id": 777, "event_type": 1},
+        ),
+    ],
+)
+async def test_a_sign_is_made_in_the_words_of_its_server(
+    house: House, dial: Dial, name: str, gesture: Gesture, action: str, params: dict[str, object]
+) -> None:
+    async with dial() as napcat, asyncio.TaskGroup() as group:
+        house.peers.name(ACCOUNT, name)
+        group.create_task(house.transport.gesture(gesture))
+        call = await answered(napcat)
+    assert (call["action"], call["params"]) == (action, params)
+
+
+async def test_a_sign_that_no_server_of_this_kind_can_make_is_told_from_one_that_failed(
+    house: House, dial: Dial
+) -> None:
+    async with dial() as napcat, asyncio.TaskGroup() as group:
+        for retcode, kind in ((1404, ActionUnsupported), (1200, ActionRefused)):
+            making = group.create_task(sign(house))
+            await answered(napcat, None, status="failed", retcode=retcode)
+            assert type(await making) is kind
+
+
+async def sign(house: House) -> TransportError | None:
+    try:
+        await house.transport.gesture(React(GROUP, "7", "212"))
+    except TransportError as error:
+        return error
+    return None

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.domain.errors import ActionUnanswered, NotConnected
+from bot.domain.errors import ActionUnanswered
 from bot.domain.events import (
     AccountChanged,
     Connected,
@@ -9,8 +9,8 @@ from bot.domain.events import (
 )
 from bot.domain.journal import SendChanged, SendState
 from bot.domain.segments import Quote, Text
-from tests.bot.hall import hall, muted
-from tests.fakes import BOT, GROUP, said, until, words
+from tests.bot.hall import hall
+from tests.fakes import BOT, GROUP, said, words
 
 
 async def test_a_message_sent_by_the_account_elsewhere_is_known_when_it_is_quoted() -> None:
@@ -18,12 +18,6 @@ async def test_a_message_sent_by_the_account_elsewhere_is_known_when_it_is_quote
     async with hall(words("yes")) as house:
         await house.take(sent, said((Quote("88"), Text("was that you?")), at=False))
         assert house.transport.texts == ["yes"]
-
-
-async def test_a_mute_whose_end_was_missed_is_not_believed_after_a_reconnect() -> None:
-    async with hall(words("a")) as house:
-        await house.take(muted(-1, user_id=0), said("hi"), Connected(self_id=BOT, time=0.0), said("hi"))
-        assert house.transport.texts == ["a"]
 
 
 async def test_other_events_are_taken_quietly() -> None:
@@ -34,18 +28,6 @@ async def test_other_events_are_taken_quietly() -> None:
             AccountChanged(self_id=BOT, time=0.0, online=False, reason="kicked"),
         )
         assert house.transport.sent == []
-
-
-async def test_sends_and_lines_to_the_owner_that_wait_for_a_connection_go_out_with_it() -> None:
-    async with hall(words("a")) as house:
-        house.transport.failures.append(NotConnected("away"))
-        house.owner.tell("disk", "the disk is full")
-        await house.dispatcher.handle(said("hi"))
-        await until(lambda: house.store.of("send_changed"))
-        assert house.transport.sent == []
-        await house.dispatcher.handle(Connected(self_id=BOT, time=0.0))
-        await house.outbox.wait_idle()
-        assert sorted(house.transport.texts) == ["a", "the disk is full"]
 
 
 async def test_an_answer_in_doubt_is_confirmed_by_what_the_account_is_seen_to_say() -> None:

@@ -16,6 +16,7 @@ from bot.conversation.tasks import Work
 from bot.domain.actions import (
     Attachment,
     MediaKind,
+    React,
     SendMessage,
 )
 from bot.domain.chat import (
@@ -35,6 +36,7 @@ from bot.engine.toolset import Toolset
 from bot.memory.history import History
 from bot.memory.recorder import Recorder
 from bot.policy.budget import NO_LIMITS, Limits
+from bot.speaking.gestures import LONG, WORKING, Gestures
 from bot.speaking.owner import Owner
 from bot.wiring.conversation import Ground, build_answering
 from tests.bot.speaking.post import build_outbox
@@ -48,6 +50,7 @@ from tests.fakes import (
     RecordingTransport,
     ScriptedModel,
     Step,
+    SteppedClock,
     calls,
     said,
     until,
@@ -81,6 +84,7 @@ class House:
         self.store = store or RecordingStore()
         self.history = History(store=self.store)
         self.clock = clock = ManualClock()
+        self.patience = SteppedClock()  # of those who wait for an answer
         self.outbox, queues = build_outbox(self.transport, self.store, clock)
         self.owner = Owner(owners=frozenset({OWNER}), queues=queues, clock=clock)
         # What a turn waits for is asked here, not in QQ: tests decide by themselves what becomes of it.
@@ -95,6 +99,7 @@ class House:
             history=self.history,
             store=self.store,
             outbox=self.outbox,
+            gestures=Gestures(transport=self.transport, clock=self.patience),
             clock=clock,
         )
         self.answering = build_answering(
@@ -284,3 +289,18 @@ async def test_a_question_recalled_while_its_turn_is_written_down_leaves_no_turn
         (closed,) = house.store.of("turn_closed")
         assert isinstance(closed, TurnClosed)
         assert (closed.stop, closed.round) == (Stop.STOPPED, ())
+
+
+async def test_whoever_asked_sees_a_sign_once_the_model_has_thought_for_long() -> None:
+    thought = asyncio.Event()
+
+    async def think(_request: ModelRequest) -> Completion:
+        await thought.wait()
+        return words("a")
+
+    async with living(think) as house, asyncio.TaskGroup() as group, house.ground.gestures.open():
+        asking = group.create_task(house.turns.take(said("hi", message_id="7")))
+        await house.patience.advance(LONG)
+        assert house.transport.gestures == [React(GROUP, "7", WORKING)]
+        thought.set()
+        await asking

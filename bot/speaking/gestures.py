@@ -1,0 +1,105 @@
+"""Signs beside what is said: an emoji on a message, "typing" in a private chat.
+
+They are a courtesy: nobody waits for them, none is made twice, and what a server cannot do it is
+asked for once a connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Final
+
+from bot.domain.actions import Gesture, React, ShowTyping
+from bot.domain.errors import ActionUnsupported, TransportError
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.ports import Clock, Transport
+
+logger = logging.getLogger(__name__)
+
+WORKING: Final = "212"  # QQ's face 托腮: the question is being thought about
+NOT_NOW: Final = "27"  # QQ's face 流汗: too many questions, this one is not answered
+
+LONG: Final = 3.0  # seconds of a run after which its asker is shown that something happens
+MOST: Final = 200  # signs under way, or that may become due; more are not made
+
+
+class Gestures:
+    """Makes signs while it is open; before and after that none is made."""
+
+    def __init__(self, *, transport: Transport, clock: Clock) -> None:
+        self._transport = transport
+        self._clock = clock
+        self._group: asyncio.TaskGroup | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._unsupported: set[tuple[int, type[Gesture]]] = set()  # by account
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Own the signs under way; at the end they are given up."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            try:
+                yield
+            finally:
+                self._group = None
+                for task in self._tasks:
+                    task.cancel()
+
+    def connected(self, account: int) -> None:
+        """Its server may be another one now, which can do more."""
+        self._unsupported = {known for known in self._unsupported if known[0] != account}
+
+    def react(self, message: MessageReceived, emoji_id: str = WORKING) -> None:
+        """Put an emoji on the message. Never waits, never raises."""
+        self._make(React(message.conversation, message.message_id, emoji_id))
+
+    def typing(self, where: Conversation) -> None:
+        """Show the person there that something is being written. Never waits, never raises."""
+        self._make(ShowTyping(where))
+
+    @contextmanager
+    def while_working(self, message: MessageReceived) -> Iterator[None]:
+        """Show whoever asked that something happens, once the block has taken so long that they
+        may doubt it.
+        """
+        task = self._start(self._show_work(message))
+        try:
+            yield
+        finally:
+            if task is not None:
+                task.cancel()
+
+    async def _show_work(self, message: MessageReceived) -> None:
+        await self._clock.sleep(LONG)
+        if message.conversation.is_group:
+            self.react(message)
+        else:
+            self.typing(message.conversation)
+
+    def _make(self, gesture: Gesture) -> None:
+        if (gesture.conversation.platform_id, type(gesture)) not in self._unsupported:
+            self._start(self._carry(gesture))
+
+    def _start(self, work: Coroutine[None, None, None]) -> asyncio.Task[None] | None:
+        if self._group is None or len(self._tasks) >= MOST:
+            work.close()
+            return None
+        task = self._group.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _carry(self, gesture: Gesture) -> None:
+        where = gesture.conversation
+        try:
+            await self._transport.gesture(gesture)
+        except ActionUnsupported as error:
+            self._unsupported.add((where.platform_id, type(gesture)))
+            logger.info("account %d makes no such sign from now on: %s", where.platform_id, error)
+        except TransportError as error:
+            logger.debug("no sign in %s: %s", where, error)
+        except Exception:  # a courtesy must not end whoever makes it
+            logger.exception("no sign in %s", where)

@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+from bot.domain.errors import NotConnected
+from bot.domain.events import Connected
+from tests.bot.hall import hall, muted
+from tests.fakes import BOT, said, until, words
+
+
+async def test_who_waited_for_a_connection_hears_of_it_and_what_was_believed_of_its_server_is_not_any_more() -> None:
+    async with hall(words("a"), words("b")) as house:
+        house.transport.failures.append(NotConnected("away"))
+        house.owner.tell("disk", "the disk is full")
+        await house.dispatcher.handle(said("hi"))
+        await house.dispatcher.handle(muted(-1, user_id=0))
+        await until(lambda: house.store.of("send_changed"))
+        await house.take(Connected(self_id=BOT, time=0.0), said("hi again"))
+        await house.outbox.wait_idle()
+        assert sorted(house.transport.texts) == ["a", "b", "the disk is full"]
