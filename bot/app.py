@@ -144,6 +144,7 @@ async def open_service(
     mask: Mask | None = None,
     ousted: Callable[[ConfigError], None] = leave_to_another,
     terminal: Say | None = None,
+    clock: Clock | None = None,
 ) -> AsyncIterator[Service]:
     """Run the service while the block runs; at its end, close everything in reverse order.
 
@@ -151,11 +152,11 @@ async def open_service(
     then. `wrap` may put something around each port (the model, the transport, the store): tests
     count and break there. `mask` keeps secrets from the owner's lines; without one, those of the
     settings. `ousted` is called where another process has the journal now. Who reads the
-    `terminal` is asked in the owners' place about calls that need a word. Raises ConfigError,
-    inside a group, for what only shows when it is tried: a port that is taken, a journal that
-    another process has.
+    `terminal` is asked in the owners' place about calls that need a word; `clock` is the system's
+    own unless another is given. Raises ConfigError, inside a group, for what only shows when it is
+    tried: a port that is taken, a journal that another process has.
     """
-    clock, ids, troubles = SystemClock(), RandomIds(), Troubles()
+    clock, ids, troubles = clock or SystemClock(), RandomIds(), Troubles()
     mask = mask or Mask(secrets_of(settings))
     deciders = Deciders(settings.bot_owners, terminal)
     async with AsyncExitStack() as stack:

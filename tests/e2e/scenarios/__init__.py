@@ -1,0 +1,43 @@
+"""Conversations as scripts: who says what when, what must and must not be sent, what the model was
+shown. Each `NN-name.yaml` here is one; NN is its number in the list of the specification, from 101
+on they are our own. The whole service plays it, with the settings of production, over a real
+websocket and a real database, on a clock that only the script advances: nobody waits, nothing is
+measured. `python -m tests.e2e.scenarios 17` plays one and shows it as a chat.
+
+    title: a sentence that says what is true
+    settings: {BOT_STEER: 0}          # as in .env; what is not named is as in production
+    people: {管理: admin}             # besides 主人 (BOT_OWNERS), 小明, 阿澈, 小红
+    model:                            # what the model answers, one for each request, in order
+      - 周六吧                        # in words
+      - call: {look_up: {word: 香山}}   # or by calls: a mapping, or a list of them; with `say` too
+      - {say: 好, wait: 3}            # 3 s late; `hang: true` never; `fail: overloaded` an error
+      - {say: 好, when: 几点}         # only for a request with that in its last message
+      - {say: 好, always: true}       # whenever no other fits, any number of times
+    script:
+      - 小明: "@bot 什么时候去"       # a line; @name mentions, @all mentions everybody
+      - after: 5                      # 5 s pass (`at: 12`: until 12 s since the beginning), then
+        sent: [周六吧]                # exactly these came since the last `sent`; []: nothing
+      - 小明: {say: 几点, quote: bot} # quotes the bot's latest message, or that labelled so
+
+A line of the script is done in this order: time passes, what is said and done happens as written,
+everything settles (what is due now, not what is due later: thinking, debounce and pacing need
+`after`), then it is looked at.
+
+Who says something: a text, a list of parts (texts and mappings of one key: `picture: name`, `face`,
+`card: "{...}"`, `quote: label`, `at: name`), or a mapping: `say` (text or parts), `id` (a label for
+it), `quote`, `private: true`. People are `name: role` (member, admin, owner: the bot's, stranger:
+no friend of the account) or a mapping with `role`, `number`, `card`.
+
+What happens: `recall: label`, `mute: seconds`, `lift: true`, `poke: name`, `restart: true` (a proper
+end and a new start), `drop: true` and `back: true` (the connection), `fault: "timeout 2 times"` (as
+`!` lines in the simulator's chat), `rename: {小明: 主人}` (the card in the group).
+
+What is looked at: `sent` (a text, or a mapping of `say`, `has` (contains), `quotes: label`,
+`mentions: [names]`, `to: name` (private), `forward: [texts of nodes]`, `id` (labels it)), `requests`
+(how many were made since the beginning), `cancelled: [numbers]` of requests given up, `shown: [...]`
+(in this order in the latest request, or in that numbered `request`), `hidden: [...]`, `pictures: n`.
+
+Tools of the scenarios are in `props`: look_up(word), take_time(seconds), hang(), wipe_disk(disk);
+those of the service are there as always. A request that no answer is left for is wrong, and so is an
+answer nobody asked for.
+"""

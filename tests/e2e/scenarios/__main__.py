@@ -1,0 +1,38 @@
+"""`python -m tests.e2e.scenarios 17` plays scenario 17 and shows it as a chat; without a number, all
+there are by name.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.e2e.scenarios.play import Play, play
+from tests.e2e.scenarios.script import files, read_scenario
+
+
+def chat(played: Play) -> str:
+    """What happened, a line each, in order."""
+    lines = [f"{happened.at:7.1f}  {happened.who}: {happened.what}" for happened in played.stage.seen]
+    return "\n".join(lines)
+
+
+def main(numbers: list[str]) -> int:
+    """Play what is named; how many of these were not as they should be."""
+    chosen = [file for file in files() if file.stem.partition("-")[0] in numbers]
+    if not chosen:
+        sys.stdout.writelines(f"{file.stem}\n" for file in files())
+    wrong = 0
+    for file in chosen:
+        scenario = read_scenario(file)
+        with tempfile.TemporaryDirectory() as folder:
+            played = play(scenario, Path(folder))
+        told = [f"== {scenario.name}: {scenario.title}", chat(played), *played.wrong, ""]
+        sys.stdout.write("\n".join(told) + "\n")
+        wrong += bool(played.wrong)
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,131 @@
+"""An event loop whose time passes only when the script lets it, or when nobody is watching.
+
+Every `asyncio.sleep`, `asyncio.timeout` and `Clock` of the service runs on it, while sockets, files
+and threads are real. The script asks for time to pass and goes on when all that was due by then is
+done: no callback is ready, no thread works, no socket has anything to read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import selectors
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from typing import Any, TypeVar, TypeVarTuple, Unpack
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+EPOCH = time.mktime((2026, 3, 14, 14, 0, 0, 0, 0, -1))  # a Saturday afternoon, wherever this runs
+LULL = 0.001  # real seconds in which bytes on loopback arrive
+THREADS = 0.05  # real seconds waited for a thread at a time
+UNWATCHED = 0.002  # real seconds of nothing after which unwatched time goes on
+
+
+class ScriptedLoop(asyncio.SelectorEventLoop):
+    """`time()` is in seconds since the loop was made; `pass_time` lets some of it pass."""
+
+    def __init__(self) -> None:
+        super().__init__(_Selector(self._idle, self._working))
+        self._passed = 0.0
+        self._until = math.inf
+        self._settled: asyncio.Future[None] | None = None
+        self._in_flight = 0
+
+    def time(self) -> float:
+        return self._passed
+
+    async def pass_time(self, seconds: float = 0.0) -> None:
+        """Let that much time pass and everything happen that is due in it; 0: what is due now."""
+        self._until = self._passed + seconds
+        self._settled = self.create_future()
+        await self._settled
+
+    def freeze(self) -> None:
+        """From now on time passes only in `pass_time`."""
+        self._until = self._passed
+
+    def release(self) -> None:
+        """From now on time passes whenever there is nothing to do."""
+        self._until = math.inf
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Something outside the loop is waited for in this block: nothing is settled before."""
+        self._in_flight += 1
+        try:
+            yield
+        finally:
+            self._in_flight -= 1
+
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[[Unpack[Ts]], T], *args: Unpack[Ts]
+    ) -> asyncio.Future[T]:
+        future = super().run_in_executor(executor, func, *args)
+        self._in_flight += 1
+        future.add_done_callback(self._landed)
+        return future
+
+    def _landed(self, _: asyncio.Future[Any]) -> None:
+        self._in_flight -= 1
+
+    def _working(self) -> float:
+        """How long the selector waits for real before it is believed that nothing happens."""
+        if self._in_flight:
+            return THREADS
+        return UNWATCHED if self._until == math.inf else LULL
+
+    def _idle(self, timeout: float | None) -> None:
+        """Nothing is left to be done now: go to what is due next, or tell the script."""
+        if self._in_flight:
+            return
+        due = math.inf if timeout is None else self._passed + timeout
+        if due <= self._until and due < math.inf:
+            self._passed = due
+        elif self._settled is not None and self._until < math.inf:
+            self._passed = self._until
+            settled, self._settled = self._settled, None
+            settled.set_result(None)
+
+
+class _Selector(selectors.DefaultSelector):
+    """Never waits for a timer: where nothing is ready, the loop is told how long it would wait."""
+
+    def __init__(self, idle: Callable[[float | None], None], working: Callable[[], float]) -> None:
+        super().__init__()
+        self._idle = idle
+        self._working = working
+        self._stirred = True  # something was ready since the last real wait
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        found = super().select(0)
+        if found or (timeout is not None and timeout <= 0):
+            self._stirred = self._stirred or bool(found)
+            return found
+        real = self._working()
+        if self._stirred or real != LULL:
+            self._stirred = False
+            if found := super().select(real):
+                self._stirred = True
+                return found
+        self._idle(timeout)
+        return []
+
+
+class ScriptedClock:
+    """The service's clock: the loop's time, from an afternoon in March on."""
+
+    def __init__(self, loop: ScriptedLoop) -> None:
+        self._loop = loop
+
+    def now(self) -> float:
+        return EPOCH + self._loop.time()
+
+    def monotonic(self) -> float:
+        return self._loop.time()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)

@@ -1,0 +1,1 @@
+"""The tools of the scenarios: the service finds them in this folder."""

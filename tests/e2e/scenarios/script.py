@@ -1,0 +1,66 @@
+"""A scenario's file, read: its cast, its settings, its model and its lines. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import yaml
+
+from tests.e2e.scenarios.model import Answer, read_answer
+
+FOLDER = Path(__file__).parent
+CAST: Mapping[str, Any] = {"主人": "owner", "小明": "member", "阿澈": "member", "小红": "member"}
+KEYS = {"title", "about", "settings", "people", "model", "script"}
+EXPECTATIONS = {
+    "sent", "reacted", "recalled", "requests", "cancelled", "shown", "hidden", "request", "pictures",
+    "called", "typing", "poked",
+}  # fmt: skip
+DOINGS = {
+    "recall", "mute", "lift", "mute_all", "poke", "restart", "kill", "drop", "back", "fault", "rename",
+    "leave", "read",
+}  # fmt: skip
+TIMES = {"at", "after"}
+
+Line: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One script. `people` is each name's role, or number and role and more."""
+
+    name: str
+    title: str
+    lines: tuple[Line, ...]
+    answers: tuple[Answer, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+    people: Mapping[str, Any] = field(default_factory=dict)
+    about: str = ""
+
+
+def files() -> list[Path]:
+    """Every scenario there is, in the order of their numbers."""
+    return sorted(FOLDER.glob("*.yaml"))
+
+
+def read_scenario(file: Path) -> Scenario:
+    """The scenario in a file. Raises ValueError for a key that means nothing."""
+    written = yaml.safe_load(file.read_text("utf-8"))
+    if strange := written.keys() - KEYS:
+        raise ValueError(f"{file.name}: what is {sorted(strange)}?")
+    people = {**CAST, **written.get("people", {})}
+    lines = tuple(written["script"])
+    for line in lines:
+        if strange := line.keys() - EXPECTATIONS - DOINGS - TIMES - people.keys():
+            raise ValueError(f"{file.name}: what is {sorted(strange)}?")
+    return Scenario(
+        name=file.stem,
+        title=written["title"],
+        about=written.get("about", ""),
+        lines=lines,
+        answers=tuple(map(read_answer, written.get("model", ()))),
+        settings={name: str(value) for name, value in written.get("settings", {}).items()},
+        people=people,
+    )

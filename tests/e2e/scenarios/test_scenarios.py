@@ -1,0 +1,15 @@
+"""Every scenario in this folder is as its script says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.scenarios.play import play
+from tests.e2e.scenarios.script import files, read_scenario
+
+
+@pytest.mark.parametrize("file", [pytest.param(file, id=file.stem) for file in files()])
+def test_it_goes_as_the_script_says(file: Path, tmp_path: Path) -> None:
+    assert play(read_scenario(file), tmp_path).wrong == []
