@@ -65,6 +65,8 @@ class Closing:
                 return LastWords(note=await self._answer(turn, outcome.text))
             case Stop.SILENT | Stop.STOPPED:
                 return LastWords()
+            case _ if turn.wake.is_uncalled:  # nobody waits for an answer
+                return LastWords()
             case Stop.FAILED | Stop.DENIED | Stop.OUT_OF_BUDGET | Stop.INTERRUPTED:
                 sorry = SORRY.format(trace=turn.run.id)
                 return LastWords(sorry, await self._answer(turn, sorry))

@@ -4,11 +4,14 @@ conversation.
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from bot.conversation.places import Places
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import MessageErased, MessageObserved, MessageOverheard
+from bot.domain.journal import Judged, MessageErased, MessageObserved, MessageOverheard
 from bot.domain.ports import Store
 from bot.memory.history import History
+from bot.policy.wake import Ignore, NeedsQuoted, Observe, Verdict, Wake
 
 
 class Hearing:
@@ -19,18 +22,26 @@ class Hearing:
         self._history = history
         self._places = places
 
-    def observe(self, message: MessageReceived, *, overheard: bool = True) -> None:
-        """Keep a message; `overheard` is one that nobody answers: the next run reads it."""
+    def observe(
+        self, message: MessageReceived, verdict: Verdict, *, overheard: bool = True
+    ) -> None:
+        """Keep a message, and the verdict on it; `overheard` is one that nobody answers: the next
+        run reads it.
+        """
         self._places.hear(message)
-        self._store.put(MessageObserved(message, overheard=overheard))
+        self._store.put(MessageObserved(message, overheard=overheard), *judged(message, verdict))
         self._history.know(message)
         if overheard:
             self._history.overhear(message)
 
-    def overhear(self, message: MessageReceived) -> None:
+    def overhear(self, message: MessageReceived, why: str = "") -> None:
         """A question that is kept is not answered after all: it is read like any other message."""
-        self._store.put(MessageOverheard(message))
+        self._store.put(MessageOverheard(message), *judged(message, Observe(why)))
         self._history.overhear(message)
+
+    def judge(self, message: MessageReceived, verdict: Verdict) -> None:
+        """Keep another verdict on a message."""
+        self._store.put(*judged(message, verdict))
 
     def forget_answer(self, message: MessageReceived, *, kept: bool) -> None:
         """An owner's answer to a request is known as taken, but is nothing that any prompt repeats;
@@ -44,3 +55,26 @@ class Hearing:
         """A message was recalled."""
         self._store.put(MessageErased(where, message_id))
         self._history.forget_message(where, message_id)
+
+
+def judged(message: MessageReceived, verdict: Verdict) -> tuple[Judged, ...]:
+    """The entry about a message that was for the bot; none for any other, or while nobody knows."""
+    match verdict:
+        case Observe(reason="") | NeedsQuoted() | Ignore():
+            return ()
+        case Observe(reason=reason):
+            wakes, weak = False, False
+        case Wake(reason=reason, weak=weak):
+            wakes = True
+        case _:
+            assert_never(verdict)
+    return (
+        Judged(
+            conversation=message.conversation,
+            message_id=message.message_id,
+            sender=message.sender.user_id,
+            wakes=wakes,
+            reason=reason,
+            weak=weak,
+        ),
+    )

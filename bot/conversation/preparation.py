@@ -24,6 +24,7 @@ from bot.engine.engine import Run
 from bot.memory.history import History
 from bot.policy.authority import asker_of, least
 from bot.policy.budget import NOTHING_SPENT, Budget, Limits
+from bot.policy.wake import CALLED, Wake
 from bot.prompt.compose import Question, showing, system_prompt, transcript, user_message
 from bot.prompt.frames import Frames
 from bot.prompt.people import People
@@ -58,6 +59,7 @@ class Turn:
     user: UserMessage
     run: Run
     speaker: TurnSpeaker
+    wake: Wake = CALLED
 
     @property
     def message(self) -> MessageReceived:
@@ -99,10 +101,10 @@ class Preparation:
         retry: OpenTurn | None,
         *,
         lines: tuple[MessageReceived, ...] = (),
-        weak: bool = False,
+        wake: Wake = CALLED,
     ) -> Turn:
         """A new turn; a `retry` has the same words for the model as the turn it repeats. A run of a
-        `weak` wake may end without words.
+        weak `wake` may end without words.
         """
         where = message.conversation
         question = Question(message) if retry else await self._perception.perceive(message)
@@ -122,7 +124,7 @@ class Preparation:
         if retry and user != user_message(question):
             # Whose words are in it besides is not known any more.
             asker = replace(asker, authority=Audience.EVERYONE)
-        return self._turn(question, user, asker, run_id=self._ids.trace(), may_be_silent=weak)
+        return self._turn(question, user, asker, run_id=self._ids.trace(), wake=wake)
 
     def go_on(self, turn_id: str, waiting: WaitingTurn) -> Turn:
         """A suspended turn, with no more authority than it had, and what it took and said so far;
@@ -166,7 +168,7 @@ class Preparation:
         *,
         run_id: str,
         spent: Spent = NOTHING_SPENT,
-        may_be_silent: bool = False,
+        wake: Wake = CALLED,
     ) -> Turn:
         message, where = question.message, question.message.conversation
         current_run.set(run_id)  # for the rest of this lane's task
@@ -187,9 +189,9 @@ class Preparation:
             heard=lambda: bool(speaker.said),
             tidy=partial(tidy, frames, question=asked),
             share=budget.share(),
-            may_be_silent=may_be_silent,
+            may_be_silent=wake.weak,
         )
-        return Turn(question, user, run, speaker)
+        return Turn(question, user, run, speaker, wake)
 
 
 def spent_by(waiting: WaitingTurn) -> Spent:

@@ -77,11 +77,21 @@ class Questions:
         if isinstance(task.verdict, Wake):
             self._overflow.take(message)
 
-    def let_be(self, task: Task) -> None:
-        """Nobody answers it after all: it is heard like any other message."""
+    def let_be(self, task: Task, why: str = "") -> None:
+        """Nobody answers it after all, and `why` where it was for the bot: it is heard like any
+        other message.
+        """
+        if why:
+            message = task.message
+            logger.info(
+                "message %s in %s is not answered: %s",
+                message.message_id,
+                message.conversation,
+                why,
+            )
         self.give_up(task)
         if not task.lost:
-            self._hearing.overhear(task.message)
+            self._hearing.overhear(task.message, why)
 
     def give_up(self, task: Task) -> None:
         """Close the turn that it was to repeat, if there is one."""

@@ -6,6 +6,7 @@ import logging
 from dataclasses import replace
 from typing import assert_never
 
+from bot.conversation.hearing import Hearing
 from bot.conversation.lanes import Lanes
 from bot.conversation.perception import Perception
 from bot.conversation.put_off import PutOff
@@ -21,11 +22,18 @@ class Quotes:
     """Looks up what a question quotes, and puts it off where nobody can say now."""
 
     def __init__(
-        self, *, perception: Perception, put_off: PutOff, questions: Questions, lanes: Lanes[Work]
+        self,
+        *,
+        perception: Perception,
+        put_off: PutOff,
+        questions: Questions,
+        hearing: Hearing,
+        lanes: Lanes[Work],
     ) -> None:
         self._perception = perception
         self._put_off = put_off
         self._questions = questions
+        self._hearing = hearing
         self._lanes = lanes
 
     async def settled(self, task: Task) -> Task | None:
@@ -49,5 +57,6 @@ class Quotes:
         if isinstance(wake, Observe):
             self._questions.let_be(task)
             return None
+        self._hearing.judge(task.message, wake)
         # While stopping it is left in the journal, for the next start.
         return None if self._lanes.finishing else replace(task, verdict=wake)

@@ -44,9 +44,9 @@ class Task:
     lines: tuple[MessageReceived, ...] = ()
 
     @property
-    def is_weak(self) -> bool:
-        """Whether nobody called the bot for certain."""
-        return isinstance(self.verdict, Wake) and self.verdict.weak
+    def wake(self) -> Wake:
+        """The wake; a quote of the bot's words until somebody knows better."""
+        return self.verdict if isinstance(self.verdict, Wake) else Wake("quote")
 
     @property
     def may_be_answered(self) -> bool:

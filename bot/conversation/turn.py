@@ -22,6 +22,7 @@ from bot.domain.suspension import Decision, Deny
 from bot.engine.engine import Engine, RunState
 from bot.engine.transcripts import close_suspended
 from bot.memory.history import History
+from bot.policy.wake import CALLED, Wake
 from bot.speaking.gestures import Gestures
 
 logger = logging.getLogger(__name__)
@@ -70,16 +71,16 @@ class Turns:
         *,
         lines: tuple[MessageReceived, ...] = (),
         retry: OpenTurn | None = None,
-        weak: bool = False,
+        wake: Wake = CALLED,
     ) -> None:
         """Answer one message with the `lines` that belong to it. Only a cancellation gets out; what
-        was said until then stays in the history. After a `weak` wake nothing said is an answer.
+        was said until then stays in the history. After a weak `wake` nothing said is an answer.
 
         A `retry` takes the place of the turn it repeats, with the same words for the model and in
         one commit, so that there is one of them in the history, and one left open, whenever the
         process ends.
         """
-        turn = await self._preparation.begin(message, retry, lines=lines, weak=weak)
+        turn = await self._preparation.begin(message, retry, lines=lines, wake=wake)
         opened = self._ledger.opened(turn.run.id, turn.question, turn.user, retry)
         state = RunState()
         await self._finish(turn, state, self._begin(turn, state, *opened))

@@ -1,42 +1,83 @@
-"""Whether a message wakes the bot: by the rules, by what is remembered, and by where the bot may
-speak.
+"""Whether a message wakes the bot: by the rules, by what is remembered, by where the bot may speak,
+and now and then by chance.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
-from bot.conversation.mutes import Mutes
-from bot.domain.events import MessageReceived
+from cachetools import LRUCache
+
+from bot.conversation.restraint import Restraint
+from bot.conversation.tasks import Task
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.ports import Clock, Ids
 from bot.memory.history import History
+from bot.policy.chances import Chances
 from bot.policy.wake import NeedsQuoted, Observe, Rules, Verdict, Wake, judge
+
+MAX_PLACES = 2000
+LATE = "it was answered, or was old, when it was found"
 
 
 class Verdicts:
-    """Judges messages; `accounts` are all the bot has, as they become known."""
+    """Judges messages; `accounts` are all the bot has and `robots` all that were found, as they
+    become known.
+    """
 
     def __init__(
-        self, *, rules: Rules, history: History, mutes: Mutes, accounts: Collection[int]
+        self,
+        *,
+        rules: Rules,
+        history: History,
+        restraint: Restraint,
+        accounts: Collection[int],
+        robots: Collection[int],
+        clock: Clock,
+        ids: Ids,
     ) -> None:
         self._rules = rules
         self._history = history
-        self._mutes = mutes
+        self._restraint = restraint
         self._accounts = accounts
+        self._robots = robots
+        self._clock = clock
+        self._ids = ids
+        self._chances: LRUCache[Conversation, Chances] = LRUCache(MAX_PLACES)
 
     def on(self, message: MessageReceived, *, answer: bool = True) -> Verdict:
-        """The verdict. Where the bot is muted, or it is not to `answer`, nothing wakes it."""
-        verdict = self.whoever_may_speak(message)
-        is_silent = not answer or self._mutes.holds_in(message.conversation)
-        return Observe() if is_silent and isinstance(verdict, Wake | NeedsQuoted) else verdict
+        """The verdict. Where something holds the bot back, or it is not to `answer`, nothing wakes
+        it.
+        """
+        match self.whoever_may_speak(message):
+            case Wake() as wake:
+                return self._restraint.on(message, wake) if answer else Observe(LATE)
+            case NeedsQuoted() as verdict:
+                is_silent = not answer or self._restraint.is_muted(message.conversation)
+                return Observe() if is_silent else verdict
+            case Observe(may_join=True) if answer and self._joins(message.conversation):
+                return Wake("chance", weak=True)
+            case verdict:
+                return verdict
 
     def whoever_may_speak(self, message: MessageReceived) -> Verdict:
-        """The same without a look at mutes.
+        """The same without a look at what holds it back, or at chances.
 
         A quote of a message in memory is decided at once, so that talk among people fills no lane.
         """
-        verdict = judge(message, self._rules, accounts=self._accounts)
+        verdict = judge(message, self._rules, accounts=self._accounts, robots=self._robots)
         if isinstance(verdict, NeedsQuoted):
             quoted = self._history.known(message.conversation, verdict.message_id)
             if quoted is not None:
                 return Wake("quote") if quoted.is_own else verdict.otherwise
         return verdict
+
+    def against(self, task: Task, *, looked_up: bool) -> str:
+        """Why a question is not answered when its turn comes, see `Restraint.against`."""
+        return self._restraint.against(task, looked_up=looked_up)
+
+    def _joins(self, where: Conversation) -> bool:
+        if self._restraint.is_muted(where):
+            return False
+        chances = self._chances.setdefault(where, Chances())
+        return chances.take(self._rules.chance, draw=self._ids.jitter(), now=self._clock.now())

@@ -64,11 +64,11 @@ class MessageWay:
                 where = message.conversation
                 logger.debug("ignored message %s in %s: %s", message.message_id, where, reason)
             case Observe():
-                self._hearing.observe(message)
+                self._hearing.observe(message, verdict)
             case Wake() | NeedsQuoted():
                 task = self._questions.task(message, verdict)
                 # What is lost is overheard: the next process does not answer it either.
-                self._hearing.observe(message, overheard=task.lost)
+                self._hearing.observe(message, verdict, overheard=task.lost)
                 self._questions.line_up(task)
             case _:
                 assert_never(verdict)
@@ -81,9 +81,9 @@ class MessageWay:
             self._hearing.forget_answer(work.message, kept=True)
         elif (task := await self._quotes.settled(work)) is None:  # it quotes somebody else?
             return
+        elif why := self._verdicts.against(task, looked_up=task is not work):  # stale? muted?
+            self._questions.let_be(task, why)
         elif task.lost:  # nobody knows what was done for it: its asker is asked to ask again
             self._outbox.post_with(action=apology(task.message, SORRY))
         else:
-            await self._turns.take(
-                task.message, lines=task.lines, retry=task.retry, weak=task.is_weak
-            )
+            await self._turns.take(task.message, lines=task.lines, retry=task.retry, wake=task.wake)

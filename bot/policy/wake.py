@@ -75,11 +75,18 @@ class Wake:
         return self.reason in ("all", "chance")
 
 
+CALLED = Wake("mention")
+
+
 @dataclass(frozen=True, slots=True)
 class Observe:
-    """Remember it, do not answer; `reason` says what stood against it, where it was for the bot."""
+    """Remember it, do not answer; `reason` says what stood against it, where it was for the bot.
+
+    Whoever takes a chance now and then may take it where the bot `may_join`.
+    """
 
     reason: str = ""
+    may_join: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +142,8 @@ def judge(
     verdict = _addressed(message, rules)
     if against:
         return Observe(against) if isinstance(verdict, Wake) else Observe()
+    if rules.chance and verdict == Observe():
+        return Observe(may_join=is_said_to_nobody(message))
     return verdict
 
 

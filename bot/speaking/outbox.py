@@ -58,6 +58,10 @@ class Outbox:
         """The sends whose fate nobody knows."""
         return self._carrier.unconfirmed
 
+    def spoke(self, where: Conversation) -> float:
+        """When something was last said there, see `Rows.spoke`."""
+        return self._rows.spoke(where)
+
     # --- saying -----------------------------------------------------------------------------------
 
     async def send(

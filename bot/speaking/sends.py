@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from cachetools import LRUCache
+
 from bot.domain.actions import Receipt, Refused, SendMessage, Unknown, Waiting
+from bot.domain.events import Conversation
 from bot.domain.journal import Entry, SendChanged, SendQueued, SendState, StoredSend
 from bot.domain.ports import Clock, Ids, Store
 
 MAX_REASON = 500  # characters of a reason that are kept
+MAX_PLACES = 5000
 SHORTEST = 0.05  # seconds between two looks of the least patient caller at a send on the wire
 NOT_YET = "QQ is not connected, or the pace is limited"
 
@@ -94,6 +99,11 @@ class Rows:
         self._clock = clock
         self._boot = ids.trace()
         self._numbers = itertools.count(1)
+        self._spoke: LRUCache[Conversation, float] = LRUCache(MAX_PLACES)
+
+    def spoke(self, where: Conversation) -> float:
+        """When something was last put on the wire there, or confirmed; -inf for never."""
+        return float(self._spoke.get(where, -math.inf))
 
     def new(
         self,
@@ -116,10 +126,9 @@ class Rows:
     async def sending(self, send: Send) -> None:
         """Write SENDING into the row, durably, before the frame can leave."""
         send.state = SendState.SENDING
+        now = self._spoke[send.action.conversation] = self._clock.now()
         if send.recorded:
-            await self._store.commit(
-                SendChanged(send_id=send.send_id, state=send.state, at=self._clock.now())
-            )
+            await self._store.commit(SendChanged(send_id=send.send_id, state=send.state, at=now))
         else:
             send.recorded = True
             await self._store.commit(_row(send))
@@ -132,6 +141,8 @@ class Rows:
         send.state = state
         short = reason[:MAX_REASON]
         now = self._clock.now()
+        if state is SendState.CONFIRMED:
+            self._spoke[send.action.conversation] = now
         self._store.put(
             SendChanged(
                 send_id=send.send_id, state=state, at=now, message_id=message_id, reason=short

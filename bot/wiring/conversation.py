@@ -31,6 +31,7 @@ from bot.conversation.questions import Questions
 from bot.conversation.quotes import Quotes
 from bot.conversation.recalls import Recalls
 from bot.conversation.requests import Requests
+from bot.conversation.restraint import Restraint
 from bot.conversation.seen import SeenMessages
 from bot.conversation.suspensions import Suspensions
 from bot.conversation.tasks import Work
@@ -154,13 +155,24 @@ def build_answering(
     return Answering(turns, preparation, suspensions, ledger, approvals, requests, word)
 
 
-def build_asking(on: Ground, *, ledger: Ledger, rules: Rules, arrive: Arrive) -> Asking:
+def build_asking(
+    on: Ground, *, ledger: Ledger, rules: Rules, arrive: Arrive, owner: Owner, ids: Ids
+) -> Asking:
     """Questions, and where they wait; `arrive` is told of places that are to be caught up with."""
     seen, mutes = SeenMessages(clock=on.clock), Mutes(clock=on.clock)
     places = Places(arrive=arrive, clock=on.clock)
     overflow = Overflow(outbox=on.outbox, clock=on.clock)
     hearing = Hearing(store=on.store, history=on.history, places=places)
-    verdicts = Verdicts(rules=rules, history=on.history, mutes=mutes, accounts=places.accounts)
+    restraint = Restraint(rules=rules, mutes=mutes, outbox=on.outbox, owner=owner, clock=on.clock)
+    verdicts = Verdicts(
+        rules=rules,
+        history=on.history,
+        restraint=restraint,
+        accounts=places.accounts,
+        robots=(),
+        clock=on.clock,
+        ids=ids,
+    )
     questions = Questions(
         lanes=on.lanes,
         seen=seen,
@@ -179,7 +191,13 @@ def build_stages(on: Ground, asking: Asking, answering: Answering, *, owner: Own
     """The way from a question to its answer, and who sends messages on it."""
     seen, places, put_off, questions = asking.seen, asking.places, asking.put_off, asking.questions
     door = Door(seen=seen, ages=on.ages)
-    quotes = Quotes(perception=on.perception, put_off=put_off, questions=questions, lanes=on.lanes)
+    quotes = Quotes(
+        perception=on.perception,
+        put_off=put_off,
+        questions=questions,
+        hearing=asking.hearing,
+        lanes=on.lanes,
+    )
     way = MessageWay(
         door=door,
         word=answering.word,

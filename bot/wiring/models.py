@@ -127,4 +127,9 @@ def build_rules(settings: Settings) -> Rules:
         groups=settings.bot_groups,
         users=settings.bot_users,
         blocked=settings.bot_block,
+        prefixes=settings.bot_prefixes,
+        at_all=settings.bot_at_all,
+        robots=settings.bot_robots,
+        chance=settings.bot_chance,
+        stale=settings.bot_stale,
     )

@@ -117,7 +117,9 @@ def build_rooms(
         ids=ids,
     )
     rules = build_rules(settings)
-    return connect(on, owner, summaries, answering, rules, toolset=toolset, transport=transport)
+    return connect(
+        on, owner, summaries, answering, rules, toolset=toolset, transport=transport, ids=ids
+    )
 
 
 def connect(
@@ -129,10 +131,13 @@ def connect(
     *,
     toolset: Toolset,
     transport: Transport,
+    ids: Ids,
 ) -> Rooms:
     """The way of messages to what answers them, and those who look for what was missed."""
     arrivals = Arrivals(lanes=on.lanes, unconfirmed=on.outbox.unconfirmed, clock=on.clock)
-    asking = build_asking(on, ledger=answering.ledger, rules=rules, arrive=arrivals.take)
+    asking = build_asking(
+        on, ledger=answering.ledger, rules=rules, arrive=arrivals.take, owner=owner, ids=ids
+    )
     stages = build_stages(on, asking, answering, owner=owner)
     return Rooms(
         on,

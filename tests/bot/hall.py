@@ -12,7 +12,7 @@ from bot.domain.events import Event, MessageRecalled, Muted
 from bot.policy.wake import Rules
 from bot.wiring.conversation import build_asking, build_stages
 from tests.bot.conversation.test_turn import House
-from tests.fakes import BOT, GROUP, ScriptedModel, Step
+from tests.fakes import BOT, GROUP, CountingIds, ScriptedModel, Step
 
 
 class Hall(House):
@@ -27,6 +27,8 @@ class Hall(House):
             ledger=self.ledger,
             rules=rules or Rules(names=("小霜",)),
             arrive=self.arrivals.take if watched else self.arrived.append,
+            owner=self.owner,
+            ids=CountingIds(),
         )
         stages = build_stages(self.ground, asking, self.answering, owner=self.owner)
         self.seen, self.places, self.overflow = asking.seen, asking.places, asking.overflow
@@ -43,6 +45,7 @@ class Hall(House):
 async def hall(*steps: Step, rules: Rules | None = None) -> AsyncIterator[Hall]:
     with ScriptedModel(*steps) as model:
         house = Hall(model, rules)
+        house.model = model
         async with asyncio.timeout(5), house.outbox.open(), house.lanes.open(house.way.do):
             yield house
 

@@ -3,7 +3,10 @@ from __future__ import annotations
 import asyncio
 
 from bot.domain.chat import Completion, ModelRequest
-from bot.domain.segments import Quote, Text
+from bot.domain.errors import ModelBilling
+from bot.domain.journal import Judged
+from bot.domain.segments import Mention, Quote, Text
+from bot.policy.chances import COOLDOWN
 from bot.policy.wake import Rules
 from tests.bot.hall import hall, muted
 from tests.fakes import BOT, GROUP, said, words
@@ -56,3 +59,14 @@ async def test_rules_decide_who_is_answered() -> None:
         await house.take(said("hi", where=elsewhere), said("hi", user=666), said("hi"))
         assert house.transport.texts == ["ok"]
         assert house.history.take_overheard(elsewhere) == ()
+
+
+async def test_now_and_then_the_bot_joins_in_and_nobody_hears_of_its_failures() -> None:
+    async with hall(words("me too"), ModelBilling("no money"), rules=Rules(chance=1.0)) as house:
+        await house.take(said("I like tea", at=False), said("so do I", at=False))
+        assert house.transport.texts == ["me too"]
+        house.clock.time += COOLDOWN
+        await house.take(said((Mention(5), Text("and you?")), at=False), muted(60), said("bread", at=False))
+        await house.take(muted(0), said("and coffee", at=False))
+        assert house.transport.texts == ["me too"]
+        assert [entry.reason for entry in house.store.of("judged") if isinstance(entry, Judged)] == ["chance"] * 2
