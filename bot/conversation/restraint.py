@@ -66,11 +66,11 @@ class Restraint:
 
     def _loops(self, message: MessageReceived, now: float) -> bool:
         where, sender = message.conversation, message.sender
-        if sender.user_id in self._rules.owners:
+        if not self._rules.loop or sender.user_id in self._rules.owners:
             return False
         waker = self._wakers.setdefault((where, sender.user_id), Waker())
         text = "".join(part.text for part in message.segments if isinstance(part, Text))
-        loop = waker.take(text, spoke=self._outbox.spoke(where), now=now)
+        loop = waker.take(text, self._rules.loop, spoke=self._outbox.spoke(where), now=now)
         if loop is Loop.BEGINS:
             who = f"{sender.name}({sender.user_id})"
             self._owner.tell(f"loop in {where}", TOLD.format(who=who, where=where))

@@ -14,8 +14,7 @@ from enum import Enum
 
 from rapidfuzz import fuzz
 
-WAKES = 6  # of one sender
-WITHIN = 180.0  # seconds for all of them
+WITHIN = 180.0  # seconds for all that are too many
 FAST = 4.0  # seconds after a message of ours: people read it first
 ALIKE = 90.0  # percent of one text in the one before
 LONGEST = 400  # characters that are compared
@@ -34,13 +33,15 @@ class Loop(Enum):
 class Waker:
     """One who wakes us in one conversation."""
 
-    _wakes: deque[float] = field(default_factory=lambda: deque(maxlen=WAKES))
+    _wakes: deque[float] = field(default_factory=deque)
     _text: str = ""
     _latest: float = -math.inf
     _until: float = -math.inf
 
-    def take(self, text: str, *, spoke: float, now: float) -> Loop:
-        """A wake with these words; we last `spoke` there at that time, -inf for never."""
+    def take(self, text: str, most: int, *, spoke: float, now: float) -> Loop:
+        """A wake with these words, of which the last of so many at `most` is one too many; we last
+        `spoke` there at that time, -inf for never.
+        """
         if now < self._until:
             return Loop.HOLDS
         short = text.strip().casefold()[:LONGEST]
@@ -51,7 +52,9 @@ class Waker:
             self._wakes.append(now)
         elif is_answer:
             self._wakes.clear()
-        if len(self._wakes) < WAKES or now - self._wakes[0] > WITHIN:
+        while self._wakes and now - self._wakes[0] > WITHIN:
+            self._wakes.popleft()
+        if len(self._wakes) < most:
             return Loop.NONE
         self._wakes.clear()
         self._until = now + HELD

@@ -43,7 +43,8 @@ class Rules:
 
     What begins with one of the `prefixes` is for the bot, with `at_all` what is said to everybody,
     too. `robots` are numbers that nobody answers. `chance` is that of a line that is said to
-    nobody; a question is `stale` after so many seconds, never where that is 0.
+    nobody; a question is `stale` after so many seconds, and so many quick wakes of one sender are a
+    `loop`; never where that is 0.
     """
 
     names: tuple[str, ...] = ()
@@ -56,6 +57,7 @@ class Rules:
     robots: frozenset[int] = field(default_factory=frozenset)
     chance: float = 0.0
     stale: float = 0.0
+    loop: int = 0
 
 
 @dataclass(frozen=True, slots=True)

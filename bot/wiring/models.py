@@ -132,4 +132,5 @@ def build_rules(settings: Settings) -> Rules:
         robots=settings.bot_robots,
         chance=settings.bot_chance,
         stale=settings.bot_stale,
+        loop=settings.bot_loop,
     )

@@ -245,6 +245,7 @@ async def replay(talk: Talk, folder: Path, **more: Any) -> Replay:
             onebot_url=url,
             store_url=SecretStr(f"sqlite:///{folder}/bot.db"),
             bot_send_rate=0.0,
+            bot_loop=0,
             web_port=0,
             **{**known, **more},
         )

@@ -49,6 +49,7 @@ def settings(model: str, **more: Any) -> Settings:
         "onebot_host": "127.0.0.1",
         "onebot_port": 0,
         "onebot_access_token": TOKEN,
+        "bot_loop": 0,
         "web_port": 0,
     }
     return Settings(**{**defaults, **more})

@@ -46,6 +46,7 @@ async def life(
         onebot_url=url,
         store_url=SecretStr(f"sqlite:///{folder}/bot.db"),
         bot_send_rate=0.0,
+        bot_loop=0,
         web_port=0,
         **more,
     )

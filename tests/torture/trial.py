@@ -66,6 +66,7 @@ async def try_moment(nursery: Nursery, moment: Moment) -> Trial:
                     "store_url": f"sqlite+aiosqlite:///{file}",
                     "media_dir": folder,
                     "tools_dir": str(tools),
+                    "bot_loop": 0,
                     "web_port": 0,
                 }
                 if moment.kind is Kind.TWO:

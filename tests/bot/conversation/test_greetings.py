@@ -11,8 +11,8 @@ async def test_who_waited_for_a_connection_hears_of_it_and_what_was_believed_of_
         house.transport.failures.append(NotConnected("away"))
         house.owner.tell("disk", "the disk is full")
         await house.dispatcher.handle(said("hi"))
-        await house.dispatcher.handle(muted(-1, user_id=0))
         await until(lambda: house.store.of("send_changed"))
+        await house.dispatcher.handle(muted(-1, user_id=0))
         await house.take(Connected(self_id=BOT, time=0.0), said("hi again"))
         await house.outbox.wait_idle()
         assert sorted(house.transport.texts) == ["a", "b", "the disk is full"]

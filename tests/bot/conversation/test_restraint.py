@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from bot.conversation.restraint import LOOP, MUTED, STALE
 from bot.domain.chat import Completion, ModelRequest
@@ -10,6 +11,8 @@ from bot.policy.loops import HELD
 from bot.policy.wake import Rules
 from tests.bot.hall import Hall, hall, muted
 from tests.fakes import BOT, GROUP, Step, said, until, words
+
+LOOPING = Rules(loop=6)
 
 
 def verdicts(house: Hall) -> list[tuple[bool, str]]:
@@ -68,7 +71,7 @@ async def test_a_question_in_front_of_which_the_bot_was_muted_is_not_asked() -> 
 
 
 async def test_two_bots_that_answer_each_other_are_cut_off_and_the_owner_is_told_once() -> None:
-    async with hall(*[words(f"answer {n}") for n in range(6)], words("again")) as house:
+    async with hall(*[words(f"answer {n}") for n in range(6)], words("again"), rules=LOOPING) as house:
         house.owner.connected(BOT)
         for number in range(10):
             await house.take(said(f"{number}" * 9, user=5, name="霜狐"))
@@ -84,14 +87,14 @@ async def test_two_bots_that_answer_each_other_are_cut_off_and_the_owner_is_told
 
 
 async def test_an_owner_may_be_as_fast_as_he_likes() -> None:
-    async with hall(*[words("ok")] * 9, rules=Rules(owners=frozenset({5}))) as house:
+    async with hall(*[words("ok")] * 9, rules=replace(LOOPING, owners=frozenset({5}))) as house:
         for _ in range(9):
             await house.take(said("again", user=5))
         assert house.transport.texts == ["ok"] * 9
 
 
 async def test_quotes_that_had_to_be_looked_up_are_wakes_of_a_loop_too() -> None:
-    async with hall(*[words("ok")] * 6) as house:
+    async with hall(*[words("ok")] * 6, rules=LOOPING) as house:
         for number in range(8):
             house.transport.known[f"q{number}"] = said("x", user=BOT, at=False, message_id=f"q{number}")
             await house.take(said((Quote(f"q{number}"), Text("again and again")), user=5, at=False))

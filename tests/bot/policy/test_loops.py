@@ -4,14 +4,16 @@ import math
 
 import pytest
 
-from bot.policy.loops import FAST, HELD, WAKES, WITHIN, Loop, Waker
+from bot.policy.loops import FAST, HELD, WITHIN, Loop, Waker
+
+WAKES = 6
 
 
 def meet(waker: Waker, *, times: int, reply: float = 1.0, gap: float = 2.0, start: float = 0.0) -> list[Loop]:
     """Somebody answers each message of ours after `reply` seconds, and is answered `gap` seconds later."""
     seen, now = [], start
     for number in range(times):
-        seen.append(waker.take(f"{number}" * 9, spoke=now, now=now + reply))
+        seen.append(waker.take(f"{number}" * 9, WAKES, spoke=now, now=now + reply))
         now += reply + gap
     return seen
 
@@ -20,13 +22,13 @@ def test_the_sixth_of_those_that_answer_at_once_begins_a_loop_which_holds_for_a_
     waker = Waker()
     assert meet(waker, times=WAKES + 1) == [Loop.NONE] * (WAKES - 1) + [Loop.BEGINS, Loop.HOLDS]
     end = 15 + 1 + HELD
-    assert waker.take("hi", spoke=0, now=end - 1) is Loop.HOLDS
+    assert waker.take("hi", WAKES, spoke=0, now=end - 1) is Loop.HOLDS
     assert meet(waker, times=WAKES, start=end)[-1] is Loop.BEGINS
 
 
 def test_the_same_again_and_again_is_a_loop_however_slow() -> None:
     waker = Waker()
-    seen = [waker.take(f"请问还有什么需要帮助的吗 {n}", spoke=-math.inf, now=n * 20.0) for n in range(7)]
+    seen = [waker.take(f"请问还有什么需要帮助的吗 {n}", WAKES, spoke=-math.inf, now=n * 20.0) for n in range(7)]
     assert seen == [Loop.NONE] * 6 + [Loop.BEGINS]
 
 
@@ -44,4 +46,4 @@ def test_who_once_takes_his_time_is_counted_anew() -> None:
 
 def test_lines_that_come_before_they_can_be_answers_are_not_counted() -> None:
     waker = Waker()
-    assert {waker.take(f"{n}" * 9, spoke=10, now=10 + n / 5) for n in range(20)} == {Loop.NONE}
+    assert {waker.take(f"{n}" * 9, WAKES, spoke=10, now=10 + n / 5) for n in range(20)} == {Loop.NONE}
