@@ -68,7 +68,7 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
             return ((Statement.ADD_VERDICT, _verdict(entry, taken)),)
         case MessageErased(conversation=conversation, message_id=message_id):
             place = {"conversation": str(conversation), "message_id": plain(message_id)}
-            return ((Statement.ERASE_MESSAGE, place),)
+            return ((Statement.ERASE_MESSAGE, place), (Statement.FIND_READERS, place))
         case WindowMoved(first_turn=turn_id, light_to=light_to, summary=summary):
             window = {"turn_id": turn_id, "light_to": light_to, "summary": plain(summary)}
             return ((Statement.MOVE_WINDOW, {"conversation": str(entry.conversation), **window}),)

@@ -49,6 +49,9 @@ class Statement(IntEnum):
     CLOSE_TURN = 90
     MOVE_WINDOW = 100
     NUMBER_MEMBER = 110
+    FIND_READERS = 990
+    REWRITE_TURN = 991
+    TELL_AGAIN = 992
 
     @property
     def place(self) -> int:
@@ -175,6 +178,22 @@ SQL = {
         VALUES (:conversation, :number, :user_id, :name)
         ON CONFLICT (conversation, number) DO UPDATE SET name = excluded.name
             WHERE speakers.user_id = excluded.user_id""",
+    # Who may have read or quoted a recalled message: turns that had not ended when it was taken.
+    Statement.FIND_READERS: """
+        SELECT id, "user", round FROM turns
+        WHERE conversation = :conversation AND coalesce(closed, 1e18) >= (
+            SELECT min(taken) FROM messages
+            WHERE conversation = :conversation AND message_id = :message_id)
+        ORDER BY id""",
+    Statement.REWRITE_TURN: """UPDATE turns SET "user" = :user, round = :round WHERE id = :id""",
+    # A summary that a rewritten round went into is given up, and the latest rounds are told again.
+    Statement.TELL_AGAIN: """
+        UPDATE windows SET summary = '', light_to = 0, first_turn = coalesce((
+            SELECT min(id) FROM (
+                SELECT id FROM turns WHERE conversation = :conversation AND round IS NOT NULL
+                ORDER BY id DESC LIMIT :rounds
+            ) AS latest), 0)
+        WHERE conversation = :conversation AND summary != '' AND first_turn > :id""",
     Statement.ADD_USAGE: """
         INSERT INTO usage (turn_id, step, conversation, asker,
             model, prompt, completion, cached, reasoning, cost, at)

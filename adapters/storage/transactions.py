@@ -16,6 +16,7 @@ from sqlalchemy import Connection, text
 from adapters.storage.ahead import Ahead, Put, move_mark, read_mark
 from adapters.storage.database import Database
 from adapters.storage.failures import Blame, Unusable, fault
+from adapters.storage.redaction import redact_turns
 from adapters.storage.rows import Row, rows
 from adapters.storage.statements import Prepared, Statement, compiled
 
@@ -59,6 +60,10 @@ class Transactions:
                 key=_place,
             )
             for statement, group in groupby(ours, key=_statement):
+                if statement is Statement.FIND_READERS:
+                    for _, recalled in group:
+                        redact_turns(cursor, self._statements, recalled)
+                    continue
                 prepared = self._statements[statement]
                 _execute(
                     cursor, prepared.sql, [prepared.values(parameters) for _, parameters in group]

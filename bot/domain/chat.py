@@ -71,7 +71,8 @@ class ToolMessage(Struct, frozen=True, tag="tool"):
     """The one result of one call; `images` are data urls, for a model that sees.
 
     `code` is the stable word of a failure, empty where there was none (or in what an older version
-    wrote down). `text` is `content` under the name that words have everywhere else.
+    wrote down). `text` is `content` under the name that words have everywhere else. `sources` are
+    the ids of the messages whose words it tells; no vendor gets them.
     """
 
     call_id: str
@@ -80,6 +81,7 @@ class ToolMessage(Struct, frozen=True, tag="tool"):
     is_error: bool = False
     images: tuple[str, ...] = ()
     code: str = ""
+    sources: tuple[str, ...] = ()
     type: ClassVar[Literal["tool"]] = "tool"
 
     @property

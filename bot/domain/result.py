@@ -56,7 +56,8 @@ class ToolResult(Struct, frozen=True):
     after this step, if every result of the step says so. `is_error` is a failure told by the tool
     itself, in its own words. `code` is the stable word of a failure, put there by whoever ran the
     call: what a tool says of it counts for nothing. `text` is `content` under the name that words
-    have everywhere else.
+    have everywhere else. `sources` are the ids of the messages of this conversation whose words it
+    tells: a recall takes them out of what is kept.
     """
 
     content: str = ""
@@ -65,6 +66,7 @@ class ToolResult(Struct, frozen=True):
     terminate: bool = False
     is_error: bool = False
     code: str = ""
+    sources: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:

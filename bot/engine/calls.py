@@ -196,7 +196,13 @@ class Calls:
         images = tuple(image.url for image in result.images)
         return Executed(
             ToolMessage(
-                flow.call.id, flow.call.name, content, result.is_error, images, code=result.code
+                flow.call.id,
+                flow.call.name,
+                content,
+                result.is_error,
+                images,
+                code=result.code,
+                sources=result.sources,
             ),
             flow.code,
             flow.seconds,

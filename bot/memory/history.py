@@ -26,6 +26,7 @@ from bot.domain.chat import Message, ToolMessage, UserMessage
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Round
 from bot.domain.ports import Store
+from bot.domain.redaction import lines_of, redacted, sources_of
 from bot.memory.speakers import Speakers
 from bot.memory.window import Fold, Told, Window
 from bot.policy.lighten import weight_of
@@ -33,6 +34,7 @@ from bot.policy.lighten import weight_of
 MAX_CONVERSATIONS = 5000
 MAX_KNOWN = 20_000  # messages; a long one counts as several
 MAX_OVERHEARD = 30  # messages
+MAX_RECALLED = 1000  # messages that runs under way may have read
 MAX_TOKENS = 12_000.0  # estimated
 
 
@@ -94,7 +96,9 @@ class History:
         self._tell = told
         self._folding = folding
         self._memories = _Memories(MAX_CONVERSATIONS)
-        self._let_go: set[Conversation] = set()  # by `reread`, and not loaded since
+        self._let_go: set[Conversation] = set()  # to be read anew, and not loaded since
+        self._doubted: set[Conversation] = set()  # by a recall: its summary may be given up
+        self._recalled: LRUCache[tuple[Conversation, str], None] = LRUCache(MAX_RECALLED)
         self._known: LRUCache[tuple[Conversation, str], MessageReceived] = LRUCache(
             MAX_KNOWN, getsizeof=weight_of
         )
@@ -105,6 +109,10 @@ class History:
         """
         if self._folding is not None:
             self._folding.stop(conversation)
+        if conversation in self._doubted and await self._store.commit():
+            self._doubted.discard(conversation)
+            self._let_go.add(conversation)
+            self._memories.pop(conversation, None)
         # A turn that went on meanwhile has put its round, and kept none here. Where that cannot be
         # written just now, what is read lacks it: the next turn reads again.
         if whole := conversation not in self._let_go or await self._store.commit():
@@ -187,12 +195,21 @@ class History:
         return taken
 
     def forget_message(self, conversation: Conversation, message_id: str) -> None:
-        """Drop a recalled message that no run has read yet."""
+        """Tell a recalled message no more, whether a run has read it or not.
+
+        Where it may be in what a summary was made of, the store knows: it is asked again.
+        """
         self._known.pop((conversation, message_id), None)
         memory = self._memories[conversation]
         kept = [message for message in memory.overheard if message.message_id != message_id]
+        was_unread = len(kept) < len(memory.overheard)
         memory.overheard.clear()
         memory.overheard.extend(kept)
+        if was_unread:
+            return
+        self._recalled[conversation, message_id] = None
+        if not memory.window.redact(message_id) and memory.window.summary:
+            self._doubted.add(conversation)
 
     def messages(self, conversation: Conversation) -> tuple[Message, ...]:
         """The rounds as one transcript, oldest first, as they are told."""
@@ -212,7 +229,11 @@ class History:
         as it is stored.
         """
         # Pictures were for this run; the text says where they stood.
-        round_ = Round(turn_id, tuple(map(_without_pictures, (user, *answer))))
+        messages = tuple(map(_without_pictures, (user, *answer)))
+        # Nor with what was recalled while the run went on.
+        read = {id_ for message in messages for id_ in sources_of(message)}
+        gone = frozenset(id_ for id_ in read if (conversation, id_) in self._recalled)
+        round_ = Round(turn_id, redacted(messages, gone, lines_of(messages, gone)))
         if conversation in self._let_go:
             # It began before: the store knows whether it is still to be told.
             return round_.messages

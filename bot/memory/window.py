@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from itertools import accumulate
+from functools import partial
+from itertools import accumulate, chain
+from operator import is_
 
 from bot.domain.chat import Message
 from bot.domain.events import Conversation
 from bot.domain.journal import Round, WindowMoved
+from bot.domain.redaction import lines_of, redacted
 from bot.policy.compaction import lighten
 from bot.policy.tokens import estimate_messages, estimate_text
 from bot.prompt.summary import continued, in_one_line
@@ -133,6 +136,22 @@ class Window:
         self.left.clear()
         self.state = object()
         self._move(continued(summary, lines, tokens=min(LINES, SHARE * room)), surplus)
+        return True
+
+    def redact(self, message_id: str) -> bool:
+        """Tell the words of this message no more; False where they are not told.
+
+        What is folded just now may have them, and comes to nothing.
+        """
+        self.state, ids = object(), frozenset((message_id,))
+        told = chain.from_iterable(told.messages for told in self.rounds)
+        gone = lines_of(told, ids)
+        rounds = [
+            told.changed(partial(redacted, message_ids=ids, gone=gone)) for told in self.rounds
+        ]
+        if not gone and all(map(is_, rounds, self.rounds)):
+            return False
+        self.tell(self.summary, rounds)
         return True
 
     def moved(self, conversation: Conversation) -> WindowMoved:

@@ -35,7 +35,7 @@ ENTRIES: list[tuple[Entry, list[Statement]]] = [
     (heard(), [Statement.ADD_MESSAGE]),
     (asked(), [Statement.ADD_MESSAGE]),
     (MessageOverheard(said("no")), [Statement.TAKE_BACK_MESSAGE, Statement.ADD_MESSAGE]),
-    (MessageErased(GROUP, "5"), [Statement.ERASE_MESSAGE]),
+    (MessageErased(GROUP, "5"), [Statement.ERASE_MESSAGE, Statement.FIND_READERS]),
     (verdict(), [Statement.ADD_VERDICT]),
     (opening("t1"), [Statement.CONSUME_MESSAGES, Statement.MARK_READ, Statement.OPEN_TURN]),
     (step("t1"), [Statement.ADD_STEP, Statement.ADD_USAGE]),

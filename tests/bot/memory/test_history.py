@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from bot.domain.events import Conversation
@@ -144,11 +145,44 @@ async def test_a_recalled_message_is_forgotten_and_the_others_stay() -> None:
     assert [message.message_id for message in history.take_overheard(GROUP)] == ["1", "3"]
 
 
-def test_what_a_run_has_read_is_not_rewritten_by_a_recall() -> None:
+HEARD = UserMessage("[群聊记录]\n阿澈#1: 周六去香山吧\n[提问]\n小明#2: 行吗", sources=("7", "8"))
+GONE = UserMessage("[群聊记录]\n阿澈#1: [已撤回]\n[提问]\n小明#2: 行吗", sources=("7", "8"))
+
+
+def test_a_recalled_message_leaves_the_rounds_that_told_it() -> None:
     history = History(store=RecordingStore())
-    add(history, "[提问] 消息号 7\n小明(777): hi")
+    history.add_round(GROUP, "t1", HEARD, [AssistantMessage("行")])
+    add(history, "小红#3: [引用 阿澈#1 的「周六去香山吧」] 啊")
     history.forget_message(GROUP, "7")
-    assert users(history) == ["[提问] 消息号 7\n小明(777): hi"]
+    assert history.messages(GROUP)[0] == GONE
+    assert users(history)[1] == "小红#3: [引用 阿澈#1 的「[已撤回]」] 啊"
+
+
+def test_what_is_recalled_while_a_run_goes_on_is_not_in_its_round() -> None:
+    history = History(store=RecordingStore())
+    history.forget_message(GROUP, "7")
+    later = replace(HEARD, text="小明#2: 算了", sources=("9",))
+    history.forget_message(GROUP, "9")
+    kept = history.add_round(GROUP, "t1", HEARD, [AssistantMessage("行"), later])
+    assert kept == (GONE, AssistantMessage("行"), replace(later, text="小明#2: [已撤回]")) == history.messages(GROUP)
+
+
+async def test_a_recall_of_what_may_be_in_a_summary_has_the_store_asked_again() -> None:
+    store = RecordingStore(remembered={GROUP: Remembered((), summary="周六去香山")})
+    history = History(store=store)
+    await history.load(GROUP)
+    store.remembered[GROUP] = Remembered((Round("t1", (GONE,)),))
+    history.overhear(said("x", message_id="6"))
+    history.forget_message(GROUP, "6")  # nobody has read it
+    await history.load(GROUP)
+    assert history.summary(GROUP) == "周六去香山"
+    history.forget_message(GROUP, "7")
+    store.trouble = True
+    await history.load(GROUP)
+    assert history.summary(GROUP) == "周六去香山"  # it cannot be asked now
+    store.trouble = False
+    await history.load(GROUP)
+    assert (history.summary(GROUP), users(history)) == ("", [GONE.text])
 
 
 async def test_the_memory_is_bounded_in_conversations_and_in_messages() -> None:

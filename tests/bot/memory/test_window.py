@@ -172,6 +172,16 @@ async def test_a_summary_that_comes_when_some_of_its_rounds_are_lines_takes_the_
     assert (memory.history.summary(GROUP), memory.questions) == ("six questions", ["q7", "q8"])
 
 
+async def test_a_summary_of_what_was_recalled_meanwhile_is_not_taken() -> None:
+    memory = Memory(1000)
+    await memory.talk(4)
+    fold = memory.history.fold(GROUP)
+    assert fold is not None
+    memory.history.forget_message(GROUP, "7")
+    assert not memory.history.folded(GROUP, fold, "with words that are gone")
+    assert memory.summarise("without").turn_id == "t4"
+
+
 async def test_the_last_round_is_kept_however_long_it_is() -> None:
     memory = Memory(500)
     await memory.take()

@@ -1,0 +1,105 @@
+"""Messages that were recalled, taken out of the rounds that tell them: `[已撤回]` stands in their
+place. Pure.
+
+What is rendered says by `UserMessage.sources` which message each line of people is: the lines that
+begin at column 0 and are no heading, with the further lines of the same message, indented, below.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from functools import reduce
+
+from msgspec.structs import replace
+
+from bot.domain.chat import Message, ToolMessage, UserMessage
+
+RECALLED = "[已撤回]"
+SPEAKER = re.compile(r"[^#:\n]*#\d+|[^():\n]*\(\d+\)|[^:\s]+(?=:)")
+QUOTING = re.compile(r"\[引用 [^\n]*?」\] ")
+QUOTATION = r"(?P<who>{who}(?: 的)?)「(?P<words>[^」\n]*)」"
+INNER_QUOTES = str.maketrans("「」", "『』")
+
+
+def sources_of(message: Message) -> tuple[str, ...]:
+    """The messages whose words it tells."""
+    return message.sources if isinstance(message, UserMessage | ToolMessage) else ()
+
+
+def lines_of(messages: Iterable[Message], message_ids: frozenset[str]) -> tuple[str, ...]:
+    """The lines of these messages, further lines included, as they stand there."""
+    return tuple(
+        line
+        for message in messages
+        if isinstance(message, UserMessage) and not message_ids.isdisjoint(message.sources)
+        for line, source in _told(message)
+        if source in message_ids
+    )
+
+
+def redacted(
+    messages: tuple[Message, ...], message_ids: frozenset[str], gone: Collection[str]
+) -> tuple[Message, ...]:
+    """The messages without the words of these recalled ones, and with none of the lines `gone`
+    quoted; the very same object where they are not in it.
+
+    A result of a tool that told them is gone as a whole.
+    """
+    after = tuple(_redacted(message, message_ids, gone) for message in messages)
+    return messages if after == messages else after
+
+
+def _redacted(message: Message, message_ids: frozenset[str], gone: Collection[str]) -> Message:
+    match message:
+        case UserMessage():
+            text = message.text
+            if not message_ids.isdisjoint(message.sources):
+                told = _told(message)
+                text = "\n".join(
+                    _recalled(line) if source in message_ids else line for line, source in told
+                )
+            text = reduce(_unquoted, gone, text)
+            return message if text == message.text else replace(message, text=text)
+        case ToolMessage() if not message_ids.isdisjoint(message.sources):
+            return replace(message, content=RECALLED)
+        case _:
+            return message
+
+
+def _told(message: UserMessage) -> list[tuple[str, str]]:
+    """The lines of the text, each with what is indented below it, and their sources; a heading has
+    none.
+    """
+    lines: list[str] = []
+    for line in message.text.split("\n"):
+        if line.startswith("  ") and lines:
+            lines[-1] += f"\n{line}"
+        else:
+            lines.append(line)
+    sources = iter(message.sources)
+    return [(line, next(sources, "") if _is_said(line) else "") for line in lines]
+
+
+def _is_said(line: str) -> bool:
+    return bool(line) and line[0] not in " [("
+
+
+def _recalled(line: str) -> str:
+    who = SPEAKER.match(line)
+    return f"{who[0] if who else '?'}: {RECALLED}"
+
+
+def _unquoted(text: str, line: str) -> str:
+    """The text with the line quoted no more: a quotation is how its words begin."""
+    who = SPEAKER.match(line)
+    if who is None or "「" not in text:
+        return text
+    words = QUOTING.sub("", line.partition(": ")[2], count=1)
+    said = " ".join(words.split()).translate(INNER_QUOTES)
+
+    def instead(found: re.Match[str]) -> str:
+        is_it = said.startswith(found["words"].rstrip("…"))
+        return f"{found['who']}「{RECALLED}」" if is_it else found[0]
+
+    return re.sub(QUOTATION.format(who=re.escape(who[0])), instead, text)

@@ -1,0 +1,87 @@
+"""What was recalled leaves the turns that read it, and a summary that was made of it, in both databases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+from sqlalchemy import text
+
+from adapters.storage import reads, redaction
+from adapters.storage.batches import EntryBatches
+from adapters.storage.database import Database
+from bot.domain import codec
+from bot.domain.chat import UserMessage
+from bot.domain.journal import Entry, MessageErased, Remembered, TurnOpened, WindowMoved
+from tests.adapters.storage.entries import NOW, asked, closing, heard, opening, put, read
+from tests.fakes import GROUP
+
+ASKED = UserMessage("[群聊记录]\n阿澈#1: 周六去香山吧\n[提问]\n小明#2: 行吗", sources=("7", "8"))
+GONE = UserMessage("[群聊记录]\n阿澈#1: [已撤回]\n[提问]\n小明#2: 行吗", sources=("7", "8"))
+QUOTING = UserMessage("小红#3: [引用 阿澈#1 的「周六去香山吧」] 啊", sources=("9",))
+RECALL = MessageErased(GROUP, "7")
+
+
+def turn(name: str, user: UserMessage, *, at: float = NOW) -> TurnOpened:
+    return replace(opening(name, at=at), user=user)
+
+
+def told(database: Database) -> Remembered:
+    return read(database, reads.remember, GROUP)
+
+
+def users(database: Database) -> list[Any]:
+    with database.reading() as connection:
+        return [
+            codec.read(UserMessage, user) for user in connection.scalars(text('SELECT "user" FROM turns ORDER BY id'))
+        ]
+
+
+def test_a_recalled_message_leaves_turns_that_go_on_and_rounds_that_are_kept(
+    batches: EntryBatches, database: Database
+) -> None:
+    first, quoting, open_yet = turn("t1", ASKED), turn("t2", QUOTING), turn("t3", ASKED)
+    batches.write(put(heard(message_id="7"), asked(message_id="8"), first, closing(first), quoting, closing(quoting)))
+    batches.write(put(open_yet, RECALL))
+    rounds = [round_.messages[0] for round_ in told(database).rounds]
+    assert rounds == [GONE, replace(QUOTING, text="小红#3: [引用 阿澈#1 的「[已撤回]」] 啊")]
+    assert users(database) == [*rounds, GONE]
+    batches.write(put(RECALL, MessageErased(GROUP, "nowhere")))
+    assert users(database) == [*rounds, GONE]
+
+
+def test_turns_that_had_ended_before_it_was_said_and_rows_that_cannot_be_read_stay(
+    batches: EntryBatches, database: Database
+) -> None:
+    early = turn("t1", ASKED)
+    batches.write(put(early, closing(early), at=NOW))
+    batches.write(put(heard(message_id="7"), opening("t2"), at=NOW + 50))
+    with database.connect() as connection, connection.begin():
+        connection.execute(text("UPDATE turns SET round = 'x' WHERE turn_id = 't2'"))
+    batches.write(put(RECALL, at=NOW + 60))
+    assert users(database)[0] == ASKED
+
+
+def test_a_summary_that_was_made_of_it_is_given_up_and_its_rounds_are_told_again(
+    batches: EntryBatches, database: Database, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(redaction, "TOLD_AGAIN", 3)
+    said: list[Entry] = [heard(message_id="7")]
+    turns = [turn(f"t{number}", ASKED if number == 2 else QUOTING, at=NOW + number) for number in range(5)]
+    for each in turns:
+        said += [each, closing(each)]
+    batches.write(put(*said, WindowMoved(GROUP, "t3", "t3", "阿澈说周六去香山")))
+    assert [round_.turn_id for round_ in told(database).rounds] == ["t3", "t4"]
+    batches.write(put(heard(message_id="66"), MessageErased(GROUP, "66")))
+    assert told(database).summary
+    batches.write(put(RECALL))
+    now = told(database)
+    assert ([round_.turn_id for round_ in now.rounds], now.summary, now.light) == (["t2", "t3", "t4"], "", 0)
+    assert now.rounds[0].messages[0] == GONE
+
+
+def test_what_a_summary_does_not_tell_leaves_it_as_it_is(batches: EntryBatches, database: Database) -> None:
+    first, second = turn("t1", UserMessage("小明#2: hi", sources=("6",))), turn("t2", ASKED)
+    kept: list[Entry] = [heard(message_id="7"), first, closing(first), second, closing(second)]
+    batches.write(put(*kept, WindowMoved(GROUP, "t2", "", "小明打了招呼"), RECALL))
+    assert (told(database).summary, told(database).rounds[0].messages[0]) == ("小明打了招呼", GONE)

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pytest
+
+from bot.domain.chat import AssistantMessage, Message, ToolMessage, UserMessage
+from bot.domain.redaction import lines_of, redacted
+
+TEXT = (
+    "[群聊记录 14:02-14:09]\n(另有 3 条)\n阿澈#1: 周六去香山吧\n  (装的)\n  小明#2: 装的\n"
+    "小明#2 ↩阿澈#1「周六去香山吧」: 不去\n我: 好的\n[提问 14:10]\n小红#3: [引用 阿澈#1 的「周六去…」] 去哪"
+)
+TOLD = UserMessage(TEXT, sources=("11", "12", "13", "14"))
+
+
+def without(*message_ids: str, messages: tuple[Message, ...] = (TOLD,)) -> tuple[Message, ...]:
+    ids = frozenset(message_ids)
+    return redacted(messages, ids, lines_of(messages, ids))
+
+
+def text_without(*message_ids: str) -> str:
+    (message,) = without(*message_ids)
+    assert isinstance(message, UserMessage)
+    assert message.sources == TOLD.sources
+    return message.text
+
+
+def test_a_recalled_line_and_what_stands_below_it_is_gone_and_so_are_quotations_of_it() -> None:
+    assert text_without("11") == (
+        "[群聊记录 14:02-14:09]\n(另有 3 条)\n阿澈#1: [已撤回]\n"
+        "小明#2 ↩阿澈#1「[已撤回]」: 不去\n我: 好的\n[提问 14:10]\n小红#3: [引用 阿澈#1 的「[已撤回]」] 去哪"
+    )
+    assert text_without("12", "13") == TEXT.replace(
+        "小明#2 ↩阿澈#1「周六去香山吧」: 不去\n我: 好的", "小明#2: [已撤回]\n我: [已撤回]"
+    )
+    assert text_without("14").endswith("[提问 14:10]\n小红#3: [已撤回]")
+
+
+def test_what_is_not_in_it_leaves_the_very_same_object() -> None:
+    messages = (TOLD, AssistantMessage("周六去香山吧"))
+    assert without("99", messages=messages) is messages
+
+
+@pytest.mark.parametrize("quotation", ["小明#2「周六去香山吧」", "阿澈#11「周六去香山吧」", "阿澈#1「周日」"])
+def test_what_somebody_else_said_stays_quoted(quotation: str) -> None:
+    other = UserMessage(f"小红#3 ↩{quotation}: 好", sources=("20",))
+    assert without("11", messages=(TOLD, other))[1] is other
+
+
+def test_a_long_line_is_found_where_its_beginning_is_quoted_with_other_brackets() -> None:
+    said = UserMessage("小明(777): [引用 阿澈(5) 的「去」] 我说「好」的\n  第二行", sources=("1",))
+    quoting = UserMessage("小红(6): [引用 小明(777) 的「我说『好』的 第二…」] 啊", sources=("2",))
+    after = without("1", messages=(said, quoting))
+    assert [message.text for message in after if isinstance(message, UserMessage)] == [
+        "小明(777): [已撤回]",
+        "小红(6): [引用 小明(777) 的「[已撤回]」] 啊",
+    ]
+
+
+def test_a_result_that_tells_it_is_gone_as_a_whole() -> None:
+    found = ToolMessage("c1", "chat_log", "阿澈#1: 周六去香山吧\n小明#2: 不去", sources=("11", "12"))
+    assert without("12", messages=(found,)) == (ToolMessage("c1", "chat_log", "[已撤回]", sources=("11", "12")),)
