@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, Final, assert_never
+from typing import Any, Final, Literal, assert_never
 
 from adapters.onebot.cqcode import split_cq
 from adapters.onebot.fields import Fields, clean, dump, load, mapping, number, sequence, text
@@ -46,7 +46,13 @@ MAX_BRIEF = 1000  # characters; html.unescape raises ValueError for a number of 
 STICKER_PICTURE = 1  # an image's sub_type (onebot.md 4.3)
 URL = re.compile(r"\s*(https?|ftp):", re.IGNORECASE)
 _NOTHING = re.compile(r"[+-]?0*|\s*")  # a message id that is none
-_BRIEF = re.compile(r'\bbrief="([^"]*)"')
+_XML = {
+    "prompt": re.compile(r'\bbrief="([^"]*)"'),
+    "title": re.compile(r"<title\b[^>]*>([^<]*)<"),
+    "description": re.compile(r"<summary\b[^>]*>([^<]*)<"),
+    "url": re.compile(r'\burl="([^"]*)"'),
+}
+_CARD_URLS = ("qqdocurl", "jumpUrl", "jump_url", "url")  # the page before the app's own address
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -158,6 +164,7 @@ def _read_record(data: Fields) -> Segment:
         url=_url(data),
         path=text(data.get("path")),
         size=_size(data),
+        seconds=max(0, number(_first(data, "duration", "seconds"))),
     )
 
 
@@ -185,27 +192,42 @@ def _read_forward(data: Fields) -> Segment:
 
 
 def _read_json(data: Fields) -> Segment:
-    card = data.get("data")
-    return Card("json", data=text(card), prompt=_prompt(card))
+    return _card("json", data.get("data"))
 
 
-def _prompt(card: object) -> str:
-    """The line QQ shows of a json card: its prompt, else the first title or description inside."""
+def _card(kind: Literal["json", "miniapp"], card: object) -> Card:
+    """A json card: `prompt` is the line QQ shows of it, else the first title or description
+    inside; the rest is of the first view that has any.
+    """
+    written = text(card)
     if isinstance(card, str):
         try:
             card = load(card)
         except ValueError:
-            return ""
+            return Card(kind, data=written)
     fields = mapping(card)
     views = [mapping(view) for view in mapping(fields.get("meta")).values()]
     titles = (_first(view, "title", "desc") for view in views)
-    return text(fields.get("prompt")) or next(filter(None, titles), "") or text(fields.get("desc"))
+    shown = text(fields.get("prompt")) or next(filter(None, titles), "") or text(fields.get("desc"))
+    view = next((view for view in views if _first(view, "title", "desc")), {})
+    url = _first(view, *_CARD_URLS)
+    return Card(
+        kind,
+        data=written,
+        prompt=shown,
+        title=text(view.get("title")),
+        description=text(view.get("desc")),
+        url=url if "://" in url or not url else f"https://{url}",
+    )
 
 
 def _read_xml(data: Fields) -> Segment:
     card = text(data.get("data"))
-    brief = _BRIEF.search(card)
-    return Card("xml", data=card, prompt=html.unescape(brief[1][:MAX_BRIEF]) if brief else "")
+    told = {
+        name: html.unescape(found[1][:MAX_BRIEF]).strip() if (found := pattern.search(card)) else ""
+        for name, pattern in _XML.items()
+    }
+    return Card("xml", data=card, **told)
 
 
 def _read_keyboard(data: Fields) -> Segment:
@@ -283,9 +305,7 @@ _READERS: Final[dict[str, Callable[[Fields], Segment | None]]] = {
     "forward": _read_forward,
     "json": _read_json,
     "xml": _read_xml,
-    "miniapp": lambda data: Card(
-        "miniapp", data=text(data.get("data")), prompt=_prompt(data.get("data"))
-    ),
+    "miniapp": lambda data: _card("miniapp", data.get("data")),
     "markdown": lambda data: Markdown(_first(data, "content", "data")),
     "keyboard": _read_keyboard,
     "dice": lambda data: Dice(text(data.get("result"))),

@@ -1,5 +1,7 @@
 """The segments a message is made of, as the bot understands them; `type` is the tag the codec tells
 them apart by.
+
+`handle` is the short name by which `look` opens a segment (`i7`), given when a prompt shows it.
 """
 
 from __future__ import annotations
@@ -51,6 +53,7 @@ class Image(Struct, frozen=True, tag="image"):
     summary: str = ""
     size: int = 0
     sticker: bool = False
+    handle: str = ""
     type: ClassVar[Literal["image"]] = "image"
 
 
@@ -66,12 +69,17 @@ class Sticker(Struct, frozen=True, tag="sticker"):
 
 
 class Record(Struct, frozen=True, tag="record"):
-    """A voice message (silk data behind an .amr name)."""
+    """A voice message (silk data behind an .amr name); `seconds` are 0 where the server does not
+    say, `text` is what was said, once somebody has listened.
+    """
 
     file: str = ""
     url: str = ""
     path: str = ""
     size: int = 0
+    seconds: int = 0
+    text: str = ""
+    handle: str = ""
     type: ClassVar[Literal["record"]] = "record"
 
 
@@ -88,6 +96,7 @@ class File(Struct, frozen=True, tag="file"):
     id: str = ""
     url: str = ""
     size: int = 0
+    handle: str = ""
     type: ClassVar[Literal["file"]] = "file"
 
 
@@ -98,17 +107,21 @@ class Forward(Struct, frozen=True, tag="forward"):
 
     id: str
     content: str = ""
+    handle: str = ""
     type: ClassVar[Literal["forward"]] = "forward"
 
 
 class Card(Struct, frozen=True, tag="card"):
     """A json, xml or mini-program card: `prompt` is the line QQ shows, `data` the card as it
-    came.
+    came, the rest is read from that.
     """
 
     kind: Literal["json", "xml", "miniapp"]
     data: str = ""
     prompt: str = ""
+    title: str = ""
+    description: str = ""
+    url: str = ""
     type: ClassVar[Literal["card"]] = "card"
 
 

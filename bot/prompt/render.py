@@ -43,6 +43,7 @@ from bot.prompt.frame import address, label
 
 MAX_NAME = 24
 MAX_DETAIL = 100
+MAX_URL = 200
 MAX_TEXT = 6000  # characters of one message
 SPEAKER = "{name}({number})"
 LINE = "{who}: {text}"
@@ -123,20 +124,24 @@ def _plain(segment: Segment, self_id: int) -> str:
             return ""
         case Face(name=name, id=id_):
             return _bracket("表情", name or id_)
-        case Image(summary=summary, sticker=sticker):
-            return _bracket("动画表情" if sticker else "图片", summary)
+        case Image(summary=summary, sticker=sticker, handle=handle):
+            return _bracket("动画表情" if sticker else "图片", summary, handle=handle)
         case Sticker(summary=summary):
             return _bracket("表情", summary)
-        case Record():
-            return "[语音]"
+        case Record(handle=handle, seconds=seconds, text=text):
+            length = f"{seconds}s" if seconds else ""
+            return f"{_bracket('语音', length, handle=handle)}{visible(text)}"
         case Video():
             return "[视频]"
-        case File(name=name) | Transfer(name=name):
+        case File(name=name, size=size, handle=handle):
+            return _bracket("文件", name, file_size(size), handle=handle)
+        case Transfer(name=name):
             return _bracket("文件", name)
-        case Forward():
-            return "[合并转发]"
-        case Card(prompt=prompt):
-            return _bracket("卡片", prompt)
+        case Forward(handle=handle):
+            return _bracket("转发", "", handle=handle)
+        case Card(prompt=prompt, title=title, description=description, url=url):
+            told = description if description != (title or prompt) else ""
+            return _bracket("卡片", title or prompt, label(told, MAX_DETAIL), _short(url))
         case Keyboard(labels=labels):
             return _bracket("按钮", " ".join(labels))
         case Dice(result=result):
@@ -150,13 +155,32 @@ def _plain(segment: Segment, self_id: int) -> str:
         case Location(title=title, content=content):
             return _bracket("位置", f"{title} {content}")
         case Link(kind=kind, title=title, url=url):
-            return _bracket("音乐" if kind == "music" else "分享", title, url)
+            return _bracket("音乐" if kind == "music" else "分享", title, _short(url))
         case Unsupported(kind=kind):
             return f"[{label(kind, MAX_NAME) or '?'}]"
         case _:
             assert_never(segment)
 
 
-def _bracket(word: str, detail: str, url: str = "") -> str:
-    told = f"{label(detail, MAX_DETAIL)} {address(url, MAX_DETAIL)}".strip()[:MAX_DETAIL]
-    return f"[{word} {told}]" if told and told != word else f"[{word}]"
+def _bracket(word: str, detail: str, *more: str, handle: str = "") -> str:
+    """`[word handle detail more]`: what is `more` is safe to stand there, as it is."""
+    told = label(detail, MAX_DETAIL)
+    parts = (word, handle, "" if told == word else told, *more)
+    return f"[{' '.join(filter(None, parts))}]"
+
+
+def _short(url: str) -> str:
+    """A url without its query where it is long: most of that tells who shared it; none where it is
+    still too long to be of use.
+    """
+    whole = address(url, MAX_URL + 1)
+    if len(whole) > MAX_URL:
+        whole = address(url.partition("?")[0], MAX_URL + 1)
+    return whole if len(whole) <= MAX_URL else ""
+
+
+def file_size(size: int) -> str:
+    """A size in bytes for people; empty where nobody knows it."""
+    if size < 1024:
+        return f"{size} B" if size else ""
+    return f"{size / 1024:.1f} KB" if size < 1024**2 else f"{size / 1024**2:.1f} MB"

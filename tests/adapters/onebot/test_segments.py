@@ -129,6 +129,11 @@ def test_a_medium_that_a_server_would_have_to_fetch_is_known(kind: MediaKind) ->
 
 
 PROMPT = json.dumps({"app": "x", "prompt": "[分享]晴天", "meta": {"music": {"title": "晴天", "desc": "歌手"}}})
+LINKED = '{"meta": {"a": {"url": "x"}, "b": {"title": "哔哩", "desc": "视频", "url": "m.q.qq.com", "qqdocurl": "b23.tv/x?share=1"}}}'
+PAGE = (
+    '<msg brief="页" url="https://a.example/?a=1&amp;b=2"><item><title>一页</title>'
+    "<summary>说 明</summary></item></msg>"
+)
 TITLE = json.dumps({"app": "x", "meta": {"a": None, "detail_1": {"title": "", "desc": "一个视频"}}})
 
 RECEIVED: list[tuple[str, dict[str, Any] | None, Segment | None]] = [
@@ -166,14 +171,20 @@ RECEIVED: list[tuple[str, dict[str, Any] | None, Segment | None]] = [
     ("forward", {"id": "7436377759204399490"}, Forward("7436377759204399490")),
     ("forward", {"id": "1", "content": [{"a": 1}]}, Forward("1", '[{"a":1}]')),
     ("forward", {"id": "1", "content": "[object Object]"}, Forward("1")),
-    ("json", {"data": PROMPT}, Card("json", PROMPT, "[分享]晴天")),
-    ("json", {"data": TITLE}, Card("json", TITLE, "一个视频")),
+    ("json", {"data": PROMPT}, Card("json", PROMPT, "[分享]晴天", "晴天", "歌手")),
+    ("json", {"data": TITLE}, Card("json", TITLE, "一个视频", "", "一个视频")),
     ("json", {"data": {"desc": "音乐"}}, Card("json", '{"desc":"音乐"}', "音乐")),
     ("json", {"data": ""}, Card("json")),
     ("json", {"data": "{"}, Card("json", "{")),
     ("xml", {"data": '<msg brief="[a &amp; b]"/>'}, Card("xml", '<msg brief="[a &amp; b]"/>', "[a & b]")),
     ("xml", {"data": "<msg/>"}, Card("xml", "<msg/>")),
-    ("miniapp", {"data": PROMPT}, Card("miniapp", PROMPT, "[分享]晴天")),
+    ("miniapp", {"data": PROMPT}, Card("miniapp", PROMPT, "[分享]晴天", "晴天", "歌手")),
+    ("json", {"data": LINKED}, Card("json", LINKED, "哔哩", "哔哩", "视频", "https://b23.tv/x?share=1")),
+    (
+        "xml",
+        {"data": PAGE},
+        Card("xml", PAGE, "页", "一页", "说 明", "https://a.example/?a=1&b=2"),
+    ),
     ("markdown", {"content": "# 标题"}, Markdown("# 标题")),
     (
         "keyboard",
