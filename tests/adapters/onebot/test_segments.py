@@ -129,7 +129,8 @@ def test_a_medium_that_a_server_would_have_to_fetch_is_known(kind: MediaKind) ->
 
 
 PROMPT = json.dumps({"app": "x", "prompt": "[分享]晴天", "meta": {"music": {"title": "晴天", "desc": "歌手"}}})
-LINKED = '{"meta": {"a": {"url": "x"}, "b": {"title": "哔哩", "desc": "视频", "url": "m.q.qq.com", "qqdocurl": "b23.tv/x?share=1"}}}'
+VIDEO = {"title": "哔哩", "desc": "视频", "url": "m.q.qq.com", "qqdocurl": "b23.tv/x?share=1"}
+LINKED = json.dumps({"meta": {"a": {"url": "x"}, "b": VIDEO}}, ensure_ascii=False)
 PAGE = (
     '<msg brief="页" url="https://a.example/?a=1&amp;b=2"><item><title>一页</title>'
     "<summary>说 明</summary></item></msg>"
