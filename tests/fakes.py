@@ -14,6 +14,7 @@ from bot.domain.errors import ActionRefused, BotError
 from bot.domain.events import Conversation, Event, MessageReceived, Role, Sender
 from bot.domain.journal import (
     Entry,
+    LogQuery,
     MessageErased,
     MessageObserved,
     Recovery,
@@ -189,6 +190,7 @@ class RecordingStore:
         self.remembered = dict(remembered or {})
         self.recovery = recovery or Recovery()
         self.asked: list[Conversation] = []
+        self.searched: list[LogQuery] = []
         self._known = {(message.conversation, message.message_id): message for message in known}
         self._heard = set(self._known)
         self._erased: set[tuple[Conversation, str]] = set()
@@ -230,6 +232,12 @@ class RecordingStore:
     async def heard(self, conversation: Conversation, message_ids: Collection[str]) -> set[str] | None:
         await asyncio.sleep(0)
         return None if self.trouble else {name for name in message_ids if (conversation, name) in self._heard}
+
+    async def search(self, query: LogQuery) -> tuple[MessageReceived, ...] | None:
+        await asyncio.sleep(0)
+        self.searched.append(query)
+        known = [message for (where, _), message in self._known.items() if where == query.conversation]
+        return None if self.trouble else tuple(known)
 
     async def spoken(self, turn_id: str) -> Spoken | None:
         await asyncio.sleep(0)

@@ -19,7 +19,7 @@ from adapters.storage.tables import KEPT, messages, sends, speakers, turns, wind
 from bot.domain import codec
 from bot.domain.actions import SendSegment, as_received
 from bot.domain.events import Conversation, MessageReceived, Sender
-from bot.domain.journal import MemberNumbered, Remembered, Round
+from bot.domain.journal import LogQuery, MemberNumbered, Remembered, Round
 
 MAX_CONVERSATIONS = 20_000
 
@@ -146,6 +146,24 @@ def find(
     if received and (not sent or received[0].taken >= sent[0].changed):
         return next(readable(message_of, (row for row in received if not row.erased)), None)
     return next(readable(own_message_of, sent), None)
+
+
+def search(connection: Connection, query: LogQuery) -> tuple[MessageReceived, ...]:
+    """The latest messages that the query is about, oldest first."""
+    words = [codec.write(word)[1:-1] for word in query.words]  # as they stand in the JSON
+    told = [
+        messages.c.time.between(query.since, query.until),
+        ~messages.c.erased,
+        *([messages.c.sender == query.sender] if query.sender else ()),
+        *(messages.c.segments.icontains(word, autoescape=True) for word in words),
+    ]
+    found = connection.execute(
+        select(messages)
+        .where(messages.c.conversation == str(query.conversation), *told)
+        .order_by(messages.c.id.desc())
+        .limit(query.limit)
+    ).all()
+    return tuple(readable(message_of, reversed(found)))
 
 
 def heard(

@@ -29,6 +29,7 @@ from adapters.storage.writer import Writer
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
     Entry,
+    LogQuery,
     MessageObserved,
     MessageOverheard,
     Recovery,
@@ -120,6 +121,10 @@ class SqlStore:
         return await self._read(
             lambda connection: reads.heard(connection, conversation, message_ids), None
         )
+
+    async def search(self, query: LogQuery) -> tuple[MessageReceived, ...] | None:
+        """The messages that the query is about; None where they cannot be read."""
+        return await self._read(lambda connection: reads.search(connection, query), None)
 
     async def spoken(self, turn_id: str) -> Spoken | None:
         """The words a turn has said; None where it cannot be read, or its question was recalled."""

@@ -222,6 +222,19 @@ class Round(Struct, frozen=True):
     messages: tuple[Message, ...]
 
 
+class LogQuery(Struct, frozen=True, kw_only=True):
+    """What was said there from `since` to `until` (seconds since 1970), by this `sender` (0:
+    anybody), with all of these words in its segments; the latest of them, so many.
+    """
+
+    conversation: Conversation
+    since: float = 0.0
+    until: float = 1e12
+    sender: int = 0
+    words: tuple[str, ...] = ()
+    limit: int = 400
+
+
 class Remembered(Struct, frozen=True):
     """The memory of a conversation: its rounds from the window's first on, and what was overheard
     since the last.

@@ -21,7 +21,7 @@ from bot.domain.actions import (
 )
 from bot.domain.chat import Completion, ModelRequest
 from bot.domain.events import Conversation, Event, MessageReceived
-from bot.domain.journal import Entry, Recovery, Remembered, Spoken
+from bot.domain.journal import Entry, LogQuery, Recovery, Remembered, Spoken
 from bot.domain.run import RunEvent
 from bot.domain.segments import Image
 from bot.domain.suspension import Allow, ApprovalRequest, Deny, Pending
@@ -130,6 +130,12 @@ class Store(Protocol):
     ) -> Collection[str] | None:
         """Which of these messages were observed there, recalled ones included, or sent from here;
         None where that cannot be read now.
+        """
+        ...
+
+    async def search(self, query: LogQuery) -> tuple[MessageReceived, ...] | None:
+        """The messages that it is about, oldest first, but for recalled ones; None where that
+        cannot be read now.
         """
         ...
 

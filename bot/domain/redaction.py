@@ -17,8 +17,8 @@ from bot.domain.chat import Message, ToolMessage, UserMessage
 
 RECALLED = "[已撤回]"
 SPEAKER = re.compile(r"[^#:\n]*#\d+|[^():\n]*\(\d+\)|[^:\s]+(?=:)")
-QUOTING = re.compile(r"\[引用 [^\n]*?」\] ")
-QUOTATION = r"(?P<who>{who}(?: 的)?)「(?P<words>[^」\n]*)」"
+REPLYING = re.compile(r"(?: ↩[^「」:\n]*(?:「[^」\n]*」)?)?: (?:\[(?:引用|quoting) [^\n]*?」\] )?")
+QUOTATION = r"(?P<who>{who}(?: 的| )?)「(?P<words>[^」\n]*)」"
 INNER_QUOTES = str.maketrans("「」", "『』")
 
 
@@ -95,7 +95,7 @@ def _unquoted(text: str, line: str) -> str:
     who = SPEAKER.match(line)
     if who is None or "「" not in text:
         return text
-    words = QUOTING.sub("", line.partition(": ")[2], count=1)
+    words = REPLYING.sub("", line[who.end() :], count=1)
     said = " ".join(words.split()).translate(INNER_QUOTES)
 
     def instead(found: re.Match[str]) -> str:

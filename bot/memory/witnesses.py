@@ -10,7 +10,7 @@ from typing import Any
 
 from bot.domain.chat import AssistantMessage
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import Entry, Recovery, Remembered, Spoken, TurnClosed, TurnOpened
+from bot.domain.journal import Entry, LogQuery, Recovery, Remembered, Spoken, TurnClosed, TurnOpened
 from bot.domain.ports import Store, Witness
 from bot.domain.segments import Text
 
@@ -51,6 +51,10 @@ class WitnessedStore:
     ) -> Coroutine[Any, Any, Collection[str] | None]:
         """Which of these messages were observed there, or sent from here."""
         return self._store.heard(conversation, message_ids)
+
+    def search(self, query: LogQuery) -> Coroutine[Any, Any, tuple[MessageReceived, ...] | None]:
+        """The stored messages that it is about."""
+        return self._store.search(query)
 
     def spoken(self, turn_id: str) -> Coroutine[Any, Any, Spoken | None]:
         """The sends of a turn, and its question."""

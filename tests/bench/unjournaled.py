@@ -9,7 +9,7 @@ from typing import Any
 from bot import app
 from bot.cli.cli import main
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import Entry, Recovery, Remembered
+from bot.domain.journal import Entry, LogQuery, Recovery, Remembered
 from bot.domain.ports import Store
 
 REPLACED = "open_store"
@@ -29,6 +29,9 @@ class NullStore:
 
     async def find(self, conversation: Conversation, message_id: str) -> MessageReceived | None:
         return None
+
+    async def search(self, query: LogQuery) -> tuple[MessageReceived, ...]:
+        return ()
 
     async def spoken(self, turn_id: str) -> None:
         return None

@@ -24,6 +24,7 @@ from bot.domain.chat import Message
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.journal import (
     Entry,
+    LogQuery,
     MessageErased,
     MessageObserved,
     MessageOverheard,
@@ -331,3 +332,30 @@ def test_every_query_uses_an_index(large: Database) -> None:
     few = r"(?! USING INDEX (runs_suspended|turns_left_open|sends_unfinished)$)"
     whole = re.compile(rf"SCAN ({'|'.join(metadata.tables)}){few}")
     assert {sql: plan for sql, plan in plans.items() if any(whole.match(step) for step in plan)} == {}
+
+
+# --- the log --------------------------------------------------------------------------------------
+
+
+def test_the_log_is_searched_by_time_by_person_and_by_words_here_only(
+    batches: EntryBatches, database: Database
+) -> None:
+    talk = {"1": '周六"去"香山', "2": "100% 同意", "3": "周六下雨 OK", "4": "周六也行"}
+    said_here = [replace(heard(text, message_id=id_).message, time=NOW + int(id_)) for id_, text in talk.items()]
+    other = replace(said_here[3], sender=Sender(5, "阿澈"))
+    elsewhere = said("周六", at=False, where=Conversation(BOT, "group", 9), message_id="9")
+    batches.write(put(*[MessageObserved(one, overheard=True) for one in (*said_here[:3], other, elsewhere)]))
+    batches.write(put(asked("周六，撤回", message_id="5"), MessageErased(GROUP, "5")))
+
+    def found(**more: Any) -> list[str]:
+        query = LogQuery(conversation=GROUP, **more)
+        return [message.message_id for message in read(database, reads.search, query)]
+
+    assert found() == ["1", "2", "3", "4"]
+    assert found(limit=2) == ["3", "4"]
+    assert found(words=("周六",)) == ["1", "3", "4"]
+    assert found(words=("周六", "ok")) == ["3"]
+    assert found(words=('"去"',)) == ["1"]
+    assert (found(words=("%",)), found(words=("_",))) == (["2"], [])
+    assert found(sender=5) == ["4"]
+    assert found(since=NOW + 2, until=NOW + 3) == ["2", "3"]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from bot.domain.chat import AssistantMessage, Message, ToolMessage, UserMessage
 from bot.domain.redaction import lines_of, redacted
@@ -54,6 +55,12 @@ def test_a_long_line_is_found_where_its_beginning_is_quoted_with_other_brackets(
         "小明(777): [已撤回]",
         "小红(6): [引用 小明(777) 的「[已撤回]」] 啊",
     ]
+
+
+def test_who_replied_is_quoted_with_his_own_words() -> None:
+    said = UserMessage("小明#2 ↩阿澈#1「几点: 三点」: 四点", sources=("1",))
+    quoting = UserMessage("Kai#3: [quoting 小明#2 「四点」] ok", sources=("2",))
+    assert without("1", messages=(said, quoting))[1] == replace(quoting, text="Kai#3: [quoting 小明#2 「[已撤回]」] ok")
 
 
 def test_a_result_that_tells_it_is_gone_as_a_whole() -> None:
