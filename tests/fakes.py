@@ -27,8 +27,9 @@ from bot.domain.journal import (
     TurnOpened,
 )
 from bot.domain.run import Asker, RunEvent
-from bot.domain.segments import Mention, Segment, Text
+from bot.domain.segments import Forward, Mention, Segment, Text
 from bot.domain.tool import ToolContext
+from bot.prompt.compose import Forwarded, Passed
 
 BOT = 10001
 GROUP = Conversation(BOT, "group", 4242)
@@ -121,6 +122,11 @@ def calls(*asked: tuple[str, str], text: str = "", finish: FinishReason = Finish
     return Completion(AssistantMessage(text, made), finish, Usage(10, 5))
 
 
+def inside(*messages: MessageReceived) -> Forwarded:
+    """A forward of these messages."""
+    return Forwarded(tuple(map(Passed, messages)))
+
+
 class RecordingTransport:
     """A OneBot server that takes everything and numbers it, unless told to fail; knows the messages it is given."""
 
@@ -131,6 +137,7 @@ class RecordingTransport:
         self.known = {message.message_id: message for message in known}
         self.forwards: dict[str, tuple[MessageReceived, ...]] = {}
         self.looked_up: list[str] = []
+        self.opened: list[str] = []
         self.histories: dict[Conversation, tuple[MessageReceived, ...]] = {}
         self.histories_asked: list[Conversation] = []
         self._ids = count(9001)
@@ -158,11 +165,12 @@ class RecordingTransport:
             raise ActionRefused("get_group_msg_history", retcode=1404, wording="不支持的Api get_group_msg_history")
         return self.histories[conversation][-count:]
 
-    async def get_forward(self, account: int, forward_id: str) -> tuple[MessageReceived, ...]:
+    async def get_forward(self, account: int, forward: Forward) -> tuple[MessageReceived, ...]:
         assert account == BOT
-        if forward_id not in self.forwards:
+        self.opened.append(forward.id)
+        if forward.id not in self.forwards:
             raise ActionRefused("get_forward_msg", retcode=1200, wording="消息不存在")
-        return self.forwards[forward_id]
+        return self.forwards[forward.id]
 
     @property
     def texts(self) -> list[str]:

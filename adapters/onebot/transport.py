@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from adapters.onebot.calls import OneBotCalls
+from adapters.onebot.fields import load
 from adapters.onebot.peers import Account, Peers
 from adapters.onebot.protocol import (
     NO_SUCH_ACTION,
@@ -23,6 +25,7 @@ from bot.domain.actions import Gesture, SendMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered, ActionUnsupported
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import KeptFile
+from bot.domain.segments import Forward
 
 NOT_FETCHED = 403
 UNCHECKED = (
@@ -82,14 +85,17 @@ class OneBotTransport:
             return None
         return read_answered_message(data, account=account)
 
-    async def get_forward(self, account: int, forward_id: str) -> tuple[MessageReceived, ...]:
+    async def get_forward(self, account: int, forward: Forward) -> tuple[MessageReceived, ...]:
         """The messages inside a merged forward. Raises NotConnected, ActionRefused,
         ActionUnanswered.
         """
+        if forward.content:
+            with suppress(ValueError):
+                return read_forward(load(forward.content), account=account)
         # NapCat reads either name, everybody else `id`; always text, the numbers exceed 2**53
         # (onebot.md 5, 6.16).
         data = await self.call(
-            account, "get_forward_msg", {"id": forward_id, "message_id": forward_id}
+            account, "get_forward_msg", {"id": forward.id, "message_id": forward.id}
         )
         return read_forward(data, account=account)
 

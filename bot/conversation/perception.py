@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from bot.conversation.forwards import Forwards
 from bot.domain.errors import ActionUnanswered, MediaError, TransportError
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Sight, Transport
 from bot.domain.segments import Forward, Image, Quote
 from bot.memory.history import History
 from bot.policy.lighten import lighten
-from bot.prompt.compose import MAX_FORWARDED, Picture, PicturePlace, Question
+from bot.prompt.compose import Forwarded, Picture, PicturePlace, Question
 
 logger = logging.getLogger(__name__)
 
-PATIENCE = 5.0  # seconds for all look-ups of one message together
+PATIENCE = 6.0  # seconds to look up what a message quotes, and as many to open what it forwards
 LOOKING = 6.0  # seconds for all its pictures together
 MAX_PICTURES = 4  # each costs about a thousand tokens
 
@@ -47,6 +48,7 @@ class Perception:
         self._history = history
         self._sight = sight
         self._patience = patience
+        self._forwards = Forwards(transport, patience=patience)
         self._looking = looking
 
     async def quotes_the_bot(self, message: MessageReceived, message_id: str) -> bool:
@@ -65,29 +67,32 @@ class Perception:
             return False
         return quoted is not None and quoted.is_own and _is_from(quoted, message.conversation)
 
-    async def perceive(self, message: MessageReceived) -> Question:
-        """The message with what it quotes and forwards, as far as the server still knows it.
+    async def perceive(
+        self, message: MessageReceived, lines: tuple[MessageReceived, ...] = ()
+    ) -> Question:
+        """The message, and the lines that belong to it, with what is quoted and forwarded, as far
+        as the server still knows it.
 
         What it quotes from another conversation stays there: a server answers for any message of
         its account.
         """
-        if not any(isinstance(segment, Quote | Forward) for segment in message.segments):
-            return Question(message)
+        if not any(
+            isinstance(segment, Quote | Forward)
+            for said in (message, *lines)
+            for segment in said.segments
+        ):
+            return Question(message, lines=lines)
         quoted: MessageReceived | None = None
         elsewhere = False
-        forwarded: tuple[MessageReceived, ...] = ()
         try:
             async with asyncio.timeout(self._patience):
                 quoted = await self._quoted_by(message)
                 if quoted is not None and not _is_from(quoted, message.conversation):
                     quoted, elsewhere = None, True
-                forwarded = await self._forwarded(message, quoted)
         except (TransportError, TimeoutError) as error:
-            # What was found before stays: a forward that cannot be opened does not cost the quote.
-            logger.info(
-                "cannot look up all that message %s refers to: %s", message.message_id, error
-            )
-        return Question(message, quoted, forwarded, elsewhere)
+            logger.info("cannot look up what message %s quotes: %s", message.message_id, error)
+        forwarded = await self._forwarded(message, lines, quoted)
+        return Question(message, quoted, forwarded, elsewhere, lines)
 
     async def _quoted_by(self, message: MessageReceived) -> MessageReceived | None:
         for segment in message.segments:
@@ -96,14 +101,19 @@ class Perception:
         return None
 
     async def _forwarded(
-        self, message: MessageReceived, quoted: MessageReceived | None
-    ) -> tuple[MessageReceived, ...]:
-        """What the message forwards, or the one it quotes: the first forward there is."""
-        for segment in (*message.segments, *(quoted.segments if quoted else ())):
-            if isinstance(segment, Forward):
-                found = await self._transport.get_forward(message.self_id, segment.id)
-                return tuple(map(lighten, found[:MAX_FORWARDED]))
-        return ()
+        self,
+        message: MessageReceived,
+        lines: Sequence[MessageReceived],
+        quoted: MessageReceived | None,
+    ) -> Forwarded:
+        """What the message forwards, or a line of its asker's, or the one it quotes: the first
+        forward there is.
+        """
+        for said in (message, *reversed(lines), *((quoted,) if quoted else ())):
+            for segment in said.segments:
+                if isinstance(segment, Forward):
+                    return await self._forwards.open(message.self_id, segment)
+        return Forwarded()
 
     async def _quoted(self, message: MessageReceived, message_id: str) -> MessageReceived | None:
         if known := await self._history.find(message.conversation, message_id):
@@ -179,12 +189,12 @@ def _pictures_of(
     """The pictures, those that matter most first."""
     quotes = (quoted,) if quoted else ()
     places = (
-        (PicturePlace.QUESTION, (question.message,)),
+        (PicturePlace.QUESTION, (question.message, *reversed(question.lines))),
         (PicturePlace.QUOTED, quotes),
-        (PicturePlace.FORWARDED, question.forwarded),
+        (PicturePlace.FORWARDED, [passed.message for passed in question.forwarded.lines]),
     )
     for place, messages in places:
-        for message in messages[:MAX_FORWARDED]:
+        for message in messages:
             yield from (
                 (place, segment) for segment in message.segments if isinstance(segment, Image)
             )

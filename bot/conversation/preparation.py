@@ -107,8 +107,9 @@ class Preparation:
         weak `wake` may end without words.
         """
         where = message.conversation
-        question = Question(message) if retry else await self._perception.perceive(message)
-        question = dataclasses.replace(question, lines=lines) if lines else question
+        question = Question(message, lines=lines)
+        if not retry:
+            question = await self._perception.perceive(message, lines)
         await self._history.load(where)
         overheard = () if retry else self._history.take_overheard(where)
         user = retry.user if retry else user_message(question, overheard, name=self._persona.name)
@@ -117,7 +118,7 @@ class Preparation:
             owners=self._owners,
             lines=lines,
             quoted=question.quoted,
-            forwarded=question.forwarded,
+            forwarded=question.forwarded.lines,
             overheard=overheard,
             earlier=partial(self._voices, where),
         )

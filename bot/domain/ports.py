@@ -23,7 +23,7 @@ from bot.domain.chat import Completion, ModelRequest
 from bot.domain.events import Conversation, Event, MessageReceived
 from bot.domain.journal import Entry, LogQuery, Recovery, Remembered, Spoken
 from bot.domain.run import RunEvent
-from bot.domain.segments import Image
+from bot.domain.segments import Forward, Image
 from bot.domain.suspension import Allow, ApprovalRequest, Deny, Pending
 from bot.domain.tool import ToolContext
 
@@ -82,9 +82,9 @@ class Transport(Protocol):
         """
         ...
 
-    async def get_forward(self, account: int, forward_id: str) -> tuple[MessageReceived, ...]:
-        """The messages inside a merged forward. Raises NotConnected, ActionRefused,
-        ActionUnanswered.
+    async def get_forward(self, account: int, forward: Forward) -> tuple[MessageReceived, ...]:
+        """The messages inside a merged forward: of its content where it came with that, else the
+        server is asked. Raises NotConnected, ActionRefused, ActionUnanswered.
         """
         ...
 

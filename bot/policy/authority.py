@@ -49,7 +49,7 @@ def asker_of(
     owners: Collection[int],
     lines: Sequence[MessageReceived] = (),
     quoted: MessageReceived | None = None,
-    forwarded: Sequence[MessageReceived] = (),
+    forwarded: Sequence[object] = (),
     overheard: Sequence[MessageReceived] = (),
     earlier: Callable[[], Collection[int]] = nobody,
 ) -> Asker:

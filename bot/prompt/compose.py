@@ -4,7 +4,7 @@ history.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -41,8 +41,26 @@ QUESTION = "[提问]"
 NUMBER = " 消息号 {id}"
 FORWARDED = "[转发内容]"
 PICTURES = "[附图] 依次来自: "
-MAX_FORWARDED = 20
+LEFT_OUT = "(另有 {number} 条)"
 MAX_ASIDE = 800  # characters of a message that is only context: a flood must not fill the window
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A message inside a merged forward; `depth` is 1, and one more for each forward around it."""
+
+    message: MessageReceived
+    depth: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Forwarded:
+    """The messages inside a merged forward, each before those inside it; so many more are left
+    out.
+    """
+
+    lines: tuple[Passed, ...] = ()
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +74,7 @@ class Question:
 
     message: MessageReceived
     quoted: MessageReceived | None = None
-    forwarded: tuple[MessageReceived, ...] = ()
+    forwarded: Forwarded = Forwarded()
     elsewhere: bool = False
     lines: tuple[MessageReceived, ...] = ()
 
@@ -103,10 +121,7 @@ def user_message(
     parts = []
     if overheard:
         parts += [RECORD, *(line(message, limit=MAX_ASIDE) for message in overheard)]
-    if question.forwarded:
-        parts.append(FORWARDED)
-        for part in question.forwarded[:MAX_FORWARDED]:
-            parts.append("  " + line(part, limit=MAX_ASIDE).replace("\n", "\n  "))
+    parts += passed_on(question.forwarded)
     number = NUMBER.format(id=question.message.message_id) if question.message.has_identity else ""
     if parts or question.lines or question.message.conversation.is_group:
         parts.append(f"{QUESTION}{number}")
@@ -115,6 +130,18 @@ def user_message(
         line(question.message, quoted=question.quoted, elsewhere=question.elsewhere, name=name)
     )
     return UserMessage("\n".join(parts))
+
+
+def passed_on(forwarded: Forwarded) -> Iterator[str]:
+    """What somebody passes on, each line fenced one level deeper than what it is inside of."""
+    if not forwarded.lines:
+        return
+    yield FORWARDED
+    for passed in forwarded.lines:
+        fence = "  " * passed.depth
+        yield fence + line(passed.message, limit=MAX_ASIDE).replace("\n", f"\n{fence}")
+    if forwarded.left_out:
+        yield f"  {LEFT_OUT.format(number=forwarded.left_out)}"
 
 
 def transcript(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 
@@ -12,7 +13,7 @@ from bot.domain.actions import Attachment, Gesture, React, SendMessage, ShowTypi
 from bot.domain.errors import ActionRefused, ActionUnanswered, ActionUnsupported, NotConnected, TransportError
 from bot.domain.events import Conversation, MessageType
 from bot.domain.ports import KeptFile
-from bot.domain.segments import Text
+from bot.domain.segments import Forward, Text
 from tests.adapters.onebot.conftest import ACCOUNT, PATIENCE, Dial, Frame, House, NapCat, message
 
 GROUP = Conversation(ACCOUNT, "group", 4242)
@@ -146,10 +147,16 @@ async def test_an_unknown_message_is_none(house: House, dial: Dial, message_id: 
 
 async def test_a_forward_is_opened(house: House, dial: Dial) -> None:
     async with dial() as napcat, asyncio.TaskGroup() as group:
-        opening = group.create_task(house.transport.get_forward(ACCOUNT, "7436377759204399490"))
+        opening = group.create_task(house.transport.get_forward(ACCOUNT, Forward("7436377759204399490")))
         call = await answered(napcat, {"messages": [message("一"), message("二")]})
     assert call["params"] == {"id": "7436377759204399490", "message_id": "7436377759204399490"}
     assert [node.segments for node in opening.result()] == [(Text("一"),), (Text("二"),)]
+
+
+async def test_what_came_inside_of_a_forward_is_read_and_not_asked_for(house: House) -> None:
+    inline = Forward("1", json.dumps([message("一")]))
+    (found,) = await house.transport.get_forward(ACCOUNT, inline)
+    assert found.segments == (Text("一"),)
 
 
 async def test_any_action_can_be_called_and_its_refusal_is_typed(house: House, dial: Dial) -> None:

@@ -11,8 +11,8 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.segments import Forward, Image, Quote, Text
 from bot.memory.history import MAX_KNOWN, History
 from bot.policy.lighten import lighten
-from bot.prompt.compose import MAX_FORWARDED, Picture, PicturePlace, Question, user_message
-from tests.fakes import BOT, GROUP, PRIVATE, RecordingStore, RecordingTransport, said
+from bot.prompt.compose import Forwarded, Picture, PicturePlace, Question, user_message
+from tests.fakes import BOT, GROUP, PRIVATE, RecordingStore, RecordingTransport, inside, said
 
 OWN = said("I said that", user=BOT, message_id="100", at=False)
 OTHER = said("somebody else", user=5, message_id="200", at=False)
@@ -45,7 +45,7 @@ async def test_a_question_comes_with_what_it_quotes() -> None:
     question = await perception(RecordingTransport([OTHER])).perceive(message)
     assert question.message is message
     assert question.quoted == OTHER
-    assert question.forwarded == ()
+    assert question.forwarded == Forwarded()
 
 
 SECRET = said((Text("secret"), Image(url="https://a.example/secret.png")), user=5, message_id="500", at=False)
@@ -84,7 +84,7 @@ async def test_a_forward_inside_a_message_from_elsewhere_is_not_opened() -> None
     elsewhere = structs.replace(said((Forward("f1"),), message_id="500"), conversation=PRIVATE)
     transport = RecordingTransport([elsewhere])
     transport.forwards["f1"] = (OTHER,)
-    assert (await perception(transport).perceive(quoting("500"))).forwarded == ()
+    assert (await perception(transport).perceive(quoting("500"))).forwarded == Forwarded()
 
 
 async def test_what_is_quoted_and_forwarded_is_no_flood_either() -> None:
@@ -93,42 +93,51 @@ async def test_what_is_quoted_and_forwarded_is_no_flood_either() -> None:
     transport.forwards["f1"] = (flood,) * 5000
     question = await perception(transport).perceive(said((Quote("500"), Forward("f1"))))
     assert question.quoted == lighten(flood)
-    assert question.forwarded == (lighten(flood),) * MAX_FORWARDED
+    assert len(user_message(question).text) < 20_000
+
+
+async def test_a_forward_in_a_line_beside_the_question_is_opened_too() -> None:
+    transport = RecordingTransport()
+    transport.forwards["f1"] = (OTHER,)
+    lines = (said((Forward("f1"),), message_id="400", at=False),)
+    asked = said("sum it up")
+    expected = Question(asked, forwarded=inside(OTHER), lines=lines)
+    assert await perception(transport).perceive(asked, lines) == expected
 
 
 async def test_a_question_comes_with_the_messages_it_forwards() -> None:
     transport = RecordingTransport()
     transport.forwards["f1"] = (OTHER,)
     question = await perception(transport).perceive(said((Forward("f1"), Text("sum it up"))))
-    assert question.forwarded == (OTHER,)
+    assert question.forwarded == inside(OTHER)
 
 
 async def test_a_quoted_forward_is_opened_too() -> None:
     transport = RecordingTransport([said((Forward("f1"),), message_id="400", at=False)])
     transport.forwards["f1"] = (OTHER,)
     question = await perception(transport).perceive(quoting("400"))
-    assert question.forwarded == (OTHER,)
+    assert question.forwarded == inside(OTHER)
 
 
 async def test_what_the_server_does_not_know_any_more_is_left_out() -> None:
     message = said((Forward("gone"), Text("sum it up")))
     question = await perception(RecordingTransport()).perceive(message)
     assert question.message is message
-    assert question.forwarded == ()
+    assert question.forwarded == Forwarded()
 
 
 async def test_a_forward_that_cannot_be_opened_does_not_cost_the_quote_it_is_in() -> None:
     """Refused, or not answered in time."""
 
     class Slow(RecordingTransport):
-        async def get_forward(self, account: int, forward_id: str) -> tuple[MessageReceived, ...]:
+        async def get_forward(self, account: int, forward: Forward) -> tuple[MessageReceived, ...]:
             await asyncio.Event().wait()
             return ()
 
     quoted = said((Forward("gone"), Text("look")), message_id="400", at=False)
     for transport in (RecordingTransport([quoted]), Slow([quoted])):
         question = await perception(transport).perceive(quoting("400"))
-        assert (question.quoted, question.forwarded) == (quoted, ())
+        assert (question.quoted, question.forwarded) == (quoted, Forwarded())
 
 
 async def test_a_server_that_does_not_answer_does_not_hold_up_the_question() -> None:
@@ -204,7 +213,7 @@ def showing(*urls: str, user: int = 777, message_id: str = "500") -> MessageRece
 
 async def test_the_pictures_of_a_question_are_seen_in_the_order_of_its_text() -> None:
     eyes, _ = seeing()
-    question = Question(showing("a", "b"), quoted=showing("c", user=5), forwarded=(showing("d", user=6),))
+    question = Question(showing("a", "b"), quoted=showing("c", user=5), forwarded=inside(showing("d", user=6)))
     assert await eyes.look(question) == (
         Picture(PicturePlace.FORWARDED, "data:d"),
         Picture(PicturePlace.QUOTED, "data:c"),
@@ -215,7 +224,7 @@ async def test_the_pictures_of_a_question_are_seen_in_the_order_of_its_text() ->
 
 async def test_of_too_many_pictures_the_questions_own_are_seen_first() -> None:
     eyes, asked = seeing()
-    forwarded = tuple(showing("f") for _ in range(30))
+    forwarded = inside(*(showing("f") for _ in range(30)))
     question = Question(showing("a", "b"), quoted=showing("c", user=5), forwarded=forwarded)
     assert [picture.url for picture in await eyes.look(question)] == ["data:f", "data:c", "data:a", "data:b"]
     assert len(asked.seen) == MAX_PICTURES

@@ -10,7 +10,7 @@ from bot.domain.events import MessageReceived
 from bot.domain.segments import Card, File, Link, Location, Mention, Text
 from bot.prompt.compose import Question, user_message
 from bot.prompt.voices import NOBODY_KNOWS, voices
-from tests.fakes import BOT, said
+from tests.fakes import BOT, inside, said
 
 OWNER = 999
 
@@ -41,7 +41,7 @@ def test_of_what_was_passed_on_nobody_knows_whose_words_it_is(shared: Card | Lin
 
 
 def test_neither_of_a_forward_nor_of_a_summary() -> None:
-    forwarded = Question(said("sum up", user=OWNER), forwarded=(said("hi", user=OWNER),))
+    forwarded = Question(said("sum up", user=OWNER), forwarded=inside(said("hi", user=OWNER)))
     assert told(forwarded) == {NOBODY_KNOWS, OWNER}
     assert voices((), summary="小明(5) 问了天气") == {NOBODY_KNOWS}
     assert voices(()) == frozenset()
