@@ -10,20 +10,17 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import TypeAlias
 
-from adapters.simulator import outgoing, wire
-from adapters.simulator.call import Call, CallAnswer, Done, Params, SentMessage
+from adapters.simulator import gestures, outgoing, shares, wire
+from adapters.simulator.call import Action, Call, CallAnswer, Done, Params, SentMessage
 from adapters.simulator.messages import Stored
 from adapters.simulator.outgoing import read_segments
+from adapters.simulator.people import Group, Person
 from adapters.simulator.shown import event_of
 from adapters.simulator.wire import BAD_REQUEST, NO_SUCH_ACTION, NOT_DONE, CallRefused, Json
-from adapters.simulator.world import Group, Person, World
+from adapters.simulator.world import World
 
-RESULT = {"result": 0, "errMsg": ""}
-VERSION = {"app_name": "NapCat.Onebot", "protocol_version": "v11", "app_version": "4.18.13"}
-
-Action: TypeAlias = Callable[[World, Params], Done]
+VERSION = {"protocol_version": "v11", "app_version": "4.18.13"}
 
 
 def read_call(text: str | bytes) -> Call | CallAnswer:
@@ -46,6 +43,8 @@ def perform(world: World, call: Call) -> CallAnswer:
     """Carry out a call. Never refuses to answer: what is wrong is said in the answer."""
     read_message = SENDS.get(call.action)
     try:
+        if call.action in world.unsupported:
+            raise CallRefused(NO_SUCH_ACTION, f"不支持的Api {call.action}")
         if read_message is None:
             return call.confirm(ACTIONS[call.action](world, call.params))
         return call.confirm(_send(world, read_message(call.params)))
@@ -113,7 +112,7 @@ def _send(world: World, message: SentMessage) -> Done:
     if group_id is None:
         if not world.reaches(user_id, via_group=message.via_group):
             raise CallRefused(NOT_DONE, "无法获取用户信息")
-    elif world.is_muted(world.group(group_id).group_id):
+    elif world.mutes.is_muted(world.group(group_id).group_id):
         raise CallRefused(NOT_DONE, wire.MUTED)
     segments = list(message.segments)
     told: Json = {}
@@ -178,38 +177,6 @@ def delete_msg(world: World, params: Params) -> Done:
     return Done(events=(world.recall(message_id, operator_id=world.self_id),))
 
 
-def get_forward_msg(world: World, params: Params) -> Done:
-    """By the id of the forward, or by that of the message it is in."""
-    asked = str(params.get("id") or params.get("message_id") or "")
-    if asked.isdecimal() and world.messages.knows(int(asked)):
-        inside = (
-            segment["data"]["id"]
-            for segment in world.messages.find(int(asked)).segments
-            if segment["type"] == "forward"
-        )
-        asked = str(next(inside, ""))
-    if asked not in world.forwards:
-        raise CallRefused(NOT_DONE, "消息已过期或者为内层消息，无法获取转发消息")
-    return Done({"messages": world.forwards[asked]})
-
-
-def get_file(world: World, params: Params) -> Done:
-    """A picture or file of a message by its name: a path inside the server's container and no data.
-
-    So it is without `enableLocalFile2Url`, NapCat's default (onebot.md 4.5).
-    """
-    name = str(params.get("file") or params.get("file_id") or "")
-    if not name:
-        raise CallRefused(BAD_REQUEST, "参数 file 缺失或不正确")
-    medium = world.messages.medium(name)
-    file = str(medium.get("file") or name)
-    path = f"/app/.config/QQ/{file}"
-    size = str(medium.get("file_size") or 0)
-    return Done(
-        {"file": path, "url": medium.get("url") or path, "file_size": size, "file_name": file}
-    )
-
-
 def get_group_msg_history(world: World, params: Params) -> Done:
     group = world.group(params.number("group_id"))
     return _history(world, world.messages.history(group_id=group.group_id), params)
@@ -242,21 +209,21 @@ def get_status(world: World, _: Params) -> Done:
     return Done({"online": world.online, "good": True, "stat": {}})
 
 
-def get_version_info(_world: World, _: Params) -> Done:
-    return Done(VERSION)
+def get_version_info(world: World, _: Params) -> Done:
+    return Done(VERSION | {"app_name": world.app_name})
 
 
 def get_group_list(world: World, _: Params) -> Done:
-    return Done([_describe_group(group) for group in world.groups.values()])
+    return Done([_describe_group(world, group) for group in world.groups.values()])
 
 
 def get_group_info(world: World, params: Params) -> Done:
-    return Done(_describe_group(world.group(params.number("group_id"))))
+    return Done(_describe_group(world, world.group(params.number("group_id"))))
 
 
-def _describe_group(group: Group) -> Json:
+def _describe_group(world: World, group: Group) -> Json:
     return {
-        "group_all_shut": 0,
+        "group_all_shut": -1 if world.mutes.is_whole(group.group_id) else 0,
         "group_remark": "",
         "group_id": group.group_id,
         "group_name": group.name,
@@ -278,7 +245,7 @@ def get_group_member_info(world: World, params: Params) -> Done:
 
 
 def _describe_member(world: World, group_id: int, person: Person) -> Json:
-    muted = person.user_id == world.self_id and world.is_muted(group_id)
+    is_account = person.user_id == world.self_id
     return {
         "group_id": group_id,
         "user_id": person.user_id,
@@ -294,8 +261,8 @@ def _describe_member(world: World, group_id: int, person: Person) -> Json:
         "title_expire_time": 0,
         "unfriendly": False,
         "card_changeable": True,
-        "is_robot": False,
-        "shut_up_timestamp": int(world.muted[group_id]) if muted else 0,
+        "is_robot": person.is_robot,
+        "shut_up_timestamp": int(world.mutes.until(group_id)) if is_account else 0,
         "role": person.role,
         "title": "",
     }
@@ -322,45 +289,14 @@ def can_send(_world: World, _: Params) -> Done:
     return Done({"yes": True})
 
 
-def set_msg_emoji_like(world: World, params: Params) -> Done:
-    world.messages.find(params.number("message_id"))
-    if not params.has("emoji_id"):
-        raise CallRefused(BAD_REQUEST, "参数 emoji_id 缺失或不正确")
-    return Done(RESULT)
-
-
-def send_poke(world: World, params: Params) -> Done:
-    """The account is told of its own poke like everybody else."""
-    target = params.number("user_id")
-    group_id = world.group(params.number("group_id")).group_id if params.has("group_id") else None
-    return Done(
-        events=(
-            wire.poke(
-                world.self_id,
-                world.now(),
-                user_id=world.self_id,
-                target_id=target,
-                group_id=group_id,
-            ),
-        )
-    )
-
-
 def mark_msg_as_read(_world: World, _: Params) -> Done:
     return Done()
-
-
-def set_input_status(_world: World, params: Params) -> Done:
-    params.number("user_id")
-    return Done(RESULT)
 
 
 ACTIONS: dict[str, Action] = {
     "get_msg": get_msg,
     "delete_msg": delete_msg,
-    "get_forward_msg": get_forward_msg,
-    "get_image": get_file,
-    "get_file": get_file,
+    **shares.ACTIONS,
     "get_group_msg_history": get_group_msg_history,
     "get_friend_msg_history": get_friend_msg_history,
     "get_login_info": get_login_info,
@@ -374,10 +310,6 @@ ACTIONS: dict[str, Action] = {
     "get_stranger_info": get_stranger_info,
     "can_send_image": can_send,
     "can_send_record": can_send,
-    "set_msg_emoji_like": set_msg_emoji_like,
-    "send_poke": send_poke,
-    "group_poke": send_poke,
-    "friend_poke": send_poke,
     "mark_msg_as_read": mark_msg_as_read,
-    "set_input_status": set_input_status,
+    **gestures.ACTIONS,
 }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from adapters.simulator import wire
 from adapters.simulator.wire import BAD_REQUEST, CallRefused, Json
+from adapters.simulator.world import World
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +37,29 @@ class SentMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class Gesture:
+    """What the bot did without words: a reaction to a message (`emoji_id`; `taken_back`), a poke
+    of somebody, or typing to somebody.
+    """
+
+    kind: Literal["reaction", "poke", "typing"]
+    user_id: int = 0
+    group_id: int | None = None
+    message_id: int = 0
+    emoji_id: str = ""
+    taken_back: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
-    """An action's result: what the bot is told, the events it causes, and the message it sent, if
-    any.
+    """An action's result: what the bot is told, the events it causes, and the message it sent or
+    the gesture it made, if any.
     """
 
     data: Any = None
     events: tuple[Json, ...] = ()
     sent: SentMessage | None = None
+    gesture: Gesture | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +96,9 @@ class Params:
         if isinstance(value, int | float) and not isinstance(value, bool) and value == int(value):
             return int(value)
         raise CallRefused(BAD_REQUEST, f"参数 {name} 缺失或不正确")
+
+
+Action: TypeAlias = Callable[[World, Params], Done]
 
 
 @dataclass(frozen=True, slots=True)

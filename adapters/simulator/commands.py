@@ -112,7 +112,7 @@ def describe(simulator: Simulator) -> str:
         "sockets are kept away": simulator.sockets.away,
         "own messages are reported": world.reports_self,
     }
-    muted = [f"muted in {group_id}" for group_id in world.groups if world.is_muted(group_id)]
+    muted = [f"muted in {group_id}" for group_id in world.groups if world.mutes.is_muted(group_id)]
     lines = [
         *map(str, simulator.faults.armed),
         *muted,

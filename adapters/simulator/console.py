@@ -7,7 +7,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -43,6 +43,13 @@ def parse_line(line: str, people: Mapping[str, int], self_id: int) -> SpokenLine
     if match and match[1].casefold() != ALIAS and people.get(match[1]) != self_id:
         return SpokenLine(match[1], parse_mentions(match[2].strip(), people, self_id))
     return SpokenLine("", parse_mentions(line.strip(), people, self_id))
+
+
+def spoken(
+    message: str | Sequence[Json], people: Mapping[str, int], self_id: int
+) -> Sequence[Json]:
+    """The segments of a message: a string's with its mentions, others as they are."""
+    return parse_mentions(message, people, self_id) if isinstance(message, str) else message
 
 
 def parse_mentions(line: str, people: Mapping[str, int], self_id: int) -> list[Json]:

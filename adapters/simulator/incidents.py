@@ -59,11 +59,22 @@ class Incidents:
 
         Raises Refusal for an unknown group.
         """
-        await self._push(self._world.mute(self._world.group(group_id).group_id, seconds))
+        await self._push(self._world.mutes.mute(self._place(group_id), seconds))
 
     async def lift(self, *, group_id: int | None = None) -> None:
         """Somebody lets the account speak again. Raises Refusal for an unknown group."""
-        await self._push(self._world.lift(self._world.group(group_id).group_id))
+        await self._push(self._world.mutes.lift(self._place(group_id)))
+
+    async def mute_all(self, *, group_id: int | None = None) -> None:
+        """Somebody mutes the whole group. Raises Refusal for an unknown group."""
+        await self._push(self._world.mutes.mute_all(self._place(group_id)))
+
+    async def lift_all(self, *, group_id: int | None = None) -> None:
+        """Everybody may speak again. Raises Refusal for an unknown group."""
+        await self._push(self._world.mutes.lift_all(self._place(group_id)))
+
+    def _place(self, group_id: int | None) -> int:
+        return self._world.group(group_id).group_id
 
     async def go_offline(self, reason: str = "你的账号在其他设备登录，你已被迫下线。") -> None:
         """The account is kicked: sockets stay, sends are refused, events are lost, heartbeats say
@@ -104,3 +115,33 @@ class Incidents:
                 world.self_id, world.now(), user_id=user_id, target_id=target, group_id=group_id
             )
         )
+
+    async def react(self, message_id: int, emoji_id: str, *, user_id: int) -> None:
+        """Somebody reacts to a message in a group. Raises Refusal for an unknown message."""
+        world, stored = self._world, self._world.messages.find(message_id)
+        notice = wire.notice(
+            world.self_id,
+            world.now(),
+            "group_msg_emoji_like",
+            group_id=stored.group_id,
+            user_id=user_id,
+            message_id=message_id,
+            likes=[{"emoji_id": emoji_id, "count": 1}],
+            is_add=True,
+        )
+        await self._push(notice)
+
+    async def type(self, *, user_id: int) -> None:
+        """A friend is typing to the account."""
+        world = self._world
+        notice = wire.notice(
+            world.self_id,
+            world.now(),
+            "notify",
+            sub_type="input_status",
+            user_id=user_id,
+            group_id=0,
+            status_text="对方正在输入...",
+            event_type=1,
+        )
+        await self._push(notice)

@@ -19,7 +19,7 @@ from typing import Self
 
 from adapters.simulator import console, wire
 from adapters.simulator.answers import CallAnswers
-from adapters.simulator.call import SentMessage
+from adapters.simulator.call import Gesture, SentMessage
 from adapters.simulator.faults import ASKING, Fault, Faults
 from adapters.simulator.incidents import Incidents
 from adapters.simulator.messages import Stored
@@ -34,12 +34,17 @@ DEADLINE = 5.0  # seconds a test waits for something by default
 REPEATABLE = 1000  # events remembered for `repeat`
 
 
+def ignore(_: object) -> None:
+    """Nobody is told."""
+
+
 class Simulator:
     """A OneBot v11 server around one `World`; it lives as long as its `async with`.
 
     `token` is what a dialling bot must show; `heartbeat` and `reconnect` are in seconds (NapCat's
     defaults). `on_sent` is called with each message of the bot that people get, in order, before
-    the bot hears that it was sent. `sockets` cuts and restores the connections.
+    the bot hears that it was sent, `on_gesture` with each gesture.
+    `sockets` cuts and restores the connections.
 
     `sent` is every message the bot asked us to send, `delivered` those people got, whatever the bot
     was told; both in order. `missed` are the ids of what people said while nobody listened,
@@ -53,7 +58,8 @@ class Simulator:
         token: str = "",
         heartbeat: float = 30.0,
         reconnect: float = 5.0,
-        on_sent: Callable[[SentMessage], None] | None = None,
+        on_sent: Callable[[SentMessage], None] = ignore,
+        on_gesture: Callable[[Gesture], None] = ignore,
     ) -> None:
         self.world = world
         self.faults = Faults()
@@ -62,6 +68,7 @@ class Simulator:
         self.missed: list[int] = []
         self.last_said = 0
         self._on_sent = on_sent
+        self._on_gesture = on_gesture
         self.sockets = Sockets(
             world,
             token=token,
@@ -130,8 +137,9 @@ class Simulator:
             self.sent.append(reply.asked)
         if (sent := reply.done.sent) is not None:
             self.delivered.append(sent)
-            if self._on_sent is not None:
-                self._on_sent(sent)
+            self._on_sent(sent)
+        if (gesture := reply.done.gesture) is not None:
+            self._on_gesture(gesture)
         self._tell()
 
     # --- what people do ---------------------------------------------------------------------------
@@ -168,11 +176,7 @@ class Simulator:
             user_id = next(number for number in group.members if number != self.world.self_id)
         self.world.join(group.group_id, str(user_id), user_id=user_id)
         people = self.world.people(group.group_id)
-        segments = (
-            console.parse_mentions(message, people, self.world.self_id)
-            if isinstance(message, str)
-            else message
-        )
+        segments = console.spoken(message, people, self.world.self_id)
         stored = self.world.post(segments, author=user_id, group_id=group.group_id)
         return await self._spread(stored)
 

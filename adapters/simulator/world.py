@@ -3,39 +3,18 @@ state, no I/O."""
 
 from __future__ import annotations
 
-import math
 import time
 import zlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 
 from adapters.simulator import wire
 from adapters.simulator.messages import REMEMBERED, Messages, Stored
+from adapters.simulator.mutes import Mutes
+from adapters.simulator.people import Group, Person
 from adapters.simulator.wire import NOT_DONE, CallRefused, Json
 from bot.domain.events import Role
 
-
-@dataclass(frozen=True, slots=True)
-class Person:
-    """Somebody on QQ; in a group with a `card` (their name there, often empty) and a `role`."""
-
-    user_id: int
-    nickname: str
-    card: str = ""
-    role: Role = "member"
-
-    @property
-    def name(self) -> str:
-        return self.card or self.nickname or str(self.user_id)
-
-
-@dataclass(slots=True)
-class Group:
-    """A group the account is in; members by their number, the account among them."""
-
-    group_id: int
-    name: str
-    members: dict[int, Person] = field(default_factory=dict)
+LAGRANGE_ONLY = frozenset({"set_group_reaction"})  # what NapCat knows by another name
 
 
 class World:
@@ -43,7 +22,8 @@ class World:
 
     `now` gives seconds since 1970; `reports_self` makes the account report its own messages
     (`message_sent`), which NapCat does only when asked to. `online` is what heartbeats and
-    get_status say. `muted` has, for each group where the account may not speak, until when.
+    get_status say. `contents` are those of shared files and voices, by name; the `unsupported`
+    actions are answered as ones the server does not know.
     """
 
     def __init__(
@@ -59,11 +39,14 @@ class World:
         self.nickname = nickname
         self.reports_self = reports_self
         self.online = True
-        self.muted: dict[int, float] = {}
         self.now = now
         self.groups: dict[int, Group] = {}
         self.friends: dict[int, Person] = {}
+        self.mutes = Mutes(self_id, self.groups, now=now)
         self.forwards: dict[str, list[Json]] = {}
+        self.contents: dict[str, bytes] = {}
+        self.app_name = "NapCat.Onebot"
+        self.unsupported = set(LAGRANGE_ONLY)
         self._sessions: set[tuple[int, int]] = set()
         self.messages = Messages(remembered)
 
@@ -145,42 +128,6 @@ class World:
         for person in self.group(group_id).members.values():
             names |= {name: person.user_id for name in (person.nickname, person.card) if name}
         return names
-
-    # --- muting -----------------------------------------------------------------------------------
-
-    def mute(self, group_id: int, seconds: float) -> Json:
-        """Somebody in charge keeps the account from speaking for so long; the notice it gets.
-        Raises Refusal.
-        """
-        self.group(group_id)
-        self.muted[group_id] = self.now() + seconds
-        return self._ban(group_id, "ban", seconds)
-
-    def lift(self, group_id: int) -> Json:
-        """The account may speak again; the notice it gets. Raises Refusal for an unknown group."""
-        self.group(group_id)
-        self.muted.pop(group_id, None)
-        return self._ban(group_id, "lift_ban", 0)
-
-    def is_muted(self, group_id: int) -> bool:
-        """Whether the account may not speak there now; nothing is said when the time is over."""
-        return self.muted.get(group_id, 0.0) > self.now()
-
-    def _ban(self, group_id: int, kind: str, seconds: float) -> Json:
-        members = self.groups[group_id].members.values()
-        operator = next(
-            (person.user_id for person in members if person.role in ("owner", "admin")), 0
-        )
-        return wire.notice(
-            self.self_id,
-            self.now(),
-            "group_ban",
-            group_id=group_id,
-            user_id=self.self_id,
-            sub_type=kind,
-            operator_id=operator,
-            duration=math.ceil(seconds),  # whole seconds; 0 would lift it
-        )
 
     # --- messages ---------------------------------------------------------------------------------
 

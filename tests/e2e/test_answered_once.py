@@ -16,7 +16,7 @@ import pytest
 from adapters.onebot import forward_ws
 from adapters.onebot.calls import OneBotCalls
 from adapters.simulator import actions
-from adapters.simulator.call import Done, Params
+from adapters.simulator.call import Action, Done, Params
 from adapters.simulator.faults import Fault
 from adapters.simulator.shown import event_of
 from adapters.simulator.world import World
@@ -103,7 +103,7 @@ async def square(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
         yield house
 
 
-def _counted(house: Square, name: str) -> actions.Action:
+def _counted(house: Square, name: str) -> Action:
     history = actions.ACTIONS[name]
 
     def counted(world: World, params: Params) -> Done:

@@ -17,9 +17,10 @@ from pydantic import SecretStr
 from adapters.openai.client import OpenAIModel
 from adapters.simulator import wire
 from adapters.simulator.faults import Fault
+from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
 from adapters.simulator.shown import event_of
-from adapters.simulator.world import Person, World
+from adapters.simulator.world import World
 from bot.app import Service, open_service
 from config.settings import Settings
 from tests.fakes import ScriptedModel, Step, until, words

@@ -25,8 +25,9 @@ import pytest
 from adapters.onebot import forward_ws
 from adapters.simulator import actions
 from adapters.simulator.call import Done, Params
+from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
-from adapters.simulator.world import Person, World
+from adapters.simulator.world import World
 from adapters.storage import database, writer
 from bot.app import Service
 from bot.conversation import recovery

@@ -19,8 +19,9 @@ import pytest
 
 from adapters.onebot.connection import CLOSE_WITHIN
 from adapters.simulator.call import SentMessage
+from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
-from adapters.simulator.world import Person, World
+from adapters.simulator.world import World
 from bot.app import LAST_ANSWERS
 from bot.cli.process import GRACE
 from tests.torture.model import Asked, ScriptedModel

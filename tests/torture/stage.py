@@ -13,9 +13,10 @@ from itertools import count
 
 from adapters.simulator.call import SentMessage
 from adapters.simulator.faults import Fault
+from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
 from adapters.simulator.wire import Json, text
-from adapters.simulator.world import Person, World
+from adapters.simulator.world import World
 from tests.torture.model import EFFECTS, LONG, Asked
 from tests.torture.moments import Kind
 from tests.torture.processes import Life

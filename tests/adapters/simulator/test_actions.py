@@ -124,7 +124,7 @@ def test_what_cannot_be_sent_is_refused(world: World) -> None:
 
 
 def test_a_muted_account_is_refused_there_and_says_until_when(world: World) -> None:
-    world.mute(4242, 60)
+    world.mutes.mute(4242, 60)
     code, words = refused(world, "send_group_msg", group_id=4242, message="hi")
     assert (code, '"result": 120' in words) == (1200, True)
     assert told(world, "send_group_msg", group_id=4343, message="hi")
@@ -203,25 +203,6 @@ def test_only_an_administrator_takes_back_what_others_said(world: World) -> None
     assert told(world, "delete_msg", message_id=world.post([text("hi")], author=5, group_id=1).message_id) is None
 
 
-def test_a_picture_that_was_sent_can_be_asked_for(world: World) -> None:
-    picture = {"type": "image", "data": {"file": "base64://aGVsbG8="}}
-    message_id = told(world, "send_private_msg", user_id=20001, message=[picture])["message_id"]
-    (shown,) = told(world, "get_msg", message_id=message_id)["message"]
-    found = told(world, "get_image", file=shown["data"]["file"])
-    assert (found["file_name"], found["file_size"]) == (shown["data"]["file"], "5")
-    assert "base64" not in found
-    assert told(world, "get_file", file=shown["data"]["file"]) == found
-    assert refused(world, "get_image", file="other.png") == (1200, "file not found")
-    assert refused(world, "get_image")[0] == 1400
-
-
-def test_a_file_is_asked_for_by_its_id(world: World) -> None:
-    segment = {"type": "file", "data": {"file": "base64://aGVsbG8=", "name": "hello.py"}}
-    stored = world.messages.find(told(world, "send_group_msg", group_id=4242, message=[segment])["message_id"])
-    (kept,) = stored.segments
-    assert told(world, "get_file", file_id=kept["data"]["file_id"])["file_name"] == "hello.py"
-
-
 def test_a_history_ends_with_the_named_message(world: World) -> None:
     ids = [world.post([text(str(number))], author=20001, group_id=4242).message_id for number in range(5)]
     elsewhere = world.post([text("x")], author=20001, peer_id=20001).message_id
@@ -275,18 +256,10 @@ def test_friends_and_strangers_are_described(world: World) -> None:
 # --- small things ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("action", ["send_poke", "group_poke", "friend_poke"])
-def test_the_bot_hears_of_its_own_poke(world: World, action: str) -> None:
-    (event,) = ask(world, action, user_id=20002, group_id=4242).done.events
-    assert (event["user_id"], event["target_id"], event["group_id"]) == (10001, 20002, 4242)
-    (event,) = ask(world, action, user_id=20001).done.events
-    assert "group_id" not in event
+def test_messages_are_marked_as_read(world: World) -> None:
+    assert told(world, "mark_msg_as_read", message_id=1) is None
 
 
-def test_likes_and_marks_are_taken(world: World, recorded: Callable[[str], Json]) -> None:
-    message_id = world.post([text("hi")], author=20001, group_id=4242).message_id
-    liked = told(world, "set_msg_emoji_like", message_id=message_id, emoji_id="76")
-    assert liked == recorded("api_ok__nc_emoji_like")["data"]
-    assert refused(world, "set_msg_emoji_like", message_id=message_id)[0] == 1400
-    assert told(world, "mark_msg_as_read", message_id=message_id) is None
-    assert told(world, "set_input_status", user_id=20001, event_type=1)["result"] == 0
+def test_an_unsupported_action_is_one_the_server_does_not_know(world: World) -> None:
+    world.unsupported.add("set_input_status")
+    assert refused(world, "set_input_status", user_id=20001)[0] == 1404

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from adapters.simulator.people import Person
 from adapters.simulator.wire import CallRefused, text
-from adapters.simulator.world import Person, World, demo_world, stable_number
+from adapters.simulator.world import World, demo_world, stable_number
 
 
 def test_a_recalled_message_is_gone_and_noticed(world: World) -> None:
@@ -40,28 +41,6 @@ def test_two_names_never_share_a_number(world: World) -> None:
 
 def test_people_are_known_by_card_and_nickname(world: World) -> None:
     assert world.people(4242) == {"bot": 10001, "小明": 20001, "明明": 20001, "user2": 20002}
-
-
-def test_a_mute_has_the_recorded_keys_and_ends_by_itself(recorded: Callable[[str], dict[str, Any]]) -> None:
-    time = 1000.0
-    world = World(now=lambda: time)
-    world.add_group(1, members=(Person(5, "x", role="admin"),))
-    notice = world.mute(1, 59.5)
-    assert notice.keys() == recorded("notice_group__nc_group_ban_bot").keys()
-    assert (notice["duration"], notice["operator_id"], notice["user_id"]) == (60, 5, 10001)
-    assert world.is_muted(1)
-    time += 59.5
-    assert not world.is_muted(1)
-
-
-def test_a_mute_is_lifted(world: World) -> None:
-    world.mute(4343, 60)
-    notice = world.lift(4343)
-    assert (notice["sub_type"], notice["duration"], notice["operator_id"]) == ("lift_ban", 0, 0)
-    assert not world.is_muted(4343)
-    for act in (world.lift, lambda group_id: world.mute(group_id, 1)):
-        with pytest.raises(CallRefused, match="群聊 1 不存在"):
-            act(1)
 
 
 def test_what_is_unknown_is_refused(world: World) -> None:

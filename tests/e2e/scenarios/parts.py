@@ -7,8 +7,9 @@ from typing import Any, TypeAlias
 
 from adapters.simulator import console
 from adapters.simulator.call import SentMessage
+from adapters.simulator.people import Group
 from adapters.simulator.wire import Json, mention
-from adapters.simulator.world import Group, World
+from adapters.simulator.world import World
 
 Written: TypeAlias = "str | list[Any] | Mapping[str, Any]"
 Labels: TypeAlias = Mapping[str, int]

@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 from adapters.openai.client import OpenAIModel
 from adapters.simulator.call import SentMessage
 from adapters.simulator.faults import parse_fault
+from adapters.simulator.people import Group, Person
 from adapters.simulator.server import Simulator
-from adapters.simulator.world import Group, Person, World
+from adapters.simulator.world import World
 from bot.app import Service, open_service
 from config.loading import load_settings
 from tests.e2e.scenarios.loop import ScriptedClock, ScriptedLoop

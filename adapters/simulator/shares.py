@@ -1,0 +1,174 @@
+"""What people share beside words: pictures, voices, files, cards, merged forwards; and the actions
+that open it again. Pure.
+
+NapCat gives a forward inside another with its messages in `content`; its own id opens nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from adapters.simulator import cq
+from adapters.simulator.call import Action, Done, Params
+from adapters.simulator.wire import BAD_REQUEST, NOT_DONE, CallRefused, Json
+from adapters.simulator.world import World
+
+HOST = "multimedia.nt.qq.com.cn"  # where NapCat's pictures and files lie
+INNER = "inner-"  # ids of forwards inside others begin so
+GONE = "消息已过期或者为内层消息，无法获取转发消息"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One message of a merged forward: by whom, and its segments or the forward inside it."""
+
+    user_id: int
+    name: str
+    content: tuple[Json, ...] | Nodes = ()
+
+
+Nodes: TypeAlias = list[Node]
+
+
+def picture(name: str, *, sticker: bool = False, size: int = 4) -> Json:
+    """A picture that lies on QQ's server."""
+    return _segment(
+        "image",
+        summary="[动画表情]" if sticker else "",
+        file=name,
+        sub_type=int(sticker),
+        url=f"https://{HOST}/{name}",
+        file_size=str(size),
+    )
+
+
+def voice(world: World, name: str, sound: bytes) -> Json:
+    """A voice message; `sound` is what `get_record` gives for it."""
+    world.contents[name] = sound
+    return _segment(
+        "record",
+        file=name,
+        path=f"/app/.config/QQ/{name}",
+        url=f"https://{HOST}/{name}",
+        file_size=str(len(sound)),
+    )
+
+
+def file(world: World, name: str, content: bytes, *, size: int | None = None) -> Json:
+    """A file; `size` is what is told of it, that of the content unless given."""
+    world.contents[name] = content
+    told = len(content) if size is None else size
+    return _segment("file", file=name, file_id=f"/{name}", file_size=str(told))
+
+
+def card(title: str, description: str = "", url: str = "") -> Json:
+    """A card as other apps share one into QQ."""
+    news = {"title": title, "desc": description, "jumpUrl": url}
+    told = {
+        "app": "com.tencent.tuwen.lua",
+        "prompt": f"[分享]{title}",
+        "view": "news",
+        "meta": {"news": news},
+    }
+    return _segment("json", data=json.dumps(told, ensure_ascii=False))
+
+
+def forward(world: World, nodes: Sequence[Node]) -> Json:
+    """A merged forward, kept so that `get_forward_msg` finds it."""
+    shown = [_shown(world, node) for node in nodes]
+    return _segment("forward", id=world.add_forward(shown))
+
+
+def _shown(world: World, node: Node) -> Json:
+    """A message of a forward as NapCat shows it."""
+    match node.content:
+        case list(inner):
+            messages = [_shown(world, each) for each in inner]
+            number = sum(map(_counted, inner))
+            segments = [_segment("forward", id=f"{INNER}{number}", content=messages)]
+        case content:
+            segments = list(content)
+    return {
+        "self_id": world.self_id,
+        "user_id": node.user_id,
+        "time": int(world.now()),
+        "message_id": 0,
+        "message_type": "group",
+        "sender": {"user_id": node.user_id, "nickname": node.name, "card": ""},
+        "raw_message": cq.write(segments),
+        "font": 14,
+        "sub_type": "normal",
+        "message": segments,
+        "message_format": "array",
+        "post_type": "message",
+        "group_id": 284840486,  # the group that nobody knows
+    }
+
+
+def _counted(node: Node) -> int:
+    return 1 + sum(map(_counted, node.content)) if isinstance(node.content, list) else 1
+
+
+def _segment(kind: str, **data: object) -> Json:
+    return {"type": kind, "data": data}
+
+
+# --- the actions ----------------------------------------------------------------------------------
+
+
+def get_forward_msg(world: World, params: Params) -> Done:
+    """By the id of the forward, or by that of the message it is in."""
+    asked = str(params.get("id") or params.get("message_id") or "")
+    if asked.isdecimal() and world.messages.knows(int(asked)):
+        inside = (
+            segment["data"]["id"]
+            for segment in world.messages.find(int(asked)).segments
+            if segment["type"] == "forward"
+        )
+        asked = str(next(inside, ""))
+    if asked not in world.forwards:
+        raise CallRefused(NOT_DONE, GONE)
+    return Done({"messages": world.forwards[asked]})
+
+
+def get_file(world: World, params: Params) -> Done:
+    """A picture, voice or file of a message by its name: a path inside the server's container.
+
+    So it is without `enableLocalFile2Url`, NapCat's default (onebot.md 4.5). What was shared here
+    with its content comes with that, as with this setting.
+    """
+    name = str(params.get("file") or params.get("file_id") or "")
+    if not name:
+        raise CallRefused(BAD_REQUEST, "参数 file 缺失或不正确")
+    medium = world.messages.medium(name)
+    kept = str(medium.get("file") or name)
+    path = f"/app/.config/QQ/{kept}"
+    found = {
+        "file": path,
+        "url": medium.get("url") or path,
+        "file_size": str(medium.get("file_size") or 0),
+        "file_name": kept,
+    }
+    if kept in world.contents:
+        found["base64"] = base64.b64encode(world.contents[kept]).decode()
+    return Done(found)
+
+
+def get_file_url(world: World, params: Params) -> Done:
+    """Where a shared file can be fetched."""
+    medium = world.messages.medium(str(params.get("file_id")))
+    return Done({"url": f"https://{HOST}/{medium['file']}"})
+
+
+ACTIONS: dict[str, Action] = {
+    "get_forward_msg": get_forward_msg,
+    "get_image": get_file,
+    "get_record": get_file,
+    "get_file": get_file,
+    "get_group_file_url": get_file_url,
+    "get_private_file_url": get_file_url,
+}
