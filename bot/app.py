@@ -223,6 +223,7 @@ async def at_work(
             rooms.recoverer.run(),
             rooms.catchup.run(),
             rooms.doubts.run(),
+            rooms.inquiries.run(),
             rooms.stages.expiry.run(),
         )
         async with background(*loops):

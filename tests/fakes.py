@@ -26,6 +26,7 @@ from bot.domain.journal import (
     TurnClosed,
     TurnOpened,
 )
+from bot.domain.ports import JoinedGroup, Member
 from bot.domain.run import Asker, RunEvent
 from bot.domain.segments import Forward, Mention, Segment, Text
 from bot.domain.tool import ToolContext
@@ -140,6 +141,10 @@ class RecordingTransport:
         self.opened: list[str] = []
         self.histories: dict[Conversation, tuple[MessageReceived, ...]] = {}
         self.histories_asked: list[Conversation] = []
+        self.groups: list[JoinedGroup] = []
+        self.members: dict[tuple[Conversation, int], Member] = {}
+        self.members_asked: list[tuple[Conversation, int]] = []
+        self.member_failures: list[BotError] = []
         self._ids = count(9001)
 
     async def send(self, action: SendMessage) -> str:
@@ -164,6 +169,17 @@ class RecordingTransport:
         if conversation not in self.histories:
             raise ActionRefused("get_group_msg_history", retcode=1404, wording="不支持的Api get_group_msg_history")
         return self.histories[conversation][-count:]
+
+    async def get_groups(self, account: int) -> tuple[JoinedGroup, ...]:
+        await asyncio.sleep(0)
+        return tuple(self.groups)
+
+    async def get_member(self, group: Conversation, user_id: int) -> Member:
+        self.members_asked.append((group, user_id))
+        await asyncio.sleep(0)
+        if self.member_failures:
+            raise self.member_failures.pop(0)
+        return self.members.get((group, user_id), Member())
 
     async def get_forward(self, account: int, forward: Forward) -> tuple[MessageReceived, ...]:
         assert account == BOT

@@ -8,6 +8,7 @@ from typing import Any
 
 from adapters.onebot.calls import OneBotCalls
 from adapters.onebot.fields import load
+from adapters.onebot.groups import read_groups, read_member
 from adapters.onebot.peers import Account, Peers
 from adapters.onebot.protocol import (
     NO_SUCH_ACTION,
@@ -24,7 +25,7 @@ from adapters.onebot.segments import holds_url
 from bot.domain.actions import Gesture, SendMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered, ActionUnsupported
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.ports import KeptFile
+from bot.domain.ports import JoinedGroup, KeptFile, Member
 from bot.domain.segments import Forward
 
 NOT_FETCHED = 403
@@ -116,6 +117,15 @@ class OneBotTransport:
         }
         data = await self.call(conversation.platform_id, f"get_{kind}_msg_history", params)
         return read_history(data, conversation)
+
+    async def get_groups(self, account: int) -> tuple[JoinedGroup, ...]:
+        """The groups the account is in. Raises NotConnected, ActionRefused, ActionUnanswered."""
+        return read_groups(await self.call(account, "get_group_list", {}), account=account)
+
+    async def get_member(self, group: Conversation, user_id: int) -> Member:
+        """Somebody in a group, asked anew. Raises NotConnected, ActionRefused, ActionUnanswered."""
+        params = {"group_id": group.session_id, "user_id": user_id, "no_cache": True}
+        return read_member(await self.call(group.platform_id, "get_group_member_info", params))
 
     async def get_image(self, account: int, file: str) -> KeptFile:
         """A received picture by its `file` name. Raises NotConnected, ActionRefused,

@@ -4,6 +4,7 @@ thinking either.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 from bot.domain.events import Conversation, Muted
@@ -21,6 +22,7 @@ class Mutes:
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
         self._until: dict[Conversation, float] = {}
+        self._unknown: asyncio.Queue[int] = asyncio.Queue()
 
     def take(self, event: Muted) -> None:
         """Somebody was muted, or may speak again."""
@@ -41,11 +43,14 @@ class Mutes:
         )
 
     def forget(self, account: int) -> None:
-        """After a connection nobody knows what was lifted meanwhile; a mute that still holds shows
-        at the next send.
-        """
+        """After a connection nobody knows what was lifted meanwhile: somebody is to ask."""
+        self._unknown.put_nowait(account)
         for where in [where for where in self._until if where.platform_id == account]:
             del self._until[where]
+
+    async def next_unknown(self) -> int:
+        """The next account of whose mutes nothing is known."""
+        return await self._unknown.get()
 
     def holds_in(self, where: Conversation) -> bool:
         """Whether the bot may not speak there."""

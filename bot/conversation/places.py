@@ -60,6 +60,10 @@ class Places:
         for account in self.accounts:
             self._arrive(Arrival(account, known))
 
+    def in_use(self, account: int) -> dict[Conversation, float]:
+        """Where the account is in use, each with the time of the last message."""
+        return {where: at for where, at in self._heard.items() if where.platform_id == account}
+
     def look_at(self, where: Conversation) -> None:
         """This place is to be looked at now."""
         self._arrive(Arrival(where.platform_id, ((where, self._clock.now()),)))

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from cachetools import LRUCache
 
 from bot.conversation.restraint import Restraint
+from bot.conversation.robots import Robots
 from bot.conversation.tasks import Task
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock, Ids
@@ -21,9 +22,7 @@ LATE = "it was answered, or was old, when it was found"
 
 
 class Verdicts:
-    """Judges messages; `accounts` are all the bot has and `robots` all that were found, as they
-    become known.
-    """
+    """Judges messages; `accounts` are all the bot has, as they become known."""
 
     def __init__(
         self,
@@ -32,7 +31,7 @@ class Verdicts:
         history: History,
         restraint: Restraint,
         accounts: Collection[int],
-        robots: Collection[int],
+        robots: Robots,
         clock: Clock,
         ids: Ids,
     ) -> None:
@@ -51,6 +50,7 @@ class Verdicts:
         """
         match self.whoever_may_speak(message):
             case Wake() as wake:
+                self._robots.meet(message)
                 return self._restraint.on(message, wake) if answer else Observe(LATE)
             case NeedsQuoted() as verdict:
                 is_silent = not answer or self._restraint.is_muted(message.conversation)
@@ -65,7 +65,7 @@ class Verdicts:
 
         A quote of a message in memory is decided at once, so that talk among people fills no lane.
         """
-        verdict = judge(message, self._rules, accounts=self._accounts, robots=self._robots)
+        verdict = judge(message, self._rules, accounts=self._accounts, robots=self._robots.known)
         if isinstance(verdict, NeedsQuoted):
             quoted = self._history.known(message.conversation, verdict.message_id)
             if quoted is not None:
@@ -74,6 +74,8 @@ class Verdicts:
 
     def against(self, task: Task, *, looked_up: bool) -> str:
         """Why a question is not answered when its turn comes, see `Restraint.against`."""
+        if looked_up:
+            self._robots.meet(task.message)
         return self._restraint.against(task, looked_up=looked_up)
 
     def _joins(self, where: Conversation) -> bool:

@@ -20,7 +20,7 @@ from bot.domain.actions import (
     SendSegment,
 )
 from bot.domain.chat import Completion, ModelRequest
-from bot.domain.events import Conversation, Event, MessageReceived
+from bot.domain.events import Conversation, Event, MessageReceived, Role
 from bot.domain.journal import Entry, LogQuery, Recovery, Remembered, Spoken
 from bot.domain.run import RunEvent
 from bot.domain.segments import Forward, Image
@@ -59,6 +59,23 @@ class ChatModel(Protocol):
         ...
 
 
+class Member(Struct, frozen=True):
+    """Somebody in a group, as the server has them: until when they may not speak there, in seconds
+    since 1970; `is_robot` is None where it does not say.
+    """
+
+    role: Role = "unknown"
+    muted_until: float = 0.0
+    is_robot: bool | None = None
+
+
+class JoinedGroup(Struct, frozen=True):
+    """A group that an account is in; `is_silenced` where only its admins may speak."""
+
+    conversation: Conversation
+    is_silenced: bool = False
+
+
 class Transport(Protocol):
     """Carries actions to the OneBot server of the conversation's account, and asks it questions."""
 
@@ -95,6 +112,14 @@ class Transport(Protocol):
 
         Raises NotConnected, ActionRefused (also where the server cannot do it), ActionUnanswered.
         """
+        ...
+
+    async def get_groups(self, account: int) -> tuple[JoinedGroup, ...]:
+        """The groups the account is in. Raises NotConnected, ActionRefused, ActionUnanswered."""
+        ...
+
+    async def get_member(self, group: Conversation, user_id: int) -> Member:
+        """Somebody in a group, asked anew. Raises NotConnected, ActionRefused, ActionUnanswered."""
         ...
 
 

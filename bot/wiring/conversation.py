@@ -32,6 +32,7 @@ from bot.conversation.quotes import Quotes
 from bot.conversation.recalls import Recalls
 from bot.conversation.requests import Requests
 from bot.conversation.restraint import Restraint
+from bot.conversation.robots import Robots
 from bot.conversation.seen import SeenMessages
 from bot.conversation.suspensions import Suspensions
 from bot.conversation.tasks import Work
@@ -83,6 +84,7 @@ class Asking:
 
     seen: SeenMessages
     mutes: Mutes
+    robots: Robots
     places: Places
     overflow: Overflow
     hearing: Hearing
@@ -163,13 +165,14 @@ def build_asking(
     places = Places(arrive=arrive, clock=on.clock)
     overflow = Overflow(outbox=on.outbox, clock=on.clock)
     hearing = Hearing(store=on.store, history=on.history, places=places)
+    robots = Robots()
     restraint = Restraint(rules=rules, mutes=mutes, outbox=on.outbox, owner=owner, clock=on.clock)
     verdicts = Verdicts(
         rules=rules,
         history=on.history,
         restraint=restraint,
         accounts=places.accounts,
-        robots=(),
+        robots=robots,
         clock=on.clock,
         ids=ids,
     )
@@ -184,7 +187,7 @@ def build_asking(
         clock=on.clock,
     )
     put_off = PutOff(verdicts=verdicts, questions=questions, lanes=on.lanes, clock=on.clock)
-    return Asking(seen, mutes, places, overflow, hearing, verdicts, questions, put_off)
+    return Asking(seen, mutes, robots, places, overflow, hearing, verdicts, questions, put_off)
 
 
 def build_stages(on: Ground, asking: Asking, answering: Answering, *, owner: Owner) -> Stages:

@@ -13,6 +13,7 @@ from bot.conversation.arrivals import Arrivals
 from bot.conversation.catchup import Catchup
 from bot.conversation.deciders import Deciders
 from bot.conversation.doubts import Doubts
+from bot.conversation.inquiries import Inquiries
 from bot.conversation.lanes import Lanes
 from bot.conversation.perception import Perception
 from bot.conversation.preparation import Persona
@@ -69,6 +70,7 @@ class Rooms:
     recoverer: Recoverer
     catchup: Catchup
     doubts: Doubts
+    inquiries: Inquiries
 
 
 def build_rooms(
@@ -149,6 +151,13 @@ def connect(
         recoverer=build_recoverer(on, asking, answering, stages, toolset=toolset),
         catchup=build_catchup(on, stages, arrivals, transport=transport),
         doubts=Doubts(transport=transport, outbox=on.outbox, store=on.store, clock=on.clock),
+        inquiries=Inquiries(
+            transport=transport,
+            mutes=asking.mutes,
+            robots=asking.robots,
+            places=asking.places,
+            clock=on.clock,
+        ),
     )
 
 

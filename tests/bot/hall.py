@@ -32,6 +32,7 @@ class Hall(House):
         )
         stages = build_stages(self.ground, asking, self.answering, owner=self.owner)
         self.seen, self.places, self.overflow = asking.seen, asking.places, asking.overflow
+        self.robots = asking.robots
         self.dispatcher, self.way, self.door = stages.dispatcher, stages.way, stages.door
         self.late, self.held, self.expiry = stages.late, stages.held, stages.expiry
 

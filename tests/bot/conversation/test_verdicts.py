@@ -70,3 +70,14 @@ async def test_now_and_then_the_bot_joins_in_and_nobody_hears_of_its_failures() 
         await house.take(muted(0), said("and coffee", at=False))
         assert house.transport.texts == ["me too"]
         assert [entry.reason for entry in house.store.of("judged") if isinstance(entry, Judged)] == ["chance"] * 2
+
+
+async def test_who_wakes_the_bot_is_asked_about_and_robots_wake_it_no_more() -> None:
+    async with hall(words("hello"), words("because")) as house:
+        house.transport.known["q"] = said("x", user=BOT, at=False, message_id="q")
+        await house.take(said("talk", user=6, at=False), said("hi", user=5))
+        await house.take(said((Quote("q"), Text("why?")), user=7, at=False))
+        assert [await house.robots.next(), await house.robots.next()] == [(GROUP, 5), (GROUP, 7)]
+        house.robots.known[5] = None
+        await house.take(said("hi again", user=5))
+        assert house.transport.texts == ["hello", "because"]

@@ -1,0 +1,39 @@
+"""Groups and the people in them, as servers tell of them (onebot.md 5). Never raises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adapters.onebot.fields import decimal, mapping, number, sequence, text
+from bot.domain.events import Conversation, Role
+from bot.domain.ports import JoinedGroup, Member
+
+ROLES: dict[str, Role] = {"owner": "owner", "admin": "admin", "member": "member"}
+
+
+def read_groups(data: object, *, account: int) -> tuple[JoinedGroup, ...]:
+    """The groups in an answer to get_group_list; `group_all_shut` is NapCat's and LLBot's, a number
+    or a bool.
+    """
+    read = [(number(fields.get("group_id")), fields) for fields in map(mapping, sequence(data))]
+    return tuple(
+        JoinedGroup(Conversation(account, "group", group), _is_set(fields.get("group_all_shut")))
+        for group, fields in read
+        if group > 0
+    )
+
+
+def read_member(data: object) -> Member:
+    """The person in an answer to get_group_member_info."""
+    fields = mapping(data)
+    is_robot = fields.get("is_robot")
+    return Member(
+        ROLES.get(text(fields.get("role")), "unknown"),
+        decimal(fields.get("shut_up_timestamp")),
+        None if is_robot is None else _is_set(is_robot),
+    )
+
+
+def _is_set(flag: Any) -> bool:
+    # -1 stands for all members in QQ's own words.
+    return flag is True or number(flag) != 0

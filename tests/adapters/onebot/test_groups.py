@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.onebot.groups import read_groups, read_member
+from bot.domain.events import Conversation
+from bot.domain.ports import JoinedGroup, Member
+from tests.fakes import BOT
+
+
+@pytest.mark.parametrize(("flag", "silenced"), [(0, False), (1, True), (-1, True), (True, True), (None, False)])
+def test_a_group_says_whether_all_are_silenced(flag: object, silenced: bool) -> None:
+    data = [{"group_id": "4242", "group_all_shut": flag}, {"group_id": 0}, None]
+    assert read_groups(data, account=BOT) == (JoinedGroup(Conversation(BOT, "group", 4242), silenced),)
+
+
+@pytest.mark.parametrize(
+    ("data", "member"),
+    [
+        ({"role": "admin", "shut_up_timestamp": 17, "is_robot": True}, Member("admin", 17.0, True)),
+        ({"role": "member", "shut_up_timestamp": "0", "is_robot": False}, Member("member", 0.0, False)),
+        ({"role": "king"}, Member()),
+    ],
+)
+def test_a_member_has_a_role_a_mute_and_perhaps_a_nature(data: object, member: Member) -> None:
+    assert read_member(data) == member
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    )
+)
+def test_whatever_comes_is_read(data: object) -> None:
+    read_groups(data, account=BOT)
+    read_member(data)
