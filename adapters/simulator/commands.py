@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from adapters.simulator.acts import act
 from adapters.simulator.faults import ASKING, Fault, NoFault, parse_fault, parse_number, says_when
 from adapters.simulator.incidents import MUTED_FOR
+from adapters.simulator.robots import TIMES
 from adapters.simulator.server import Simulator
 from adapters.simulator.wire import CallRefused
 
@@ -34,8 +36,16 @@ OTHERS = {
     "back": "a drop is over",
     "mute [SECONDS]": "the bot is muted in the group, and gets the notice",
     "lift": "it is not muted any more",
+    "muteall, liftall": "the whole group is muted; is not any more",
     "offline, online": "the account is kicked; logged in again",
     "selfreport on|off": "whether the bot hears its own messages (message_sent)",
+    "robot [TIMES]": "another robot joins, and answers what the bot says in the group so often",
+    "poke, typing": "user1 pokes the bot in the group; is typing to it in private",
+    "react [EMOJI]": "user1 reacts to the bot's latest message in the group",
+    "forward [DEPTH]": "user1 forwards a conversation, one inside the other so deep",
+    "voice WORDS": "user1 sends a voice message",
+    "file NAME WORDS": "user1 sends a file with these words in it",
+    "card TITLE [URL]": "user1 shares a card",
     "faults": "what is armed",
     "off": "nothing is armed any more",
 }
@@ -82,6 +92,16 @@ async def _obey(simulator: Simulator, words: str) -> str:
         case ["lift"]:
             await simulator.incidents.lift()
             return "not muted any more"
+        case ["muteall"]:
+            await simulator.incidents.mute_all()
+            return "everybody is muted"
+        case ["liftall"]:
+            await simulator.incidents.lift_all()
+            return "nobody is muted any more"
+        case ["robot", *times] if len(times) < 2:
+            often = int(parse_number(times[0])) if times else TIMES
+            robot = simulator.robots.invite(times=often)
+            return f"{robot.name} answers {often} times"
         case ["offline"]:
             await simulator.incidents.go_offline()
             return "the account is offline"
@@ -92,7 +112,7 @@ async def _obey(simulator: Simulator, words: str) -> str:
             simulator.world.reports_self = state == "on"
             return f"own messages are {'' if simulator.world.reports_self else 'not '}reported"
         case _:
-            return await _arm(simulator, words)
+            return await act(simulator, words) or await _arm(simulator, words)
 
 
 async def _arm(simulator: Simulator, words: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from adapters.simulator.call import SentMessage
+from adapters.simulator.call import Gesture, SentMessage
 from adapters.simulator.wire import Json, mention, text
 
 SPEAKER = re.compile(r"(?![@/])([^\s:]{1,24}): (.*)", re.DOTALL)
@@ -105,6 +105,19 @@ def render(message: SentMessage, people: Mapping[int, str], *, home: int) -> str
         said += " " + piece if apart and (said[-1] == "]" or piece[0] == "[") else piece
     first, *further = CONTROL.sub("", said.replace("\r\n", "\n")).strip().split("\n")
     return "\n".join([f"bot: {first}", *(f"  {line}" for line in further)])
+
+
+def render_gesture(gesture: Gesture, people: Mapping[int, str]) -> str:
+    """What the bot did without words, as it is printed: `bot: [reacts to user1 with 76]`."""
+    name = _name(gesture.user_id, people)
+    match gesture.kind:
+        case "reaction":
+            does = "takes back" if gesture.taken_back else "reacts to"
+            return f"bot: [{does} {name} with {gesture.emoji_id}]"
+        case "poke":
+            return f"bot: [pokes {name}]"
+        case "typing":
+            return f"bot: [is typing to {name}]"
 
 
 def _render_segment(segment: Json, people: Mapping[int, str]) -> str:

@@ -35,6 +35,8 @@ def _write_value(value: Any) -> str:
             return "true" if value else "false"
         case dict():
             return _escape("[object Object]")  # what JavaScript makes of it
+        case list():
+            return "&#44;".join(map(_write_value, value))
         case _:
             return _escape(str(value)).replace(",", "&#44;")
 

@@ -25,6 +25,7 @@ from adapters.simulator.incidents import Incidents
 from adapters.simulator.messages import Stored
 from adapters.simulator.peer import ConnectedBot
 from adapters.simulator.replies import CallReply, reply_to
+from adapters.simulator.robots import Robots
 from adapters.simulator.shown import event_of
 from adapters.simulator.sockets import Sockets
 from adapters.simulator.wire import Json
@@ -82,6 +83,7 @@ class Simulator:
         self._events: deque[Json] = deque(maxlen=REPEATABLE)
         self._answers = CallAnswers(self.sockets, self.faults)
         self.incidents = Incidents(world, self.sockets, self.push)
+        self.robots = Robots(world, self.sockets, self.push)
 
     async def __aenter__(self) -> Self:
         await self.sockets.__aenter__()
@@ -119,8 +121,6 @@ class Simulator:
                 await peer.send(event)
         await self._answers.catch_up(peer)
 
-    # --- calls ------------------------------------------------------------------------------------
-
     async def _take(self, peer: ConnectedBot, frame: str | bytes) -> None:
         """Answer one call. Everything between a call and its answer passes here."""
         reply = reply_to(self.world, self.faults, frame)
@@ -138,11 +138,10 @@ class Simulator:
         if (sent := reply.done.sent) is not None:
             self.delivered.append(sent)
             self._on_sent(sent)
+            self.robots.hear(sent)
         if (gesture := reply.done.gesture) is not None:
             self._on_gesture(gesture)
         self._tell()
-
-    # --- what people do ---------------------------------------------------------------------------
 
     async def push(self, event: Json) -> bool:
         """Send an event to every socket that hears events, and say whether there is one.

@@ -23,9 +23,9 @@ from typing import TextIO
 from pydantic import SecretStr
 
 from adapters.offline.server import MEDIA_FOLDER, OfflineModel
-from adapters.simulator.call import SentMessage
+from adapters.simulator.call import Gesture, SentMessage
 from adapters.simulator.commands import MARK, obey
-from adapters.simulator.console import render
+from adapters.simulator.console import render, render_gesture
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World, demo_world
 from bot.app import Service, open_service
@@ -43,7 +43,7 @@ DEMO = (
 HELP = (
     "You are user1 in a group. `@bot hi` speaks to the bot, `user2: hi` speaks as somebody else. "
     "End with Ctrl-D.\n"
-    "`!help` lists what can go wrong on purpose."
+    "`!help` lists what can go wrong on purpose, and what else can happen."
 )
 LATEST = 20  # lines of a terminal that are waited for at its end
 MISSED = "Nobody heard that: the bot is not connected, or its account is offline."
@@ -99,9 +99,14 @@ async def open_chat(
     """The service connected to a simulator of its own, on loopback ports nobody else uses."""
     home = next(iter(world.groups))
 
+    def names() -> dict[int, str]:
+        return {number: name for name, number in world.people(home).items()}
+
     def print_sent(message: SentMessage) -> None:
-        names = {number: name for name, number in world.people(home).items()}
-        say(render(message, names, home=home))
+        say(render(message, names(), home=home))
+
+    def print_gesture(gesture: Gesture) -> None:
+        say(render_gesture(gesture, names()))
 
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory(prefix="frostagent-"))
@@ -117,7 +122,9 @@ async def open_chat(
                 "media_dir": MEDIA_FOLDER,
             }
             tell(DEMO)
-        simulator = await stack.enter_async_context(Simulator(world, on_sent=print_sent))
+        simulator = await stack.enter_async_context(
+            Simulator(world, on_sent=print_sent, on_gesture=print_gesture)
+        )
         changes |= {"onebot_mode": "forward", "onebot_url": await simulator.serve()}
         service = await stack.enter_async_context(
             open_service(settings.model_copy(update=changes), terminal=tell)

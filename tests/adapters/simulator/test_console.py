@@ -6,8 +6,8 @@ import base64
 
 import pytest
 
-from adapters.simulator.call import SentMessage
-from adapters.simulator.console import SpokenLine, parse_line, parse_mentions, render
+from adapters.simulator.call import Gesture, SentMessage
+from adapters.simulator.console import SpokenLine, parse_line, parse_mentions, render, render_gesture
 from adapters.simulator.wire import Json, mention, text
 
 PEOPLE = {"Frost": 10001, "user1": 20001, "user2": 20002, "小明": 20003, "小明同学": 20004, "a.b": 20005}
@@ -100,3 +100,16 @@ def test_a_message_is_printed_line_by_line(segments: list[Json], lines: str) -> 
 def test_a_message_to_elsewhere_says_where_it_went() -> None:
     assert printed(text("hi"), group_id=None, user_id=20002) == "bot: [to user2] hi"
     assert printed(text("hi"), group_id=4343) == "bot: [to group 4343] hi"
+
+
+@pytest.mark.parametrize(
+    ("gesture", "shown"),
+    [
+        (Gesture("reaction", 20001, 4242, 5, "76"), "bot: [reacts to 小明 with 76]"),
+        (Gesture("reaction", 20001, 4242, 5, "76", taken_back=True), "bot: [takes back 小明 with 76]"),
+        (Gesture("poke", 7), "bot: [pokes 7]"),
+        (Gesture("typing", 20001), "bot: [is typing to 小明]"),
+    ],
+)
+def test_gestures_are_shown(gesture: Gesture, shown: str) -> None:
+    assert render_gesture(gesture, {20001: "小明"}) == shown
