@@ -80,11 +80,13 @@ class Settings(BaseSettings):
     bot_max_steps: Annotated[int, BeforeValidator(values.whole(1, 64))] = 12
     bot_run_requests: Annotated[int, BeforeValidator(values.whole(0, 1000))] = 24
     bot_run_tokens: Annotated[int, BeforeValidator(values.whole(0, 10**9))] = 0
-    bot_run_sends: Annotated[int, BeforeValidator(values.whole(0, 100))] = 5
+    bot_max_sends: Annotated[int, BeforeValidator(values.whole(0, 100))] = 5
     bot_history_tokens: Annotated[int, BeforeValidator(values.whole(500, values.MAX_CONTEXT))] = (
         12_000
     )
     bot_send_rate: Annotated[float, BeforeValidator(values.number(0, 1000))] = 1.0
+    bot_send_burst: Annotated[int, BeforeValidator(values.whole(0, 1000))] = 3
+    bot_pace: Annotated[bool, BeforeValidator(values.switch)] = True
 
     coder_base_url: BaseUrl = ""
     coder_api_key: Keys = SecretStr("")

@@ -32,8 +32,11 @@ ALIASES = {
     "UPSTREAM_ENDPOINT": "LLM_BASE_URL",
     "UPSTREAM_API_KEY": "LLM_API_KEY",
     "MODEL_NAME": "LLM_MODEL",
+    "BOT_RUN_SENDS": "BOT_MAX_SENDS",
 }
-"""The names of the Go FrostAgent that are still understood; ours wins where both are given."""
+"""The names of the Go FrostAgent, and older ones of ours, that are still understood; today's wins
+where both are given.
+"""
 
 MADE = Path("data", "tokens.env")
 """Beside `.env`: the tokens that it leaves out, made by `init`. In a container it is there without

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from adapters.onebot.events import About, read_event, read_said, read_time
 from adapters.onebot.fields import Fields, load, mapping, number, sequence, text
 from adapters.onebot.outcomes import SendOutcome, judge_refusal
-from adapters.onebot.segments import write_segments
-from bot.domain.actions import Gesture, React, SendMessage, ShowTyping
+from adapters.onebot.segments import write_nodes, write_segments
+from bot.domain.actions import Gesture, Merged, React, SendMessage, ShowTyping
 from bot.domain.errors import ActionRefused
 from bot.domain.events import Conversation, Event, MessageReceived
 from bot.domain.ports import KeptFile
@@ -216,11 +216,14 @@ def write_action(action: SendMessage) -> tuple[str, dict[str, object]]:
     if place.session_id <= 0:
         nobody = f"there is no {place.message_type} {place.session_id}"
         raise ActionRefused("send_msg", retcode=BAD_REQUEST, wording=nobody)
-    message = write_segments(action.segments)
-    if place.is_group:
-        return "send_group_msg", {"group_id": place.session_id, "message": message}
-    through = {"group_id": place.via_group} if place.via_group > 0 else {}
-    return "send_private_msg", {"user_id": place.session_id, **through, "message": message}
+    to: dict[str, object] = {"group_id" if place.is_group else "user_id": place.session_id}
+    kind = "group" if place.is_group else "private"
+    if merged := next((part for part in action.segments if isinstance(part, Merged)), None):
+        messages = write_nodes(merged, account=place.platform_id)
+        return f"send_{kind}_forward_msg", {**to, "messages": messages}
+    if place.via_group > 0:
+        to["group_id"] = place.via_group
+    return f"send_{kind}_msg", {**to, "message": write_segments(action.segments)}
 
 
 def write_gesture(gesture: Gesture, *, server: str) -> tuple[str, dict[str, object]]:

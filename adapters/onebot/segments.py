@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, assert_never
 
 from adapters.onebot.cqcode import split_cq
 from adapters.onebot.fields import Fields, clean, dump, load, mapping, number, sequence, text
-from bot.domain.actions import Attachment, SendSegment
+from bot.domain.actions import Attachment, Merged, SentSegment
 from bot.domain.filenames import clean_name
 from bot.domain.segments import (
     Card,
@@ -325,7 +325,7 @@ _READERS: Final[dict[str, Callable[[Fields], Segment | None]]] = {
 # --- writing --------------------------------------------------------------------------------------
 
 
-def write_segments(segments: Iterable[SendSegment]) -> list[Fields]:
+def write_segments(segments: Iterable[SentSegment]) -> list[Fields]:
     """The wire form, the quote first wherever it stood (servers look for it only there); empty text
     is left out.
 
@@ -336,7 +336,7 @@ def write_segments(segments: Iterable[SendSegment]) -> list[Fields]:
     return [part for part in map(_write, named) if part["data"].get("text") != ""]
 
 
-def _is_named(segment: SendSegment) -> bool:
+def _is_named(segment: SentSegment) -> bool:
     match segment:
         case Mention(user_id=user_id):
             return user_id > 0
@@ -346,7 +346,7 @@ def _is_named(segment: SendSegment) -> bool:
             return True
 
 
-def holds_url(segments: Iterable[SendSegment]) -> bool:
+def holds_url(segments: Iterable[SentSegment]) -> bool:
     """Whether a server would have to fetch something to send this: media are all that can name a
     url.
     """
@@ -354,7 +354,7 @@ def holds_url(segments: Iterable[SendSegment]) -> bool:
     return any(URL.match(clean(medium.source)) for medium in media)
 
 
-def _write(segment: SendSegment) -> Fields:
+def _write(segment: SentSegment) -> Fields:
     match segment:
         case Text():
             return _part("text", text=clean(segment.text))
@@ -366,6 +366,8 @@ def _write(segment: SendSegment) -> Fields:
             return _part("reply", id=clean(segment.message_id))
         case Face():
             return _part("face", id=clean(segment.id))
+        case Merged():
+            return _part("text", text=clean("\n\n".join(segment.nodes)))
         case Attachment(kind="file"):
             return _part("file", file=clean(segment.source), name=clean_name(segment.name))
         case Attachment():
@@ -376,3 +378,9 @@ def _write(segment: SendSegment) -> Fields:
 
 def _part(kind: str, **data: Any) -> Fields:
     return {"type": kind, "data": data}
+
+
+def write_nodes(merged: Merged, *, account: int) -> list[Fields]:
+    """The wire form of a merged forward, of which every node is said by the account."""
+    who = {"user_id": str(account), "nickname": clean(merged.name)}
+    return [_part("node", **who, content=write_segments([Text(node)])) for node in merged.nodes]

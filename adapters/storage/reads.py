@@ -17,7 +17,7 @@ from adapters.storage.rows import ROUND, SEGMENTS, SEND_SEGMENTS, plain
 from adapters.storage.statements import OVERHEARD
 from adapters.storage.tables import KEPT, messages, sends, speakers, turns, windows
 from bot.domain import codec
-from bot.domain.actions import SendSegment, as_received
+from bot.domain.actions import SentSegment, as_received
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.journal import LogQuery, MemberNumbered, Remembered, Round
 
@@ -238,7 +238,7 @@ def message_of(row: Row[Any]) -> MessageReceived:
 
 def own_message_of(row: Row[Any]) -> MessageReceived:
     conversation = conversation_of(row)
-    segments: tuple[SendSegment, ...] = codec.read(SEND_SEGMENTS, row.segments)
+    segments: tuple[SentSegment, ...] = codec.read(SEND_SEGMENTS, row.segments)
     return MessageReceived(
         self_id=conversation.platform_id,
         time=row.changed,

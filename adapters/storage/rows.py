@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from adapters.storage.statements import OVERHEARD, Statement
 from bot.domain import codec
-from bot.domain.actions import Attachment, SendSegment
+from bot.domain.actions import Attachment, SentSegment
 from bot.domain.chat import Message, Usage
 from bot.domain.events import MessageReceived
 from bot.domain.journal import (
@@ -40,7 +40,7 @@ BESIDE = 0  # the step of what a turn used beside its steps, which count from 1
 MAX_SOURCE = 100_000  # characters of a medium inside a message: larger ones are not kept
 
 SEGMENTS = tuple[Segment, ...]
-SEND_SEGMENTS = tuple[SendSegment, ...]
+SEND_SEGMENTS = tuple[SentSegment, ...]
 ROUND = tuple[Message, ...]
 
 
@@ -99,7 +99,7 @@ def plain(text: str) -> str:
     return text.replace("\0", "�")
 
 
-def kept(segments: tuple[SendSegment, ...]) -> tuple[tuple[SendSegment, ...], bool]:
+def kept(segments: tuple[SentSegment, ...]) -> tuple[tuple[SentSegment, ...], bool]:
     """The segments without media that are too large to keep, and whether they are still whole."""
     small = tuple(
         replace(segment, source="")

@@ -18,7 +18,6 @@ from bot.domain.actions import SendMessage
 from bot.domain.chat import AssistantMessage, Message, ToolMessage, UserMessage
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import OpenTurn, Recovery, SendState, Spoken, StoredSend, Suspended
-from bot.domain.segments import Text
 
 SEEN = 600.0  # seconds an event is remembered for, so that it is not handled twice
 YOUNG = 120.0  # seconds after which a question that was never taken up is too old to answer
@@ -167,7 +166,7 @@ def _suspended(connection: Connection, row: Row[Any]) -> Suspended:
 
 
 def _words(action: SendMessage) -> str:
-    return "".join(segment.text for segment in action.segments if isinstance(segment, Text))
+    return action.words
 
 
 def _sends_of(connection: Connection, *turn_ids: str) -> Iterator[StoredSend]:

@@ -40,8 +40,23 @@ class Attachment(Struct, frozen=True, tag="attachment"):
 SendSegment: TypeAlias = Text | Mention | MentionAll | Quote | Face | Attachment
 
 
-def as_received(segment: SendSegment) -> Segment:
-    """The segments we send, as they look to whoever receives them."""
+class Merged(Struct, frozen=True, tag="merged"):
+    """A merged forward of words of our own: each node is a message in it, said by `name`."""
+
+    nodes: tuple[str, ...]
+    name: str
+    type: ClassVar[Literal["merged"]] = "merged"
+
+
+SentSegment: TypeAlias = SendSegment | Merged
+
+
+def as_received(segment: SentSegment) -> Segment:
+    """The segments we send, as they look to whoever receives them; a merged forward as its words,
+    which nobody has to fetch.
+    """
+    if isinstance(segment, Merged):
+        return Text("\n\n".join(segment.nodes))
     if not isinstance(segment, Attachment):
         return segment
     match segment.kind:
@@ -56,11 +71,29 @@ def as_received(segment: SendSegment) -> Segment:
 
 
 class SendMessage(Struct, frozen=True, tag="send_message"):
-    """Say this there, as one QQ message. A quote, if any, is the first segment."""
+    """Say this there, as one QQ message. A quote, if any, is the first segment; a merged forward
+    stands alone.
+    """
 
     conversation: Conversation
-    segments: tuple[SendSegment, ...]
+    segments: tuple[SentSegment, ...]
     type: ClassVar[Literal["send_message"]] = "send_message"
+
+    @property
+    def words(self) -> str:
+        """All words of it, and the names it mentions."""
+        words: list[str] = []
+        for segment in self.segments:
+            match segment:
+                case Text(text=text):
+                    words.append(text)
+                case Merged(nodes=nodes):
+                    words.append("\n\n".join(nodes))
+                case Mention(name=name) if name:
+                    words.append(f"@{name}")
+                case _:
+                    continue
+        return "".join(words)
 
 
 # --- signs beside what is said --------------------------------------------------------------------
@@ -96,9 +129,12 @@ class Confirmed(Struct, frozen=True, tag="confirmed"):
 
 
 class Refused(Struct, frozen=True, tag="refused"):
-    """QQ did not take it, or it never reached the wire; `reason` is for the model and the log."""
+    """QQ did not take it (`by_qq`), or it never reached the wire; `reason` is for the model and the
+    log.
+    """
 
     reason: str
+    by_qq: bool = False
     type: ClassVar[Literal["refused"]] = "refused"
 
 

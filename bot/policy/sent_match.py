@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from bot.domain.actions import Attachment, SendMessage
+from bot.domain.actions import Attachment, Merged, SendMessage
 from bot.domain.events import MessageReceived
-from bot.domain.segments import File, Image, Record, Sticker, Text, Video
+from bot.domain.segments import File, Forward, Image, Record, Sticker, Text, Video
 
 
 def is_same_message(seen: MessageReceived, sent: SendMessage) -> bool:
     """Whether the account's own message says what was sent: the same words, blanks aside, and as
-    many media.
+    many media; of a merged forward QQ shows no words.
     """
     if seen.conversation != sent.conversation:
         return False
+    if any(isinstance(segment, Merged) for segment in sent.segments):
+        return any(isinstance(segment, Forward) for segment in seen.segments)
     words = "".join(segment.text for segment in seen.segments if isinstance(segment, Text))
     sent_words = "".join(segment.text for segment in sent.segments if isinstance(segment, Text))
     media = sum(

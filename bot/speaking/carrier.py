@@ -16,7 +16,7 @@ from bot.domain.journal import SendState
 from bot.domain.ports import Clock, Ids, Transport
 from bot.domain.trace import current_run
 from bot.policy.refusals import explain_refusal
-from bot.speaking.pacing import Pace
+from bot.speaking.pacing import APART, Echoes, Pace
 from bot.speaking.sends import Rows, Send
 from bot.speaking.unconfirmed import Unconfirmed
 
@@ -24,8 +24,9 @@ logger = logging.getLogger(__name__)
 
 MAX_AGE = 120.0  # seconds a send may wait for a connection: later nobody expects it any more
 LOOK_AFTER = 1.0  # seconds until the history of an unanswered send is worth a look
-BURST = 20  # messages one conversation may get at once, before the pace is kept
+BURST = 3  # messages one conversation may get at once, before the pace is kept
 ACCOUNT = 500  # conversations' pace and burst that one account has in all: people are far below
+JITTER = 0.3  # of the seconds that typing takes, more or less
 
 TOO_LATE = "QQ was not connected in time"
 CUT_OFF = "what was to be said before it was not delivered"
@@ -34,17 +35,27 @@ CUT_OFF = "what was to be said before it was not delivered"
 class Carrier:
     """Puts sends on the wire until it is closed; `unconfirmed` are those nobody has answered.
 
-    `rate` is how many messages a second each conversation gets on average; 0 is no limit.
+    `rate` is how many messages a second each conversation gets on average, after `burst` at once; 0
+    is no limit, nor is there one for equal words then.
     """
 
     def __init__(
-        self, *, transport: Transport, rows: Rows, clock: Clock, ids: Ids, rate: float = 0.0
+        self,
+        *,
+        transport: Transport,
+        rows: Rows,
+        clock: Clock,
+        ids: Ids,
+        rate: float = 0.0,
+        burst: int = BURST,
     ) -> None:
         self._transport = transport
         self._rows = rows
         self._clock = clock
-        self._here = Pace(rate=rate, burst=BURST, clock=clock, ids=ids)
-        self._account = Pace(rate=rate * ACCOUNT, burst=BURST * ACCOUNT, clock=clock, ids=ids)
+        self._ids = ids
+        self._here = Pace(rate=rate, burst=burst, clock=clock, ids=ids)
+        self._account = Pace(rate=rate * ACCOUNT, burst=burst * ACCOUNT, clock=clock, ids=ids)
+        self._echoes = Echoes(apart=APART if rate else 0.0, clock=clock)
         self._connected = asyncio.Event()
         self.unconfirmed = Unconfirmed(rows=rows, clock=clock)
         self.is_closed = False
@@ -70,7 +81,6 @@ class Carrier:
                 self._give_up(send, f"bug: {type(bug).__name__}")
 
     async def _deliver(self, send: Send) -> None:
-        where = send.action.conversation
         current_run.set(send.turn_id)  # the worker may have been started by another run
         before, send.after = send.after, None
         if before is not None:
@@ -80,7 +90,7 @@ class Carrier:
             send.at = self._clock.now()
         if send.state is not SendState.QUEUED:
             return
-        if wait := max(self._here.delay(where), self._account.delay(where.platform_id)):
+        if wait := self._wait(send):
             self._rows.queued(send)
             await self._clock.sleep(wait)
         while send.state is SendState.QUEUED:
@@ -92,6 +102,13 @@ class Carrier:
             await self._rows.sending(send)
             if not await self._put_on_wire(send):
                 await self._wait_for_connection()
+
+    def _wait(self, send: Send) -> float:
+        """How many seconds the send waits for its turn to be due."""
+        where = send.action.conversation
+        typing = send.pause * (1 + JITTER * (2 * self._ids.jitter() - 1))
+        paced = max(self._here.delay(where), self._account.delay(where.platform_id))
+        return max(typing, paced, self._echoes.delay(where, send.action.words))
 
     async def _put_on_wire(self, send: Send) -> bool:
         """One attempt; False if it never reached the wire and may be tried again."""
@@ -105,7 +122,7 @@ class Carrier:
         except ActionRefused as error:
             reason = explain_refusal(error.wording, error.retcode)
             logger.warning("not sent to %s: %s", where, error)
-            self._settle(send, SendState.REFUSED, Refused(reason), reason=reason)
+            self._settle(send, SendState.REFUSED, Refused(reason, by_qq=True), reason=reason)
         except ActionUnanswered as error:
             await self._look_for(send, str(error))
         else:

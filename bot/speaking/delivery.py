@@ -5,17 +5,17 @@ Text always leaves as text segments, never as a string a server would search for
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import assert_never
+from typing import Final, assert_never
 
 from bot.domain.actions import (
-    Attachment,
     Confirmed,
+    Merged,
     Receipt,
     Refused,
     SendMessage,
-    SendSegment,
+    SentSegment,
     Unknown,
     Waiting,
     as_received,
@@ -26,12 +26,22 @@ from bot.domain.segments import Quote, Text
 from bot.memory.history import History
 from bot.policy.apologies import is_quoted
 from bot.prompt import notes
+from bot.speaking.layout import Parts, in_turns, merged, messages_of, pauses
 from bot.speaking.outbox import Outbox
-from bot.speaking.splitting import LIMIT, split_text
+from bot.speaking.splitting import LIMIT
 
-MAX_MESSAGES = 20  # for one thing said: more is a flood, and risk control's business
-CUT_SHORT = (Text("……（太长了，后面的省略了）"),)
-ALONE = ("record", "video", "file")  # media QQ shows only as a message of their own
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How answers are said: `paced`, message by message as people write; what is long as a merged
+    forward in which `name` speaks, in pieces where it is empty.
+    """
+
+    paced: bool = False
+    name: str = ""
+
+
+PLAIN: Final = Manner()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,43 +58,70 @@ class Said:
 
     @property
     def words(self) -> str:
-        return "".join(
-            segment.text for segment in self.action.segments if isinstance(segment, Text)
-        )
+        return self.action.words
 
 
 class Delivery:
     """Says things in conversations, in order."""
 
     def __init__(
-        self, *, outbox: Outbox, history: History, clock: Clock, limit: int = LIMIT
+        self,
+        *,
+        outbox: Outbox,
+        history: History,
+        clock: Clock,
+        manner: Manner = PLAIN,
+        limit: int = LIMIT,
     ) -> None:
         self._outbox = outbox
         self._history = history
         self._clock = clock
+        self._manner = manner
         self._limit = limit
 
-    def count(self, segments: tuple[SendSegment, ...]) -> int:
+    def count(self, segments: Parts) -> int:
         """How many QQ messages they would be."""
-        return sum(1 for _ in at_most(MAX_MESSAGES, messages_of(segments, limit=self._limit)))
+        messages = messages_of(segments, limit=self._limit)
+        return 1 if self._merged(segments, messages) else len(messages)
 
     async def say(
         self,
         where: Conversation,
-        segments: tuple[SendSegment, ...],
+        segments: Parts,
         *,
         turn_id: str = "",
         final: bool = False,
     ) -> tuple[Said, ...]:
-        """Send the segments now, in as few QQ messages as they need, with nothing in between.
+        """Send the segments now, in as few QQ messages as they need, with nothing in between; what
+        is long as a merged forward, or in pieces where QQ refuses that.
 
         After a message that was refused, or whose fate is unknown, the rest is not sent.
         """
-        parts = at_most(MAX_MESSAGES, messages_of(segments, limit=self._limit))
-        actions = [SendMessage(where, part) for part in parts]
+        messages = messages_of(segments, limit=self._limit)
+        # A temporary session takes no forward (onebot.md 5 names no parameter for its group).
+        if not where.via_group and (merged := self._merged(segments, messages)):
+            said = await self._send(where, [(merged,)], turn_id=turn_id, final=final)
+            if not any(is_refused_by_qq(one.receipt) for one in said):
+                return said
+        return await self._send(where, messages, turn_id=turn_id, final=final)
+
+    def _merged(self, segments: Parts, messages: list[Parts]) -> Merged | None:
+        name = self._manner.name
+        return merged(segments, messages, name=name) if name else None
+
+    async def _send(
+        self,
+        where: Conversation,
+        messages: Sequence[tuple[SentSegment, ...]],
+        *,
+        turn_id: str,
+        final: bool,
+        pauses: Sequence[float] = (),
+    ) -> tuple[Said, ...]:
+        actions = [SendMessage(where, message) for message in messages]
         if not actions:
             return ()
-        receipts = await self._outbox.send_all(actions, turn_id=turn_id, final=final)
+        receipts = await self._outbox.send_all(actions, turn_id=turn_id, final=final, pauses=pauses)
         said = tuple(map(Said, actions, receipts))
         for one in said:
             if isinstance(one.receipt, Confirmed):
@@ -94,13 +131,14 @@ class Delivery:
     async def answer(
         self, message: MessageReceived, text: str, *, turn_id: str = ""
     ) -> tuple[Said, ...]:
-        """Say the text where the message came from; in a group its first piece quotes the
-        message.
+        """Say the text where the message came from, a short one at the pace of a person; in a group
+        its first piece quotes the message.
         """
-        first: tuple[SendSegment, ...] = (Quote(message.message_id),) if is_quoted(message) else ()
-        return await self.say(
-            message.conversation, (*first, Text(text)), turn_id=turn_id, final=True
-        )
+        first: Parts = (Quote(message.message_id),) if is_quoted(message) else ()
+        segments, where = (*first, Text(text)), message.conversation
+        if self._manner.paced and (turns := in_turns(segments)):
+            return await self._send(where, turns, turn_id=turn_id, final=True, pauses=pauses(turns))
+        return await self.say(where, segments, turn_id=turn_id, final=True)
 
     def _remember(self, action: SendMessage, message_id: str) -> None:
         where = action.conversation
@@ -116,63 +154,9 @@ class Delivery:
         )
 
 
-def messages_of(
-    segments: tuple[SendSegment, ...], *, limit: int = LIMIT
-) -> Iterator[tuple[SendSegment, ...]]:
-    """The segments as QQ messages: order kept, the quote first, long text in pieces, some media
-    alone.
-
-    Blank text is left out, and a message with nothing but a quote is never made.
-    """
-    quote = next((segment for segment in segments if isinstance(segment, Quote)), None)
-    current: list[SendSegment] = []
-    characters = 0
-    for segment in segments:
-        match segment:
-            case Quote():
-                continue
-            case Attachment(kind=kind) if kind in ALONE:
-                if _says_something(current):
-                    yield _quoting(quote, current)
-                    quote = None
-                yield (segment,)
-                current, characters = [], 0
-            case Text(text=text) if characters + len(text) > limit:
-                if characters and _says_something(current):
-                    yield _quoting(quote, current)
-                    quote = None
-                if characters:
-                    current = []
-                *whole, rest = split_text(text, limit) or ("",)
-                for piece in whole:
-                    yield _quoting(quote, [*current, Text(piece)])
-                    quote, current = None, []
-                current.append(Text(rest))
-                characters = len(rest)
-            case _:
-                current.append(segment)
-                characters += len(segment.text) if isinstance(segment, Text) else 0
-    if _says_something(current):
-        yield _quoting(quote, current)
-
-
-def at_most(
-    number: int, messages: Iterable[tuple[SendSegment, ...]]
-) -> Iterator[tuple[SendSegment, ...]]:
-    """The messages, but no more than that many: then a line that says so."""
-    for index, message in enumerate(messages):
-        if index == number:
-            yield CUT_SHORT
-            return
-        yield message
-
-
-def _quoting(quote: Quote | None, segments: list[SendSegment]) -> tuple[SendSegment, ...]:
-    return (*((quote,) if quote else ()), *segments)
-
-
-def _says_something(segments: list[SendSegment]) -> bool:
-    return any(not isinstance(segment, Text) or segment.text.strip() for segment in segments)
+def is_refused_by_qq(receipt: Receipt) -> bool:
+    """Whether QQ itself did not take it: in another form it may."""
+    return isinstance(receipt, Refused) and receipt.by_qq
 
 
 def note_on(said: tuple[Said, ...]) -> str:

@@ -82,9 +82,11 @@ class Outbox:
         *,
         turn_id: str = "",
         final: bool = False,
+        pauses: Sequence[float] = (),
         patience: float = PATIENCE,
     ) -> tuple[Receipt, ...]:
-        """Say these in one conversation, nothing in between; a receipt for each.
+        """Say these in one conversation, nothing in between; a receipt for each. `pauses` are the
+        seconds to wait before each, once it could be said.
 
         After one that was refused, or whose fate is unknown, the rest is not sent and has no
         receipt. All are taken, or none where too many wait.
@@ -92,6 +94,8 @@ class Outbox:
         sends = self._enqueue(actions, turn_id=turn_id, final=final)
         if not sends:
             return (Refused(FULL),)
+        for send, pause in zip(sends, pauses, strict=False):
+            send.pause = pause
         receipts: list[Receipt] = []
         try:
             for send in sends:

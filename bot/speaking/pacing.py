@@ -15,6 +15,8 @@ from bot.domain.ports import Clock, Ids
 # would forget by age alone, and let somebody burst who has just done so.
 MAX_KEYS = 10_000
 
+APART = 5.0  # seconds between two equal texts in one place
+
 
 class Pace:
     """`rate` messages a second on average for each key, the first `burst` of them at once; rate 0
@@ -41,3 +43,24 @@ class Pace:
             self._full = max(MAX_KEYS, 2 * len(self._due))
         wait = due - now - self._slack
         return wait * (1 + self._ids.jitter() / 2) if wait > 0 else 0.0
+
+
+class Echoes:
+    """Keeps equal texts to one place `apart` seconds from each other: a row of the same words is
+    what QQ takes for a machine.
+    """
+
+    def __init__(self, *, apart: float, clock: Clock) -> None:
+        self._apart = apart
+        self._clock = clock
+        self._due: dict[tuple[Hashable, str], float] = {}
+
+    def delay(self, key: Hashable, text: str) -> float:
+        """How many seconds to wait before this text; it is counted as said."""
+        if not self._apart or not text.strip():
+            return 0.0
+        now = self._clock.monotonic()
+        self._due = {said: due for said, due in self._due.items() if due > now}
+        due = max(self._due.get((key, text), now), now)
+        self._due[key, text] = due + self._apart
+        return due - now

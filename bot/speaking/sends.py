@@ -47,6 +47,8 @@ class Send:
     tell: Tell | None = None
     after: Send | None = field(default=None, init=False)
     """What must be delivered first, else this is not said either."""
+    pause: float = field(default=0.0, init=False)
+    """The seconds somebody would need to type it, more or less."""
     awaited: bool = field(default=False, init=False)  # whether somebody will hear the receipt
     doubted: float = field(default=0.0, init=False)
     """When nobody knew any more what became of it."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import groupby
+
+from bot.speaking.markdown import FENCE, blocks, closes
 
 LIMIT = 1500  # characters
 
-# A line that opens a code block: a mark after it on the same line means inline code (CommonMark
-# 4.5).
-FENCE = re.compile(r"[^\S\n]*(`{3,}|~{3,})[^`~\n]*$", re.MULTILINE)
 ENDS = (
     re.compile(r"\n"),
     re.compile(r"[。！？!?；;…][”’」』）)\"']?|\.(?=\s)"),
@@ -32,7 +32,7 @@ def split_text(text: str, limit: int = LIMIT) -> tuple[str, ...]:
         return (text.strip(),) if text.strip() else ()
     pieces: list[str] = []
     current = ""
-    for block in _blocks(text.strip()):
+    for block in paragraphs(text.strip()):
         joined = f"{current}\n\n{block}" if current else block
         if len(joined) <= limit:
             current = joined
@@ -44,33 +44,15 @@ def split_text(text: str, limit: int = LIMIT) -> tuple[str, ...]:
     return tuple(piece for piece in (*pieces, current) if piece.strip())
 
 
-def _blocks(text: str) -> Iterator[str]:
+def paragraphs(text: str) -> Iterator[str]:
     """Paragraphs and code blocks, in order. An unclosed fence runs to the end."""
-    lines: list[str] = []
-    fence = ""
-    for line in text.split("\n"):
-        mark = FENCE.match(line)
-        if mark and not fence:
-            if lines:
-                yield "\n".join(lines)
-            lines, fence = [line], mark[1]
-        elif fence:
-            lines.append(line)
-            if _closes(line, fence):
-                yield "\n".join(lines)
-                lines, fence = [], ""
-        elif line.strip():
-            lines.append(line)
-        elif lines:
+    for lines, is_code in blocks(text):
+        if is_code:
             yield "\n".join(lines)
-            lines = []
-    if lines:
-        yield "\n".join(lines)
-
-
-def _closes(line: str, fence: str) -> bool:
-    bare = line.strip()
-    return bare.startswith(fence) and not bare.strip(fence[0])
+        else:
+            for is_blank, paragraph in groupby(lines, key=lambda line: not line.strip()):
+                if not is_blank:
+                    yield "\n".join(paragraph)
 
 
 def _cut(block: str, limit: int) -> list[str]:
@@ -105,7 +87,7 @@ def _place(text: str, limit: int) -> int:
 
 def _cut_code(block: str, limit: int, *, opening: str, closing: str) -> list[str]:
     lines = block.split("\n")
-    closed = len(lines) > 1 and _closes(lines[-1], closing)
+    closed = len(lines) > 1 and closes(lines[-1], closing)
     body = lines[1:-1] if closed else lines[1:]
     room = limit - len(opening) - len(closing) - 2
     pieces: list[str] = []

@@ -44,7 +44,7 @@ from bot.engine.engine import Engine
 from bot.memory.history import History
 from bot.policy.budget import Limits
 from bot.policy.wake import Rules
-from bot.speaking.delivery import Delivery
+from bot.speaking.delivery import Delivery, Manner
 from bot.speaking.gestures import Gestures
 from bot.speaking.outbox import Outbox
 from bot.speaking.owner import Owner
@@ -115,11 +115,12 @@ def build_answering(
     ports: Mapping[type, object],
     limits: Limits,
     ids: Ids,
+    paced: bool = False,
 ) -> Answering:
-    """Turns, with approvals on both sides of them."""
+    """Turns, with approvals on both sides of them; `paced` ones write as people do."""
     history, store, clock = on.history, on.store, on.clock
     postbox = Postbox(outbox=on.outbox, history=history, clock=clock)
-    delivery = Delivery(outbox=on.outbox, history=history, clock=clock)
+    delivery = build_delivery(on, Manner(paced=paced, name=persona.name))
     requests, ledger = Requests(runs=on.lanes, clock=clock), Ledger(store=store, clock=clock)
     approvals = Approvals(deciders=deciders, requests=requests, postbox=postbox, clock=clock)
     suspensions = Suspensions(store=store, approvals=approvals, requests=requests, ledger=ledger)
@@ -155,6 +156,11 @@ def build_answering(
         clock=clock,
     )
     return Answering(turns, preparation, suspensions, ledger, approvals, requests, word)
+
+
+def build_delivery(on: Ground, manner: Manner) -> Delivery:
+    """What says the words of turns."""
+    return Delivery(outbox=on.outbox, history=on.history, clock=on.clock, manner=manner)
 
 
 def build_asking(

@@ -117,6 +117,7 @@ def build_rooms(
         ports={**means.ports, Approver: deciders},
         limits=limits_of(settings),
         ids=ids,
+        paced=settings.bot_pace,
     )
     rules = build_rules(settings)
     return connect(
@@ -243,7 +244,12 @@ def build_outbox(
     """
     rows = Rows(store=store, clock=clock, ids=ids)
     carrier = Carrier(
-        transport=transport, rows=rows, clock=clock, ids=ids, rate=settings.bot_send_rate
+        transport=transport,
+        rows=rows,
+        clock=clock,
+        ids=ids,
+        rate=settings.bot_send_rate,
+        burst=settings.bot_send_burst,
     )
     queues = Queues(rows=rows, carrier=carrier)
     owner = Owner(owners=settings.bot_owners, queues=queues, clock=clock, mask=mask)
@@ -252,7 +258,7 @@ def build_outbox(
 
 def limits_of(settings: Settings) -> Limits:
     """The limits of one question."""
-    return Limits(settings.bot_run_requests, settings.bot_run_tokens, settings.bot_run_sends)
+    return Limits(settings.bot_run_requests, settings.bot_run_tokens, settings.bot_max_sends)
 
 
 def persona(settings: Settings) -> Persona:

@@ -40,7 +40,7 @@ from tests.config.reading import GOOD, load, problems
         ("BOT_MAX_STEPS", "65", "Write a number from 1 to 64"),
         ("BOT_RUN_REQUESTS", "-1", "Write a number from 0 to 1000"),
         ("BOT_RUN_TOKENS", "many", "“many” is not a whole number"),
-        ("BOT_RUN_SENDS", "101", "Write a number from 0 to 100"),
+        ("BOT_MAX_SENDS", "101", "Write a number from 0 to 100"),
         ("GAMES_FILE", "no/such/games.toml", "no/such/games.toml is not there"),
         ("SUBAGENTS_FILE", "no/such/agents.toml", "no/such/agents.toml cannot be read (No such file or directory)"),
         ("TOOLS_DIR", __file__, "cannot be read as a folder"),

@@ -68,6 +68,7 @@ async def running(folder: Path, *steps: Step, token: str = TOKEN, **given: Any) 
         onebot_access_token=SecretStr(token),
         store_url=SecretStr(f"sqlite:///{folder}/bot.db"),
         bot_send_rate=0.0,
+        bot_pace=False,
         bot_loop=0,
         web_port=0,
         **given,

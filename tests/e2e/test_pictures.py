@@ -62,6 +62,7 @@ class House:
                 "store_url": SecretStr(f"sqlite:///{self.folder}/bot.db"),
                 "media_dir": self.folder,
                 "bot_send_rate": 0.0,
+                "bot_pace": False,
                 "bot_loop": 0,
                 "web_port": 0,
                 "tools_mirrors": self.pictures.standing_in_for(HOST),

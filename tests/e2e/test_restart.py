@@ -47,6 +47,7 @@ async def life(
         onebot_url=url,
         store_url=SecretStr(f"sqlite:///{folder}/bot.db"),
         bot_send_rate=0.0,
+        bot_pace=False,
         bot_loop=0,
         web_port=0,
         **more,

@@ -60,10 +60,10 @@ async def test_thirty_calls_in_each_step_are_five_messages_and_each_text_once(to
 
 async def test_a_setting_says_how_many_messages_and_0_is_no_limit(town: Town) -> None:
     steps = [calls(send(f"第 {number} 句")) for number in range(7)]
-    async with town.live(*steps, words("说完了"), bot_run_sends=2) as stage:
+    async with town.live(*steps, words("说完了"), bot_max_sends=2) as stage:
         await stage.say("@bot 说", user=MEMBER)
         assert len(stage.group()) == 3
-    async with town.live(*steps, words("说完了"), bot_run_sends=0) as stage:
+    async with town.live(*steps, words("说完了"), bot_max_sends=0) as stage:
         before = len(stage.group())
         await stage.say("@bot 说", user=MEMBER)
         assert len(stage.group()) == before + 8
@@ -180,9 +180,9 @@ async def test_tokens_are_a_budget_too(town: Town) -> None:
 
 async def test_a_run_that_waited_for_somebodys_word_has_spent_what_it_spent(town: Town) -> None:
     """The budget goes on over a wait, also in another process."""
-    async with town.live(calls(send("先说一句")), WIPE, bot_run_requests=3, bot_run_sends=1) as stage:
+    async with town.live(calls(send("先说一句")), WIPE, bot_run_requests=3, bot_max_sends=1) as stage:
         await stage.ask()
-    async with town.live(words("最后的话"), bot_run_requests=3, bot_run_sends=1) as stage:
+    async with town.live(words("最后的话"), bot_run_requests=3, bot_max_sends=1) as stage:
         await stage.answer("同意 A1")
         assert [bool(request.tools) for request in stage.model.requests] == [False]
         assert stage.group()[-1].endswith("最后的话")

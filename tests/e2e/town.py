@@ -194,6 +194,7 @@ class Town:
             store_url=SecretStr(f"sqlite:///{self.folder}/bot.db"),
             bot_owners=owners,
             bot_send_rate=0.0,
+            bot_pace=False,
             bot_loop=0,
             tools_dir=self.folder / "tools",
             tools_approve=approve,

@@ -9,7 +9,7 @@ import pytest
 
 from adapters.onebot.protocol import write_action
 from adapters.onebot.transport import OneBotTransport
-from bot.domain.actions import Attachment, Gesture, React, SendMessage, ShowTyping
+from bot.domain.actions import Attachment, Gesture, Merged, React, SendMessage, ShowTyping
 from bot.domain.errors import ActionRefused, ActionUnanswered, ActionUnsupported, NotConnected, TransportError
 from bot.domain.events import Conversation, MessageType
 from bot.domain.ports import KeptFile
@@ -308,3 +308,18 @@ async def sign(house: House) -> TransportError | None:
     except TransportError as error:
         return error
     return None
+
+
+@pytest.mark.parametrize(("kind", "place"), [("group", "group_id"), ("private", "user_id")])
+def test_a_merged_forward_is_nodes_of_text_by_the_account(kind: MessageType, place: str) -> None:
+    merged = Merged(("一", "[CQ:at,qq=all]"), "小霜")
+    name, params = write_action(SendMessage(Conversation(ACCOUNT, kind, 4242), (merged,)))
+    assert name == f"send_{kind}_forward_msg"
+    who = {"user_id": str(ACCOUNT), "nickname": "小霜"}
+    assert params == {
+        place: 4242,
+        "messages": [
+            {"type": "node", "data": {**who, "content": [{"type": "text", "data": {"text": text}}]}}
+            for text in merged.nodes
+        ],
+    }

@@ -19,7 +19,7 @@ from adapters.storage.tables import messages as message_table
 from adapters.storage.tables import metadata
 from adapters.storage.tables import turns as turn_table
 from bot.domain import codec
-from bot.domain.actions import Attachment, SendMessage
+from bot.domain.actions import Attachment, Merged, SendMessage
 from bot.domain.chat import Message
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.journal import (
@@ -224,7 +224,7 @@ def test_the_bots_own_message_is_found_as_it_was_sent(batches: EntryBatches, dat
         Attachment("video", "x"),
         Attachment("file", "x", "b"),
     )
-    action = SendMessage(GROUP, (Quote("5"), Text("看"), *media))
+    action = SendMessage(GROUP, (Quote("5"), Text("看"), *media, Merged(("一", "二"), "小霜")))
     batches.write(put(SendQueued(send_id="s", turn_id="t", action=action, final=True, at=NOW)))
     assert read(database, reads.find, GROUP, "") is None
     assert read(database, reads.find, GROUP, "77") is None
@@ -233,7 +233,8 @@ def test_the_bots_own_message_is_found_as_it_was_sent(batches: EntryBatches, dat
     assert found is not None
     assert found.is_own
     assert (found.time, found.sender) == (NOW + 1, Sender(BOT))
-    assert found.segments == (Quote("5"), Text("看"), Image(file="a.png"), Record(), Video(), File(name="b"))
+    shown = (Image(file="a.png"), Record(), Video(), File(name="b"))
+    assert found.segments == (Quote("5"), Text("看"), *shown, Text("一\n\n二"))
     batches.write(put(heard("the id again", message_id="77"), at=NOW + 2))
     again = read(database, reads.find, GROUP, "77")
     assert again is not None

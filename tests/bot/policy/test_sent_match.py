@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.domain.actions import Attachment, SendMessage, SendSegment
-from bot.domain.segments import Image, Mention, Quote, Segment, Text, Video
+from bot.domain.actions import Attachment, Merged, SendMessage, SentSegment
+from bot.domain.segments import Forward, Image, Mention, Quote, Segment, Text, Video
 from bot.policy.sent_match import is_same_message
 from tests.fakes import BOT, GROUP, PRIVATE, said
 
@@ -18,11 +18,13 @@ from tests.fakes import BOT, GROUP, PRIVATE, said
         ((Text("你好"),), (Text("您好"),), False),
         ((Text("look"), Image(file="x")), (Text("look"), Attachment("image", "base64://aa")), True),
         ((Text("look"),), (Text("look"), Attachment("image", "base64://aa")), False),
+        ((Forward("123"),), (Merged(("a", "b"), "小霜"),), True),
+        ((Text("a"),), (Merged(("a", "b"), "小霜"),), False),
         ((Video(file="x"),), (Attachment("video", "file:///a"),), True),
     ],
 )
 def test_the_same_words_and_as_many_media_are_the_same(
-    seen: tuple[Segment, ...], sent: tuple[SendSegment, ...], same: bool
+    seen: tuple[Segment, ...], sent: tuple[SentSegment, ...], same: bool
 ) -> None:
     assert is_same_message(said(seen, user=BOT, at=False), SendMessage(GROUP, sent)) is same
 

@@ -5,7 +5,8 @@ import pytest
 from bot.domain.actions import Attachment, Confirmed, Refused, SendMessage, Unknown, Waiting
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, NotConnected
 from bot.domain.segments import Image, Text
-from bot.speaking.carrier import MAX_AGE
+from bot.speaking.carrier import BURST, MAX_AGE
+from bot.speaking.pacing import APART
 from tests.bot.speaking.post import hello, office, own
 from tests.fakes import BOT, GROUP, RecordingTransport, said, until
 
@@ -105,11 +106,20 @@ async def test_a_send_that_waited_too_long_is_dropped() -> None:
 
 async def test_the_pace_is_kept_after_a_burst() -> None:
     async with office(rate=1.0) as post:
-        for number in range(22):
+        for number in range(BURST + 2):
             await post.outbox.send(hello(str(number)), patience=60)
-        assert len(post.transport.sent) == 22
+        assert len(post.transport.sent) == BURST + 2
         assert len(post.clock.slept) == 2
         assert all(0.9 <= wait <= 3 for wait in post.clock.slept)
+
+
+async def test_equal_words_come_apart_where_a_pace_is_kept() -> None:
+    async with office(rate=1.0) as post:
+        await post.outbox.send_all([hello("a"), hello("b"), hello("a")])
+        assert [wait for wait in post.clock.slept if wait] == [APART]
+    async with office() as post:
+        await post.outbox.send_all([hello("a"), hello("a")])
+        assert not post.clock.slept
 
 
 async def test_a_failure_of_ours_is_one_unknown_send_and_the_rest_goes_on() -> None:

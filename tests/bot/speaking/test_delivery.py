@@ -4,16 +4,18 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import pytest
-
-from bot.domain.actions import Attachment, Confirmed, Refused, SendMessage, SendSegment, Unknown
+from bot.domain.actions import Attachment, Confirmed, Merged, Refused, SendMessage, Unknown
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.domain.events import Conversation
 from bot.domain.journal import SendQueued
-from bot.domain.segments import Image, Mention, Quote, Text
+from bot.domain.segments import Image, Quote, Text
 from bot.memory.history import History
-from bot.speaking.delivery import MAX_MESSAGES, Delivery, messages_of
+from bot.speaking.delivery import PLAIN, Delivery, Manner
+from bot.speaking.layout import LEAST
+from bot.speaking.outbox import FULL
 from tests.bot.speaking.post import build_outbox
 from tests.fakes import (
+    BOT,
     GROUP,
     PRIVATE,
     ManualClock,
@@ -30,50 +32,18 @@ VOICE = Attachment("record", "base64://bbbb", "b.amr")
 class Mouth:
     """A delivery with its outbox."""
 
-    def __init__(self) -> None:
+    def __init__(self, manner: Manner = PLAIN) -> None:
         self.transport, self.store, self.clock = RecordingTransport(), RecordingStore(), ManualClock()
         self.history = History(store=self.store)
         self.outbox, _ = build_outbox(self.transport, self.store, self.clock)
-        self.delivery = Delivery(outbox=self.outbox, history=self.history, clock=self.clock)
+        self.delivery = Delivery(outbox=self.outbox, history=self.history, clock=self.clock, manner=manner)
 
 
 @asynccontextmanager
-async def speaking() -> AsyncIterator[Mouth]:
-    mouth = Mouth()
+async def speaking(manner: Manner = PLAIN) -> AsyncIterator[Mouth]:
+    mouth = Mouth(manner)
     async with asyncio.timeout(5), mouth.outbox.open():
         yield mouth
-
-
-def split(*segments: SendSegment, limit: int = 1500) -> list[tuple[SendSegment, ...]]:
-    return list(messages_of(segments, limit=limit))
-
-
-def test_parts_stay_in_order_in_one_message_with_the_quote_first() -> None:
-    assert split(Text("a"), PICTURE, Quote("7"), Mention(5)) == [(Quote("7"), Text("a"), PICTURE, Mention(5))]
-
-
-def test_a_voice_is_a_message_of_its_own() -> None:
-    assert split(Quote("7"), Text("a"), VOICE, Text("b")) == [(Quote("7"), Text("a")), (VOICE,), (Text("b"),)]
-
-
-def test_long_text_is_sent_in_pieces_and_only_the_first_quotes() -> None:
-    assert split(Quote("7"), Text("一二三四。五六七八。"), limit=6) == [
-        (Quote("7"), Text("一二三四。")),
-        (Text("五六七八。"),),
-    ]
-
-
-def test_text_that_does_not_fit_beside_earlier_text_starts_a_new_message() -> None:
-    assert split(Text("abcd"), PICTURE, Text("efgh"), limit=6) == [(Text("abcd"), PICTURE), (Text("efgh"),)]
-
-
-def test_blank_text_before_long_text_makes_no_message_of_its_own() -> None:
-    assert split(Text("  "), Text("x" * 6), limit=6) == [(Text("x" * 6),)]
-
-
-@pytest.mark.parametrize("segments", [(), (Text(""),), (Text(" \n"),), (Quote("7"),), (Quote("7"), Text(" "))])
-def test_nothing_to_say_is_no_message(segments: tuple[SendSegment, ...]) -> None:
-    assert split(*segments) == []
 
 
 async def test_an_answer_in_a_group_quotes_the_question_and_one_in_private_does_not() -> None:
@@ -137,8 +107,56 @@ async def test_the_pieces_of_one_thing_said_stay_together() -> None:
         assert mouth.transport.texts in (["a1", "", "a2", "b1", "", "b2"], ["b1", "", "b2", "a1", "", "a2"])
 
 
-async def test_one_thing_said_takes_a_bounded_number_of_messages_and_says_that_it_was_cut() -> None:
-    async with speaking() as mouth:
-        said_ = await mouth.delivery.say(GROUP, (Text("长" * 180_000),))
-        assert len(said_) == MAX_MESSAGES + 1
-        assert mouth.transport.texts[-1] == "……（太长了，后面的省略了）"
+async def test_a_short_answer_is_written_as_people_write_and_nothing_comes_between() -> None:
+    async with speaking(Manner(paced=True)) as mouth:
+        async with asyncio.TaskGroup() as group:
+            first = group.create_task(mouth.delivery.answer(said("hi"), "一二三四五六七八九十\n\n**乙**"))
+            group.create_task(mouth.delivery.say(GROUP, (Text("丙\n\n丁"),)))
+        assert mouth.transport.texts == ["一二三四五六七八九十", "乙", "丙\n\n丁"]
+        assert mouth.clock.slept == [LEAST]
+        assert [one.words for one in first.result()] == ["一二三四五六七八九十", "乙"]
+
+
+LONG = "长" * 1000 + "\n\n" + "话" * 1000
+
+
+async def test_a_long_answer_is_a_merged_forward_and_its_words_are_known_when_somebody_quotes_it() -> None:
+    async with speaking(Manner(name="小霜")) as mouth:
+        (one,) = await mouth.delivery.answer(said("hi"), LONG)
+        assert [action.segments for action in mouth.transport.sent] == [(Merged(("长" * 1000, "话" * 1000), "小霜"),)]
+        assert mouth.delivery.count((Text(LONG),)) == 1
+        assert one.words == LONG
+        known = await mouth.history.find(GROUP, "9001")
+        assert known is not None
+        assert known.segments == (Text(LONG),)
+
+
+async def test_a_forward_that_qq_refuses_is_said_in_pieces() -> None:
+    async with speaking(Manner(name="小霜")) as mouth:
+        mouth.transport.failures = [ActionRefused("send_group_forward_msg", retcode=1200, wording="no")]
+        said_ = await mouth.delivery.answer(said("hi", message_id="7"), LONG)
+        assert mouth.transport.texts == ["长" * 1000, "话" * 1000]
+        assert mouth.transport.sent[0].segments[0] == Quote("7")
+        assert [type(one.receipt) for one in said_] == [Confirmed] * 2
+
+
+async def test_a_forward_that_may_have_arrived_is_not_said_again() -> None:
+    async with speaking(Manner(name="小霜")) as mouth:
+        mouth.transport.failures = [ActionUnanswered("lost")]
+        (one,) = await mouth.delivery.answer(said("hi"), LONG)
+        assert isinstance(one.receipt, Unknown)
+        assert not mouth.transport.sent
+
+
+async def test_a_forward_for_which_there_is_no_room_is_not_tried_in_another_form() -> None:
+    async with speaking(Manner(name="小霜")) as mouth:
+        await mouth.outbox.finish(within=0)
+        (one,) = await mouth.delivery.answer(said("hi"), LONG)
+        assert one.receipt == Refused(FULL)
+        assert not mouth.store.of("send_queued")
+
+
+async def test_a_temporary_session_takes_no_forward() -> None:
+    async with speaking(Manner(name="小霜")) as mouth:
+        await mouth.delivery.say(Conversation(BOT, "private", 777, via_group=4242), (Text(LONG),))
+        assert len(mouth.transport.texts) == 2

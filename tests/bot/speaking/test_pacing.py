@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.speaking.pacing import MAX_KEYS, Pace
+from bot.speaking.pacing import MAX_KEYS, Echoes, Pace
 from tests.fakes import CountingIds, ManualClock
 
 
@@ -55,3 +55,15 @@ def test_waits_are_lengthened_by_chance_so_that_they_are_not_even() -> None:
         limited.delay("a")
         waits.append(limited.delay("a"))
     assert waits == [1.0, 1.25]
+
+
+def test_equal_words_in_one_place_are_kept_apart_and_others_are_not() -> None:
+    clock = ManualClock()
+    echoes = Echoes(apart=5.0, clock=clock)
+    assert [echoes.delay("a", "hi"), echoes.delay("b", "hi"), echoes.delay("a", "ho"), echoes.delay("a", " ")] == [
+        0.0
+    ] * 4
+    assert [echoes.delay("a", "hi"), echoes.delay("a", "hi"), echoes.delay("a", " ")] == [5.0, 10.0, 0.0]
+    clock.time += 15
+    assert echoes.delay("a", "hi") == 0.0
+    assert Echoes(apart=0.0, clock=clock).delay("a", "hi") == 0.0

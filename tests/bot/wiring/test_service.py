@@ -60,7 +60,7 @@ async def test_what_an_older_version_noted_in_its_answers_is_told_otherwise() ->
 
 
 def test_a_question_may_take_what_the_settings_say() -> None:
-    settings = Settings(bot_run_requests=7, bot_run_tokens=8, bot_run_sends=9)
+    settings = Settings(bot_run_requests=7, bot_run_tokens=8, bot_max_sends=9)
     assert limits_of(settings) == Limits(requests=7, tokens=8, sends=9)
     assert limits_of(Settings()) == Limits(requests=24, tokens=0, sends=5)
 

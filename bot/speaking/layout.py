@@ -1,0 +1,144 @@
+"""What is said -> the QQ messages it becomes, as people read them. Pure.
+
+Short answers of several paragraphs may be said as people write, message by message; what is long
+becomes a merged forward, so that it does not push everybody else's talk off the screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Final, TypeAlias
+
+from bot.domain.actions import Attachment, Merged, SendSegment
+from bot.domain.segments import Quote, Text
+from bot.speaking.markdown import CJK, plain
+from bot.speaking.splitting import LIMIT, paragraphs, split_text
+
+Parts: TypeAlias = tuple[SendSegment, ...]
+"""The segments of one QQ message."""
+
+MAX_MESSAGES: Final = 20  # for one thing said: more is a flood, and risk control's business
+CUT_SHORT: Final = "……（太长了，后面的省略了）"
+ALONE: Final = ("record", "video", "file")  # media QQ shows only as a message of their own
+
+SHORT: Final = 300  # characters in all, under which an answer is said paragraph by paragraph
+AT_ONCE: Final = 3  # messages of one answer; more of them are a merged forward
+NODE: Final = 2000  # characters
+MAX_NODES: Final = 50
+
+PER_CJK, PER_OTHER = 0.12, 0.03  # seconds somebody needs to type a character
+LEAST, MOST = 0.6, 3.0  # seconds between two messages of one answer
+
+
+def messages_of(segments: Parts, *, limit: int = LIMIT) -> list[Parts]:
+    """The segments as QQ messages: order kept, the quote first, long text in pieces, some media
+    alone, Markdown as text.
+
+    Blank text is left out, and a message with nothing but a quote is never made. More than
+    `MAX_MESSAGES` end in a line that says so.
+    """
+    raw = _messages_of(segments, limit=limit)
+    messages = list(islice(_readable(raw), MAX_MESSAGES + 1))
+    return messages if len(messages) <= MAX_MESSAGES else [*messages[:-1], (Text(CUT_SHORT),)]
+
+
+def in_turns(segments: Parts) -> list[Parts]:
+    """The messages of a short answer that has several paragraphs, three at most, of which the first
+    quotes; empty for all other answers.
+    """
+    quotes = tuple(segment for segment in segments if isinstance(segment, Quote))
+    words = [segment.text for segment in segments if isinstance(segment, Text)]
+    said = [plain(paragraph) for paragraph in paragraphs("".join(words))]
+    said = [paragraph for paragraph in said if paragraph.strip()]
+    is_text = len(quotes) + len(words) == len(segments)
+    if not is_text or len(said) < 2 or sum(map(len, said)) >= SHORT:
+        return []
+    while len(said) > AT_ONCE:
+        shortest = min(range(len(said) - 1), key=lambda at: len(said[at]) + len(said[at + 1]))
+        said[shortest : shortest + 2] = ["\n\n".join(said[shortest : shortest + 2])]
+    first, *others = said
+    return [(*quotes, Text(first)), *((Text(paragraph),) for paragraph in others)]
+
+
+def merged(segments: Parts, messages: list[Parts], *, name: str) -> Merged | None:
+    """What is too long for messages, as a merged forward in which `name` says it; None where it is
+    short, or not in words alone.
+    """
+    words = [segment.text for segment in segments if isinstance(segment, Text)]
+    if not all(isinstance(segment, Quote | Text) for segment in segments):
+        return None
+    if len(messages) <= AT_ONCE and sum(map(_length, messages)) <= LIMIT:
+        return None
+    nodes = [plain(node) for node in split_text("".join(words), NODE)]
+    said = [node for node in nodes if node.strip()]
+    kept = said if len(said) <= MAX_NODES else [*said[: MAX_NODES - 1], CUT_SHORT]
+    return Merged(tuple(kept), name)
+
+
+def pauses(messages: list[Parts]) -> list[float]:
+    """The seconds somebody needs to type each message; none before the first, which took long
+    enough.
+    """
+    return [0.0, *(min(max(_typing(message), LEAST), MOST) for message in messages[1:])]
+
+
+def _typing(message: Parts) -> float:
+    words = "".join(segment.text for segment in message if isinstance(segment, Text))
+    cjk = len(CJK.findall(words))
+    return cjk * PER_CJK + (len(words) - cjk) * PER_OTHER
+
+
+def _length(message: Parts) -> int:
+    return sum(len(segment.text) for segment in message if isinstance(segment, Text))
+
+
+def _readable(messages: Iterable[Parts]) -> Iterator[Parts]:
+    """The messages as people read them; one that is marks and nothing else stays as it is."""
+    for message in messages:
+        read = tuple(
+            Text(plain(segment.text)) if isinstance(segment, Text) else segment
+            for segment in message
+        )
+        yield read if _says_something(read) else message
+
+
+def _messages_of(segments: Parts, *, limit: int) -> Iterator[Parts]:
+    quote = next((segment for segment in segments if isinstance(segment, Quote)), None)
+    current: list[SendSegment] = []
+    characters = 0
+    for segment in segments:
+        match segment:
+            case Quote():
+                continue
+            case Attachment(kind=kind) if kind in ALONE:
+                if _says_something(current):
+                    yield _quoting(quote, current)
+                    quote = None
+                yield (segment,)
+                current, characters = [], 0
+            case Text(text=text) if characters + len(text) > limit:
+                if characters and _says_something(current):
+                    yield _quoting(quote, current)
+                    quote = None
+                if characters:
+                    current = []
+                *whole, rest = split_text(text, limit) or ("",)
+                for piece in whole:
+                    yield _quoting(quote, [*current, Text(piece)])
+                    quote, current = None, []
+                current.append(Text(rest))
+                characters = len(rest)
+            case _:
+                current.append(segment)
+                characters += len(segment.text) if isinstance(segment, Text) else 0
+    if _says_something(current):
+        yield _quoting(quote, current)
+
+
+def _quoting(quote: Quote | None, segments: list[SendSegment]) -> Parts:
+    return (*((quote,) if quote else ()), *segments)
+
+
+def _says_something(segments: Iterable[SendSegment]) -> bool:
+    return any(not isinstance(segment, Text) or segment.text.strip() for segment in segments)
