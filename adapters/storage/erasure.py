@@ -35,6 +35,7 @@ from adapters.storage.tables import (
     metadata,
     sends,
     speakers,
+    things,
     turns,
     usage,
     verdicts,
@@ -117,9 +118,12 @@ def _claim_turns(connection: Connection, user: int) -> None:
 
 
 def _erase_member(connection: Connection, user: int) -> None:
-    """Whose numbers those were; that they were given stays."""
+    """Whose numbers those were, and what it was they showed; that they were given stays."""
     connection.execute(
         update(speakers).where(speakers.c.user_id == user).values(user_id=0, name="")
+    )
+    connection.execute(
+        update(things).where(things.c.sender == user).values(sender=0, message_id="", thing=None)
     )
 
 
@@ -142,6 +146,7 @@ def _erase(connection: Connection, whose: _Whose) -> dict[str, int]:
         windows: rows(windows),
         verdicts: rows(verdicts, *whose.verdicts),
         speakers: rows(speakers),
+        things: rows(things),
         turns: their_turns,  # last: the others ask it which turns
     }
     return {

@@ -14,6 +14,7 @@ from adapters.storage.tables import (
     sends,
     speakers,
     steps,
+    things,
     tool_calls,
     turns,
     usage,
@@ -33,6 +34,7 @@ TYPES = {
     "window": windows,
     "verdict": verdicts,
     "speaker": speakers,
+    "thing": things,
 }
 """What each line's `type` is, and the table it comes from, in the order of the lines."""
 

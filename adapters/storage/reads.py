@@ -15,13 +15,15 @@ from sqlalchemy import CTE, Connection, Row, Select, Table, func, or_, select, t
 
 from adapters.storage.rows import ROUND, SEGMENTS, SEND_SEGMENTS, plain
 from adapters.storage.statements import OVERHEARD
-from adapters.storage.tables import KEPT, messages, sends, speakers, turns, windows
+from adapters.storage.tables import KEPT, messages, sends, speakers, things, turns, windows
 from bot.domain import codec
 from bot.domain.actions import SentSegment, as_received
 from bot.domain.events import Conversation, MessageReceived, Sender
-from bot.domain.journal import LogQuery, MemberNumbered, Remembered, Round
+from bot.domain.journal import LogQuery, MemberNumbered, Remembered, Round, ThingNamed
 
 MAX_CONVERSATIONS = 20_000
+THINGS = 300
+"""How many of the things that were named in a conversation can still be opened."""
 
 T = TypeVar("T")
 
@@ -59,7 +61,31 @@ def remember(connection: Connection, conversation: Conversation) -> Remembered:
         light=sum(light for _, light in told),
         summary=summary,
         members=_members(connection, conversation),
+        things=_things(connection, conversation),
     )
+
+
+def _things(connection: Connection, conversation: Conversation) -> tuple[ThingNamed, ...]:
+    found = connection.execute(
+        select(things.c.number, things.c.thing)
+        .where(things.c.conversation == str(conversation))
+        .order_by(things.c.number.desc())
+        .limit(THINGS)
+    ).all()
+
+    def read(row: Row[Any]) -> ThingNamed:
+        if row.thing is None:
+            return ThingNamed(
+                conversation=conversation,
+                number=row.number,
+                message_id="",
+                sender=Sender(0),
+                segment=None,
+            )
+        thing: ThingNamed = codec.read(ThingNamed, row.thing)
+        return thing
+
+    return tuple(readable(read, reversed(found)))
 
 
 def _members(connection: Connection, conversation: Conversation) -> tuple[MemberNumbered, ...]:

@@ -12,7 +12,16 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, select, update
 
-from adapters.storage.tables import BY_TURN, messages, sends, turns, usage, verdicts, windows
+from adapters.storage.tables import (
+    BY_TURN,
+    messages,
+    sends,
+    things,
+    turns,
+    usage,
+    verdicts,
+    windows,
+)
 from adapters.storage.unfinished import SEEN
 
 DAY = 86_400.0
@@ -46,6 +55,7 @@ class Retention:
         return (
             _delete_messages(connection, max(horizon, surplus))
             or _delete_verdicts(connection, max(horizon, surplus))
+            or _delete_things(connection, horizon)
             or _delete_sends(connection, horizon)
             or _delete_turns(connection, horizon)
         )
@@ -60,6 +70,11 @@ def _delete_verdicts(connection: Connection, until: float) -> bool:
     """They go with the messages they are about."""
     old = select(verdicts.c.id).where(verdicts.c.at <= until).limit(ROWS)
     return connection.execute(delete(verdicts).where(verdicts.c.id.in_(old))).rowcount > 0
+
+
+def _delete_things(connection: Connection, until: float) -> bool:
+    old = select(things.c.id).where(things.c.at <= until).limit(ROWS)
+    return connection.execute(delete(things).where(things.c.id.in_(old))).rowcount > 0
 
 
 def _delete_sends(connection: Connection, horizon: float) -> bool:

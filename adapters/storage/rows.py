@@ -26,6 +26,7 @@ from bot.domain.journal import (
     RunSuspended,
     SendChanged,
     SendQueued,
+    ThingNamed,
     TurnClosed,
     TurnOpened,
     UsageAdded,
@@ -68,13 +69,16 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
             return ((Statement.ADD_VERDICT, _verdict(entry, taken)),)
         case MessageErased(conversation=conversation, message_id=message_id):
             place = {"conversation": str(conversation), "message_id": plain(message_id)}
-            return ((Statement.ERASE_MESSAGE, place), (Statement.FIND_READERS, place))
+            erased = (Statement.ERASE_MESSAGE, Statement.FIND_READERS, Statement.ERASE_THINGS)
+            return tuple((statement, place) for statement in erased)
         case WindowMoved(first_turn=turn_id, light_to=light_to, summary=summary):
             window = {"turn_id": turn_id, "light_to": light_to, "summary": plain(summary)}
             return ((Statement.MOVE_WINDOW, {"conversation": str(entry.conversation), **window}),)
         case MemberNumbered(number=number, user_id=user_id, name=name):
             member = {"number": number, "user_id": user_id, "name": plain(name)}
             return ((Statement.NUMBER_MEMBER, {"conversation": str(entry.conversation), **member}),)
+        case ThingNamed():
+            return ((Statement.NAME_THING, _thing(entry, taken)),)
         case UsageAdded(turn_id=turn_id):
             beside = {
                 "turn_id": turn_id,
@@ -90,6 +94,17 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
             return ((Statement.RESUME_RUN, {"run_id": turn_id}),)
         case _:
             assert_never(entry)
+
+
+def _thing(entry: ThingNamed, taken: float) -> dict[str, Any]:
+    return {
+        "conversation": str(entry.conversation),
+        "number": entry.number,
+        "message_id": plain(entry.message_id),
+        "sender": entry.sender.user_id,
+        "thing": codec.write(entry),
+        "at": taken,
+    }
 
 
 def plain(text: str) -> str:

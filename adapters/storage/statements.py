@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import ClauseElement, Table, bindparam, text
 
-from adapters.storage.tables import messages, sends, steps, turns, verdicts
+from adapters.storage.tables import messages, sends, steps, things, turns, verdicts
 
 OVERHEARD = 30
 """How many of the messages overheard since the last turn the next one reads: the last ones."""
@@ -49,6 +49,8 @@ class Statement(IntEnum):
     CLOSE_TURN = 90
     MOVE_WINDOW = 100
     NUMBER_MEMBER = 110
+    NAME_THING = 120
+    ERASE_THINGS = 121
     FIND_READERS = 990
     REWRITE_TURN = 991
     TELL_AGAIN = 992
@@ -81,6 +83,7 @@ def compiled(dialect: Any) -> dict[Statement, Prepared]:
         Statement.OPEN_TURN: _new(turns, "round", "closed"),
         Statement.ADD_STEP: _new(steps),
         Statement.ADD_VERDICT: _new(verdicts),
+        Statement.NAME_THING: _new(things),
         Statement.QUEUE_SEND: _new(sends, "message_id", "reason"),
     }
     return {
@@ -194,6 +197,9 @@ SQL = {
                 ORDER BY id DESC LIMIT :rounds
             ) AS latest), 0)
         WHERE conversation = :conversation AND summary != '' AND first_turn > :id""",
+    Statement.ERASE_THINGS: """
+        UPDATE things SET thing = NULL, message_id = '', sender = 0
+        WHERE conversation = :conversation AND message_id = :message_id""",
     Statement.ADD_USAGE: """
         INSERT INTO usage (turn_id, step, conversation, asker,
             model, prompt, completion, cached, reasoning, cost, at)

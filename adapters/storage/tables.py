@@ -265,6 +265,20 @@ speakers = _table(
 )
 """The numbers of people in conversations, `小明#2`."""
 
+things = _table(
+    "things",
+    Column("conversation", Text, nullable=False),
+    Column("number", BigInteger, nullable=False),
+    _words("message_id"),
+    _number("sender"),
+    _json("thing", nullable=True),  # none: it was taken back, and nothing gets the number again
+    _moment("at"),
+    UniqueConstraint("conversation", "number"),
+    Index("things_by_message_id", "conversation", "message_id"),
+    Index("things_by_time", "at"),
+)
+"""The things prompts showed by a short name, `[图片 i7]`, for `look` to open."""
+
 applied = Table(
     "applied",
     metadata,
@@ -279,7 +293,7 @@ applied = Table(
 PostgreSQL none.
 """
 
-BY_CONVERSATION = (messages, windows, turns, sends, usage, verdicts, speakers)
+BY_CONVERSATION = (messages, windows, turns, sends, usage, verdicts, speakers, things)
 """The tables that say themselves which conversation a row belongs to."""
 
 BY_TURN = (runs, steps, tool_calls)

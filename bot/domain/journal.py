@@ -15,8 +15,9 @@ from msgspec import Struct
 
 from bot.domain.actions import SendMessage
 from bot.domain.chat import Message, Usage, UserMessage
-from bot.domain.events import Conversation, MessageReceived
+from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.run import StepFinished, Stop, ToolFinished, ToolStarted
+from bot.domain.segments import File, Forward, Image, Record
 
 
 class MessageObserved(Struct, frozen=True, tag="message_observed"):
@@ -136,6 +137,21 @@ class MemberNumbered(Struct, frozen=True, kw_only=True, tag="member_numbered"):
     type: ClassVar[Literal["member_numbered"]] = "member_numbered"
 
 
+class ThingNamed(Struct, frozen=True, kw_only=True, tag="thing_named"):
+    """A prompt showed something that it only names, by this number: `look` may open it.
+
+    `sender` is whose it is; of what is inside a forward nobody knows that, and it is 0. Without a
+    segment it was taken back since.
+    """
+
+    conversation: Conversation
+    number: int
+    message_id: str
+    sender: Sender
+    segment: Image | Record | File | Forward | None
+    type: ClassVar[Literal["thing_named"]] = "thing_named"
+
+
 class SendState(StrEnum):
     """The state of a send. QUEUED has never been on the wire; SENDING may have been."""
 
@@ -205,6 +221,7 @@ Entry: TypeAlias = (
     | WindowMoved
     | UsageAdded
     | MemberNumbered
+    | ThingNamed
     | SendQueued
     | SendChanged
     | RunSuspended
@@ -241,7 +258,7 @@ class Remembered(Struct, frozen=True):
 
     The first `light` of the rounds are told with shortened tool results; `summary` is of what came
     before them. `members` are all who ever had a number there; of who was forgotten the person is
-    0.
+    0. `things` are the latest that got a name there, oldest first.
     """
 
     rounds: tuple[Round, ...] = ()
@@ -249,6 +266,7 @@ class Remembered(Struct, frozen=True):
     light: int = 0
     summary: str = ""
     members: tuple[MemberNumbered, ...] = ()
+    things: tuple[ThingNamed, ...] = ()
 
 
 class StoredSend(Struct, frozen=True, kw_only=True):

@@ -28,6 +28,7 @@ from bot.domain.journal import Round
 from bot.domain.ports import Store
 from bot.domain.redaction import lines_of, redacted, sources_of
 from bot.memory.speakers import Speakers
+from bot.memory.things import Things
 from bot.memory.window import Fold, Told, Window
 from bot.policy.lighten import weight_of
 
@@ -89,8 +90,10 @@ class History:
         told: Telling = as_stored,
         folding: Folding | None = None,
         speakers: Speakers | None = None,
+        things: Things | None = None,
     ) -> None:
         self._store = store
+        self.things = Things(store=store) if things is None else things
         self._speakers = Speakers(store=store) if speakers is None else speakers
         self._room = room
         self._tell = told
@@ -118,7 +121,8 @@ class History:
         if whole := conversation not in self._let_go or await self._store.commit():
             self._let_go.discard(conversation)
         memory = self._memories[conversation]
-        if not memory.loaded or conversation not in self._speakers:
+        is_known = conversation in self._speakers and conversation in self.things
+        if not memory.loaded or not is_known:
             await self._read(conversation)
             memory = self._memories[conversation]
             memory.loaded &= whole
@@ -135,6 +139,7 @@ class History:
         self._let_go.update(self._memories)
         self._memories.clear()
         self._speakers.forget()
+        self.things.forget()
         self._known.clear()
         return True
 
@@ -142,6 +147,7 @@ class History:
         remembered = await self._store.remember(conversation)
         if remembered is not None:  # before any round is told: it names people by their numbers
             self._speakers.learn(conversation, remembered.members)
+            self.things.learn(conversation, remembered.things)
         memory = self._memories[conversation]
         # Somebody else did it meanwhile; or the next turn will ask again.
         if memory.loaded or remembered is None:
@@ -200,6 +206,7 @@ class History:
         Where it may be in what a summary was made of, the store knows: it is asked again.
         """
         self._known.pop((conversation, message_id), None)
+        self.things.forget_message(conversation, message_id)
         memory = self._memories[conversation]
         kept = [message for message in memory.overheard if message.message_id != message_id]
         was_unread = len(kept) < len(memory.overheard)

@@ -27,6 +27,7 @@ from bot.domain.journal import (
     Judged,
     MessageObserved,
     SendQueued,
+    ThingNamed,
     TurnClosed,
     TurnOpened,
 )
@@ -157,3 +158,9 @@ def read(database: Database, query: Callable[..., T], *arguments: Any) -> T:
     """What a query finds in the database as it is now."""
     with database.reading() as connection:
         return query(connection, *arguments)
+
+
+def thing(number: int, *, message_id: str = "7", user: int = 777, where: Conversation = GROUP) -> ThingNamed:
+    """A picture that got a name."""
+    picture = Image(f"{number}.png", summary=f"picture {number} of {user}")
+    return ThingNamed(conversation=where, number=number, message_id=message_id, sender=Sender(user), segment=picture)

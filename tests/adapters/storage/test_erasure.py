@@ -27,7 +27,19 @@ from bot.domain.journal import (
     WindowMoved,
 )
 from bot.domain.segments import Mention, Text
-from tests.adapters.storage.entries import NOW, asked, began, closing, ended, heard, opening, sending, step, verdict
+from tests.adapters.storage.entries import (
+    NOW,
+    asked,
+    began,
+    closing,
+    ended,
+    heard,
+    opening,
+    sending,
+    step,
+    thing,
+    verdict,
+)
 from tests.fakes import BOT, GROUP, said
 
 SECRET = "planted-霜降-word"
@@ -94,6 +106,7 @@ def everything_of(user: int) -> list[Entry]:
         *whole_turn("t-own", SECRET, user=user),
         *whole_turn("t-private", SECRET, where=Conversation(BOT, "private", user), user=user),
         MemberNumbered(conversation=Conversation(BOT, "private", user), number=1, user_id=user, name=SECRET),
+        thing(1, message_id=SECRET, user=user, where=Conversation(BOT, "private", user)),
         MessageObserved(
             replace(said(SECRET, user=user, name=SECRET), group_name=SECRET, sub_type=SECRET), overheard=True
         ),
@@ -122,6 +135,7 @@ def test_a_person_is_forgotten_everywhere(batches: EntryBatches, filled: Databas
         "messages": 3,
         "windows": 1,
         "speakers": 1,
+        "things": 1,
         "turns": 3,
         "verdicts": 1,
     }
@@ -136,6 +150,7 @@ def test_who_is_forgotten_is_forgotten_by_number_and_nobody_gets_it(batches: Ent
         return [opened, closing(opened)]
 
     batches.write(put(numbered(1, 99, "other"), numbered(2, USER, SECRET), numbered(2, USER, f"{SECRET}!")))
+    batches.write(put(thing(1), thing(2, user=USER, message_id=SECRET)))
     batches.write(put(*reading("t-named", "小红#2"), *reading("t-another", "小红#21")))
     batches.close()
     assert forget_user(filled, USER)["turns"] == 1
@@ -144,6 +159,7 @@ def test_who_is_forgotten_is_forgotten_by_number_and_nobody_gets_it(batches: Ent
     with filled.reading() as connection:
         remembered = reads.remember(connection, GROUP)
     assert remembered.members == (numbered(1, 99, "other"), numbered(2, 0, ""))
+    assert [(one.sender.user_id, one.segment is None) for one in remembered.things] == [(777, False), (0, True)]
     assert [round_.turn_id for round_ in remembered.rounds] == ["t-others", "t-another"]
 
 

@@ -13,7 +13,19 @@ from adapters.storage.tables import metadata
 from bot.domain.chat import ToolMessage
 from bot.domain.events import Conversation
 from bot.domain.journal import Entry, MemberNumbered, SendChanged, SendState, WindowMoved
-from tests.adapters.storage.entries import CALLING, NOW, asked, began, closing, ended, heard, opening, sending, step
+from tests.adapters.storage.entries import (
+    CALLING,
+    NOW,
+    asked,
+    began,
+    closing,
+    ended,
+    heard,
+    opening,
+    sending,
+    step,
+    thing,
+)
 from tests.fakes import BOT, GROUP, said
 
 
@@ -27,6 +39,7 @@ def whole(turn_id: str, where: Conversation) -> list[Entry]:
     return [
         heard("chatter", where=where),
         MemberNumbered(conversation=where, number=1, user_id=777, name="小明"),
+        thing(1, where=where),
         asked("天气？", where=where),
         opened,
         step(turn_id, 1, CALLING),
@@ -49,7 +62,21 @@ def test_a_conversation_is_exported_whole_and_alone(batches: EntryBatches, datab
     batches.write([Put(entry, NOW) for entry in (*whole("t1", GROUP), *whole("t2", elsewhere))])
     found = lines(database, GROUP)
     assert [line["type"] for line in found] == [
-        *("message", "message", "turn", "run", "step", "step", "call", "send", "usage", "usage", "window", "speaker")
+        *(
+            "message",
+            "message",
+            "turn",
+            "run",
+            "step",
+            "step",
+            "call",
+            "send",
+            "usage",
+            "usage",
+            "window",
+            "speaker",
+            "thing",
+        )
     ]
     by_type = {line["type"]: line for line in found}
     assert by_type["message"]["segments"][-1] == {"text": "天气？", "type": "text"}

@@ -50,6 +50,7 @@ from tests.adapters.storage.entries import (
     read,
     sending,
     step,
+    thing,
 )
 from tests.adapters.storage.model import Model, journals, numbers
 from tests.fakes import BOT, GROUP, said
@@ -217,6 +218,17 @@ def test_the_words_of_a_recalled_message_are_gone(batches: EntryBatches, databas
     assert identity == (BOT, "group", 4242, "1")
 
 
+def test_the_latest_things_are_remembered_and_of_a_recalled_message_only_that_there_were_some(
+    batches: EntryBatches, database: Database
+) -> None:
+    batches.write(put(*(thing(number, message_id=str(number)) for number in range(1, reads.THINGS + 3))))
+    batches.write(put(thing(1, where=Conversation(BOT, "private", 4242)), MessageErased(GROUP, "302")))
+    things = read(database, reads.remember, GROUP).things
+    assert [one.number for one in things] == [*range(3, reads.THINGS + 3)]
+    assert things[:-1] == tuple(thing(number, message_id=str(number)) for number in range(3, reads.THINGS + 2))
+    assert (things[-1].message_id, things[-1].segment) == ("", None)
+
+
 def test_the_bots_own_message_is_found_as_it_was_sent(batches: EntryBatches, database: Database) -> None:
     media = (
         Attachment("image", "x", "a.png"),
@@ -328,7 +340,7 @@ def test_every_query_uses_an_index(large: Database) -> None:
     read(large, reads.conversations)
     read(large, reads.heard, where, ["7", "8"])
     assert read(large, unfinished.spoken, "open") is not None
-    assert len(plans) == 26
+    assert len(plans) == 27
     # An index of the few unfinished rows may be read from end to end; nothing else may.
     few = r"(?! USING INDEX (runs_suspended|turns_left_open|sends_unfinished)$)"
     whole = re.compile(rf"SCAN ({'|'.join(metadata.tables)}){few}")

@@ -15,7 +15,7 @@ from adapters.storage.retention import DAY, Retention
 from adapters.storage.tables import applied, messages, metadata, turns
 from bot.domain.chat import ToolMessage
 from bot.domain.journal import Entry, WindowMoved
-from tests.adapters.storage.entries import NOW, closing, ended, heard, opening, sending, step, verdict
+from tests.adapters.storage.entries import NOW, closing, ended, heard, opening, sending, step, thing, verdict
 from tests.fakes import GROUP
 
 
@@ -66,6 +66,14 @@ def test_old_messages_go_and_young_ones_stay(batches: EntryBatches, database: Da
     assert ids(database) == ["89.9", "1"]
 
 
+def test_what_was_shown_by_a_short_name_goes_when_it_is_old(batches: EntryBatches, database: Database) -> None:
+    for number, days in enumerate((91, 1), 1):
+        batches.write(put(thing(number), days=days))
+    assert sweep(batches, Retention(90, 0)) == 1
+    with database.reading() as connection:
+        assert [one.number for one in reads.remember(connection, GROUP).things] == [2]
+
+
 def test_zero_keeps_everything_for_ever(batches: EntryBatches, database: Database) -> None:
     batches.write(put(heard(message_id="ancient"), days=10_000))
     batches.write(turn("t", 10_000))
@@ -97,7 +105,7 @@ def test_a_turn_goes_with_all_that_belongs_to_it(batches: EntryBatches, database
     assert counts(database)["turns"] == 2
     sweep(batches, Retention(90, 0))
     one_each = ("windows", "turns", "runs", "steps", "tool_calls", "sends", "usage", "verdicts")
-    expected = {"messages": 0, "speakers": 0} | dict.fromkeys(one_each, 1)
+    expected = {"messages": 0, "speakers": 0, "things": 0} | dict.fromkeys(one_each, 1)
     assert counts(database) == expected
     with database.reading() as connection:
         assert [found.turn_id for found in reads.remember(connection, GROUP).rounds] == ["young"]

@@ -28,14 +28,26 @@ from bot.domain.journal import (
     WindowMoved,
 )
 from bot.domain.segments import Text
-from tests.adapters.storage.entries import NOW, asked, began, closing, ended, heard, opening, sending, step, verdict
+from tests.adapters.storage.entries import (
+    NOW,
+    asked,
+    began,
+    closing,
+    ended,
+    heard,
+    opening,
+    sending,
+    step,
+    thing,
+    verdict,
+)
 from tests.fakes import BOT, GROUP, said
 
 ENTRIES: list[tuple[Entry, list[Statement]]] = [
     (heard(), [Statement.ADD_MESSAGE]),
     (asked(), [Statement.ADD_MESSAGE]),
     (MessageOverheard(said("no")), [Statement.TAKE_BACK_MESSAGE, Statement.ADD_MESSAGE]),
-    (MessageErased(GROUP, "5"), [Statement.ERASE_MESSAGE, Statement.FIND_READERS]),
+    (MessageErased(GROUP, "5"), [Statement.ERASE_MESSAGE, Statement.FIND_READERS, Statement.ERASE_THINGS]),
     (verdict(), [Statement.ADD_VERDICT]),
     (opening("t1"), [Statement.CONSUME_MESSAGES, Statement.MARK_READ, Statement.OPEN_TURN]),
     (step("t1"), [Statement.ADD_STEP, Statement.ADD_USAGE]),
@@ -48,6 +60,7 @@ ENTRIES: list[tuple[Entry, list[Statement]]] = [
     (WindowMoved(GROUP, "t1", "t2", "notes"), [Statement.MOVE_WINDOW]),
     (UsageAdded(turn_id="t1", model="demo", usage=Usage(10, 5), at=NOW), [Statement.ADD_USAGE]),
     (MemberNumbered(conversation=GROUP, number=2, user_id=777, name="小明"), [Statement.NUMBER_MEMBER]),
+    (thing(1), [Statement.NAME_THING]),
     (sending("s1", "t1"), [Statement.QUEUE_SEND]),
     (SendChanged(send_id="s1", state=SendState.CONFIRMED, at=NOW, message_id="7"), [Statement.CHANGE_SEND]),
     (RunSuspended(turn_id="t1", state="{}", expires=NOW), [Statement.SUSPEND_RUN]),

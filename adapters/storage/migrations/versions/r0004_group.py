@@ -16,6 +16,7 @@ def upgrade() -> None:
     """Make the tables."""
     verdicts()
     speakers()
+    things()
 
 
 def flag(name: str) -> sa.Column[bool]:
@@ -46,3 +47,18 @@ def speakers() -> None:
         first.words("name"),
         sa.UniqueConstraint("conversation", "number"),
     )
+
+
+def things() -> None:
+    first.table(
+        "things",
+        first.text("conversation"),
+        sa.Column("number", sa.BigInteger, nullable=False),
+        first.words("message_id"),
+        first.number("sender"),
+        sa.Column("thing", sa.Text),
+        first.real("at"),
+        sa.UniqueConstraint("conversation", "number"),
+    )
+    first.index("things_by_message_id", "conversation", "message_id")
+    first.index("things_by_time", "at")
