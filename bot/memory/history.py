@@ -51,6 +51,8 @@ class Folding(Protocol):
         ...
 
 
+Place: TypeAlias = tuple[Conversation, str]
+"""A conversation, and the id of a message there."""
 Telling: TypeAlias = Callable[[Conversation, tuple[Message, ...]], tuple[Message, ...]]
 
 
@@ -101,10 +103,8 @@ class History:
         self._memories = _Memories(MAX_CONVERSATIONS)
         self._let_go: set[Conversation] = set()  # to be read anew, and not loaded since
         self._doubted: set[Conversation] = set()  # by a recall: its summary may be given up
-        self._recalled: LRUCache[tuple[Conversation, str], None] = LRUCache(MAX_RECALLED)
-        self._known: LRUCache[tuple[Conversation, str], MessageReceived] = LRUCache(
-            MAX_KNOWN, getsizeof=weight_of
-        )
+        self._recalled: LRUCache[Place, None] = LRUCache(MAX_RECALLED)
+        self._known: LRUCache[Place, MessageReceived] = LRUCache(MAX_KNOWN, getsizeof=weight_of)
 
     async def load(self, conversation: Conversation) -> None:
         """A turn begins: have at hand what the store has of the conversation, in its room. Ask for
@@ -121,8 +121,7 @@ class History:
         if whole := conversation not in self._let_go or await self._store.commit():
             self._let_go.discard(conversation)
         memory = self._memories[conversation]
-        is_known = conversation in self._speakers and conversation in self.things
-        if not memory.loaded or not is_known:
+        if not (memory.loaded and conversation in self._speakers and conversation in self.things):
             await self._read(conversation)
             memory = self._memories[conversation]
             memory.loaded &= whole
@@ -259,9 +258,7 @@ class History:
     def fold(self, conversation: Conversation) -> Fold | None:
         """The part of a conversation that is to become a summary; None where it has room."""
         memory = self._memories.get(conversation)
-        if memory is None or not memory.loaded:
-            return None
-        return memory.window.fold(self._room())
+        return memory.window.fold(self._room()) if memory is not None and memory.loaded else None
 
     def folded(self, conversation: Conversation, fold: Fold, summary: str) -> bool:
         """Put the summary in the place of these rounds; False where they are others by now.
