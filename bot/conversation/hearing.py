@@ -4,6 +4,7 @@ conversation.
 
 from __future__ import annotations
 
+import logging
 from typing import assert_never
 
 from bot.conversation.places import Places
@@ -12,6 +13,8 @@ from bot.domain.journal import Judged, MessageErased, MessageObserved, MessageOv
 from bot.domain.ports import Store
 from bot.memory.history import History
 from bot.policy.wake import Ignore, NeedsQuoted, Observe, Verdict, Wake
+
+logger = logging.getLogger(__name__)
 
 
 class Hearing:
@@ -68,13 +71,16 @@ def judged(message: MessageReceived, verdict: Verdict) -> tuple[Judged, ...]:
             wakes = True
         case _:
             assert_never(verdict)
-    return (
-        Judged(
-            conversation=message.conversation,
-            message_id=message.message_id,
-            sender=message.sender.user_id,
-            wakes=wakes,
-            reason=reason,
-            weak=weak,
-        ),
+    entry = Judged(
+        conversation=message.conversation,
+        message_id=message.message_id,
+        sender=message.sender.user_id,
+        wakes=wakes,
+        reason=reason,
+        weak=weak,
     )
+    if not wakes:
+        logger.info(
+            "message %s in %s is only heard: %s", entry.message_id, entry.conversation, reason
+        )
+    return (entry,)

@@ -81,14 +81,6 @@ class Questions:
         """Nobody answers it after all, and `why` where it was for the bot: it is heard like any
         other message.
         """
-        if why:
-            message = task.message
-            logger.info(
-                "message %s in %s is not answered: %s",
-                message.message_id,
-                message.conversation,
-                why,
-            )
         self.give_up(task)
         if not task.lost:
             self._hearing.overhear(task.message, why)

@@ -6,6 +6,7 @@ import logging
 
 from cachetools import LRUCache
 
+from bot.conversation.ages import Ages
 from bot.conversation.mutes import Mutes
 from bot.conversation.tasks import Task
 from bot.domain.events import Conversation, MessageReceived
@@ -33,9 +34,17 @@ class Restraint:
     """Holds wakes back, and says why; of a loop it tells the owner, once."""
 
     def __init__(
-        self, *, rules: Rules, mutes: Mutes, outbox: Outbox, owner: Owner, clock: Clock
+        self,
+        *,
+        rules: Rules,
+        ages: Ages,
+        mutes: Mutes,
+        outbox: Outbox,
+        owner: Owner,
+        clock: Clock,
     ) -> None:
         self._rules = rules
+        self._ages = ages
         self._mutes = mutes
         self._outbox = outbox
         self._owner = owner
@@ -58,6 +67,8 @@ class Restraint:
         Of what had to be `looked_up` nobody knew before that it was a wake.
         """
         message, waited = task.message, self._clock.now() - task.since
+        if self._ages.is_missed(message):
+            waited = max(waited, self._ages.age(message))
         if self.is_muted(message.conversation):
             return MUTED
         if looked_up and self._loops(message, task.since):

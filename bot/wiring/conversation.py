@@ -172,7 +172,14 @@ def build_asking(
     overflow = Overflow(outbox=on.outbox, clock=on.clock)
     hearing = Hearing(store=on.store, history=on.history, places=places)
     robots = Robots()
-    restraint = Restraint(rules=rules, mutes=mutes, outbox=on.outbox, owner=owner, clock=on.clock)
+    restraint = Restraint(
+        rules=rules,
+        ages=on.ages,
+        mutes=mutes,
+        outbox=on.outbox,
+        owner=owner,
+        clock=on.clock,
+    )
     verdicts = Verdicts(
         rules=rules,
         history=on.history,

@@ -3,6 +3,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
+from msgspec import structs
+
 from bot.conversation.restraint import LOOP, MUTED, STALE
 from bot.domain.chat import Completion, ModelRequest
 from bot.domain.journal import Judged
@@ -44,6 +46,20 @@ async def test_a_question_that_waited_too_long_is_not_answered_but_read() -> Non
         await house.take(said("three"))
         assert house.transport.texts == ["first", "third"]
         assert "two" in str(house.model.requests[-1].messages[-1])
+
+
+async def test_what_was_found_later_waited_since_it_was_said() -> None:
+    gate, slow = gated("first")
+    async with hall(slow, rules=Rules(stale=120)) as house:
+        await house.dispatcher.handle(said("one"))
+        await until(lambda: house.store.of("turn_opened"))
+        house.clock.time += 10
+        house.late.preload([], [])
+        house.late.take_missed(structs.replace(said("two"), time=house.clock.time - 100))
+        house.clock.time += 21
+        gate.set()
+        await house.lanes.wait_idle()
+        assert (house.transport.texts, verdicts(house)[-1]) == (["first"], (False, STALE))
 
 
 async def test_where_the_operator_wants_it_no_question_waits_too_long() -> None:
