@@ -56,6 +56,5 @@ class Waker:
             self._wakes.popleft()
         if len(self._wakes) < most:
             return Loop.NONE
-        self._wakes.clear()
         self._until = now + HELD
         return Loop.BEGINS

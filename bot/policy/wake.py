@@ -159,7 +159,7 @@ def _addressed(message: MessageReceived, rules: Rules) -> Wake | NeedsQuoted | O
                 return Wake("mention")
             case MentionAll() if rules.at_all:
                 called = Wake("all", weak=True)
-            case Quote() if quote is None:
+            case Quote():
                 quote = segment
             case _:
                 pass

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
+import pytest
 from msgspec import structs
 
 from bot.conversation.restraint import LOOP, MUTED, STALE
@@ -86,7 +87,9 @@ async def test_a_question_in_front_of_which_the_bot_was_muted_is_not_asked() -> 
         assert verdicts(house) == [(True, "mention"), (True, "mention"), (False, MUTED), (False, MUTED)]
 
 
-async def test_two_bots_that_answer_each_other_are_cut_off_and_the_owner_is_told_once() -> None:
+async def test_two_bots_that_answer_each_other_are_cut_off_and_the_owner_is_told_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async with hall(*[words(f"answer {n}") for n in range(6)], words("again"), rules=LOOPING) as house:
         house.owner.connected(BOT)
         for number in range(10):
@@ -95,7 +98,7 @@ async def test_two_bots_that_answer_each_other_are_cut_off_and_the_owner_is_told
         await house.outbox.wait_idle()
         asked = [text for text in house.transport.texts if text.startswith("answer")]
         told = [text for text in house.transport.texts if "霜狐(5)" in text]
-        assert (len(asked), len(told)) == (6, 1)
+        assert (len(asked), len(told), caplog.text.count("for the owner")) == (6, 1, 1)
         assert verdicts(house)[-1] == (False, LOOP)
         house.clock.time += HELD
         await house.take(said("still there?", user=5))

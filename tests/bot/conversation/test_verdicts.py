@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 
+from msgspec import structs
+
 from bot.domain.chat import Completion, ModelRequest
 from bot.domain.errors import ModelBilling
 from bot.domain.journal import Judged
@@ -81,3 +83,11 @@ async def test_who_wakes_the_bot_is_asked_about_and_robots_wake_it_no_more() -> 
         house.robots.known[5] = None
         await house.take(said("hi again", user=5))
         assert house.transport.texts == ["hello", "because"]
+
+
+async def test_what_was_said_long_ago_is_no_chance_to_join_in() -> None:
+    async with hall(rules=Rules(chance=1.0)) as house:
+        house.late.preload([], [])
+        house.late.take_missed(structs.replace(said("I like tea", at=False), time=house.clock.time - 1000))
+        await house.lanes.wait_idle()
+        assert house.transport.sent == []

@@ -47,3 +47,8 @@ def test_who_once_takes_his_time_is_counted_anew() -> None:
 def test_lines_that_come_before_they_can_be_answers_are_not_counted() -> None:
     waker = Waker()
     assert {waker.take(f"{n}" * 9, WAKES, spoke=10, now=10 + n / 5) for n in range(20)} == {Loop.NONE}
+
+
+def test_pictures_without_a_word_are_not_the_same_words() -> None:
+    waker = Waker()
+    assert {waker.take(" ", WAKES, spoke=-math.inf, now=float(n)) for n in range(20)} == {Loop.NONE}

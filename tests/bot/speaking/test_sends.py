@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import defaultdict
 
 import pytest
@@ -11,7 +12,7 @@ from bot.domain.segments import Text
 from bot.speaking.carrier import BURST
 from bot.speaking.sends import MAX_REASON, Rows, Send
 from tests.bot.speaking.post import Slow, hello, office
-from tests.fakes import GROUP, CountingIds, ManualClock, RecordingStore, RecordingTransport, until
+from tests.fakes import GROUP, PRIVATE, CountingIds, ManualClock, RecordingStore, RecordingTransport, until
 
 ACTION = SendMessage(GROUP, (Text("hello"),))
 NOW = ManualClock().now()
@@ -48,6 +49,20 @@ async def test_a_send_that_waited_is_one_row_and_its_changes(rows: Rows, store: 
         SendChanged(send_id="s1", state=SendState.CONFIRMED, at=NOW, message_id="5"),
     ]
     assert (send.state, store.durable) == (SendState.CONFIRMED, 2)
+
+
+async def test_we_spoke_when_a_send_left_and_when_it_arrived_and_not_when_it_was_lost() -> None:
+    clock = ManualClock()
+    rows = Rows(store=RecordingStore(), clock=clock, ids=CountingIds())
+    send = Send("s1", "t1", ACTION, True, NOW)
+    assert rows.spoke(GROUP) == -math.inf
+    await rows.sending(send)
+    assert (rows.spoke(GROUP), rows.spoke(PRIVATE)) == (NOW, -math.inf)
+    clock.time += 5
+    rows.changed(send, SendState.CONFIRMED, message_id="5")
+    clock.time += 5
+    rows.changed(Send("s2", "t1", ACTION, True, NOW), SendState.DROPPED)
+    assert rows.spoke(GROUP) == NOW + 5
 
 
 async def test_a_change_makes_the_row_it_needs_and_keeps_its_reason_short(rows: Rows, store: RecordingStore) -> None:
