@@ -23,19 +23,34 @@ A line of the script is done in this order: time passes, what is said and done h
 everything settles (what is due now, not what is due later: thinking, debounce and pacing need
 `after`), then it is looked at.
 
-Who says something: a text, a list of parts (texts and mappings of one key: `picture: name`, `face`,
-`card: "{...}"`, `quote: label`, `at: name`), or a mapping: `say` (text or parts), `id` (a label for
-it), `quote`, `private: true`. People are `name: role` (member, admin, owner: the bot's, stranger:
-no friend of the account) or a mapping with `role`, `number`, `card`.
+Who says something: a text, a list of parts, or a mapping: `say` (text or parts), `id` (a label for
+it), `quote: label`, `private: true`, `group: 2` (the second group, 二群, with the same people). Parts
+are texts and mappings of one key: `picture: cat.png` and `sticker: x.gif` (names that begin with
+`expired` cannot be had), `voice: words` or `voice: {says: words, seconds: 12}`, `file: {name: 作业.txt,
+text: ..., size: 9}`, `card: {title: ..., description: ..., url: ...}` (or its JSON), `face: 76`, `quote:
+label`, `at: name`, `forward: [{小明: 去吗}, {阿澈: {forward: [...]}}]` (names of any people, any parts).
 
-What happens: `recall: label`, `mute: seconds`, `lift: true`, `poke: name`, `restart: true` (a proper
-end and a new start), `drop: true` and `back: true` (the connection), `fault: "timeout 2 times"` (as
-`!` lines in the simulator's chat), `rename: {小明: 主人}` (the card in the group).
+People are `name: role` (member, admin, owner: the bot's, stranger: no friend of the account) or a
+mapping with `role`, `number`, `card`, `robot: true` (an official one).
 
-What is looked at: `sent` (a text, or a mapping of `say`, `has` (contains), `quotes: label`,
-`mentions: [names]`, `to: name` (private), `forward: [texts of nodes]`, `id` (labels it)), `requests`
-(how many were made since the beginning), `cancelled: [numbers]` of requests given up, `shown: [...]`
-(in this order in the latest request, or in that numbered `request`), `hidden: [...]`, `pictures: n`.
+`repeat: 40` and `every: 0.5` in a line: it happens so often, with the number of the time for `{n}`.
+
+What happens: `recall: label` (or `{label: name of the operator}`), `mute: seconds`, `lift: true`,
+`mute_all: true`, `lift_all: true`, `poke: name` (the bot; `{name: name}` each other), `type: name`, `react:
+{name: label}`, `robot: {小冰: 20}` (another robot joins and answers each message of the bot's after a
+second, so often), `restart: true` (a proper end and a new start), `drop: true` and `back: true` (the
+connection), `fault: "timeout 2 times"` (as `!` lines in the simulator's chat), `server: Lagrange`,
+`rename: {小明: 主人}` (the card in the group).
+
+What is looked at: `sent` (a text, or a mapping of `say`, `has` (contains), `quotes: label`, `mentions:
+[names]`, `to: name` (of a person or group), `forward: [texts of nodes]`, `id` (labels it)), `count` (how
+many came since the last look, in place of `sent`), `gestures: [{reaction: label}, {typing: name}, {poke:
+name}]` (all since the last look; `-label`: taken back), `requests` (how many were made since the
+beginning), `cancelled: [numbers]` of requests given up, `shown: [...]` (in this order in the latest
+request, or in that numbered `request`), `hidden: [...]`, `pictures: n` (seen in it), `fetched: [names]`
+(from the shelf with pictures and files, since the beginning), `heard: [words]` (voices made text).
+
+`$SHELF` in a setting is the address of that shelf; it also takes voices, as STT_BASE_URL.
 
 Tools of the scenarios are in `props`: look_up(word), take_time(seconds), hang(), wipe_disk(disk);
 those of the service are there as always. A request that no answer is left for is wrong, and so is an

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from tests.e2e.scenarios.play import Play, play
-from tests.e2e.scenarios.script import files, read_scenario
+from tests.e2e.scenarios.script import files
 
 
 def chat(played: Play) -> str:
@@ -25,9 +25,9 @@ def main(numbers: list[str]) -> int:
         sys.stdout.writelines(f"{file.stem}\n" for file in files())
     wrong = 0
     for file in chosen:
-        scenario = read_scenario(file)
         with tempfile.TemporaryDirectory() as folder:
-            played = play(scenario, Path(folder))
+            played = play(file, Path(folder))
+        scenario = played.stage.scenario
         told = [f"== {scenario.name}: {scenario.title}", chat(played), *played.wrong, ""]
         sys.stdout.write("\n".join(told) + "\n")
         wrong += bool(played.wrong)

@@ -5,34 +5,48 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from adapters.simulator import console
+from adapters.simulator import console, shares
 from adapters.simulator.call import SentMessage
 from adapters.simulator.people import Group
+from adapters.simulator.shares import Node, Nodes
 from adapters.simulator.wire import Json, mention
-from adapters.simulator.world import World
+from adapters.simulator.world import World, stable_number
+from tests.e2e.scenarios.shelf import wav
 
 Written: TypeAlias = "str | list[Any] | Mapping[str, Any]"
 Labels: TypeAlias = Mapping[str, int]
 
 
-def segments_of(written: Written, *, world: World, labels: Labels, group: Group) -> list[Json]:
+def segments_of(written: Written, *, world: World, labels: Labels) -> list[Json]:
     """The segments of a text, of one part such as `{picture: cat.png}`, or of several of these."""
+    people = world.people(world.group().group_id)
 
     def parts(value: Written) -> list[Json]:
         match value:
             case str():
-                people = world.people(group.group_id)
                 return console.parse_mentions(value, people, world.self_id)
             case list():
                 return [segment for each in value for segment in parts(each)]
             case {"quote": label}:
                 return [_segment("reply", id=str(labels[label]))]
             case {"at": name}:
-                people = world.people(group.group_id)
                 return [mention("all" if name == "all" else people[name])]
+            case {"forward": list(lines)}:
+                return [shares.forward(world, nodes(lines))]
             case _:
                 ((kind, told),) = value.items()
-                return [PARTS[kind](told)]
+                return [PARTS[kind](world, told)]
+
+    def nodes(lines: list[Mapping[str, Any]]) -> Nodes:
+        return [node(name, said) for line in lines for name, said in line.items()]
+
+    def node(name: str, said: Written) -> Node:
+        number = people.get(name, stable_number(name))
+        match said:
+            case {"forward": list(lines)}:
+                return Node(number, name, nodes(lines))
+            case _:
+                return Node(number, name, tuple(parts(said)))
 
     return parts(written)
 
@@ -41,15 +55,26 @@ def _segment(kind: str, **data: Any) -> Json:
     return {"type": kind, "data": data}
 
 
-def _picture(name: str) -> Json:
-    url = f"https://multimedia.nt.qq.com.cn/{name}"
-    return _segment("image", file=name, url=url, summary="", sub_type=0, file_size="4")
+def _voice(world: World, told: str | Mapping[str, Any]) -> Json:
+    words, seconds = (told, 3) if isinstance(told, str) else (told["says"], told.get("seconds", 3))
+    return shares.voice(world, f"voice{len(world.contents)}.amr", wav(words, seconds))
 
 
-PARTS: Mapping[str, Callable[[Any], Json]] = {
-    "picture": _picture,
-    "face": lambda number: _segment("face", id=str(number)),
-    "card": lambda data: _segment("json", data=data),
+def _file(world: World, told: Mapping[str, Any]) -> Json:
+    return shares.file(world, told["name"], told.get("text", "").encode(), size=told.get("size"))
+
+
+def _card(_: World, told: str | Mapping[str, str]) -> Json:
+    return _segment("json", data=told) if isinstance(told, str) else shares.card(**told)
+
+
+PARTS: Mapping[str, Callable[[World, Any], Json]] = {
+    "picture": lambda _, name: shares.picture(name),
+    "sticker": lambda _, name: shares.picture(name, sticker=True),
+    "face": lambda _, number: _segment("face", id=str(number)),
+    "voice": _voice,
+    "file": _file,
+    "card": _card,
 }
 """The parts that are more than words, and are the same wherever they are said."""
 

@@ -7,12 +7,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
-from adapters.simulator.call import SentMessage
+from adapters.media.decoding import DecoderProcess
+from adapters.media.sniffing import describe, picture_kind
+from adapters.simulator.call import Gesture, SentMessage
+from bot.domain.errors import MediaError
+from tests.e2e.scenarios.doings import DOINGS, do, say
 from tests.e2e.scenarios.loop import ScriptedLoop
 from tests.e2e.scenarios.model import as_text
 from tests.e2e.scenarios.parts import mentioned_in, nodes_of, quoted_in, text_of
-from tests.e2e.scenarios.script import DOINGS, EXPECTATIONS, TIMES, Line, Scenario
+from tests.e2e.scenarios.script import EXPECTATIONS, TIMES, Line, read_scenario
 from tests.e2e.scenarios.stage import Happening, Stage
 
 
@@ -27,11 +32,10 @@ class Play:
     async def run(self) -> None:
         """All lines, and at the end whether the model was asked as often as its script says."""
         stage = self.stage
-        async with stage.simulator:
-            await stage.open()
-            for line in stage.scenario.lines:
-                await self._play(line)
-            await stage.close()
+        with patch.object(DecoderProcess, "decode", decoded_here):
+            async with stage:
+                for line in stage.scenario.lines:
+                    await self._play(line)
         self.wrong += stage.model.surplus
         for answer in stage.model.left:
             if not answer.always:
@@ -43,16 +47,21 @@ class Play:
             await stage.loop.pass_time(float(line["at"]) - stage.now)
         if "after" in line:
             await stage.loop.pass_time(float(line["after"]))
-        for key, value in line.items():
-            if key in DOINGS:
-                await stage.do(key, value)
-            elif key not in EXPECTATIONS | TIMES:
-                await stage.say(key, value)
-        await stage.loop.pass_time()
+        for number in range(1, line.get("repeat", 1) + 1):
+            await self._happen(line, number)
+            await stage.loop.pass_time(float(line.get("every", 0)))
         for key, value in line.items():
             if key in EXPECTATIONS:
                 for complaint in CHECKS[key](self, value, line):
                     self._blame(complaint)
+
+    async def _happen(self, line: Line, number: int) -> None:
+        """What is said and done in a line, for this time."""
+        for key, value in line.items():
+            if key in DOINGS:
+                await do(self.stage, key, value)
+            elif key not in EXPECTATIONS | TIMES:
+                await say(self.stage, key, numbered(value, number))
 
     def _blame(self, complaint: str) -> None:
         told = f"at {self.stage.now:.1f} s: {complaint}"
@@ -80,6 +89,33 @@ class Play:
             for key, value in wants.items()
             if not _fits(key, value, LOOKS[key](self, got))
         ]
+
+    def count(self, wanted: int, _: Line) -> list[str]:
+        """So many messages came since the last look."""
+        came = len(self.stage.simulator.delivered) - self.checked
+        self.checked += came
+        return [] if came == wanted else [f"{wanted} messages should have come, not {came}"]
+
+    def gestures(self, wanted: list[dict[str, str]], _: Line) -> list[str]:
+        """Exactly these gestures were made since the last look."""
+        made, self.stage.gestures = self.stage.gestures, []
+        shown = [{one.kind: self._meant(one)} for one in made]
+        return [] if shown == wanted else [f"gestures should be {wanted}, not {shown}"]
+
+    def _meant(self, gesture: Gesture) -> str:
+        if gesture.kind == "reaction":
+            label = self.stage.label_of(gesture.message_id)
+            return f"-{label}" if gesture.taken_back else label
+        person = self.stage.world.person(gesture.user_id)
+        return person.nickname if person else ""
+
+    def fetched(self, wanted: list[str], _: Line) -> list[str]:
+        asked = self.stage.shelf.asked
+        return [] if asked == wanted else [f"{wanted} should have been fetched, not {asked}"]
+
+    def heard(self, wanted: list[str], _: Line) -> list[str]:
+        words = self.stage.shelf.heard
+        return [] if words == wanted else [f"{wanted} should have been heard, not {words}"]
 
     def requests(self, wanted: int, _: Line) -> list[str]:
         made = len(self.stage.model.requests)
@@ -125,6 +161,8 @@ class Play:
         return mentioned_in(message, self.stage.group)
 
     def to(self, message: SentMessage) -> str:
+        if message.group_id is not None:
+            return self.stage.world.group(message.group_id).name
         person = self.stage.world.person(message.user_id or 0)
         return person.nickname if person else ""
 
@@ -146,6 +184,10 @@ LOOKS: Mapping[str, Callable[[Play, SentMessage], Any]] = {
 }
 CHECKS: Mapping[str, Callable[[Play, Any, Line], list[str]]] = {
     "sent": Play.sent,
+    "count": Play.count,
+    "gestures": Play.gestures,
+    "fetched": Play.fetched,
+    "heard": Play.heard,
     "requests": Play.requests,
     "cancelled": Play.cancelled,
     "shown": Play.shown,
@@ -155,8 +197,29 @@ CHECKS: Mapping[str, Callable[[Play, Any, Line], list[str]]] = {
 }
 
 
-def play(scenario: Scenario, folder: Path) -> Play:
-    """Play it from beginning to end, in a loop of its own."""
+async def decoded_here(_: DecoderProcess, data: bytes) -> bytes:
+    """The pictures of a scenario are ours: they are unpacked without a process of their own."""
+    if not picture_kind(data):
+        raise MediaError(f"it is no picture but {describe(data)}")
+    return data
+
+
+def numbered(written: Any, number: int) -> Any:
+    """The same with the number of the repetition for `{n}`."""
+    match written:
+        case str():
+            return written.replace("{n}", str(number))
+        case list():
+            return [numbered(each, number) for each in written]
+        case dict():
+            return {key: numbered(value, number) for key, value in written.items()}
+        case _:
+            return written
+
+
+def play(file: Path, folder: Path) -> Play:
+    """Play a script from beginning to end, in a loop of its own."""
+    scenario = read_scenario(file, DOINGS)
 
     async def run(loop: ScriptedLoop) -> Play:
         made = Play(Stage(scenario, loop=loop, folder=folder))

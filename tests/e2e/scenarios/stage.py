@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import json
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from adapters.openai.client import OpenAIModel
-from adapters.simulator.call import SentMessage
-from adapters.simulator.faults import parse_fault
+from adapters.simulator import shares
+from adapters.simulator.call import Gesture, SentMessage
 from adapters.simulator.people import Group, Person
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World
@@ -18,12 +19,14 @@ from bot.app import Service, open_service
 from config.loading import load_settings
 from tests.e2e.scenarios.loop import ScriptedClock, ScriptedLoop
 from tests.e2e.scenarios.model import StageModel
-from tests.e2e.scenarios.parts import Written, quoted_in, segments_of, text_of
+from tests.e2e.scenarios.parts import quoted_in, text_of
 from tests.e2e.scenarios.script import Scenario
+from tests.e2e.scenarios.shelf import Shelf
 
 T = TypeVar("T")
 
 GROUP, GROUP_NAME = 4242, "摸鱼群"
+SECOND, SECOND_NAME = 5252, "二群"
 FIRST = 20001  # the number of the first of the cast
 LATEST = "bot"  # the label of the bot's latest message
 ROLES = {"owner": "member", "stranger": "member"}  # the bot's owner is an ordinary member
@@ -40,14 +43,17 @@ class Happening:
 
 
 def make_world(people: Mapping[str, Any], clock: ScriptedClock) -> World:
-    """The group with the cast in it; all but strangers are friends of the account."""
+    """Two groups with the cast in them; all but strangers are friends of the account."""
     world = World(nickname="FrostAgent", now=clock.now)
     world.add_group(GROUP, GROUP_NAME)
+    world.add_group(SECOND, SECOND_NAME)
     for number, (name, told) in enumerate(people.items(), FIRST):
         more = dict(told) if isinstance(told, dict) else {"role": told}
         role = more.pop("role", "member")
+        more["is_robot"] = more.pop("robot", False)
         person = Person(more.pop("number", number), name, role=ROLES.get(role, role), **more)
-        world.group(GROUP).members[person.user_id] = person
+        for group in world.groups.values():
+            group.members[person.user_id] = person
         if role != "stranger":
             world.add_friend(person)
     return world
@@ -62,13 +68,16 @@ class Stage:
         self.folder = folder
         self.clock = ScriptedClock(loop)
         self.world = make_world(scenario.people, self.clock)
-        self.model = StageModel(scenario.answers, self._see)
+        self.model = StageModel(scenario.answers, self.see)
         self.labels: dict[str, int] = {}
         self.seen: list[Happening] = []
-        self.simulator = Simulator(self.world, heartbeat=0.0, on_sent=self._came)
+        self.came_at: list[float] = []
+        self.gestures: list[Gesture] = []
+        self.simulator = Simulator(self.world, heartbeat=0.0, on_sent=self._came, on_gesture=self._moved)
+        self.shelf = Shelf(self.world)
         self._began = 0.0
         self._url = ""
-        self._life = AsyncExitStack()
+        self._life, self._stack = AsyncExitStack(), AsyncExitStack()
         self._service: Service | None = None
 
     @property
@@ -89,7 +98,6 @@ class Stage:
 
     async def open(self) -> None:
         """Let the service live; from then on time stands still."""
-        self._url = self._url or await self.simulator.serve()
         settings, _ = load_settings(environ=self._environ(), env_file=None)
 
         def wrap(port: T, /) -> T:
@@ -109,6 +117,17 @@ class Stage:
         await life.aclose()
         await self.simulator.wait_until(lambda: self.simulator.connected == 0)
 
+    async def __aenter__(self) -> Self:
+        await self._stack.enter_async_context(self.simulator)
+        await self._stack.enter_async_context(self.shelf)
+        self._url = await self.simulator.serve()
+        await self.open()
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self.close()
+        await self._stack.aclose()
+
     def _environ(self) -> dict[str, str]:
         owners = [name for name, role in self.scenario.people.items() if role == "owner"]
         return {
@@ -123,85 +142,28 @@ class Stage:
             "BOT_OWNERS": ",".join(str(self.number(name)) for name in owners),
             "TOOLS_DIR": str(TOOLS),
             "WEB_PORT": "0",
-            **self.scenario.settings,
+            "TOOLS_MIRRORS": json.dumps({shares.HOST: self.shelf.url()}),
+            **{name: value.replace("$SHELF", self.shelf.url()) for name, value in self.scenario.settings.items()},
         }
-
-    # --- what people do ---------------------------------------------------------------------------
-
-    async def say(self, name: str, written: Written) -> None:
-        """Somebody says something: words, parts, or a mapping with `say` and more."""
-        told: Mapping[str, Any] = written if isinstance(written, dict) and "say" in written else {"say": written}
-        segments = segments_of(told["say"], world=self.world, labels=self.labels, group=self.group)
-        if label := told.get("quote"):
-            reply = {"type": "reply", "data": {"id": str(self.labels[label])}}
-            segments = [reply, *segments]
-        user_id = self.number(name)
-        self._see(name, str(told["say"]) + (f"  ↩ {label}" if label else ""))
-        if told.get("private"):
-            message_id = await self.simulator.say_private(segments, user_id=user_id)
-        else:
-            message_id = await self.simulator.say(segments, user_id=user_id)
-        if "id" in told:
-            self.labels[told["id"]] = message_id
-
-    async def do(self, verb: str, value: Any) -> None:
-        """Something that happens and is not said."""
-        self._see("*", f"{verb} {value if value is not True else ''}".rstrip())
-        await DOINGS[verb](self, value)
-
-    async def recall(self, label: str) -> None:
-        await self.simulator.incidents.recall(self.labels[label])
-
-    async def mute(self, seconds: float) -> None:
-        await self.simulator.incidents.mute(seconds)
-
-    async def lift(self, _: Any) -> None:
-        await self.simulator.incidents.lift()
-
-    async def poke(self, who: str) -> None:
-        await self.simulator.incidents.poke(user_id=self.number(who), group_id=GROUP)
-
-    async def restart(self, _: Any) -> None:
-        await self.close()
-        await self.open()
-
-    async def drop(self, _: Any) -> None:
-        await self.simulator.sockets.drop()
-
-    async def back(self, _: Any) -> None:
-        self.simulator.sockets.come_back()
-
-    async def fault(self, line: str) -> None:
-        self.simulator.faults.put(parse_fault(line))
-
-    async def rename(self, names: Mapping[str, str]) -> None:
-        for old, new in names.items():
-            person = self.group.members[self.number(old)]
-            renamed = Person(person.user_id, person.nickname, card=new, role=person.role)
-            self.group.members[person.user_id] = renamed
 
     # --- what is seen -----------------------------------------------------------------------------
 
     def _came(self, message: SentMessage) -> None:
         self.labels[LATEST] = message.message_id
+        self.came_at.append(self.now)
         quoted = quoted_in(message)
-        label = next((name for name, number in self.labels.items() if number == quoted), quoted)
+        label = self.label_of(quoted) or quoted
         told = text_of(message) or str([part["type"] for part in message.segments])
-        self._see("bot", told + (f"  ↩ {label}" if quoted else ""))
+        self.see("bot", told + (f"  ↩ {label}" if quoted else ""))
 
-    def _see(self, who: str, what: str) -> None:
+    def _moved(self, gesture: Gesture) -> None:
+        self.gestures.append(gesture)
+        self.see("bot", f"({gesture.kind} {gesture.emoji_id} {self.label_of(gesture.message_id)})")
+
+    def label_of(self, message_id: int) -> str:
+        """What the script calls a message; empty where it has no name for it."""
+        return next((name for name, number in self.labels.items() if number == message_id), "")
+
+    def see(self, who: str, what: str) -> None:
+        """Keep it for whoever reads along."""
         self.seen.append(Happening(self.now, who, what))
-
-
-DOINGS: Mapping[str, Callable[[Stage, Any], Awaitable[None]]] = {
-    "recall": Stage.recall,
-    "mute": Stage.mute,
-    "lift": Stage.lift,
-    "poke": Stage.poke,
-    "restart": Stage.restart,
-    "drop": Stage.drop,
-    "back": Stage.back,
-    "fault": Stage.fault,
-    "rename": Stage.rename,
-}
-"""The verbs of a script, each with what it does."""

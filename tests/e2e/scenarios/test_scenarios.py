@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.scenarios.play import play
-from tests.e2e.scenarios.script import files, read_scenario
+from tests.e2e.scenarios.script import files
 
 
 @pytest.mark.parametrize("file", [pytest.param(file, id=file.stem) for file in files()])
 def test_it_goes_as_the_script_says(file: Path, tmp_path: Path) -> None:
-    assert play(read_scenario(file), tmp_path).wrong == []
+    assert play(file, tmp_path).wrong == []

@@ -1,0 +1,134 @@
+"""What people do in a scenario, and what happens to the bot: each verb of a script, and speaking."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias
+
+from adapters.simulator.faults import parse_fault
+from adapters.simulator.people import Person
+from tests.e2e.scenarios.parts import Written, segments_of
+from tests.e2e.scenarios.stage import GROUP, SECOND, Stage
+
+Doing: TypeAlias = Callable[[Stage, Any], Awaitable[None]]
+
+LAGRANGE = frozenset({"set_msg_emoji_like", "set_input_status"})  # what it does not know
+
+
+async def say(stage: Stage, name: str, written: Written) -> None:
+    """Somebody says something: words, parts, or a mapping with `say` and more."""
+    told: Mapping[str, Any] = written if isinstance(written, dict) and "say" in written else {"say": written}
+    segments = segments_of(told["say"], world=stage.world, labels=stage.labels)
+    if label := told.get("quote"):
+        segments = [{"type": "reply", "data": {"id": str(stage.labels[label])}}, *segments]
+    user_id = stage.number(name)
+    stage.see(name, str(told["say"]) + (f"  ↩ {label}" if label else ""))
+    if told.get("private"):
+        message_id = await stage.simulator.say_private(segments, user_id=user_id)
+    else:
+        group_id = SECOND if told.get("group") == 2 else GROUP
+        message_id = await stage.simulator.say(segments, user_id=user_id, group_id=group_id)
+    if "id" in told:
+        stage.labels[told["id"]] = message_id
+
+
+async def do(stage: Stage, verb: str, value: Any) -> None:
+    """Something that happens and is not said."""
+    stage.see("*", f"{verb} {value if value is not True else ''}".rstrip())
+    await DOINGS[verb](stage, value)
+
+
+async def recall(stage: Stage, told: str | Mapping[str, str]) -> None:
+    """By its author, or by who is named: `{label: name}`."""
+    for label, name in (told if isinstance(told, Mapping) else {told: ""}).items():
+        operator = stage.number(name) if name else None
+        await stage.simulator.incidents.recall(stage.labels[label], operator_id=operator)
+
+
+async def mute(stage: Stage, seconds: float) -> None:
+    await stage.simulator.incidents.mute(seconds)
+
+
+async def lift(stage: Stage, _: Any) -> None:
+    await stage.simulator.incidents.lift()
+
+
+async def mute_all(stage: Stage, _: Any) -> None:
+    await stage.simulator.incidents.mute_all()
+
+
+async def lift_all(stage: Stage, _: Any) -> None:
+    await stage.simulator.incidents.lift_all()
+
+
+async def poke(stage: Stage, told: str | Mapping[str, str]) -> None:
+    """Of the bot by somebody; with `{name: name}` of somebody else."""
+    for name, target in (told if isinstance(told, Mapping) else {told: ""}).items():
+        other = stage.number(target) if target else None
+        await stage.simulator.incidents.poke(user_id=stage.number(name), target_id=other, group_id=GROUP)
+
+
+async def type_to_bot(stage: Stage, name: str) -> None:
+    await stage.simulator.incidents.type(user_id=stage.number(name))
+
+
+async def react(stage: Stage, told: Mapping[str, str]) -> None:
+    for name, label in told.items():
+        number = stage.number(name)
+        await stage.simulator.incidents.react(stage.labels[label], "76", user_id=number)
+
+
+async def robot(stage: Stage, told: Mapping[str, int]) -> None:
+    for name, times in told.items():
+        stage.simulator.robots.invite(name, times=times)
+
+
+async def restart(stage: Stage, _: Any) -> None:
+    await stage.close()
+    await stage.open()
+
+
+async def drop(stage: Stage, _: Any) -> None:
+    await stage.simulator.sockets.drop()
+
+
+async def back(stage: Stage, _: Any) -> None:
+    stage.simulator.sockets.come_back()
+
+
+async def fault(stage: Stage, line: str) -> None:
+    stage.simulator.faults.put(parse_fault(line))
+
+
+async def server(stage: Stage, name: str) -> None:
+    """Another OneBot server: NapCat or Lagrange."""
+    is_lagrange = name == "Lagrange"
+    stage.world.app_name = "Lagrange.OneBot" if is_lagrange else "NapCat.Onebot"
+    stage.world.unsupported = set(LAGRANGE if is_lagrange else {"set_group_reaction"})
+
+
+async def rename(stage: Stage, names: Mapping[str, str]) -> None:
+    for old, new in names.items():
+        person = stage.group.members[stage.number(old)]
+        renamed = Person(person.user_id, person.nickname, card=new, role=person.role)
+        stage.group.members[person.user_id] = renamed
+
+
+DOINGS: Mapping[str, Doing] = {
+    "recall": recall,
+    "mute": mute,
+    "lift": lift,
+    "mute_all": mute_all,
+    "lift_all": lift_all,
+    "poke": poke,
+    "type": type_to_bot,
+    "react": react,
+    "robot": robot,
+    "restart": restart,
+    "drop": drop,
+    "back": back,
+    "fault": fault,
+    "server": server,
+    "rename": rename,
+}
+"""The verbs of a script, each with what it does."""
