@@ -9,6 +9,8 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
+from bot.domain.traits import Audience
+
 NOTED = "(noted)"
 """Stands for an answer where a vendor wants one and none was given; a model that says it back has
 said nothing.
@@ -72,7 +74,8 @@ class ToolMessage(Struct, frozen=True, tag="tool"):
 
     `code` is the stable word of a failure, empty where there was none (or in what an older version
     wrote down). `text` is `content` under the name that words have everywhere else. `sources` are
-    the ids of the messages whose words it tells; no vendor gets them.
+    the ids of the messages whose words it tells, `authority` the least of those who said them; no
+    vendor gets them.
     """
 
     call_id: str
@@ -82,6 +85,7 @@ class ToolMessage(Struct, frozen=True, tag="tool"):
     images: tuple[str, ...] = ()
     code: str = ""
     sources: tuple[str, ...] = ()
+    authority: Audience = Audience.OWNER
     type: ClassVar[Literal["tool"]] = "tool"
 
     @property

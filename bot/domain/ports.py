@@ -26,6 +26,7 @@ from bot.domain.run import RunEvent
 from bot.domain.segments import Forward, Image
 from bot.domain.suspension import Allow, ApprovalRequest, Deny, Pending
 from bot.domain.tool import ToolContext
+from bot.domain.traits import Audience
 
 
 class Clock(Protocol):
@@ -186,6 +187,30 @@ class Members(Protocol):
 
     def user_id(self, conversation: Conversation, number: int) -> int | None:
         """Who has this number there; None where nobody has."""
+        ...
+
+
+class LogPage(Struct, frozen=True):
+    """A part of what was said in a conversation: as a model reads it, the ids of the messages in
+    it, the least authority of those who said them.
+    """
+
+    text: str
+    sources: tuple[str, ...] = ()
+    authority: Audience = Audience.OWNER
+
+
+class ChatLog(Protocol):
+    """What people said in a conversation, further back than its prompt tells."""
+
+    async def read(
+        self, conversation: Conversation, *, since: str, until: str, who: str, words: str
+    ) -> LogPage:
+        """The latest lines from one time to another, of a person by his number there, with all of
+        these words; an empty text asks for nothing of it.
+
+        Raises InvalidArguments (no such time or person), ToolFailed (it cannot be read now).
+        """
         ...
 
 

@@ -15,6 +15,8 @@ from msgspec.structs import replace
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
+from bot.domain.traits import Audience
+
 NO_OUTPUT = "(no output)"
 LARGEST_PICTURE = 10 * 2**20  # bytes; what a vendor takes of one is less
 
@@ -57,7 +59,8 @@ class ToolResult(Struct, frozen=True):
     itself, in its own words. `code` is the stable word of a failure, put there by whoever ran the
     call: what a tool says of it counts for nothing. `text` is `content` under the name that words
     have everywhere else. `sources` are the ids of the messages of this conversation whose words it
-    tells: a recall takes them out of what is kept.
+    tells: a recall takes them out of what is kept. `authority` is the least of all whose words it
+    tells: the run has no more from then on.
     """
 
     content: str = ""
@@ -67,6 +70,7 @@ class ToolResult(Struct, frozen=True):
     is_error: bool = False
     code: str = ""
     sources: tuple[str, ...] = ()
+    authority: Audience = Audience.OWNER
 
     @property
     def text(self) -> str:

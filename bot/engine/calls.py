@@ -203,6 +203,7 @@ class Calls:
                 images,
                 code=result.code,
                 sources=result.sources,
+                authority=result.authority,
             ),
             flow.code,
             flow.seconds,

@@ -29,6 +29,7 @@ from bot.engine.registry import Registry
 from bot.engine.running import Inside, Run, RunState
 from bot.engine.steps import ask_after_step
 from bot.engine.threads import Progress
+from bot.policy.authority import lowered
 
 NOBODY_ANSWERED = "nobody allowed it in time"
 NOT_ALONE = "{name} was not run: it is called alone, or not at all."
@@ -174,6 +175,8 @@ class StepCalls:
     ) -> ToolContext:
         step, tool = state.steps, self._toolset.get(call.name)
 
+        told = [one.authority for one in state.messages if isinstance(one, ToolMessage)]
+
         def tell(partial: ToolResult) -> None:
             event = ToolProgressed(
                 run_id=run.id, step=step, call=call, partial=partial, response_id=response_id
@@ -185,7 +188,7 @@ class StepCalls:
             step=step,
             call_id=call.id,
             conversation=run.conversation,
-            asker=run.asker,
+            asker=lowered(run.asker, told),
             deadline=self._clock.monotonic() + (tool.timeout if tool else 0.0),
             response_id=response_id,
             ports=run.ports,

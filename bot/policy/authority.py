@@ -38,6 +38,12 @@ def authority_of(sender: Sender, *, where: Conversation, owners: Collection[int]
     return Audience.GROUP_ADMIN if is_admin else Audience.EVERYONE
 
 
+def lowered(asker: Asker, authorities: Iterable[Audience]) -> Asker:
+    """The asker with no more authority than these have."""
+    authority = least((asker.authority, *authorities))
+    return asker if authority is asker.authority else replace(asker, authority=authority)
+
+
 def nobody() -> Collection[int]:
     """Nobody: there is no earlier round."""
     return ()

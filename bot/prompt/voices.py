@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from bot.domain.chat import Message, UserMessage
+from bot.domain.chat import Message, ToolMessage, UserMessage
+from bot.domain.traits import Audience
 
 NOBODY_KNOWS = 0
 """Whoever wrote what was passed on: a forward, a card, the name of a file; or all that a summary
@@ -29,8 +30,13 @@ def voices(rounds: Iterable[Message], *, summary: str = "") -> frozenset[int]:
     """The numbers of those whose words, names included, are in these rounds or in the summary of
     older ones.
     """
+    rounds = tuple(rounds)
     heard = (_heard_in(message.text) for message in rounds if isinstance(message, UserMessage))
-    return frozenset({NOBODY_KNOWS} if summary else ()).union(*heard)
+    told = any(
+        isinstance(message, ToolMessage) and message.authority is not Audience.OWNER
+        for message in rounds
+    )
+    return frozenset({NOBODY_KNOWS} if summary or told else ()).union(*heard)
 
 
 @lru_cache(maxsize=1024)  # every turn reads the same rounds again

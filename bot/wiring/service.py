@@ -21,18 +21,31 @@ from bot.conversation.recovery import Recoverer
 from bot.domain.chat import ModelRequest
 from bot.domain.events import Conversation
 from bot.domain.masking import Mask
-from bot.domain.ports import Approver, Clock, Ids, Observer, Sight, Store, Transport
+from bot.domain.ports import (
+    Approver,
+    ChatLog,
+    Clock,
+    Ids,
+    Members,
+    Observer,
+    Sight,
+    Store,
+    Transport,
+)
 from bot.engine.batches import Batches
 from bot.engine.engine import Engine
 from bot.engine.toolset import Toolset
+from bot.memory.chat_log import StoredChatLog
 from bot.memory.history import Folding, History
 from bot.memory.recorder import Recorder
+from bot.memory.speakers import Speakers
 from bot.memory.summaries import Summaries
 from bot.models.failover import Failover
 from bot.policy.budget import Limits
 from bot.policy.wake import Rules
 from bot.prompt.compose import system_prompt
 from bot.prompt.older_rounds import told_today
+from bot.prompt.render import line
 from bot.runtime.observers import LogObserver, Observers
 from bot.speaking.alarm import Alarm
 from bot.speaking.carrier import Carrier
@@ -54,6 +67,7 @@ from bot.wiring.means import Means
 from bot.wiring.models import build_rules, told_of_history
 from config.settings import Settings, read_persona
 
+MAX_LOGGED = 200  # characters of a line that is looked up
 SOMEWHERE = Conversation(10**10, "group", 10**10)  # any conversation, for how long its prompt is
 
 
@@ -88,12 +102,13 @@ def build_rooms(
 ) -> Rooms:
     """The rooms, each given what it needs."""
     who, model, toolset = persona(settings), means.models.main, means.staff.toolset
-    one_by_one = settings.llm_parallel == 1
+    one_by_one, most = settings.llm_parallel == 1, settings.bot_history_tokens
     summaries = Summaries(model=model, store=store, clock=clock, one_by_one=one_by_one)
-    most = settings.bot_history_tokens
+    speakers = Speakers(store=store)
     history = build_history(
-        who, store=store, model=model, toolset=toolset, most=most, folding=summaries
+        who, speakers, store=store, model=model, toolset=toolset, most=most, folding=summaries
     )
+    log = build_log(settings, store=store, members=speakers, clock=clock)
     outbox, owner = build_outbox(
         settings, transport=transport, store=store, mask=mask, clock=clock, ids=ids
     )
@@ -114,15 +129,13 @@ def build_rooms(
         persona=who,
         deciders=deciders,
         owners=settings.bot_owners,
-        ports={**means.ports, Approver: deciders},
+        ports={**means.ports, Approver: deciders, ChatLog: log},
         limits=limits_of(settings),
         ids=ids,
         paced=settings.bot_pace,
     )
-    rules = build_rules(settings)
-    return connect(
-        on, owner, summaries, answering, rules, toolset=toolset, transport=transport, ids=ids
-    )
+    rooms = on, owner, summaries, answering, build_rules(settings)
+    return connect(*rooms, toolset=toolset, transport=transport, ids=ids)
 
 
 def connect(
@@ -218,6 +231,7 @@ def build_engine(
 
 def build_history(
     who: Persona,
+    speakers: Speakers | None = None,
     *,
     store: Store,
     model: Failover,
@@ -233,7 +247,15 @@ def build_history(
         room=told_of_history(model, around, most=most),
         told=partial(told_today, who.names),
         folding=folding,
+        speakers=speakers,
     )
+
+
+def build_log(settings: Settings, *, store: Store, members: Members, clock: Clock) -> StoredChatLog:
+    """Where a model looks up what was said."""
+    render = partial(line, limit=MAX_LOGGED)
+    owners = settings.bot_owners
+    return StoredChatLog(store=store, members=members, render=render, owners=owners, clock=clock)
 
 
 def build_outbox(

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from bot.domain.chat import AssistantMessage, Message, ToolMessage
 from bot.domain.events import MessageReceived
 from bot.domain.segments import Card, File, Link, Location, Mention, Text
+from bot.domain.traits import Audience
 from bot.prompt.compose import Question, user_message
 from bot.prompt.voices import NOBODY_KNOWS, voices
 from tests.fakes import BOT, inside, said
@@ -50,6 +51,10 @@ def test_neither_of_a_forward_nor_of_a_summary() -> None:
 def test_only_what_people_said_counts() -> None:
     others: tuple[Message, ...] = (AssistantMessage("小明(5): hi"), ToolMessage("c", "web", "小明(5): hi"))
     assert voices(others) == frozenset()
+
+
+def test_who_is_told_of_in_a_result_is_not_known_later() -> None:
+    assert voices((ToolMessage("c", "chat_log", "小明#2: hi", authority=Audience.EVERYONE),)) == {NOBODY_KNOWS}
 
 
 NAMES = st.text(max_size=30) | st.sampled_from(["小明(1): ", "a]b", "\u3164", "x\ny", "(7)"])

@@ -1,0 +1,127 @@
+"""What was said in a conversation, looked up for a model: the `ChatLog` port."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime, timedelta, tzinfo
+
+from bot.domain.errors import InvalidArguments, ToolFailed
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.journal import LogQuery
+from bot.domain.ports import Clock, LogPage, Members, Store
+from bot.domain.segments import Card, Link, Markdown
+from bot.domain.traits import Audience
+from bot.policy.authority import authority_of, least
+
+MAX_LINES = 40
+MAX_WORDS = 8
+NUMBER = re.compile(r"#?\s*(\d{1,9})$")
+DAY = "%Y-%m-%d"
+MINUTE = f"{DAY} %H:%M"
+MORE = '(There is more before these: ask again with until="{until}".)'
+NOTHING = "(Nothing of that was said here, or it is not kept any more.)"
+
+Render = Callable[[MessageReceived], str]
+"""A message as its line, as prompts tell it."""
+
+
+class StoredChatLog:
+    """Looks into the journal. Times are those of the `zone`, of this machine without one."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        members: Members,
+        render: Render,
+        owners: frozenset[int],
+        clock: Clock,
+        zone: tzinfo | None = None,
+    ) -> None:
+        self._store = store
+        self._owners = owners
+        self._members = members
+        self._render = render
+        self._clock = clock
+        self._zone = zone
+
+    async def read(
+        self, conversation: Conversation, *, since: str, until: str, who: str, words: str
+    ) -> LogPage:
+        """The latest lines that fit. Raises InvalidArguments, ToolFailed."""
+        wanted = tuple(words.split())[:MAX_WORDS]
+        query = LogQuery(
+            conversation=conversation,
+            since=self._moment("since", since) if since.strip() else 0.0,
+            until=self._moment("until", until, end=True) if until.strip() else 1e12,
+            sender=self._person(conversation, who) if who.strip() else 0,
+            words=wanted,
+        )
+        found = await self._store.search(query)
+        if found is None:
+            raise ToolFailed("the log cannot be read just now. Say so; do not guess.")
+        lines = {message: self._render(message) for message in found}
+        fit = [message for message, line in lines.items() if _has(line, wanted)]
+        shown = fit[-MAX_LINES:]
+        is_all = len(shown) == len(fit) and len(found) < query.limit
+        text = "\n".join(self._told(shown, lines, is_all=is_all)) or NOTHING
+        voices = [self._authority(message) for message in shown]
+        return LogPage(text, tuple(message.message_id for message in shown), least(voices))
+
+    def _authority(self, message: MessageReceived) -> Audience:
+        """Who made a card is not known: its title is anybody's words."""
+        if any(isinstance(segment, Card | Link | Markdown) for segment in message.segments):
+            return Audience.EVERYONE
+        return authority_of(message.sender, where=message.conversation, owners=self._owners)
+
+    def _told(
+        self, shown: list[MessageReceived], lines: dict[MessageReceived, str], *, is_all: bool
+    ) -> Iterator[str]:
+        day = ""
+        if shown and not is_all:
+            yield MORE.format(until=f"{self._at(shown[0].time):{MINUTE}}")
+        for message in shown:
+            at = self._at(message.time)
+            if f"{at:{DAY}}" != day:
+                day = f"{at:{DAY}}"
+                yield f"[{day}]"
+            yield f"{at:%H:%M} {lines[message]}"
+
+    def _at(self, time: float) -> datetime:
+        return datetime.fromtimestamp(time, self._zone)
+
+    def _moment(self, name: str, text: str, *, end: bool = False) -> float:
+        """Seconds since 1970; the last of its minute or day where it is an `end`."""
+        now = self._at(self._clock.now())
+        plain = " ".join(text.replace("T", " ").replace("/", "-").replace("：", ":").split())
+        length = timedelta(minutes=1)
+        at = self._read(plain, MINUTE) or self._read(f"{now:%Y}-{plain}", MINUTE)
+        if at is None and (at := self._read(f"{now:{DAY}} {plain}", MINUTE)):
+            at = at - timedelta(days=1) if at.timestamp() > now.timestamp() else at
+        if at is None:
+            at, length = self._read(plain, DAY), timedelta(days=1)
+        if at is None:
+            told = f"{name}: {text[:40]!r} is no time; write 14:02, 2026-11-22 14:02 or 2026-11-22"
+            raise InvalidArguments(told, fields=(told,))
+        return (at + length).timestamp() - 0.001 if end else at.timestamp()
+
+    def _read(self, text: str, form: str) -> datetime | None:
+        try:
+            return datetime.strptime(text, form).replace(tzinfo=self._zone)
+        except ValueError:
+            return None
+
+    def _person(self, conversation: Conversation, who: str) -> int:
+        number = NUMBER.search(who.strip())
+        user_id = self._members.user_id(conversation, int(number[1])) if number else None
+        if user_id is None:
+            told = (
+                f"who: nobody has the number {who[:40]!r} here; write it as in #2, or leave it out"
+            )
+            raise InvalidArguments(told, fields=(told,))
+        return user_id
+
+
+def _has(line: str, words: Iterable[str]) -> bool:
+    return all(word.casefold() in line.casefold() for word in words)
