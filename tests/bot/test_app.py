@@ -50,6 +50,8 @@ def settings(model: str, **more: Any) -> Settings:
         "onebot_port": 0,
         "onebot_access_token": TOKEN,
         "bot_loop": 0,
+        "bot_pace": False,
+        "bot_send_rate": 0.0,
         "web_port": 0,
     }
     return Settings(**{**defaults, **more})

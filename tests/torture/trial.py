@@ -67,6 +67,8 @@ async def try_moment(nursery: Nursery, moment: Moment) -> Trial:
                     "media_dir": folder,
                     "tools_dir": str(tools),
                     "bot_loop": 0,
+                    "bot_pace": False,
+                    "bot_send_burst": 20,
                     "web_port": 0,
                 }
                 if moment.kind is Kind.TWO:
