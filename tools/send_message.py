@@ -26,6 +26,7 @@ from bot.domain.errors import AlreadySaid, InvalidArguments, MediaError, ToolFai
 from bot.domain.events import read_id
 from bot.domain.ports import Media, Speaker
 from bot.domain.readings import loads
+from bot.domain.result import ToolResult
 from bot.domain.segments import Mention, MentionAll, Quote, Text
 from bot.domain.tool import ToolContext, tool
 
@@ -123,12 +124,18 @@ def read_session(value: object) -> object:
     return "" if value is None else value
 
 
+def read_last(value: object) -> object:
+    """Null is not the last."""
+    return False if value is None else value
+
+
 @tool(needs=(Speaker, Media), timeout=300, side_effects="external")
 async def send_message(
     context: ToolContext,
     messages: Annotated[list[MessagePart], BeforeValidator(read_messages)],
     session: Annotated[str, BeforeValidator(read_session)] = "",
-) -> str:
+    last: Annotated[bool, BeforeValidator(read_last)] = False,
+) -> ToolResult:
     """Say something in the chat right now, before your final answer: text, pictures, voice, video,
     files, mentions.
 
@@ -141,6 +148,7 @@ async def send_message(
         session: Leave out to speak in this conversation. Another one, as
             platform_id:message_type:session_id, only if the bot's owner asks for it; it is sent
             once he has allowed it.
+        last: True where this says all there is to say: it is your answer, and you end here.
     """
     if not messages:
         raise InvalidArguments("messages: at least one part is needed", fields=("messages: empty",))
@@ -164,8 +172,11 @@ async def send_message(
             segments, session=session, allowed=context.allowed
         )
     except AlreadySaid as repeated:
-        return NOT_AGAIN.format(why=repeated)
-    return tell(receipts)
+        told = NOT_AGAIN.format(why=repeated)
+    else:
+        told = tell(receipts)
+    # Whoever asked has heard nothing of what was said elsewhere.
+    return ToolResult(told, terminate=last and not session.strip())
 
 
 async def read_parts(messages: list[MessagePart], media: Media) -> tuple[SendSegment, ...]:

@@ -15,6 +15,7 @@ from adapters.onebot.segments import write_segments
 from bot.domain.actions import Attachment, Confirmed, MediaKind, Receipt, Refused, SendSegment, Unknown
 from bot.domain.errors import InvalidArguments, MediaError, ToolDenied, ToolFailed, ToolUnavailable
 from bot.domain.ports import Media, Speaker
+from bot.domain.result import ToolResult
 from bot.domain.segments import Mention, MentionAll, Quote, Text
 from bot.engine.bodies import run_body
 from tests.fakes import tool_context
@@ -66,11 +67,15 @@ async def call(
 ) -> tuple[str, list[tuple[tuple[SendSegment, ...], str]]]:
     """The same with the arguments as they came."""
     mouth = mouth or Mouth(Confirmed("9001"))
+    return (await result_of(raw, mouth, shelf)).content, mouth.said
+
+
+async def result_of(raw: dict[str, Any], mouth: Mouth, shelf: Shelf | None = None) -> ToolResult:
+    """The result of the call, in whole."""
     context = tool_context({Speaker: mouth, Media: shelf or Shelf()})
-    arguments = send_message.check(raw)
-    result = await run_body(send_message, context, arguments)
-    assert isinstance(result, str)
-    return result, mouth.said
+    result = await run_body(send_message, context, send_message.check(raw))
+    assert isinstance(result, ToolResult)
+    return result
 
 
 # --- what is said ---------------------------------------------------------------------------------
@@ -364,7 +369,7 @@ def test_the_model_knows_the_seven_types_and_that_parts_are_needed() -> None:
     part = schema["properties"]["messages"]["items"]
     assert part["properties"]["type"]["enum"] == list(REQUIRED)
     assert part["required"] == ["type"]
-    assert set(schema["properties"]) == {"messages", "session"}
+    assert set(schema["properties"]) == {"messages", "session", "last"}
 
 
 def test_it_needs_a_mouth_and_a_shelf_and_may_have_been_done_when_cut_off() -> None:
@@ -376,3 +381,17 @@ async def test_without_a_speaker_nothing_can_be_said() -> None:
     arguments = send_message.check({"messages": [{"type": "plain", "text": "hi"}]})
     with pytest.raises(ToolUnavailable):
         await run_body(send_message, tool_context({Media: Shelf()}), arguments)
+
+
+@pytest.mark.parametrize(
+    ("more", "ends"),
+    [
+        ({}, False),
+        ({"last": None}, False),
+        ({"last": True}, True),
+        ({"last": True, "session": "10001:group:5"}, False),
+    ],
+)
+async def test_the_last_message_ends_the_run_where_its_asker_can_read_it(more: dict[str, Any], ends: bool) -> None:
+    raw = {"messages": [{"type": "plain", "text": "完"}], **more}
+    assert (await result_of(raw, Mouth(Confirmed("1")))).terminate is ends

@@ -26,6 +26,9 @@ from tests.torture.processes import Life, Nursery
 from tests.torture.stage import PATIENCE, Stage, make_world
 from tests.torture.troubles import trouble
 
+WAITLESS = {"bot_loop": 0, "bot_pace": False, "bot_send_burst": 20}
+"""What only waits, or is held back by who asks so fast."""
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:
@@ -66,9 +69,7 @@ async def try_moment(nursery: Nursery, moment: Moment) -> Trial:
                     "store_url": f"sqlite+aiosqlite:///{file}",
                     "media_dir": folder,
                     "tools_dir": str(tools),
-                    "bot_loop": 0,
-                    "bot_pace": False,
-                    "bot_send_burst": 20,
+                    **WAITLESS,
                     "web_port": 0,
                 }
                 if moment.kind is Kind.TWO:
