@@ -14,8 +14,13 @@ from adapters.offline.intents import (
     GameVersion,
     Greeting,
     Help,
+    Opening,
     Other,
+    Quiet,
+    Recap,
     SendIntent,
+    Story,
+    Table,
     Thanks,
     WeatherIntent,
     recognise,
@@ -111,13 +116,24 @@ class _Mind:
                 return self.ask_coder(task)
             case SendIntent(picture):
                 return self.send(picture=picture)
+            case Recap():
+                return self.pass_on(DemoCall("chat_log", {}), phrases.SAID_BEFORE)
+            case Opening() if self.question.handle:
+                call = DemoCall("look", {"id": self.question.handle})
+                return self.pass_on(call, phrases.SEEN)
+            case Quiet():
+                return self.call(DemoCall("stay_silent", {}))
+            case Story():
+                return self.say(phrases.STORY)
+            case Table():
+                return self.say(phrases.TABLE)
             case Greeting():
                 return self.introduce(phrases.GREETING)
             case Help():
                 return self.introduce(phrases.HELP)
             case Thanks():
                 return self.say(phrases.THANKS)
-            case Other():
+            case Opening() | Other():
                 return self.introduce(phrases.OTHER)
             case unknown:
                 assert_never(unknown)
@@ -147,6 +163,12 @@ class _Mind:
         return Thought(
             "\n".join([*lines, *(self.regret(result, what) for result in results if result.failed)])
         )
+
+    def pass_on(self, call: DemoCall, phrase: Phrase) -> Thought:
+        """Ask one tool; then say what it said."""
+        if results := self.results_of(call.name):
+            return self.conclude(results[-1], phrase, phrases.NOT_OPENED)
+        return self.call(call)
 
     def regret(self, result: Result, what: Phrase) -> str:
         name = str(next(iter(result.arguments.values()), "?"))

@@ -55,12 +55,49 @@ class SendIntent:
 
 
 @dataclass(frozen=True, slots=True)
+class Recap:
+    """What was said before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A picture, file, voice or forward is to be looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quiet:
+    """Say nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """Something long is wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Something in Markdown is wanted."""
+
+
+@dataclass(frozen=True, slots=True)
 class Other:
     pass
 
 
 Intent: TypeAlias = (
-    Greeting | Thanks | Help | WeatherIntent | GameVersion | Code | SendIntent | Other
+    Greeting
+    | Thanks
+    | Help
+    | WeatherIntent
+    | GameVersion
+    | Code
+    | SendIntent
+    | Recap
+    | Opening
+    | Quiet
+    | Story
+    | Table
+    | Other
 )
 
 READ = 400  # characters of a question that are looked at
@@ -82,6 +119,9 @@ def recognise(question: str) -> Intent:
         return (
             Help() if game.casefold() in OURSELVES or ABOUT_US.search(text) else GameVersion(game)
         )
+    for pattern, intent in IN_A_WORD:
+        if pattern.search(text):
+            return intent
     if HELP.search(text):
         return Help()
     if THANKS.search(text):
@@ -120,6 +160,29 @@ SEND = re.compile(
 SHOWN = re.compile(
     r"[这那](?:张|个|幅|条)?(?:图|照片|消息)|\b(?:this|that) (?:picture|image|photo|pic|message)",
     re.IGNORECASE,
+)
+
+RECAP = re.compile(
+    r"(?:刚才|之前|今天|你们)[^。]{0,6}(?:聊|说|讲)了?(?:些|点)?(?:什么|啥)|我?错过了?什么|"
+    r"\bwhat did (?:i miss|we say|they say)\b|\brecap\b",
+    re.IGNORECASE,
+)
+OPENING = re.compile(
+    r"看看|看一下|打开|听听|听一下|[这那](?:张图|个文件|段语音|个转发|是什么)|里面(?:是|写|说)了?什么|"
+    r"\b(?:open|look at|listen to|read) (?:it|this|that)\b|\bwhat(?: is|'s) (?:this|that|in it)\b",
+    re.IGNORECASE,
+)
+QUIET = re.compile(
+    r"^(?:别说话|不要说话|安静(?:点|一下)?|嘘+|shh+|be quiet|say nothing)\W*$", re.IGNORECASE
+)
+STORY = re.compile(r"长(?:文|故事|一点的故事)|\blong (?:story|text)\b", re.IGNORECASE)
+TABLE = re.compile(r"表格|markdown|\btable\b", re.IGNORECASE)
+IN_A_WORD: tuple[tuple[re.Pattern[str], Intent], ...] = (
+    (RECAP, Recap()),
+    (OPENING, Opening()),
+    (QUIET, Quiet()),
+    (STORY, Story()),
+    (TABLE, Table()),
 )
 
 # --- code -----------------------------------------------------------------------------------------

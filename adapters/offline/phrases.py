@@ -23,10 +23,13 @@ class Phrase:
 
 SKILLS = Phrase(
     "查天气（“北京天气”）、查游戏版本（“原神版本”）、发图片（“发张图”）、请 Coder "
-    "写代码（“写一个快速排序”）",
+    "写代码（“写一个快速排序”）、回顾聊天（“刚才聊了什么”）、打开图片和文件（“看看这个文件”）、"
+    "讲长故事、画表格，也能安静（“别说话”）",
     'look up the weather ("weather in London") and game versions ("minecraft version"), send a '
     "picture "
-    '("send me a picture") and ask Coder for code ("write a quicksort")',
+    '("send me a picture"), ask Coder for code ("write a quicksort"), recap the chat '
+    '("what did I miss"), open pictures and files ("look at this"), tell a long story, draw a '
+    'table, and keep quiet ("be quiet")',
 )
 GREETING = Phrase(
     "你好！我是内置的演示模型，会{skills}。", "Hello! I am the built-in demo model. I can {skills}."
@@ -86,6 +89,33 @@ UNKNOWN_TASK = Phrase(
     "The demo's Coder knows only a few small programs by heart (quicksort, bubble sort, Fibonacci, "
     "factorial, primes, "
     "palindrome, FizzBuzz, reversing a string, hello world), and not this one.",
+)
+
+SAID_BEFORE = Phrase("之前的聊天记录：\n{text}", "This was said before:\n{text}")
+SEEN = Phrase("我打开看了：\n{text}", "I have opened it:\n{text}")
+NOT_OPENED = Phrase("抱歉，打不开：{why}。", "Sorry, I could not open it: {why}.")
+STORY = Phrase(
+    "\n\n".join(
+        f"第{number}天，雪还在下。小雪人又往山上走了一段路，路边的松树一棵比一棵高，"
+        "风从树缝里钻出来，把它的围巾吹得啪啪响。它数着自己的脚印，想着山顶那盏灯到底是谁点的，"
+        "想着想着天就黑了，它在一块大石头后面睡着了。半夜里它听见有人在远处唱歌，歌声断断续续，"
+        "像是从山的另一边翻过来的。它没有害怕，只是把围巾又裹紧了一圈，心想明天一定要问问那位唱歌的人，"
+        "山顶的灯是不是也给他照过路。"
+        for number in "一二三四五六七八九十"
+    )
+    + "\n\n第十一天它终于到了。灯是山顶的邮递员点的，他递给它一封信，信上写着：下山小心。",
+    "\n\n".join(
+        f"On day {number} it was still snowing. The little snowman walked a bit further up the "
+        "mountain, past taller and taller pines, and wondered who had lit the lamp at the top. "
+        "At night somebody sang far away."
+        for number in range(1, 12)
+    ),
+)
+TABLE = Phrase(
+    "| 城市 | 天气 |\n|---|---|\n| **北京** | 晴 |\n| 上海 | 雨 |\n\n"
+    "- 数据是编的\n- 只是给你看 `Markdown`",
+    "| city | weather |\n|---|---|\n| **London** | rain |\n| Rome | sun |\n\n"
+    "- all made up\n- to show `Markdown`",
 )
 
 REASONS = {

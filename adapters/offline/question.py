@@ -8,26 +8,33 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Literal, TypeAlias
 
 Json: TypeAlias = dict[str, Any]
 Language: TypeAlias = Literal["zh", "en"]
 
 CJK = re.compile(r"[\u3400-\u9fff]")
-SAID = re.compile(r"(?=\S)[^\n]*?\(\d++[^()\n]*+\): ?(.*)")  # name(12345): text
-MENTION = re.compile(r"@(?:[^\s@()]+\(\d+\)|[A-Za-z0-9_.-]+|\S+)")
+SAID = re.compile(  # name#3: text, name#3 ↩other#1「words」: text, name(12345): text
+    r"(?=\S)[^\n]*?(?:#\d++(?: ↩[^\n]*?(?:#\d++|我)(?:「[^\n」]*」)?)?|\(\d++[^()\n]*+\)): ?(.*)"
+)
+MENTION = re.compile(r"@(?:[^\s@()#]+(?:\(\d+\)|#\d+)|[A-Za-z0-9_.-]+|\S+)")
 # what the prompt adds to somebody's words: a quotation, or that there are none
 AROUND = re.compile(r"\[引用 [^\n]*?」\] |\(没有文字\)")
+HANDLE = re.compile(r"\[[^\[\]\n]{1,20} ([ifav]\d{1,6})\b[^\[\]\n]*\]")
 ERROR = re.compile(r"error\b", re.IGNORECASE)
 CODE = re.compile(r"\[([A-Z][A-Z_]+)\]\s*$")
 
 
 @dataclass(frozen=True, slots=True)
 class DemoQuestion:
-    """The words asked, without mentions; empty for a bare mention."""
+    """The words asked, without mentions; empty for a bare mention. `handle` is the short name of
+    the latest thing around it that can be looked at, as in `[图片 i7]`; empty where there is none.
+    """
 
     text: str
     language: Language
+    handle: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +53,8 @@ class Result:
 def read_question(messages: Sequence[Json]) -> DemoQuestion:
     """The last thing a person said.
 
-    A group's message holds a line `name(12345): text` for each person who spoke, further lines of
-    one indented by two spaces: the last of them asks. Plain text is taken whole.
+    A group's message holds a line `name#3: text` for each person who spoke, further lines of one
+    indented by two spaces: the last of them asks. Plain text is taken whole.
     """
     whole = next(
         (read_text(message) for message in reversed(messages) if message.get("role") == "user"), ""
@@ -56,14 +63,17 @@ def read_question(messages: Sequence[Json]) -> DemoQuestion:
     around = "".join(
         map(read_text, messages)
     )  # a bare mention is answered in the language spoken here
-    return DemoQuestion(asked, "zh" if CJK.search(asked or around) else "en")
+    handles = HANDLE.findall(whole)
+    language: Language = "zh" if CJK.search(asked or around) else "en"
+    return DemoQuestion(asked, language, handles[-1] if handles else "")
 
 
 def _last_said(text: str) -> str:
     lines = text.split("\n")
     for index in reversed(range(len(lines))):
         if match := SAID.match(lines[index]):
-            return "\n".join([match[1], *(line.removeprefix("  ") for line in lines[index + 1 :])])
+            further = takewhile(lambda line: line.startswith("  "), lines[index + 1 :])
+            return "\n".join([match[1], *(line.removeprefix("  ") for line in further)])
     return text
 
 

@@ -212,3 +212,36 @@ def test_without_any_tool_it_writes_the_code_itself() -> None:
 def test_without_any_tool_the_rest_is_as_honest_as_ever() -> None:
     assert "get_weather" in Talk("北京天气", tools=()).text()
     assert "LLM_BASE_URL" in Talk("tell me a joke", tools=()).text()
+
+
+# --- in the group ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "call", "answer"),
+    [
+        ("刚才聊了些什么？", DemoCall("chat_log", {}), "之前的聊天记录：\n阿澈#1: 早"),
+        ("what did I miss?", DemoCall("chat_log", {}), "This was said before:\n阿澈#1: 早"),
+        ("看看这个文件 [文件 a3 作业.txt 1.2 KB]", DemoCall("look", {"id": "a3"}), "我打开看了：\n阿澈#1: 早"),
+        ("look at this [picture i7]", DemoCall("look", {"id": "i7"}), "I have opened it:\n阿澈#1: 早"),
+    ],
+)
+def test_what_was_said_and_shared_is_opened(question: str, call: DemoCall, answer: str) -> None:
+    talk = Talk(question, tools=("chat_log", "look"))
+    assert talk.call() == call
+    assert talk.answer("阿澈#1: 早").text() == answer
+
+
+def test_what_is_not_there_is_not_opened() -> None:
+    assert "LLM_BASE_URL" in Talk("这是什么", tools=("look",)).text()
+
+
+def test_it_keeps_quiet_where_it_can() -> None:
+    assert Talk("别说话", tools=("stay_silent",)).call() == DemoCall("stay_silent", {})
+
+
+def test_a_story_is_longer_than_a_message_and_a_table_is_markdown() -> None:
+    for question in ("讲个长故事", "tell me a long story"):
+        assert len(Talk(question).text()) > 1500
+    for question in ("画个表格", "draw a table"):
+        assert "|---|" in Talk(question).text()

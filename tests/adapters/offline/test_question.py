@@ -40,6 +40,9 @@ def call(call_id: str, name: str, arguments: str) -> dict[str, Any]:
         ("[转发内容]\n  小明(1): 早\nuser1(3): hi", "hi"),
         ([{"type": "text", "text": "user1(3): hi"}, {"type": "image_url", "image_url": {}}], "hi"),
         (None, ""),
+        ("[提问 14:10]\n小明#2: @bot 北京天气\n[此刻]\n  2026-03-14 星期六，群「摸鱼」", "北京天气"),
+        ("[群聊记录 14:02]\n阿澈#1: 早\n小明#2 ↩阿澈#1「周六: 去」: @阿澈#1 谢谢\n  再见", "谢谢\n再见"),
+        ("小明#2 ↩我: 谢谢", "谢谢"),
     ],
 )
 def test_the_last_one_to_speak_asks(content: Any, question: str) -> None:
