@@ -11,6 +11,7 @@ from typing import assert_never
 from bot.conversation.greetings import Greetings
 from bot.conversation.mutes import Mutes
 from bot.conversation.places import Places
+from bot.conversation.pokes import Pokes
 from bot.conversation.recalls import Recalls
 from bot.conversation.way import MessageWay
 from bot.domain.events import (
@@ -44,6 +45,7 @@ class Dispatcher:
         mutes: Mutes,
         places: Places,
         greetings: Greetings,
+        pokes: Pokes,
         history: History,
         outbox: Outbox,
     ) -> None:
@@ -52,6 +54,7 @@ class Dispatcher:
         self._mutes = mutes
         self._places = places
         self._greetings = greetings
+        self._pokes = pokes
         self._history = history
         self._outbox = outbox
 
@@ -73,7 +76,9 @@ class Dispatcher:
                 logger.log(level, "account %d is %s %s", event.self_id, state, reason)
             case Connected(self_id=account):
                 self._greetings.take(account)
-            case Heartbeat() | Poked() | MemberChanged() | Requested() | Noticed():
+            case Poked():
+                self._pokes.take(event)
+            case Heartbeat() | MemberChanged() | Requested() | Noticed():
                 logger.debug("%s of %d", event.type, event.self_id)
             case _:
                 assert_never(event)

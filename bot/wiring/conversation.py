@@ -25,6 +25,7 @@ from bot.conversation.overflow import Overflow
 from bot.conversation.owners_word import OwnersWord
 from bot.conversation.perception import Perception
 from bot.conversation.places import Arrive, Places
+from bot.conversation.pokes import Pokes
 from bot.conversation.preparation import Persona, Preparation
 from bot.conversation.put_off import PutOff
 from bot.conversation.questions import Questions
@@ -238,6 +239,7 @@ def build_stages(on: Ground, asking: Asking, answering: Answering, *, owner: Own
         mutes=asking.mutes,
         places=places,
         greetings=greetings,
+        pokes=build_pokes(on, asking),
         history=on.history,
         outbox=on.outbox,
     )
@@ -252,6 +254,12 @@ def build_stages(on: Ground, asking: Asking, answering: Answering, *, owner: Own
     )
     held = HeldLanes(lanes=on.lanes, seen=seen, put_off=put_off, questions=questions)
     return Stages(dispatcher, way, door, late, held, build_expiry(on, answering))
+
+
+def build_pokes(on: Ground, asking: Asking) -> Pokes:
+    """Who answers those who poke the bot."""
+    postbox = Postbox(outbox=on.outbox, history=on.history, clock=on.clock)
+    return Pokes(verdicts=asking.verdicts, mutes=asking.mutes, postbox=postbox, clock=on.clock)
 
 
 def build_recalls(on: Ground, asking: Asking, answering: Answering) -> Recalls:
