@@ -214,7 +214,7 @@ async def at_work(
         rooms.on.outbox.open(),
         rooms.on.gestures.open(),
         rooms.summaries.open(),
-        rooms.on.lanes.open(rooms.stages.way.do),
+        rooms.on.lanes.open(rooms.stages.lane.do),
         open_web(settings, metrics=metrics, rooms=rooms, peers=line.peers),
         open_onebot(settings, line, sink=sink, clock=clock, ids=ids) as port,
     ):

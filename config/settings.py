@@ -77,6 +77,7 @@ class Settings(BaseSettings):
     bot_chance: Annotated[float, BeforeValidator(values.number(0, 1))] = 0.0
     bot_stale: Annotated[float, BeforeValidator(values.number(0, 86_400))] = 120.0
     bot_loop: Annotated[int, BeforeValidator(values.whole(0, 1000))] = 6
+    bot_steer: Annotated[bool, BeforeValidator(values.switch)] = True
     bot_max_steps: Annotated[int, BeforeValidator(values.whole(1, 64))] = 12
     bot_run_requests: Annotated[int, BeforeValidator(values.whole(0, 1000))] = 24
     bot_run_tokens: Annotated[int, BeforeValidator(values.whole(0, 10**9))] = 0

@@ -29,6 +29,7 @@ from bot.domain.journal import (
     ThingNamed,
     TurnClosed,
     TurnOpened,
+    TurnSteered,
     UsageAdded,
     WindowMoved,
 )
@@ -54,6 +55,8 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
             return _opened(entry)
         case TurnClosed():
             return _closed(entry)
+        case TurnSteered():
+            return _steered(entry)
         case SendQueued() | SendChanged():
             return (_of_send(entry),)
         case StepFinished() | ToolStarted() | ToolFinished():
@@ -67,10 +70,8 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
             )
         case Judged():
             return ((Statement.ADD_VERDICT, _verdict(entry, taken)),)
-        case MessageErased(conversation=conversation, message_id=message_id):
-            place = {"conversation": str(conversation), "message_id": plain(message_id)}
-            erased = (Statement.ERASE_MESSAGE, Statement.FIND_READERS, Statement.ERASE_THINGS)
-            return tuple((statement, place) for statement in erased)
+        case MessageErased():
+            return _erased(entry)
         case WindowMoved(first_turn=turn_id, light_to=light_to, summary=summary):
             window = {"turn_id": turn_id, "light_to": light_to, "summary": plain(summary)}
             return ((Statement.MOVE_WINDOW, {"conversation": str(entry.conversation), **window}),)
@@ -123,6 +124,16 @@ def kept(segments: tuple[SentSegment, ...]) -> tuple[tuple[SentSegment, ...], bo
         for segment in segments
     )
     return small, small == segments
+
+
+def _erased(entry: MessageErased) -> tuple[Row, ...]:
+    place = {"conversation": str(entry.conversation), "message_id": plain(entry.message_id)}
+    return (
+        (Statement.ERASE_MESSAGE, place),
+        (Statement.ERASE_STEERED, place),
+        (Statement.FIND_READERS, place),
+        (Statement.ERASE_THINGS, place),
+    )
 
 
 def _place(message: MessageReceived) -> dict[str, Any]:
@@ -198,6 +209,16 @@ def _said(message: MessageReceived) -> dict[str, Any]:
         "asker": message.sender.user_id,
         "asked": message.time,
     }
+
+
+def _steered(entry: TurnSteered) -> tuple[Row, ...]:
+    message, turn = entry.message, {"turn_id": entry.turn_id}
+    taken = {**turn, "conversation": str(message.conversation), **_said(message)}
+    line = {**turn, "step": entry.step, "user": codec.write(entry.user)}
+    return (
+        (Statement.TAKE_IN_LINE, taken),
+        (Statement.ADD_STEERED, {**line, "message_id": plain(message.message_id)}),
+    )
 
 
 def _closed(entry: TurnClosed) -> tuple[Row, ...]:

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import ClauseElement, Table, bindparam, text
 
-from adapters.storage.tables import messages, sends, steps, things, turns, verdicts
+from adapters.storage.tables import messages, sends, steered, steps, things, turns, verdicts
 
 OVERHEARD = 30
 """How many of the messages overheard since the last turn the next one reads: the last ones."""
@@ -36,6 +36,9 @@ class Statement(IntEnum):
     MARK_READ = 4
     ADD_VERDICT = 5
     CONSUME_LINE = 6
+    TAKE_IN_LINE = 7
+    ADD_STEERED = 8
+    ERASE_STEERED = 9
     OPEN_TURN = 10
     ADD_STEP = 20
     ADD_USAGE = 30
@@ -84,6 +87,7 @@ def compiled(dialect: Any) -> dict[Statement, Prepared]:
         Statement.ADD_STEP: _new(steps),
         Statement.ADD_VERDICT: _new(verdicts),
         Statement.NAME_THING: _new(things),
+        Statement.ADD_STEERED: _new(steered),
         Statement.QUEUE_SEND: _new(sends, "message_id", "reason"),
     }
     return {
@@ -163,6 +167,20 @@ SQL = {
             ) AS alike
             WHERE NOT overheard AND sender = :asker AND time = :asked
         )""",
+    # Said while the turn goes on, whether it was for the bot or overheard.
+    Statement.TAKE_IN_LINE: """
+        UPDATE messages SET turn_id = :turn_id, overheard = false WHERE id IN (
+            SELECT id FROM (
+                SELECT id, sender, time FROM messages
+                WHERE conversation = :conversation AND message_id = :message_id
+                ORDER BY id DESC LIMIT 100
+            ) AS alike
+            WHERE sender = :asker AND time = :asked
+        )""",
+    Statement.ERASE_STEERED: """
+        DELETE FROM steered WHERE message_id = :message_id
+            AND turn_id IN (SELECT turn_id FROM messages
+                WHERE conversation = :conversation AND message_id = :message_id)""",
     # A mark instead of a mark on each row: thousands may have been overheard since the last turn.
     Statement.MARK_READ: """
         INSERT INTO windows (conversation, read_to)

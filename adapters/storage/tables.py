@@ -186,6 +186,17 @@ steps = _table(
     Index("steps_by_turn_id", "turn_id"),
 )
 
+steered = _table(
+    "steered",
+    Column("turn_id", Text, nullable=False),
+    Column("step", Integer, nullable=False),
+    _words("message_id"),
+    _json("user"),
+    Index("steered_by_turn_id", "turn_id"),
+    Index("steered_by_message_id", "message_id"),
+)
+"""The lines that a turn took in while it went on, and after which step."""
+
 tool_calls = _table(
     "tool_calls",
     Column("turn_id", Text, nullable=False),
@@ -296,5 +307,5 @@ PostgreSQL none.
 BY_CONVERSATION = (messages, windows, turns, sends, usage, verdicts, speakers, things)
 """The tables that say themselves which conversation a row belongs to."""
 
-BY_TURN = (runs, steps, tool_calls)
+BY_TURN = (runs, steps, steered, tool_calls)
 """The tables whose rows belong to the conversation of their turn."""

@@ -5,17 +5,26 @@ threads only.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, select, text
 
 from adapters.storage.reads import conversation_of, message_of, places, readable
 from adapters.storage.rows import SEND_SEGMENTS, plain
-from adapters.storage.tables import UNFINISHED, messages, runs, sends, steps, tool_calls, turns
+from adapters.storage.tables import (
+    UNFINISHED,
+    messages,
+    runs,
+    sends,
+    steered,
+    steps,
+    tool_calls,
+    turns,
+)
 from bot.domain import codec
 from bot.domain.actions import SendMessage
-from bot.domain.chat import AssistantMessage, Message, ToolMessage, UserMessage
+from bot.domain.chat import AssistantMessage, Message, ToolMessage, UserMessage, joined
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import OpenTurn, Recovery, SendState, Spoken, StoredSend, Suspended
 
@@ -206,6 +215,11 @@ def _open_turn(connection: Connection, row: Row[Any]) -> OpenTurn:
     taken = connection.execute(
         select(steps).where(steps.c.turn_id == row.turn_id).order_by(steps.c.id)
     )
+    lines = connection.execute(
+        select(steered).where(steered.c.turn_id == row.turn_id).order_by(steered.c.id)
+    )
+    said = [(line.step, codec.read(UserMessage, line.user)) for line in lines]
+    first = [user for step, user in said if step == 0]
     ids = [other.turn_id for other in others]
     began = connection.execute(
         select(tool_calls)
@@ -216,10 +230,10 @@ def _open_turn(connection: Connection, row: Row[Any]) -> OpenTurn:
     return OpenTurn(
         turn_id=row.turn_id,
         question=question,
-        user=codec.read(UserMessage, row.user),
+        user=joined((codec.read(UserMessage, row.user), *first)),
         at=row.opened,
         retry_of=row.retry_of,
-        messages=tuple(_transcript(taken, calls)),
+        messages=tuple(_transcript(taken, calls, said)),
         started=tuple(call.name for call in began if call.started is not None),
         sends=tuple(_sends_of(connection, row.turn_id, *ids)),
         handled=any(other.closed is not None for other in others),
@@ -227,13 +241,22 @@ def _open_turn(connection: Connection, row: Row[Any]) -> OpenTurn:
     )
 
 
-def _transcript(taken: Iterable[Row[Any]], calls: Iterable[Row[Any]]) -> Iterator[Message]:
-    """Each step, followed by the results of its calls, in the order of the calls."""
+def _transcript(
+    taken: Iterable[Row[Any]], calls: Iterable[Row[Any]], said: Sequence[tuple[int, UserMessage]]
+) -> Iterator[Message]:
+    """Each step, followed by the results of its calls, in the order of the calls, and by what was
+    said then. Words were said only where nothing came after them.
+    """
+    taken = list(taken)
     results = {(call.step, call.call_id): call.result for call in calls if call.result is not None}
     for step in taken:
         message: AssistantMessage = codec.read(AssistantMessage, step.message)
-        yield message
+        lines = [user for after, user in said if after == step.step]
+        if message.tool_calls or (step is taken[-1] and not lines):
+            yield message
         for call in message.tool_calls:
             result = results.get((step.step, plain(call.id)))
             if result is not None:
                 yield codec.read(ToolMessage, result)
+        if lines:
+            yield joined(lines)

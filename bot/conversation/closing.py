@@ -8,16 +8,21 @@ before a restart and after one; never in words of the model's own, which it repe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.conversation.approvals import Approvals
 from bot.conversation.ledger import Ledger
 from bot.conversation.preparation import Turn
+from bot.conversation.suspensions import WaitingTurn
 from bot.domain.actions import Refused
-from bot.domain.chat import AssistantMessage
+from bot.domain.chat import AssistantMessage, Message, UserMessage
+from bot.domain.events import Conversation
+from bot.domain.journal import RunResumed
 from bot.domain.ports import Store
 from bot.domain.run import Outcome, Stop
 from bot.engine.engine import RunState
+from bot.engine.transcripts import close_suspended
 from bot.memory.history import History
 from bot.policy.already_said import already_said
 from bot.policy.refusals import is_too_long
@@ -89,15 +94,34 @@ class Closing:
         if not is_answered and last.closing:
             answer.append(AssistantMessage(last.closing))
         elif not is_answered and outcome.stop is not Stop.SILENT:
-            answer += notes.unanswered(notes.UNANSWERED, answer)
+            answer += notes.unanswered(last.note or notes.UNANSWERED, answer)
+            last = LastWords()
         elif not answer:
             answer += notes.unanswered(notes.SILENT, answer)
         if last.note:
             answer.append(notes.note(last.note))
-        run = turn.run
-        round_ = self._history.add_round(run.conversation, run.id, turn.user, answer)
-        self._store.put(self._ledger.closed(run.id, outcome, round_))
-        self._approvals.close(run.id)
+        self._keep(turn.run.conversation, turn.run.id, turn.user, answer, outcome)
+
+    def keep_waiting(self, waiting: WaitingTurn) -> None:
+        """Keep the round of a turn that waited for somebody's word, and was stopped."""
+        run = waiting.run
+        answer = list(close_suspended(run))
+        outcome = RunState(answer, run.usage, run.steps).outcome(Stop.STOPPED)
+        self._store.put(RunResumed(run.run_id))
+        answer += notes.unanswered(notes.STOPPED, answer)
+        self._keep(run.conversation, run.run_id, waiting.user, answer, outcome)
+
+    def _keep(
+        self,
+        where: Conversation,
+        turn_id: str,
+        user: UserMessage,
+        answer: Sequence[Message],
+        outcome: Outcome,
+    ) -> None:
+        round_ = self._history.add_round(where, turn_id, user, answer)
+        self._store.put(self._ledger.closed(turn_id, outcome, round_))
+        self._approvals.close(turn_id)
 
     def drop(self, turn: Turn, state: RunState) -> None:
         """Keep nothing of the round: its question was recalled."""

@@ -37,6 +37,15 @@ class Hearing:
         if overheard:
             self._history.overhear(message)
 
+    def take_in(self, message: MessageReceived, verdict: Verdict) -> None:
+        """Keep a line of a turn that goes on. Should no model read it there, it is a question where
+        it was for the bot, else overheard, also after a restart.
+        """
+        self._places.hear(message)
+        overheard = isinstance(verdict, Observe)
+        self._store.put(MessageObserved(message, overheard=overheard), *judged(message, verdict))
+        self._history.know(message)
+
     def overhear(self, message: MessageReceived, why: str = "") -> None:
         """A question that is kept is not answered after all: it is read like any other message."""
         self._store.put(MessageOverheard(message), *judged(message, Observe(why)))

@@ -147,6 +147,13 @@ class Lanes(Generic[Item]):
         self._go_on(key, lane)
         return dropped
 
+    def at(self, key: Conversation) -> tuple[Item, ...]:
+        """All that waits there or is in progress."""
+        lane = self._lanes.get(key)
+        if lane is None:
+            return ()
+        return (*(() if lane.current is None else (lane.current,)), *lane.waiting)
+
     def has(self, key: Conversation) -> bool:
         """Whether there is something to do."""
         return key in self._lanes

@@ -47,6 +47,10 @@ class Ledger:
             error=outcome.error,
         )
 
+    async def commit(self, *entries: Entry) -> bool:
+        """Write these down; whether that can be promised."""
+        return await self._store.commit(*entries)
+
     def give_up(self, turn_id: str, *entries: Entry) -> None:
         """Close a turn that does not go on, after these entries; it leaves nothing behind."""
         self._store.put(*entries, self.closed(turn_id, RunState().outcome(Stop.STOPPED)))

@@ -6,6 +6,7 @@ import logging
 
 from bot.conversation.hearing import Hearing
 from bot.conversation.lanes import Lanes
+from bot.conversation.live import LiveTurns
 from bot.conversation.put_off import PutOff
 from bot.conversation.questions import Questions
 from bot.conversation.seen import SeenMessages
@@ -29,6 +30,7 @@ class Recalls:
         questions: Questions,
         suspensions: Suspensions,
         turns: Turns,
+        live: LiveTurns,
         lanes: Lanes[Work],
     ) -> None:
         self._seen = seen
@@ -37,6 +39,7 @@ class Recalls:
         self._questions = questions
         self._suspensions = suspensions
         self._turns = turns
+        self._live = live
         self._lanes = lanes
 
     def take(self, event: MessageRecalled) -> None:
@@ -56,5 +59,7 @@ class Recalls:
                 self._questions.give_up(work)
             return True
 
+        for live in self._live.at(where):
+            live.recall(message_id)
         if self._lanes.drop(where, is_about):
             logger.info("message %s in %s was recalled: not answered", message_id, where)

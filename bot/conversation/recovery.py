@@ -23,12 +23,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Sequence
 
+from msgspec.structs import replace
+
 from bot.conversation.late import Late
 from bot.conversation.ledger import Ledger
 from bot.conversation.seen import SeenMessages
 from bot.conversation.suspensions import Suspensions
 from bot.conversation.tasks import YOUNG
-from bot.domain.chat import AssistantMessage, Usage
+from bot.domain.chat import AssistantMessage, Usage, UserMessage, joined
 from bot.domain.events import MessageReceived
 from bot.domain.journal import OpenTurn, Recovery, SendChanged, SendState, StoredSend, TurnClosed
 from bot.domain.ports import Clock, Store
@@ -112,7 +114,7 @@ class Recoverer:
                 self._apologise(same)
             else:
                 self._give_up(same[:-1])
-                again.append(same[-1])
+                again.append(_as_asked_last(same[-1]))
         for turn in again:
             logger.info("run %s was interrupted before its answer: asking again", turn.turn_id)
             self._late.ask_again(turn.question, retry=turn)
@@ -207,6 +209,12 @@ def _by_question(turns: Iterable[OpenTurn]) -> list[list[OpenTurn]]:
     for turn in turns:
         same.setdefault(_key(turn.question) or turn.turn_id, []).append(turn)
     return list(same.values())
+
+
+def _as_asked_last(turn: OpenTurn) -> OpenTurn:
+    """The turn with all that its asker had said into it in its question."""
+    lines = [message for message in turn.messages if isinstance(message, UserMessage)]
+    return replace(turn, user=joined((turn.user, *lines))) if lines else turn
 
 
 def _key(question: MessageReceived) -> object:

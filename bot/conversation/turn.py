@@ -7,22 +7,24 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Mapping
+from dataclasses import replace
 
 from cachetools import LRUCache
 
 from bot.conversation.closing import Closing, LastWords
 from bot.conversation.ledger import Ledger
+from bot.conversation.live import LiveTurn, LiveTurns
 from bot.conversation.preparation import Preparation, Turn
 from bot.conversation.suspensions import Suspensions, WaitingTurn
 from bot.domain.events import Identity, MessageReceived
 from bot.domain.journal import Entry, OpenTurn, RunResumed
-from bot.domain.ports import Store
 from bot.domain.run import Outcome, Stop, SuspendedRun
 from bot.domain.suspension import Decision, Deny
 from bot.engine.engine import Engine, RunState
 from bot.engine.transcripts import close_suspended
 from bot.memory.history import History
 from bot.policy.wake import CALLED, Wake
+from bot.prompt import notes
 from bot.speaking.gestures import Gestures
 
 logger = logging.getLogger(__name__)
@@ -46,7 +48,7 @@ class Turns:
         suspensions: Suspensions,
         history: History,
         ledger: Ledger,
-        store: Store,
+        live: LiveTurns,
         gestures: Gestures,
     ) -> None:
         self._engine = engine
@@ -55,7 +57,7 @@ class Turns:
         self._suspensions = suspensions
         self._history = history
         self._ledger = ledger
-        self._store = store
+        self._live = live
         self._gestures = gestures
         self._disowned: LRUCache[Identity, None] = LRUCache(MAX_DISOWNED)
 
@@ -80,15 +82,18 @@ class Turns:
         one commit, so that there is one of them in the history, and one left open, whenever the
         process ends.
         """
-        turn = await self._preparation.begin(message, retry, lines=lines, wake=wake)
-        opened = self._ledger.opened(turn.run.id, turn.question, turn.user, retry)
-        state = RunState()
-        await self._finish(turn, state, self._begin(turn, state, *opened))
+        with self._live.going_on(message) as live:
+            begun = await self._preparation.begin(message, retry, lines=lines, wake=wake)
+            turn = live.begin(begun)
+            opened = self._ledger.opened(turn.run.id, turn.question, turn.user, retry)
+            await self._finish(live, turn, self._begin(live, turn, *opened))
 
-    async def _begin(self, turn: Turn, state: RunState, *entries: Entry) -> Outcome | SuspendedRun:
-        await self._store.commit(*entries)
+    async def _begin(self, live: LiveTurn, turn: Turn, *entries: Entry) -> Outcome | SuspendedRun:
+        await self._ledger.commit(*entries)
+        if live.is_stopped:
+            return live.state.outcome(Stop.STOPPED)
         with self._gestures.while_working(turn.message):
-            return await self._engine.run(await self._preparation.seeing(turn), state)
+            return await self._engine.run(await self._preparation.seeing(turn), live.state)
 
     async def resume(self, turn_id: str, decisions: Mapping[str, Decision]) -> None:
         """Go on with a suspended turn; what is not decided waits on, or is denied when it has
@@ -102,10 +107,12 @@ class Turns:
             return
         asked = {pending.call.id for pending in waiting.run.pending}
         meant = {call_id: word for call_id, word in decisions.items() if call_id in asked}
-        turn = self._preparation.go_on(turn_id, waiting)
-        # Should it turn out that it cannot go on, this is what is left of it.
-        state = RunState(list(close_suspended(waiting.run)), waiting.run.usage, waiting.run.steps)
-        await self._finish(turn, state, self._go_on(turn, waiting.run, meant, state))
+        with self._live.going_on(waiting.question) as live:
+            turn = live.begin(self._preparation.go_on(turn_id, waiting))
+            # Should it turn out that it cannot go on, this is what is left of it.
+            run = waiting.run
+            live.state = RunState(list(close_suspended(run)), run.usage, run.steps)
+            await self._finish(live, turn, self._go_on(turn, run, meant, live.state))
 
     async def _go_on(
         self,
@@ -119,7 +126,7 @@ class Turns:
 
         Where that cannot be promised nothing is allowed.
         """
-        if not await self._store.commit(RunResumed(turn.run.id)):
+        if not await self._ledger.commit(RunResumed(turn.run.id)):
             decisions = {
                 id_: it if isinstance(it, Deny) else Deny(NOT_PROMISED)
                 for id_, it in decisions.items()
@@ -127,29 +134,39 @@ class Turns:
         run = await self._preparation.seeing(turn)
         return await self._engine.resume(run, suspended, decisions, state)
 
+    def stop_waiting(self, turn_id: str) -> None:
+        """End a turn that waits for somebody's word; what was said in it stays."""
+        if (waiting := self._suspensions.take(turn_id)) is not None:
+            self._closing.keep_waiting(waiting)
+
     async def _finish(
-        self, turn: Turn, state: RunState, running: Awaitable[Outcome | SuspendedRun]
+        self, live: LiveTurn, turn: Turn, running: Awaitable[Outcome | SuspendedRun]
     ) -> None:
-        message, speaker = turn.message, turn.speaker
+        message, speaker, state = turn.message, turn.speaker, live.state
         outcome: Outcome | None = None
         last, ending = LastWords(), False
         try:
             ended = await self._guard(turn, state, running)
+            live.close()
             if isinstance(ended, SuspendedRun):
                 said = tuple(speaker.said)
-                waiting = WaitingTurn(message, turn.user, ended, said, speaker.heard)
+                waiting = WaitingTurn(message, live.user, ended, said, speaker.heard)
                 self._suspensions.suspend(waiting)
                 return
             outcome = ended
             last = await self._closing.say(turn, outcome)
         except asyncio.CancelledError:
-            ending = message.identity not in self._disowned
+            ending = message.identity not in self._disowned and not live.is_stopped
             raise
         finally:
             disowned = message.identity in self._disowned
             self._disowned.pop(message.identity, None)
+            if not ending:
+                live.close(dropped=disowned)
+            if live.is_stopped and not disowned:
+                outcome, last = state.outcome(Stop.STOPPED), LastWords(note=notes.STOPPED)
             if outcome is not None and not ending:
-                self._closing.keep(turn, state, outcome, last)
+                self._closing.keep(replace(turn, user=live.user), state, outcome, last)
             elif disowned:
                 self._closing.drop(turn, state)
             # Else it waits, or the process is ending, perhaps with the answer ready and not said:

@@ -14,6 +14,8 @@ from bot.conversation.hearing import Hearing
 from bot.conversation.owners_word import OwnersWord
 from bot.conversation.questions import Questions
 from bot.conversation.quotes import Quotes
+from bot.conversation.steering import Steering
+from bot.conversation.stopping import Stopping
 from bot.conversation.tasks import Resume, Work
 from bot.conversation.turn import Turns
 from bot.conversation.verdicts import Verdicts
@@ -34,21 +36,19 @@ class MessageWay:
         *,
         door: Door,
         word: OwnersWord,
+        stopping: Stopping,
         verdicts: Verdicts,
+        steering: Steering,
         hearing: Hearing,
         questions: Questions,
-        quotes: Quotes,
-        turns: Turns,
-        outbox: Outbox,
     ) -> None:
         self._door = door
         self._word = word
+        self._stopping = stopping
         self._verdicts = verdicts
+        self._steering = steering
         self._hearing = hearing
         self._questions = questions
-        self._quotes = quotes
-        self._turns = turns
-        self._outbox = outbox
 
     def take(self, message: MessageReceived, *, answer: bool = True) -> None:
         """On the reading loop: from the event to a place in a lane. Without `answer` only heard."""
@@ -58,7 +58,11 @@ class MessageWay:
         if self._word.take(message):  # an owner's word on a call that waits?
             self._hearing.forget_answer(message, kept=False)
             return
+        if answer and self._stopping.take(message):  # is somebody to stop?
+            return
         verdict = self._verdicts.on(message, answer=answer)  # meant for the bot? may it speak?
+        if answer and self._steering.take(message, verdict):  # part of what is being answered?
+            return
         match verdict:
             case Ignore(reason=reason):
                 where = message.conversation
@@ -73,8 +77,31 @@ class MessageWay:
             case _:
                 assert_never(verdict)
 
+
+class LaneWay:
+    """The rest of that way, in the lane of its conversation."""
+
+    def __init__(
+        self,
+        *,
+        word: OwnersWord,
+        verdicts: Verdicts,
+        hearing: Hearing,
+        questions: Questions,
+        quotes: Quotes,
+        turns: Turns,
+        outbox: Outbox,
+    ) -> None:
+        self._word = word
+        self._verdicts = verdicts
+        self._hearing = hearing
+        self._questions = questions
+        self._quotes = quotes
+        self._turns = turns
+        self._outbox = outbox
+
     async def do(self, work: Work) -> None:
-        """In the lane: from there to the last send of the turn."""
+        """From a place in a lane to the last send of the turn."""
         if isinstance(work, Resume):
             await self._turns.resume(work.turn_id, work.decisions)
         elif await self._word.take_later(work.message):  # an owner's word that quotes the request?

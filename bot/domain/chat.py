@@ -4,6 +4,7 @@ holds.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
@@ -58,6 +59,15 @@ class UserMessage(Struct, frozen=True, tag="user"):
     images: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     type: ClassVar[Literal["user"]] = "user"
+
+
+def joined(messages: Sequence[UserMessage]) -> UserMessage:
+    """Several as one: two in a row are one to most models, and strict ones refuse them."""
+    if len(messages) == 1:
+        return messages[0]
+    images = tuple(image for message in messages for image in message.images)
+    sources = tuple(source for message in messages for source in message.sources)
+    return UserMessage("\n".join(message.text for message in messages), images, sources)
 
 
 class AssistantMessage(Struct, frozen=True, tag="assistant"):

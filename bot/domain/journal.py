@@ -83,6 +83,20 @@ class TurnOpened(Struct, frozen=True, kw_only=True, tag="turn_opened"):
     type: ClassVar[Literal["turn_opened"]] = "turn_opened"
 
 
+class TurnSteered(Struct, frozen=True, kw_only=True, tag="turn_steered"):
+    """A line of its asker is part of a turn that goes on, as `user`: the model reads it next.
+
+    `step` is the one it was said after; at 0 it stands in the question. Words of that step are not
+    said any more.
+    """
+
+    turn_id: str
+    message: MessageReceived
+    user: UserMessage
+    step: int
+    type: ClassVar[Literal["turn_steered"]] = "turn_steered"
+
+
 class TurnClosed(Struct, frozen=True, kw_only=True, tag="turn_closed"):
     """A turn ended: `round` is the user message and all that followed, as the next prompt will
     repeat it.
@@ -116,8 +130,8 @@ class WindowMoved(Struct, frozen=True, tag="window_moved"):
 
 
 class UsageAdded(Struct, frozen=True, kw_only=True, tag="usage_added"):
-    """A model was asked beside the steps of a turn, on its behalf and after its end: to summarise
-    what came before.
+    """A model was asked beside the steps of a turn, on its behalf: after its end to summarise what
+    came before, or for an answer that was broken off.
     """
 
     turn_id: str
@@ -214,6 +228,7 @@ Entry: TypeAlias = (
     | MessageErased
     | Judged
     | TurnOpened
+    | TurnSteered
     | StepFinished
     | ToolStarted
     | ToolFinished
@@ -287,9 +302,10 @@ class OpenTurn(Struct, frozen=True, kw_only=True):
     """A turn that was never closed.
 
     `messages` are its steps, each followed by the results there are (calls that were under way have
-    none). `started` names the tools whose calls began, `sends` is what was said: in this turn or in
-    another one of the same question, which may have been taken up more than once. `handled`: such
-    another turn has come to its end. `recalled`: the question was taken back.
+    none) and by what steered it then; `user` has what did so before. `started` names the tools
+    whose calls began, `sends` is what was said: in this turn or in another one of the same
+    question, which may have been taken up more than once. `handled`: such another turn has come to
+    its end. `recalled`: the question was taken back.
     """
 
     turn_id: str

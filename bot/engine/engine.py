@@ -41,7 +41,7 @@ from bot.domain.run import (
 from bot.domain.suspension import BadSuspension, Decision, verify
 from bot.engine.batches import Batches
 from bot.engine.registry import Registry
-from bot.engine.running import Run, RunState, may_ask
+from bot.engine.running import Run, RunState, complete, may_ask
 from bot.engine.step_calls import StepCalls, metadata_of_run
 from bot.engine.steps import ask_before_request, tokens_of, with_notice, words_of
 from bot.engine.transcripts import close_interrupted
@@ -165,6 +165,7 @@ class Engine:
     async def _steps(self, run: Run, state: RunState) -> Outcome | SuspendedRun:
         model, empty, notice = self._model, 0, ""
         while True:
+            run = await run.inbox.read(run, state) if run.inbox else run
             specs = self._toolset.definitions(run.ports)
             if lost := self._toolset.lost(run.ports):
                 text = f"tool: {lost.name} is critical and cannot be used: it {lost.reason}"
@@ -183,18 +184,24 @@ class Engine:
                 request, model = await ask_before_request(
                     hooks, request, model, metadata_of_run(run, state.steps + 1)
                 )
-            answer, spoilt = await self._ask(run, state, model, request)
+            asked = await self._ask(run, state, model, request)
+            if asked is None:
+                continue
+            answer, spoilt = asked
             completion = answer.completion
             if completion.message.tool_calls and not completion.refusal and not last:
                 if ended := await self._calls.run(run, state, answer):
                     return ended
             elif (text := words_of(completion)) or run.may_end_empty(spoilt=spoilt):
+                goes_on = state.steps < self._max_steps and not run.share.is_over
+                if goes_on and run.inbox is not None and state.is_overtaken():
+                    empty, notice = 0, ""
+                    continue
                 if text:
                     state.messages.append(
                         AssistantMessage(text, reasoning=completion.message.reasoning)
                     )
-                goes_on = state.steps < self._max_steps and not run.share.is_over
-                if goes_on and state.listen(state.steering, state.follow_ups):
+                if goes_on and run.inbox is None and state.listen(state.steering, state.follow_ups):
                     state.tally.is_over, empty = False, 0
                     continue
                 limit = state.steps > self._max_steps
@@ -208,13 +215,14 @@ class Engine:
 
     async def _ask(
         self, run: Run, state: RunState, model: ChatModel, request: ModelRequest
-    ) -> tuple[StepFinished, bool]:
+    ) -> tuple[StepFinished, bool] | None:
         """The model's answer, tidied before anybody is told; and whether nothing was left of
-        its words then.
+        its words then. None where it was broken off, to be asked anew.
         """
         state.steps += 1
         started = self._clock.monotonic()
-        said = await model.complete(request)
+        if (said := await complete(run, state, model, request)) is None:
+            return None
         run.share.settle(tokens_of(request, said))
         if said.usage is not None:
             state.usage += said.usage

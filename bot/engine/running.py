@@ -4,28 +4,47 @@ meanwhile.
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from msgspec.structs import replace
 
 from bot.domain.chat import (
     AssistantMessage,
+    Completion,
     Message,
     ModelRequest,
     ToolMessage,
     ToolSpec,
     Usage,
     UserMessage,
+    joined,
 )
 from bot.domain.events import Conversation
-from bot.domain.ports import Observer
+from bot.domain.ports import ChatModel, Observer
 from bot.domain.run import Asker, Outcome, RunEvent, StepFinished, Stop, SuspendedRun
 from bot.engine.ongoing import MAX_RESULTS, Tally
 from bot.engine.steps import drain
 from bot.policy.budget import Budget, Room, Share
 from bot.policy.tokens import estimate
+
+MAX_ANEW = 2  # times a request is broken off for what is said meanwhile
+MAX_OVERTAKEN = 2  # times final words are not said for what was said meanwhile
+
+
+class Inbox(Protocol):
+    """The lines people say into a run that is answered at its end, in a chat."""
+
+    async def read(self, run: Run, state: RunState) -> Run:
+        """Take in what was said so far, before the model reads it; the run as it is asked then."""
+        ...
+
+    def broke_off(self, model: str, usage: Usage) -> None:
+        """Count a request that was broken off."""
+        ...
 
 
 def as_it_is(message: AssistantMessage) -> AssistantMessage:
@@ -41,7 +60,7 @@ class Run:
     `heard` says whether the asker has already been told something in this run: then an empty ending
     is fine. `tidy` makes of what the model said what may be said and kept. `share` is what of its
     question's budget is its own. `may_be_silent`: nobody called for certain, so an empty answer is
-    an end, too.
+    an end, too. With an `inbox` whatever steers it is read before its final words are said.
     """
 
     id: str
@@ -53,6 +72,7 @@ class Run:
     tidy: Callable[[AssistantMessage], AssistantMessage] = as_it_is
     share: Share = field(default_factory=lambda: Budget().share())
     may_be_silent: bool = False
+    inbox: Inbox | None = None
 
     def may_end_empty(self, *, spoilt: bool) -> bool:
         """Whether it may end without words; `spoilt` are such that had to be cut."""
@@ -66,7 +86,7 @@ class RunState:
 
     While it goes on, people may be let in: what they say is read after the next tool calls
     (`steer`), or once the model is done (`follow_up`; what is steered too late is one, too). What
-    comes after its end stays in the queues.
+    comes after its end stays in the queues. `request` is under way, and nothing was said or begun.
     """
 
     messages: list[Message] = field(default_factory=list)
@@ -75,6 +95,9 @@ class RunState:
     tally: Tally = field(default_factory=Tally, compare=False)
     steering: deque[UserMessage] = field(default_factory=deque, compare=False)
     follow_ups: deque[UserMessage] = field(default_factory=deque, compare=False)
+    request: asyncio.Timeout | None = field(default=None, compare=False)
+    anew: int = field(default=0, compare=False)
+    overtaken: int = field(default=0, compare=False)
 
     def steer(self, message: UserMessage) -> None:
         """Say something into the run: the model reads it with its next request, after the results
@@ -86,11 +109,32 @@ class RunState:
         """Ask something more, once what is asked now is answered."""
         self.follow_ups.append(message)
 
+    def ask_anew(self, *, most: int = MAX_ANEW) -> None:
+        """Break off the request under way, as long as nothing was said or begun, so often at
+        most.
+        """
+        if self.request is not None and self.anew < most:
+            self.anew += 1
+            self.request.reschedule(asyncio.get_running_loop().time())
+            self.request = None
+
+    def is_overtaken(self) -> bool:
+        """Whether something was said meanwhile, so that final words are not said; which is
+        counted.
+        """
+        if not self.steering or self.overtaken == MAX_OVERTAKEN:
+            return False
+        self.overtaken += 1
+        return True
+
     def listen(self, *queues: deque[UserMessage]) -> bool:
         """Take in what was said; whether there was anything. It changes what a call may give."""
         said = [message for queue in queues if (message := drain(queue)) is not None]
         if said:
-            self.messages.append(drain(deque(said)) or said[0])
+            if self.messages and isinstance(last := self.messages[-1], UserMessage):
+                self.messages[-1] = joined((last, *said))
+            else:
+                self.messages.append(joined(said))
             self.tally.repeats.forget()
         return bool(said)
 
@@ -144,3 +188,26 @@ def may_ask(run: Run, state: RunState, tools: tuple[ToolSpec, ...]) -> bool:
     room = share.begin(tokens)
     state.tally.is_over |= room is not Room.MORE
     return room is not Room.NONE
+
+
+async def complete(
+    run: Run, state: RunState, model: ChatModel, request: ModelRequest
+) -> Completion | None:
+    """The model's answer; None where the request was broken off for what was said meanwhile."""
+    if run.inbox is None or state.messages:
+        return await model.complete(request)
+    state.request = scope = asyncio.timeout(None)
+    try:
+        async with scope:
+            return await model.complete(request)
+    except TimeoutError:
+        if not scope.expired():
+            raise
+    finally:
+        state.request = None
+    # Vendors charge for what they have read.
+    usage = Usage(prompt=round(estimate(request)))
+    run.share.settle(usage.prompt)
+    state.usage += usage
+    run.inbox.broke_off(model.name, usage)
+    return None

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from bot.domain.chat import Completion, FinishReason, Message, ModelRequest, UserMessage
+from bot.domain.chat import Completion, FinishReason, Message, ModelRequest, UserMessage, joined
 from bot.domain.faults import BROKEN, isolate
 from bot.domain.hooks import (
     Hooks,
@@ -69,11 +69,7 @@ def drain(queue: deque[UserMessage]) -> UserMessage | None:
     """
     if not queue:
         return None
-    waiting = [queue.popleft() for _ in range(len(queue))]
-    if len(waiting) == 1:
-        return waiting[0]
-    images = tuple(image for message in waiting for image in message.images)
-    return UserMessage("\n".join(message.text for message in waiting), images)
+    return joined([queue.popleft() for _ in range(len(queue))])
 
 
 async def ask_before_request(

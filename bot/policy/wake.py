@@ -191,8 +191,8 @@ def is_called(message: MessageReceived, names: tuple[str, ...]) -> bool:
     quotes or as part of a longer word is talk about the bot, not to it.
     """
     text = _text(message)
-    begin, end = _bare(text[:EDGE]), _bare(text[-EDGE:])
-    return any(_calls(begin, end, _bare(name)) for name in names)
+    begin, end = bare(text[:EDGE]), bare(text[-EDGE:])
+    return any(_calls(begin, end, bare(name)) for name in names)
 
 
 def begins(message: MessageReceived, prefixes: tuple[str, ...]) -> bool:
@@ -230,7 +230,7 @@ def _joins(letter: str, neighbours: str) -> bool:
     return letter.isascii() and letter.isalnum() and word.isascii() and word.isalnum()
 
 
-def _bare(text: str) -> str:
+def bare(text: str) -> str:
     """The text folded, without the marks, emoji and blanks around it."""
     folded = _folded(text)
     return folded.strip("".join(char for char in set(folded) if _is_around(char)))

@@ -27,7 +27,8 @@ How this chat works
 - A line under {notes} is this program's own note on what became of your words: read it, never write
   one.
 - Lines under {record} were not addressed to you, those under {forwarded} are what the question
-  passes on. Answer the one under {question}, in its language.
+  passes on. Answer the one under {question}, in its language; who asked it may have said more
+  while you were at work, under {added}: that is part of the question, and its latest word counts.
 - Your final words go to the chat as they are: plain text, short paragraphs, no tables, no headings,
   no name in front. Say what you do not know.
 - send_message speaks at once: for pictures, mentions, several messages, or a word before something
@@ -38,6 +39,7 @@ How this chat works
 EARLIER = "[此前对话摘要]"
 RECORD = "[群聊记录]"
 QUESTION = "[提问]"
+ADDED = "[补充]"
 NUMBER = " 消息号 {id}"
 FORWARDED = "[转发内容]"
 PICTURES = "[附图] 依次来自: "
@@ -103,6 +105,7 @@ def system_prompt(persona: str, *, name: str, conversation: Conversation) -> Sys
         "record": RECORD,
         "forwarded": FORWARDED,
         "question": QUESTION,
+        "added": ADDED,
         "notes": NOTES,
         "pictures": PICTURES,
     }

@@ -37,6 +37,7 @@ SAID_BY = re.compile(
 
 _headings = (
     compose.QUESTION,
+    compose.ADDED,
     compose.RECORD,
     compose.FORWARDED,
     compose.EARLIER,
@@ -78,10 +79,11 @@ ALL_SAID = re.compile(
 TRAILING_NOTE = re.compile(rf"\n?{OPEN}(?P<words>{FATE}){CLOSE}\s*$")
 NOTE_LINE = re.compile(
     rf"\s*(?:{OPEN}{FATE}{CLOSE}|你上面的回答{FATE}|{notes.UNANSWERED}|{notes.BROKEN_OFF}"
+    rf"|{notes.STOPPED}"
     rf"|{SENT}\s*\(message_id:[^\n)]*\))\s*"
 )
 BRACKETS = ("(", "（", "[", "［", "【")
-PLAIN = ("你上面的回答", notes.UNANSWERED, notes.BROKEN_OFF, SENT)
+PLAIN = ("你上面的回答", notes.UNANSWERED, notes.BROKEN_OFF, notes.STOPPED, SENT)
 _inside = (
     notes.ALL_SAID,
     *notes.LEGACY,

@@ -15,6 +15,7 @@ from bot.domain.chat import NOTED, AssistantMessage, Message, UserMessage
 
 NOTES = "[系统记录]"
 UNANSWERED = "你没有回答上面的提问。"
+STOPPED = "有人让你停下，你没有说完；不要自己接着做。"
 SILENT = "你没有说话。"
 BROKEN_OFF = "你的回答被打断了。"
 

@@ -11,7 +11,7 @@ is told.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from itertools import pairwise
 
@@ -132,6 +132,17 @@ class Outbox:
         send = self._new(action, turn_id=turn_id, final=True)
         self._rows.queued(send, *entries)
         self._queues.append((send,), most=None)
+
+    def unsent(self, where: Conversation) -> set[str]:
+        """The turns some of whose words wait there, and have not been on the wire."""
+        return {send.turn_id for send in self._queues.unsent(where)}
+
+    def withdraw(self, where: Conversation, turn_ids: Collection[str]) -> int:
+        """Say nothing more there of these turns; how many messages of them waited."""
+        sends = [send for send in self._queues.unsent(where) if send.turn_id in turn_ids]
+        for send in sends:
+            self._rows.withdraw(send, STOPPED)
+        return len(sends)
 
     def resume(self, stored: StoredSend) -> None:
         """Say what an earlier process wrote down as queued, and never put on the wire."""

@@ -102,6 +102,12 @@ class Queues:
         sends = queue.sends if queue else ()
         return [send for send in sends if send.state is not SendState.QUEUED]
 
+    def unsent(self, where: Conversation) -> list[Send]:
+        """The sends there that have not been on the wire."""
+        queue = self._queues.get(where)
+        sends = queue.sends if queue else ()
+        return [send for send in sends if send.state is SendState.QUEUED]
+
     async def _work_off(self, where: Conversation, queue: _Queue) -> None:
         try:
             while queue.sends and not self._carrier.is_closed:

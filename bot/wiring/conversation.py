@@ -14,12 +14,14 @@ from bot.conversation.deciders import Deciders
 from bot.conversation.dispatcher import Dispatcher
 from bot.conversation.door import Door
 from bot.conversation.expiry import Expiry
+from bot.conversation.goings_on import GoingsOn
 from bot.conversation.greetings import Greetings
 from bot.conversation.hearing import Hearing
 from bot.conversation.held import HeldLanes
 from bot.conversation.lanes import Lanes
 from bot.conversation.late import Late
 from bot.conversation.ledger import Ledger
+from bot.conversation.live import LiveTurns
 from bot.conversation.mutes import Mutes
 from bot.conversation.overflow import Overflow
 from bot.conversation.owners_word import OwnersWord
@@ -35,11 +37,13 @@ from bot.conversation.requests import Requests
 from bot.conversation.restraint import Restraint
 from bot.conversation.robots import Robots
 from bot.conversation.seen import SeenMessages
+from bot.conversation.steering import Steering
+from bot.conversation.stopping import Stopping
 from bot.conversation.suspensions import Suspensions
 from bot.conversation.tasks import Work
 from bot.conversation.turn import Turns
 from bot.conversation.verdicts import Verdicts
-from bot.conversation.way import MessageWay
+from bot.conversation.way import LaneWay, MessageWay
 from bot.domain.ports import Clock, Ids, Store
 from bot.engine.engine import Engine
 from bot.memory.history import History
@@ -63,6 +67,7 @@ class Ground:
     store: Store
     outbox: Outbox
     gestures: Gestures
+    live: LiveTurns
     clock: Clock
 
 
@@ -100,6 +105,8 @@ class Stages:
 
     dispatcher: Dispatcher
     way: MessageWay
+    lane: LaneWay
+    goings_on: GoingsOn
     door: Door
     late: Late
     held: HeldLanes
@@ -144,7 +151,7 @@ def build_answering(
         suspensions=suspensions,
         history=history,
         ledger=ledger,
-        store=store,
+        live=on.live,
         gestures=on.gestures,
     )
     word = OwnersWord(
@@ -204,56 +211,107 @@ def build_asking(
     return Asking(seen, mutes, robots, places, overflow, hearing, verdicts, questions, put_off)
 
 
-def build_stages(on: Ground, asking: Asking, answering: Answering, *, owner: Owner) -> Stages:
+def build_stages(
+    on: Ground, asking: Asking, answering: Answering, *, rules: Rules, owner: Owner, steers: bool
+) -> Stages:
     """The way from a question to its answer, and who sends messages on it."""
-    seen, places, put_off, questions = asking.seen, asking.places, asking.put_off, asking.questions
-    door = Door(seen=seen, ages=on.ages)
+    door = Door(seen=asking.seen, ages=on.ages)
+    goings_on = build_goings_on(on, asking, answering)
+    way = build_way(on, asking, answering, door, goings_on, rules=rules, steers=steers)
+    dispatcher = build_dispatcher(on, asking, answering, way, owner=owner)
+    late = Late(
+        seen=asking.seen,
+        ages=on.ages,
+        places=asking.places,
+        way=way,
+        put_off=asking.put_off,
+        history=on.history,
+        clock=on.clock,
+    )
+    held = HeldLanes(
+        lanes=on.lanes, seen=asking.seen, put_off=asking.put_off, questions=asking.questions
+    )
+    lane = build_lane_way(on, asking, answering)
+    return Stages(dispatcher, way, lane, goings_on, door, late, held, build_expiry(on, answering))
+
+
+def build_way(
+    on: Ground,
+    asking: Asking,
+    answering: Answering,
+    door: Door,
+    goings_on: GoingsOn,
+    *,
+    rules: Rules,
+    steers: bool,
+) -> MessageWay:
+    """The way up to a place in a lane."""
+    return MessageWay(
+        door=door,
+        word=answering.word,
+        stopping=Stopping(
+            goings_on=goings_on,
+            hearing=asking.hearing,
+            history=on.history,
+            gestures=on.gestures,
+            rules=rules,
+        ),
+        verdicts=asking.verdicts,
+        steering=Steering(
+            live=on.live,
+            hearing=asking.hearing,
+            questions=asking.questions,
+            history=on.history,
+            owners=rules.owners,
+            is_on=steers,
+        ),
+        hearing=asking.hearing,
+        questions=asking.questions,
+    )
+
+
+def build_lane_way(on: Ground, asking: Asking, answering: Answering) -> LaneWay:
+    """The way from there on."""
     quotes = Quotes(
         perception=on.perception,
-        put_off=put_off,
-        questions=questions,
+        put_off=asking.put_off,
+        questions=asking.questions,
         hearing=asking.hearing,
         lanes=on.lanes,
     )
-    way = MessageWay(
-        door=door,
+    return LaneWay(
         word=answering.word,
         verdicts=asking.verdicts,
         hearing=asking.hearing,
-        questions=questions,
+        questions=asking.questions,
         quotes=quotes,
         turns=answering.turns,
         outbox=on.outbox,
     )
+
+
+def build_dispatcher(
+    on: Ground, asking: Asking, answering: Answering, way: MessageWay, *, owner: Owner
+) -> Dispatcher:
+    """Who hands every event to whom it concerns."""
     greetings = Greetings(
         mutes=asking.mutes,
         owner=owner,
         outbox=on.outbox,
         gestures=on.gestures,
-        places=places,
-        put_off=put_off,
+        places=asking.places,
+        put_off=asking.put_off,
     )
-    dispatcher = Dispatcher(
+    return Dispatcher(
         way=way,
         recalls=build_recalls(on, asking, answering),
         mutes=asking.mutes,
-        places=places,
+        places=asking.places,
         greetings=greetings,
         pokes=build_pokes(on, asking),
         history=on.history,
         outbox=on.outbox,
     )
-    late = Late(
-        seen=seen,
-        ages=on.ages,
-        places=places,
-        way=way,
-        put_off=put_off,
-        history=on.history,
-        clock=on.clock,
-    )
-    held = HeldLanes(lanes=on.lanes, seen=seen, put_off=put_off, questions=questions)
-    return Stages(dispatcher, way, door, late, held, build_expiry(on, answering))
 
 
 def build_pokes(on: Ground, asking: Asking) -> Pokes:
@@ -271,7 +329,20 @@ def build_recalls(on: Ground, asking: Asking, answering: Answering) -> Recalls:
         questions=asking.questions,
         suspensions=answering.suspensions,
         turns=answering.turns,
+        live=on.live,
         lanes=on.lanes,
+    )
+
+
+def build_goings_on(on: Ground, asking: Asking, answering: Answering) -> GoingsOn:
+    """Who knows what goes on, and ends it."""
+    return GoingsOn(
+        live=on.live,
+        turns=answering.turns,
+        suspensions=answering.suspensions,
+        lanes=on.lanes,
+        questions=asking.questions,
+        outbox=on.outbox,
     )
 
 

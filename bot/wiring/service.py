@@ -15,6 +15,7 @@ from bot.conversation.deciders import Deciders
 from bot.conversation.doubts import Doubts
 from bot.conversation.inquiries import Inquiries
 from bot.conversation.lanes import Lanes
+from bot.conversation.live import LiveTurns
 from bot.conversation.perception import Perception
 from bot.conversation.preparation import Persona
 from bot.conversation.recovery import Recoverer
@@ -42,7 +43,6 @@ from bot.memory.speakers import Speakers
 from bot.memory.summaries import Summaries
 from bot.models.failover import Failover
 from bot.policy.budget import Limits
-from bot.policy.wake import Rules
 from bot.prompt.compose import system_prompt
 from bot.prompt.older_rounds import told_today
 from bot.prompt.render import line
@@ -113,8 +113,8 @@ def build_rooms(
         settings, transport=transport, store=store, mask=mask, clock=clock, ids=ids
     )
     perception = Perception(transport=transport, history=history, sight=sight)
-    gestures = Gestures(transport=transport, clock=clock)
-    on = Ground(Lanes(), Ages(clock), perception, history, store, outbox, gestures, clock)
+    gestures, live = Gestures(transport=transport, clock=clock), LiveTurns(store=store, clock=clock)
+    on = Ground(Lanes(), Ages(clock), perception, history, store, outbox, gestures, live, clock)
     engine = build_engine(
         settings,
         model=model,
@@ -134,7 +134,7 @@ def build_rooms(
         ids=ids,
         paced=settings.bot_pace,
     )
-    rooms = on, owner, summaries, answering, build_rules(settings)
+    rooms = on, owner, summaries, answering, settings
     return connect(*rooms, toolset=toolset, transport=transport, ids=ids)
 
 
@@ -143,18 +143,21 @@ def connect(
     owner: Owner,
     summaries: Summaries,
     answering: Answering,
-    rules: Rules,
+    settings: Settings,
     *,
     toolset: Toolset,
     transport: Transport,
     ids: Ids,
 ) -> Rooms:
     """The way of messages to what answers them, and those who look for what was missed."""
+    rules = build_rules(settings)
     arrivals = Arrivals(lanes=on.lanes, unconfirmed=on.outbox.unconfirmed, clock=on.clock)
     asking = build_asking(
         on, ledger=answering.ledger, rules=rules, arrive=arrivals.take, owner=owner, ids=ids
     )
-    stages = build_stages(on, asking, answering, owner=owner)
+    stages = build_stages(
+        on, asking, answering, rules=rules, owner=owner, steers=settings.bot_steer
+    )
     return Rooms(
         on,
         owner,

@@ -18,22 +18,26 @@ from tests.fakes import BOT, GROUP, CountingIds, ScriptedModel, Step
 class Hall(House):
     """`watched`: somebody catches up with places; else `arrived` is what he would have been told."""
 
-    def __init__(self, model: ScriptedModel, rules: Rules | None = None, *, watched: bool = False) -> None:
+    def __init__(
+        self, model: ScriptedModel, rules: Rules | None = None, *, watched: bool = False, steers: bool = False
+    ) -> None:
         super().__init__(model)
         self.arrived: list[Arrival] = []
         self.arrivals = Arrivals(lanes=self.lanes, unconfirmed=self.outbox.unconfirmed, clock=self.clock)
+        rules = rules or Rules(names=("小霜",))
         asking = build_asking(
             self.ground,
             ledger=self.ledger,
-            rules=rules or Rules(names=("小霜",)),
+            rules=rules,
             arrive=self.arrivals.take if watched else self.arrived.append,
             owner=self.owner,
             ids=CountingIds(),
         )
-        stages = build_stages(self.ground, asking, self.answering, owner=self.owner)
+        stages = build_stages(self.ground, asking, self.answering, rules=rules, owner=self.owner, steers=steers)
         self.seen, self.places, self.overflow = asking.seen, asking.places, asking.overflow
         self.robots = asking.robots
         self.dispatcher, self.way, self.door = stages.dispatcher, stages.way, stages.door
+        self.lane, self.live, self.goings_on = stages.lane, self.ground.live, stages.goings_on
         self.late, self.held, self.expiry = stages.late, stages.held, stages.expiry
 
     async def take(self, *events: Event) -> None:
@@ -43,11 +47,11 @@ class Hall(House):
 
 
 @asynccontextmanager
-async def hall(*steps: Step, rules: Rules | None = None) -> AsyncIterator[Hall]:
+async def hall(*steps: Step, rules: Rules | None = None, steers: bool = False) -> AsyncIterator[Hall]:
     with ScriptedModel(*steps) as model:
-        house = Hall(model, rules)
+        house = Hall(model, rules, steers=steers)
         house.model = model
-        async with asyncio.timeout(5), house.outbox.open(), house.lanes.open(house.way.do):
+        async with asyncio.timeout(5), house.outbox.open(), house.lanes.open(house.lane.do):
             yield house
 
 

@@ -47,6 +47,7 @@ TYPED: dict[str, tuple[str, object]] = {
     "BOT_AT_ALL": ("on", True),
     "BOT_CHANCE": ("0.02", 0.02),
     "BOT_STALE": ("60", 60.0),
+    "BOT_STEER": ("0", False),
     "BOT_LOOP": ("0", 0),
     "BOT_MAX_STEPS": ("64", 64),
     "BOT_RUN_REQUESTS": ("40", 40),

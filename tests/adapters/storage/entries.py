@@ -30,6 +30,7 @@ from bot.domain.journal import (
     ThingNamed,
     TurnClosed,
     TurnOpened,
+    TurnSteered,
 )
 from bot.domain.run import StepFinished, Stop, ToolFinished, ToolStarted
 from bot.domain.segments import Face, Image, Mention, Quote, Segment, Text
@@ -65,6 +66,13 @@ def opening(
     question = question or said("hello")
     user = UserMessage(f"[提问]\n{question.sender.name}({question.sender.user_id}): hello")
     return TurnOpened(turn_id=turn_id, question=question, user=user, at=at, retry_of=retry_of)
+
+
+def steering(turn_id: str, message: MessageReceived | None = None, *, step: int = 0) -> TurnSteered:
+    """Its asker says more."""
+    message = message or said("no, tomorrow")
+    text = "".join(segment.text for segment in message.segments if isinstance(segment, Text))
+    return TurnSteered(turn_id=turn_id, message=message, user=UserMessage(text), step=step)
 
 
 def closing(opened: TurnOpened, *answer: Message, stop: Stop = Stop.ANSWERED, keep: bool = True) -> TurnClosed:

@@ -36,6 +36,7 @@ from tests.adapters.storage.entries import (
     heard,
     opening,
     sending,
+    steering,
     step,
     thing,
     verdict,
@@ -111,6 +112,7 @@ def everything_of(user: int) -> list[Entry]:
             replace(said(SECRET, user=user, name=SECRET), group_name=SECRET, sub_type=SECRET), overheard=True
         ),
         overhearing,
+        steering("t-own", said(SECRET, user=user)),
         verdict(sender=user),
         step("t-overhearing", 1, AssistantMessage(SECRET)),
         closing(overhearing, AssistantMessage(SECRET)),
@@ -129,6 +131,7 @@ def test_a_person_is_forgotten_everywhere(batches: EntryBatches, filled: Databas
     assert gone == {
         "runs": 3,
         "steps": 3,
+        "steered": 1,
         "tool_calls": 2,
         "usage": 5,
         "sends": 2,

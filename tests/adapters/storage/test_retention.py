@@ -15,7 +15,7 @@ from adapters.storage.retention import DAY, Retention
 from adapters.storage.tables import applied, messages, metadata, turns
 from bot.domain.chat import ToolMessage
 from bot.domain.journal import Entry, WindowMoved
-from tests.adapters.storage.entries import NOW, closing, ended, heard, opening, sending, step, thing, verdict
+from tests.adapters.storage.entries import NOW, closing, ended, heard, opening, sending, steering, step, thing, verdict
 from tests.fakes import GROUP
 
 
@@ -51,7 +51,14 @@ def turn(turn_id: str, days: float, *, closed: bool = True) -> list[Put]:
     opened = opening(turn_id, at=NOW - days * DAY)
     queued = sending(f"s{turn_id}", turn_id)
     result = ended(turn_id, ToolMessage("c", "n", "r"), 1, code="ok", seconds=1.0)
-    said: list[Any] = [verdict(), opened, step(turn_id), result, type(queued)(**_values(queued) | {"at": opened.at})]
+    said: list[Any] = [
+        verdict(),
+        opened,
+        steering(turn_id),
+        step(turn_id),
+        result,
+        type(queued)(**_values(queued) | {"at": opened.at}),
+    ]
     return put(*said, *([closing(opened)] if closed else []), days=days)
 
 
@@ -104,7 +111,7 @@ def test_a_turn_goes_with_all_that_belongs_to_it(batches: EntryBatches, database
     batches.write(turn("young", 1))
     assert counts(database)["turns"] == 2
     sweep(batches, Retention(90, 0))
-    one_each = ("windows", "turns", "runs", "steps", "tool_calls", "sends", "usage", "verdicts")
+    one_each = ("windows", "turns", "runs", "steps", "tool_calls", "sends", "steered", "usage", "verdicts")
     expected = {"messages": 0, "speakers": 0, "things": 0} | dict.fromkeys(one_each, 1)
     assert counts(database) == expected
     with database.reading() as connection:

@@ -37,6 +37,7 @@ from tests.adapters.storage.entries import (
     heard,
     opening,
     sending,
+    steering,
     step,
     thing,
     verdict,
@@ -47,9 +48,13 @@ ENTRIES: list[tuple[Entry, list[Statement]]] = [
     (heard(), [Statement.ADD_MESSAGE]),
     (asked(), [Statement.ADD_MESSAGE]),
     (MessageOverheard(said("no")), [Statement.TAKE_BACK_MESSAGE, Statement.ADD_MESSAGE]),
-    (MessageErased(GROUP, "5"), [Statement.ERASE_MESSAGE, Statement.FIND_READERS, Statement.ERASE_THINGS]),
+    (
+        MessageErased(GROUP, "5"),
+        [Statement.ERASE_MESSAGE, Statement.ERASE_STEERED, Statement.FIND_READERS, Statement.ERASE_THINGS],
+    ),
     (verdict(), [Statement.ADD_VERDICT]),
     (opening("t1"), [Statement.CONSUME_MESSAGES, Statement.MARK_READ, Statement.OPEN_TURN]),
+    (steering("t1"), [Statement.TAKE_IN_LINE, Statement.ADD_STEERED]),
     (step("t1"), [Statement.ADD_STEP, Statement.ADD_USAGE]),
     (began("t1", 1, "c", "n"), [Statement.START_CALL]),
     (

@@ -16,7 +16,7 @@ from adapters.storage.database import Database
 from adapters.storage.migrate import migrate
 from bot.domain import codec
 from bot.domain.actions import Attachment, SendMessage
-from bot.domain.chat import ToolMessage
+from bot.domain.chat import AssistantMessage, ToolMessage, UserMessage
 from bot.domain.events import Conversation, Sender
 from bot.domain.journal import (
     Entry,
@@ -31,6 +31,7 @@ from bot.domain.journal import (
 )
 from bot.domain.run import SuspendedRun
 from tests.adapters.storage.entries import (
+    ANSWER,
     CALLING,
     NOW,
     asked,
@@ -42,6 +43,7 @@ from tests.adapters.storage.entries import (
     put,
     read,
     sending,
+    steering,
     step,
 )
 from tests.data import journal
@@ -171,6 +173,24 @@ def test_a_turn_left_open_comes_back_with_all_it_did(batches: EntryBatches, data
         ("s2", SendState.SENDING),
     ]
     assert [send.send_id for send in read(database, unfinished.recover, NOW).sends] == ["s2"]
+
+
+def test_what_steered_a_turn_comes_back_where_it_was_said_and_is_heard_nowhere_else(
+    batches: EntryBatches, database: Database
+) -> None:
+    question, called, talk, recalled = asked("q"), asked("no"), heard("tomorrow"), asked("secret")
+    opened, result = opening("t1", question.message), ToolMessage("c1", "get_weather", "晴")
+    batches.write(put(question, opened, called, talk, recalled))
+    batches.write(put(steering("t1", called.message), step("t1", 1, CALLING), ended("t1", result, 1)))
+    batches.write(put(steering("t1", talk.message, step=1), steering("t1", recalled.message, step=1)))
+    batches.write(put(step("t1", 2, AssistantMessage("overtaken")), step("t1", 3, ANSWER)))
+    batches.write(put(MessageErased(GROUP, recalled.message.message_id)))
+    recovery = read(database, unfinished.recover, NOW)
+    (turn,) = recovery.turns
+    assert turn.user.text == f"{opened.user.text}\nno"
+    assert turn.messages == (CALLING, result, UserMessage("tomorrow"), ANSWER)
+    assert recovery.waking == ()
+    assert read(database, reads.remember, GROUP).overheard == ()
 
 
 def test_only_unfinished_sends_come_back_oldest_first(batches: EntryBatches, database: Database) -> None:

@@ -51,7 +51,7 @@ async def back(*steps: Step, heard: float = 300, read: bool = True, whole: bool 
         async with (
             asyncio.timeout(5),
             house.outbox.open(),
-            house.lanes.open(house.way.do),
+            house.lanes.open(house.lane.do),
             asyncio.TaskGroup() as group,
         ):
             task = group.create_task(catchup.run())

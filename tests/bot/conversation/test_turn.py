@@ -10,6 +10,7 @@ import pytest
 from bot.conversation.ages import Ages
 from bot.conversation.deciders import Deciders
 from bot.conversation.lanes import Lanes
+from bot.conversation.live import LiveTurns
 from bot.conversation.perception import Perception
 from bot.conversation.preparation import Persona
 from bot.conversation.tasks import Work
@@ -100,6 +101,7 @@ class House:
             store=self.store,
             outbox=self.outbox,
             gestures=Gestures(transport=self.transport, clock=self.patience),
+            live=LiveTurns(store=self.store, clock=clock),
             clock=clock,
         )
         self.answering = build_answering(

@@ -15,6 +15,7 @@ from bot.domain.chat import (
     FinishReason,
     ModelRequest,
     ToolMessage,
+    Usage,
     UserMessage,
 )
 from bot.domain.errors import ModelAuth, ModelError
@@ -22,7 +23,7 @@ from bot.domain.hooks import Hooks, RequestEvent, Reshape
 from bot.domain.run import RunFinished, Spent, StepFinished, Stop, SuspendedRun
 from bot.domain.suspension import Suspend
 from bot.domain.tool import tool
-from bot.engine.engine import EMPTY_ANSWER, LAST_STEP, NO_CONCLUSION, RunState
+from bot.engine.engine import EMPTY_ANSWER, LAST_STEP, NO_CONCLUSION, Run, RunState
 from bot.policy.budget import Budget, Limits
 
 # Runs that wait for somebody's word: tests/e2e/test_suspended_runs.py
@@ -49,6 +50,41 @@ async def test_tool_results_are_in_the_next_request_in_call_order() -> None:
     assert outcome.text == "done"
     assert outcome.usage.prompt == 20
     assert_valid(outcome.messages)
+
+
+class Silence:
+    """An inbox into which nobody says anything; counts what was broken off."""
+
+    def __init__(self) -> None:
+        self.lost: list[Usage] = []
+
+    async def read(self, run: Run, state: RunState) -> Run:
+        return run
+
+    def broke_off(self, model: str, usage: Usage) -> None:
+        assert model == "scripted"
+        self.lost.append(usage)
+
+
+async def test_a_request_that_is_broken_off_is_counted_and_made_again_one_that_times_out_is_not() -> None:
+    inbox, state, share = Silence(), RunState(), Budget(Limits(tokens=10**6)).share()
+
+    async def broken_off(request: ModelRequest) -> Completion:
+        state.ask_anew()
+        await asyncio.Event().wait()
+        return words("never")
+
+    async def late(request: ModelRequest) -> Completion:
+        raise TimeoutError
+
+    with ScriptedModel(broken_off, words("done")) as model:
+        asked = dataclasses.replace(run(), inbox=inbox, share=share)
+        outcome = await to_the_end(engine(model).run(asked, state))
+    (lost,) = inbox.lost
+    assert (outcome.text, outcome.steps, outcome.usage.prompt) == ("done", 2, lost.prompt + 10)
+    assert share.budget.spent == Spent(requests=2, tokens=lost.prompt + 15)
+    with ScriptedModel(late) as model, pytest.raises(TimeoutError):
+        await engine(model).run(dataclasses.replace(run(), inbox=inbox), RunState())
 
 
 async def test_at_the_step_limit_one_request_without_tools_asks_for_words() -> None:

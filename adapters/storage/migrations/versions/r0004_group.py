@@ -17,6 +17,7 @@ def upgrade() -> None:
     verdicts()
     speakers()
     things()
+    steered()
 
 
 def flag(name: str) -> sa.Column[bool]:
@@ -62,3 +63,15 @@ def things() -> None:
     )
     first.index("things_by_message_id", "conversation", "message_id")
     first.index("things_by_time", "at")
+
+
+def steered() -> None:
+    first.table(
+        "steered",
+        first.text("turn_id"),
+        sa.Column("step", sa.Integer, nullable=False),
+        first.words("message_id"),
+        first.text("user"),
+    )
+    first.index("steered_by_turn_id", "turn_id")
+    first.index("steered_by_message_id", "message_id")

@@ -1,0 +1,63 @@
+"""Whether somebody wants the bot to stop, in so many words. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bot.domain.events import MessageReceived
+from bot.domain.segments import Mention, Quote, Text
+from bot.policy.wake import bare
+
+COMMAND = "/stop"
+EVERYTHING = "/stop all"
+WORDS = frozenset({COMMAND, EVERYTHING, "停", "停止", "别说了"})
+
+
+@dataclass(frozen=True, slots=True)
+class StopWord:
+    """A message that is nothing else; `addressed` where it says whom it means, by a mention or a
+    name.
+
+    A `command` needs to say no more; `everything` is more than what somebody asked himself.
+    """
+
+    addressed: bool
+    command: bool
+    everything: bool
+
+
+def stop_in(message: MessageReceived, names: Iterable[str]) -> StopWord | None:
+    """The stop that a message is, but for a mention of the bot, its name and a quote; None for
+    anything else.
+    """
+    words, mentioned = [], False
+    for segment in message.segments:
+        match segment:
+            case Text(text=text):
+                words.append(text)
+            case Mention(user_id=user_id) if user_id == message.self_id:
+                mentioned = True
+            case Quote():
+                pass
+            case _:
+                return None
+    text = "".join(words)
+    if len(text) > 100:
+        return None
+    text = " ".join(bare(text).split())
+    if text not in WORDS:
+        named = _without_name(text, names)
+        if named not in WORDS:
+            return None
+        text, mentioned = named, True
+    return StopWord(mentioned, text.startswith(COMMAND), text == EVERYTHING)
+
+
+def _without_name(text: str, names: Iterable[str]) -> str:
+    for name in map(bare, names):
+        if name and text.startswith(name):
+            return bare(text.removeprefix(name))
+        if name and text.endswith(name):
+            return bare(text.removesuffix(name))
+    return text

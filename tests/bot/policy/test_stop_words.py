@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import pytest
+
+from bot.domain.segments import Image, Mention, Quote, Text
+from bot.policy.stop_words import StopWord, stop_in
+from tests.fakes import BOT, said
+
+NAMES = ("小霜", "Frost")
+
+
+@pytest.mark.parametrize("text", ["停", "停止", "别说了！", " 停。", "/stop", "/STOP", "／stop", "/stop  all"])
+def test_a_stop_is_one_of_a_few_words_and_nothing_else(text: str) -> None:
+    command = text.strip()[0] in "/／"
+    assert stop_in(said(text, at=False), NAMES) == StopWord(False, command, "all" in text)
+    assert stop_in(said(text), NAMES) == StopWord(True, command, "all" in text)
+
+
+@pytest.mark.parametrize("text", ["小霜，停", "frost /stop", "停止 小霜！"])
+def test_a_name_says_whom_it_means(text: str) -> None:
+    assert stop_in(said(text, at=False), NAMES) == StopWord(True, "/" in text, False)
+
+
+@pytest.mark.parametrize("text", ["停车场在哪", "/stop it", "怎么停止", "", "小霜", "stop", "停" * 200])
+def test_talk_is_no_stop(text: str) -> None:
+    assert stop_in(said(text), NAMES) is None
+
+
+def test_beside_a_quote_of_anybody_it_is_one_beside_a_picture_or_a_mention_it_is_none() -> None:
+    assert stop_in(said((Quote("1"), Text("停"))), NAMES) == StopWord(True, False, False)
+    for more in (Image("f.png"), Mention(5)):
+        assert stop_in(said((Text("停"), more)), NAMES) is None
+    assert stop_in(said((Text("停"), Mention(BOT)), at=False), NAMES) == StopWord(True, False, False)
