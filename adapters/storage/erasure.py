@@ -28,9 +28,11 @@ from sqlalchemy import (
 
 from adapters.storage.database import Database
 from adapters.storage.failures import Unusable
+from adapters.storage.memories import drop
 from adapters.storage.rows import SEGMENTS
 from adapters.storage.tables import (
     BY_TURN,
+    memories,
     messages,
     metadata,
     sends,
@@ -58,6 +60,7 @@ class _Whose:
     turns: tuple[ColumnElement[bool], ...] = ()
     usage: tuple[ColumnElement[bool], ...] = ()
     verdicts: tuple[ColumnElement[bool], ...] = ()
+    memories: tuple[ColumnElement[bool], ...] = ()
 
 
 def forget_user(database: Database, user: int) -> dict[str, int]:
@@ -74,6 +77,7 @@ def forget_user(database: Database, user: int) -> dict[str, int]:
                 turns=(turns.c.asker == user, turns.c.user.like(named), turns.c.round.like(named)),
                 usage=(usage.c.asker == user,),
                 verdicts=(verdicts.c.sender == user,),
+                memories=(memories.c.subject == user, memories.c.author == user),
             )
             _erase_summaries(connection, whose, user)
             gone = _erase(connection, whose)
@@ -152,7 +156,7 @@ def _erase(connection: Connection, whose: _Whose) -> dict[str, int]:
     return {
         table.name: connection.execute(delete(table).where(rows)).rowcount
         for table, rows in conditions.items()
-    }
+    } | drop(connection, rows(memories, *whose.memories))
 
 
 def _erase_summaries(connection: Connection, whose: _Whose, user: int) -> None:

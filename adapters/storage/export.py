@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Table, select
 
 from adapters.storage.tables import (
+    memories,
     messages,
     runs,
     sends,
@@ -37,6 +38,7 @@ TYPES = {
     "verdict": verdicts,
     "speaker": speakers,
     "thing": things,
+    "memory": memories,
 }
 """What each line's `type` is, and the table it comes from, in the order of the lines."""
 

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, select, update
 
+from adapters.storage.memories import drop
 from adapters.storage.tables import (
     BY_TURN,
+    memories,
     messages,
     sends,
     things,
@@ -58,6 +60,7 @@ class Retention:
             or _delete_things(connection, horizon)
             or _delete_sends(connection, horizon)
             or _delete_turns(connection, horizon)
+            or _delete_memories(connection, now)
         )
 
 
@@ -75,6 +78,12 @@ def _delete_verdicts(connection: Connection, until: float) -> bool:
 def _delete_things(connection: Connection, until: float) -> bool:
     old = select(things.c.id).where(things.c.at <= until).limit(ROWS)
     return connection.execute(delete(things).where(things.c.id.in_(old))).rowcount > 0
+
+
+def _delete_memories(connection: Connection, now: float) -> bool:
+    """They say themselves when they end, whatever is kept of the talk they were taken from."""
+    old = select(memories.c.id).where(memories.c.expires <= now).limit(ROWS)
+    return drop(connection, memories.c.id.in_(old))["memories"] > 0
 
 
 def _delete_sends(connection: Connection, horizon: float) -> bool:

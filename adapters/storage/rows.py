@@ -6,6 +6,7 @@ of its words, and is set apart by `batches.py`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias, assert_never
 
 from msgspec.structs import replace
@@ -19,6 +20,9 @@ from bot.domain.journal import (
     Entry,
     Judged,
     MemberNumbered,
+    MemoriesForgotten,
+    MemoriesUsed,
+    MemoryKept,
     MessageErased,
     MessageObserved,
     MessageOverheard,
@@ -33,12 +37,16 @@ from bot.domain.journal import (
     UsageAdded,
     WindowMoved,
 )
+from bot.domain.memories import Memory, Visibility
 from bot.domain.run import StepFinished, ToolFinished, ToolStarted
 from bot.domain.segments import Segment
 
 Row: TypeAlias = tuple[Statement, dict[str, Any]]
 
 BESIDE = 0  # the step of what a turn used beside its steps, which count from 1
+IN_SCOPE = 500  # facts of one conversation: of more the least used go
+EVERYWHERE = "everywhere"
+"""The shelf of what may be told wherever anybody asks."""
 MAX_SOURCE = 100_000  # characters of a medium inside a message: larger ones are not kept
 
 SEGMENTS = tuple[Segment, ...]
@@ -88,6 +96,8 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
                 "at": entry.at,
             }
             return ((Statement.ADD_USAGE, {**beside, **_tokens(entry.usage)}),)
+        case MemoryKept() | MemoriesUsed() | MemoriesForgotten():
+            return _of_memory(entry)
         case RunSuspended(turn_id=turn_id, state=state, expires=expires):
             run = {"run_id": turn_id, "turn_id": turn_id, "state": plain(state), "expires": expires}
             return ((Statement.SUSPEND_RUN, run),)
@@ -306,3 +316,68 @@ def _of_send(entry: SendQueued | SendChanged) -> Row:
             }
         case _:
             assert_never(entry)
+
+
+# --- facts that are remembered --------------------------------------------------------------------
+
+
+def _of_memory(entry: MemoryKept | MemoriesUsed | MemoriesForgotten) -> tuple[Row, ...]:
+    match entry:
+        case MemoryKept(memory=memory, terms=terms):
+            return _kept_memory(memory, terms)
+        case MemoriesUsed(memory_ids=ids, at=at, expires=expires):
+            used = ({"memory_id": id_, "at": at, "expires": expires} for id_ in ids)
+            return tuple((Statement.USE_MEMORY, row) for row in used)
+        case MemoriesForgotten(memory_ids=ids):
+            gone = [{"memory_id": id_} for id_ in ids]
+            return (
+                *((Statement.FORGET_TERMS, row) for row in gone),
+                *((Statement.FORGET_MEMORY, row) for row in gone),
+            )
+        case _:
+            assert_never(entry)
+
+
+def _kept_memory(memory: Memory, terms: Iterable[str]) -> tuple[Row, ...]:
+    place = {"memory_id": memory.memory_id, "conversation": str(memory.scope)}
+    row = {
+        **place,
+        "private": not memory.scope.is_group,
+        "subject": memory.subject,
+        "author": memory.author,
+        "text": plain(memory.text),
+        "visibility": str(memory.visibility),
+        "sources": codec.write(memory.sources),
+        "made": memory.made,
+        "used": memory.used,
+        "expires": memory.expires,
+    }
+    found_by = (
+        (Statement.ADD_TERM, {**place, "shelf": shelf, "term": plain(term)})
+        for shelf in _shelves(memory)
+        for term in terms
+    )
+    crop = {"conversation": str(memory.scope), "most": IN_SCOPE}
+    return (
+        (Statement.FORGET_TERMS, {"memory_id": memory.memory_id}),
+        (Statement.KEEP_MEMORY, row),
+        *found_by,
+        (Statement.CROP_TERMS, crop),
+        (Statement.CROP_MEMORIES, crop),
+    )
+
+
+def _shelves(memory: Memory) -> tuple[str, ...]:
+    here = str(memory.scope)
+    match memory.visibility:
+        case Visibility.HERE:
+            return (here,)
+        case Visibility.PERSON:
+            return (here, shelf_of(memory.subject))
+        case Visibility.EVERYWHERE:
+            return (here, EVERYWHERE)
+
+
+def shelf_of(user: int) -> str:
+    """The shelf of what may be told wherever this person asks."""
+    return f"person:{user}"

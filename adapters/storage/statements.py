@@ -20,7 +20,16 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import ClauseElement, Table, bindparam, text
 
-from adapters.storage.tables import messages, sends, steered, steps, things, turns, verdicts
+from adapters.storage.tables import (
+    memory_terms,
+    messages,
+    sends,
+    steered,
+    steps,
+    things,
+    turns,
+    verdicts,
+)
 
 OVERHEARD = 30
 """How many of the messages overheard since the last turn the next one reads: the last ones."""
@@ -54,6 +63,13 @@ class Statement(IntEnum):
     NUMBER_MEMBER = 110
     NAME_THING = 120
     ERASE_THINGS = 121
+    KEEP_MEMORY = 600
+    FORGET_TERMS = 601
+    FORGET_MEMORY = 602
+    ADD_TERM = 603
+    CROP_TERMS = 604
+    CROP_MEMORIES = 605
+    USE_MEMORY = 606
     FIND_READERS = 990
     REWRITE_TURN = 991
     TELL_AGAIN = 992
@@ -89,6 +105,7 @@ def compiled(dialect: Any) -> dict[Statement, Prepared]:
         Statement.NAME_THING: _new(things),
         Statement.ADD_STEERED: _new(steered),
         Statement.QUEUE_SEND: _new(sends, "message_id", "reason"),
+        Statement.ADD_TERM: _new(memory_terms),
     }
     return {
         statement: _prepared(clause.compile(dialect=dialect))
@@ -258,6 +275,27 @@ SQL = {
         DO UPDATE SET stop = excluded.stop, error = excluded.error, steps = excluded.steps,
             prompt = excluded.prompt, completion = excluded.completion, cached = excluded.cached,
             reasoning = excluded.reasoning, cost = excluded.cost, state = NULL, expires = NULL""",
+    Statement.KEEP_MEMORY: """
+        INSERT INTO memories (conversation, private, memory_id, subject, author, text, visibility,
+            sources, made, used, expires)
+        VALUES (:conversation, :private, :memory_id, :subject, :author, :text, :visibility,
+            :sources, :made, :used, :expires)
+        ON CONFLICT (memory_id) DO UPDATE SET text = excluded.text,
+            visibility = excluded.visibility, sources = excluded.sources, used = excluded.used,
+            expires = excluded.expires""",
+    Statement.FORGET_TERMS: "DELETE FROM memory_terms WHERE memory_id = :memory_id",
+    Statement.FORGET_MEMORY: "DELETE FROM memories WHERE memory_id = :memory_id",
+    # The facts of a conversation beyond those it may have: the least used ones.
+    Statement.CROP_TERMS: """
+        DELETE FROM memory_terms WHERE memory_id IN (
+            SELECT memory_id FROM memories WHERE conversation = :conversation
+            ORDER BY used DESC, id DESC LIMIT 1000 OFFSET :most)""",
+    Statement.CROP_MEMORIES: """
+        DELETE FROM memories WHERE id IN (
+            SELECT id FROM memories WHERE conversation = :conversation
+            ORDER BY used DESC, id DESC LIMIT 1000 OFFSET :most)""",
+    Statement.USE_MEMORY: """
+        UPDATE memories SET used = :at, expires = :expires WHERE memory_id = :memory_id""",
     Statement.RESUME_RUN: "UPDATE runs SET state = NULL, expires = NULL WHERE run_id = :run_id",
 }
 """What only SQL says plainly; both databases understand it."""

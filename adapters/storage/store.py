@@ -24,6 +24,7 @@ from adapters.storage.claim import Taken
 from adapters.storage.damage import WHAT_TO_DO, SelfCheck
 from adapters.storage.database import READERS, Database, Migrate
 from adapters.storage.failures import Blame, fault, words
+from adapters.storage.memories import SqlMemories
 from adapters.storage.retention import Retention
 from adapters.storage.writer import Writer
 from bot.domain.events import Conversation, MessageReceived
@@ -70,6 +71,7 @@ class SqlStore:
         # are not read about.
         self._with_past: set[Conversation] | None = None  # None while nobody has looked
         self._met: set[Conversation] = set()
+        self.memories = SqlMemories(read=self._read, clock=clock)
         self._opened = clock.now()
         self._is_untouched = True  # nothing was put yet: whatever is found is an earlier process's
 

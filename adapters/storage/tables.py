@@ -30,7 +30,7 @@ from sqlalchemy import (
     text,
 )
 
-REVISIONS = ("0001", "0002", "0003", "0004")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005")
 """Every revision of the schema, oldest first; the last is the one this code needs
 (migrations/versions).
 """
@@ -290,6 +290,39 @@ things = _table(
 )
 """The things prompts showed by a short name, `[图片 i7]`, for `look` to open."""
 
+memories = _table(
+    "memories",
+    Column("conversation", Text, nullable=False),
+    _flag("private"),  # said in private: told in no group
+    Column("memory_id", Text, nullable=False, unique=True),
+    _number("subject"),
+    _number("author"),
+    _words("text"),
+    _words("visibility"),
+    _json("sources"),
+    _moment("made"),
+    _moment("used"),
+    _moment("expires"),
+    Index("memories_by_conversation", "conversation", "used"),
+    Index("memories_by_subject", "subject", "used"),
+    Index("memories_by_expires", "expires"),
+)
+
+memory_terms = _table(
+    "memory_terms",
+    Column("conversation", Text, nullable=False),
+    Column("memory_id", Text, nullable=False),
+    Column("shelf", Text, nullable=False),
+    Column("term", Text, nullable=False),
+    Index("memory_terms_by_term", "shelf", "term", "memory_id"),
+    Index("memory_terms_by_memory_id", "memory_id"),
+)
+"""What each fact is found by: its words (`bot/policy/recall.py`), on every shelf it is looked for.
+
+A table both databases have alike, and pairs of characters: neither SQLite's FTS5 nor PostgreSQL's
+own parser finds Chinese words of two characters.
+"""
+
 applied = Table(
     "applied",
     metadata,
@@ -304,7 +337,18 @@ applied = Table(
 PostgreSQL none.
 """
 
-BY_CONVERSATION = (messages, windows, turns, sends, usage, verdicts, speakers, things)
+BY_CONVERSATION = (
+    messages,
+    windows,
+    turns,
+    sends,
+    usage,
+    verdicts,
+    speakers,
+    things,
+    memories,
+    memory_terms,
+)
 """The tables that say themselves which conversation a row belongs to."""
 
 BY_TURN = (runs, steps, steered, tool_calls)

@@ -16,6 +16,7 @@ from msgspec import Struct
 from bot.domain.actions import SendMessage
 from bot.domain.chat import Message, Usage, UserMessage
 from bot.domain.events import Conversation, MessageReceived, Sender
+from bot.domain.memories import Memory
 from bot.domain.run import StepFinished, Stop, ToolFinished, ToolStarted
 from bot.domain.segments import File, Forward, Image, Record
 
@@ -166,6 +167,32 @@ class ThingNamed(Struct, frozen=True, kw_only=True, tag="thing_named"):
     type: ClassVar[Literal["thing_named"]] = "thing_named"
 
 
+class MemoryKept(Struct, frozen=True, tag="memory_kept"):
+    """A fact is remembered, or the one of this id reads otherwise now; `terms` are what it is found
+    by.
+    """
+
+    memory: Memory
+    terms: tuple[str, ...]
+    type: ClassVar[Literal["memory_kept"]] = "memory_kept"
+
+
+class MemoriesUsed(Struct, frozen=True, tag="memories_used"):
+    """These facts were told to a model; they are kept until `expires`."""
+
+    memory_ids: tuple[str, ...]
+    at: float
+    expires: float
+    type: ClassVar[Literal["memories_used"]] = "memories_used"
+
+
+class MemoriesForgotten(Struct, frozen=True, tag="memories_forgotten"):
+    """These facts are no more."""
+
+    memory_ids: tuple[str, ...]
+    type: ClassVar[Literal["memories_forgotten"]] = "memories_forgotten"
+
+
 class SendState(StrEnum):
     """The state of a send. QUEUED has never been on the wire; SENDING may have been."""
 
@@ -237,6 +264,9 @@ Entry: TypeAlias = (
     | UsageAdded
     | MemberNumbered
     | ThingNamed
+    | MemoryKept
+    | MemoriesUsed
+    | MemoriesForgotten
     | SendQueued
     | SendChanged
     | RunSuspended

@@ -25,6 +25,7 @@ from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.journal import (
     Entry,
     Judged,
+    MemoryKept,
     MessageObserved,
     SendQueued,
     ThingNamed,
@@ -32,8 +33,10 @@ from bot.domain.journal import (
     TurnOpened,
     TurnSteered,
 )
+from bot.domain.memories import Memory, Visibility
 from bot.domain.run import StepFinished, Stop, ToolFinished, ToolStarted
 from bot.domain.segments import Face, Image, Mention, Quote, Segment, Text
+from bot.policy.recall import terms
 from tests.fakes import BOT, GROUP, said
 
 T = TypeVar("T")
@@ -104,6 +107,32 @@ def sending(send_id: str, turn_id: str, text: str = "你好！", where: Conversa
     return SendQueued(
         send_id=send_id, turn_id=turn_id, action=SendMessage(where, (Text(text),)), final=True, at=NOW, **more
     )
+
+
+def fact(
+    memory_id: str,
+    text: str,
+    *,
+    where: Conversation = GROUP,
+    subject: int = 777,
+    author: int = 777,
+    visibility: Visibility = Visibility.HERE,
+    used: float = NOW,
+    expires: float = NOW + 1e6,
+) -> MemoryKept:
+    memory = Memory(
+        memory_id=memory_id,
+        scope=where,
+        subject=subject,
+        author=author,
+        text=text,
+        visibility=visibility,
+        sources=("1", "2"),
+        made=NOW,
+        used=used,
+        expires=expires,
+    )
+    return MemoryKept(memory, terms(text))
 
 
 # --- any ------------------------------------------------------------------------------------------

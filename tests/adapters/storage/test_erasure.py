@@ -27,12 +27,14 @@ from bot.domain.journal import (
     WindowMoved,
 )
 from bot.domain.segments import Mention, Text
+from bot.policy.recall import terms
 from tests.adapters.storage.entries import (
     NOW,
     asked,
     began,
     closing,
     ended,
+    fact,
     heard,
     opening,
     sending,
@@ -114,6 +116,8 @@ def everything_of(user: int) -> list[Entry]:
         overhearing,
         steering("t-own", said(SECRET, user=user)),
         verdict(sender=user),
+        fact("m-about", SECRET, subject=user, author=777),
+        fact("m-of", SECRET, where=ELSEWHERE, subject=0, author=user),
         step("t-overhearing", 1, AssistantMessage(SECRET)),
         closing(overhearing, AssistantMessage(SECRET)),
     ]
@@ -141,6 +145,8 @@ def test_a_person_is_forgotten_everywhere(batches: EntryBatches, filled: Databas
         "things": 1,
         "turns": 3,
         "verdicts": 1,
+        "memories": 2,
+        "memory_terms": 2 * len(terms(SECRET)),
     }
 
 

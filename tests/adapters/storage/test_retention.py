@@ -15,7 +15,19 @@ from adapters.storage.retention import DAY, Retention
 from adapters.storage.tables import applied, messages, metadata, turns
 from bot.domain.chat import ToolMessage
 from bot.domain.journal import Entry, WindowMoved
-from tests.adapters.storage.entries import NOW, closing, ended, heard, opening, sending, steering, step, thing, verdict
+from tests.adapters.storage.entries import (
+    NOW,
+    closing,
+    ended,
+    fact,
+    heard,
+    opening,
+    sending,
+    steering,
+    step,
+    thing,
+    verdict,
+)
 from tests.fakes import GROUP
 
 
@@ -112,7 +124,8 @@ def test_a_turn_goes_with_all_that_belongs_to_it(batches: EntryBatches, database
     assert counts(database)["turns"] == 2
     sweep(batches, Retention(90, 0))
     one_each = ("windows", "turns", "runs", "steps", "tool_calls", "sends", "steered", "usage", "verdicts")
-    expected = {"messages": 0, "speakers": 0, "things": 0} | dict.fromkeys(one_each, 1)
+    none = ("messages", "speakers", "things", "memories", "memory_terms")
+    expected = dict.fromkeys(none, 0) | dict.fromkeys(one_each, 1)
     assert counts(database) == expected
     with database.reading() as connection:
         assert [found.turn_id for found in reads.remember(connection, GROUP).rounds] == ["young"]
@@ -157,3 +170,11 @@ def test_it_happens_in_small_batches(
         batches.write(turn(str(number), 100))
     assert sweep(batches, Retention(90, 0)) == 3 + 1 + 1 + 3
     assert {name for name, number in counts(database).items() if number} == {"windows"}
+
+
+def test_a_fact_goes_when_it_has_expired_with_the_words_it_is_found_by(
+    batches: EntryBatches, database: Database
+) -> None:
+    batches.write(put(fact("old", "花生", expires=NOW), fact("young", "花生", expires=NOW + 1)))
+    assert sweep(batches, Retention(0, 0)) == 1
+    assert (counts(database)["memories"], counts(database)["memory_terms"]) == (1, 1)

@@ -17,6 +17,8 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
     Entry,
     MemberNumbered,
+    MemoriesForgotten,
+    MemoriesUsed,
     MessageErased,
     MessageOverheard,
     RunResumed,
@@ -27,6 +29,7 @@ from bot.domain.journal import (
     UsageAdded,
     WindowMoved,
 )
+from bot.domain.memories import Visibility
 from bot.domain.segments import Text
 from tests.adapters.storage.entries import (
     NOW,
@@ -34,6 +37,7 @@ from tests.adapters.storage.entries import (
     began,
     closing,
     ended,
+    fact,
     heard,
     opening,
     sending,
@@ -70,6 +74,19 @@ ENTRIES: list[tuple[Entry, list[Statement]]] = [
     (SendChanged(send_id="s1", state=SendState.CONFIRMED, at=NOW, message_id="7"), [Statement.CHANGE_SEND]),
     (RunSuspended(turn_id="t1", state="{}", expires=NOW), [Statement.SUSPEND_RUN]),
     (RunResumed("t1"), [Statement.RESUME_RUN]),
+    (
+        fact("m1", "猫咪", visibility=Visibility.PERSON),
+        [
+            Statement.FORGET_TERMS,
+            Statement.KEEP_MEMORY,
+            Statement.ADD_TERM,
+            Statement.ADD_TERM,
+            Statement.CROP_TERMS,
+            Statement.CROP_MEMORIES,
+        ],
+    ),
+    (MemoriesUsed(("m1", "m2"), NOW, NOW), [Statement.USE_MEMORY, Statement.USE_MEMORY]),
+    (MemoriesForgotten(("m1",)), [Statement.FORGET_TERMS, Statement.FORGET_MEMORY]),
 ]
 
 

@@ -48,8 +48,8 @@ def table(name: str, *columns: sa.Column[Any] | sa.UniqueConstraint, marked: boo
     op.create_table(name, row_id, *columns, sqlite_autoincrement=marked)
 
 
-def index(name: str, *columns: str, where: str = "") -> None:
-    of = name.partition("_")[0]  # an index is named after its table
+def index(name: str, *columns: str, where: str = "", of: str = "") -> None:
+    of = of or name.partition("_")[0]  # an index is named after its table
     condition: dict[str, Any] = (
         {"sqlite_where": sa.text(where), "postgresql_where": sa.text(where)} if where else {}
     )

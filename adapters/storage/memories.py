@@ -1,0 +1,155 @@
+"""Facts that are remembered: their rows, and how they are found again.
+
+A fact stands on a shelf for each place where it is looked for: its conversation, its person,
+everywhere. Blocks, but for `SqlMemories`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection
+from typing import Any, Protocol, TypeVar
+
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, func, or_, select, true
+
+from adapters.storage.reads import readable
+from adapters.storage.rows import EVERYWHERE, shelf_of
+from adapters.storage.tables import memories, memory_terms
+from bot.domain import codec
+from bot.domain.events import Conversation
+from bot.domain.memories import Memory, Visibility
+from bot.domain.ports import Clock
+
+FOUND = 20  # facts of one search
+LISTED = 200
+SOURCES = tuple[str, ...]
+
+T = TypeVar("T")
+
+
+class Reading(Protocol):
+    """Asks the database, once all that was put is written; `nothing` where it cannot be read."""
+
+    def __call__(self, query: Callable[[Connection], T], nothing: T) -> Awaitable[T]: ...
+
+
+class SqlMemories:
+    """Fits `Memories`."""
+
+    def __init__(self, *, read: Reading, clock: Clock) -> None:
+        self._read = read
+        self._clock = clock
+
+    async def recall(
+        self, where: Conversation, asker: int, terms: Collection[str]
+    ) -> tuple[Memory, ...]:
+        """Those that have some of these words and may be told there to whom asks, the best
+        first.
+        """
+        if not terms:
+            return ()
+        now = self._clock.now()
+        return await self._read(lambda connection: recall(connection, where, asker, terms, now), ())
+
+    async def listed(
+        self, *, scope: Conversation | None = None, subject: int | None = None
+    ) -> tuple[Memory, ...]:
+        """Those of a conversation, or about somebody, or both, the latest first."""
+        now = self._clock.now()
+        return await self._read(lambda connection: listed(connection, scope, subject, now), ())
+
+
+# --- forgetting ---------------------------------------------------------------------------------
+
+
+def drop(connection: Connection, which: ColumnElement[bool]) -> dict[str, int]:
+    """Delete these facts with the words they are found by; how many rows of each table went."""
+    ids = select(memories.c.memory_id).where(which)
+    terms = connection.execute(delete(memory_terms).where(memory_terms.c.memory_id.in_(ids)))
+    gone = connection.execute(delete(memories).where(which))
+    return {"memories": gone.rowcount, "memory_terms": terms.rowcount}
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def recall(
+    connection: Connection, where: Conversation, asker: int, terms: Collection[str], now: float
+) -> tuple[Memory, ...]:
+    """The facts that have most of these words, the latest used first among equals."""
+    here = str(where)
+    hits = (
+        select(memory_terms.c.memory_id, func.count(memory_terms.c.term.distinct()).label("hits"))
+        .where(
+            memory_terms.c.shelf.in_((here, shelf_of(asker), EVERYWHERE)),
+            memory_terms.c.term.in_(terms),
+        )
+        .group_by(memory_terms.c.memory_id)
+        .subquery()
+    )
+    found = (
+        select(memories)
+        .join(hits, hits.c.memory_id == memories.c.memory_id)
+        .where(memories.c.expires > now, _may_be_told(where))
+        .order_by(hits.c.hits.desc(), memories.c.used.desc(), memories.c.id.desc())
+        .limit(FOUND)
+    )
+    told = connection.execute(found).all()
+    return tuple(readable(_memory, (*told, *_by_character(connection, here, terms, told, now))))
+
+
+def _may_be_told(where: Conversation) -> ColumnElement[bool]:
+    here = memories.c.conversation == str(where)
+    return or_(here, ~memories.c.private) if where.is_group else true()
+
+
+def _by_character(
+    connection: Connection,
+    here: str,
+    terms: Collection[str],
+    told: Collection[Row[Any]],
+    now: float,
+) -> tuple[Row[Any], ...]:
+    """Single characters are in no pair: they are looked for in the texts of this conversation."""
+    single = [term for term in terms if len(term) == 1 and not term.isascii()]
+    if not single:
+        return ()
+    known = [row.id for row in told]
+    query = (
+        select(memories)
+        .where(
+            and_(memories.c.conversation == here, memories.c.expires > now),
+            or_(*(memories.c.text.contains(term, autoescape=True) for term in single)),
+            memories.c.id.not_in(known),
+        )
+        .order_by(memories.c.used.desc())
+        .limit(FOUND)
+    )
+    return tuple(connection.execute(query).all())
+
+
+def listed(
+    connection: Connection, scope: Conversation | None, subject: int | None, now: float
+) -> tuple[Memory, ...]:
+    """The latest facts of a conversation, or about somebody, or both."""
+    query = select(memories).where(memories.c.expires > now)
+    if scope is not None:
+        query = query.where(memories.c.conversation == str(scope))
+    if subject is not None:
+        query = query.where(memories.c.subject == subject)
+    rows = connection.execute(query.order_by(memories.c.id.desc()).limit(LISTED)).all()
+    return tuple(readable(_memory, rows))
+
+
+def _memory(row: Row[Any]) -> Memory:
+    return Memory(
+        memory_id=row.memory_id,
+        scope=Conversation.parse(row.conversation),
+        subject=row.subject,
+        author=row.author,
+        text=row.text,
+        visibility=Visibility(row.visibility),
+        sources=codec.read(SOURCES, row.sources),
+        made=row.made,
+        used=row.used,
+        expires=row.expires,
+    )

@@ -1,0 +1,41 @@
+"""Facts that are kept beyond a conversation's window: whom they are about, who said them, and where
+they may be told again.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from bot.domain.events import Conversation
+
+
+class Visibility(StrEnum):
+    """Where a fact may be told: in its own conversation, wherever its person asks, everywhere.
+
+    What was said in private is told in no group, whatever its visibility.
+    """
+
+    HERE = "here"
+    PERSON = "person"
+    EVERYWHERE = "everywhere"
+
+
+class Memory(Struct, frozen=True, kw_only=True):
+    """One fact, said in `scope` by `author` about `subject` (QQ numbers; 0: the conversation).
+
+    `sources` are the ids of the messages it was taken from. Times are in seconds since 1970; from
+    `expires` on it is gone.
+    """
+
+    memory_id: str
+    scope: Conversation
+    subject: int
+    author: int
+    text: str
+    visibility: Visibility = Visibility.HERE
+    sources: tuple[str, ...] = ()
+    made: float = 0.0
+    used: float = 0.0
+    expires: float = 0.0

@@ -1,0 +1,52 @@
+"""Our needs of what is remembered: reading the facts, and the part of the `memory` tool."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Protocol
+
+from bot.domain.events import Conversation
+from bot.domain.memories import Memory
+from bot.domain.tool import ToolContext
+
+
+class Memories(Protocol):
+    """The facts that are remembered, to be read; they are written as entries of the journal."""
+
+    async def recall(
+        self, where: Conversation, asker: int, terms: Collection[str]
+    ) -> tuple[Memory, ...]:
+        """Those that have some of these words and may be told there to whom asks, the best first;
+        none where they cannot be read.
+        """
+        ...
+
+    async def listed(
+        self, *, scope: Conversation | None = None, subject: int | None = None
+    ) -> tuple[Memory, ...]:
+        """Those of a conversation, or about somebody, or both, the latest first; none where they
+        cannot be read.
+        """
+        ...
+
+
+class Notebook(Protocol):
+    """The facts a run may write, look up and have forgotten, each by its rights; `about` is `me`,
+    `here` or a person's `#n`. All raise InvalidArguments, ToolDenied; they answer for the model.
+    """
+
+    async def write(self, context: ToolContext, text: str, *, about: str, everywhere: bool) -> str:
+        """Remember a fact; what is kept, in words."""
+        ...
+
+    async def search(self, context: ToolContext, words: str) -> str:
+        """The facts that have these words, a line each."""
+        ...
+
+    async def listed(self, context: ToolContext, *, about: str) -> str:
+        """All facts about a person or this conversation, a line each."""
+        ...
+
+    async def forget(self, context: ToolContext, memory_id: str) -> str:
+        """Have a fact forgotten, by the id that the other answers name."""
+        ...

@@ -1,0 +1,181 @@
+"""Facts are picked from what people said, quietly: after some rounds, or when a talk has ended.
+
+A witness of the journal: it sees every message once, by whom it was, and every round. A talk in
+which the bot had no part costs nothing. What a request fails at is not asked again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from cachetools import LRUCache
+
+from bot.domain.errors import ModelError
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.journal import (
+    Entry,
+    MessageErased,
+    MessageObserved,
+    TurnClosed,
+    TurnOpened,
+    UsageAdded,
+)
+from bot.domain.memories import Memory
+from bot.domain.ports import ChatModel, Clock, Store
+from bot.memory.remembering import Remembering
+from bot.memory.speakers import Speakers
+from bot.prompt.extraction import SaidLine, extraction_request, read_facts
+from bot.prompt.render import plain
+
+ROUNDS = 8  # of the bot's, until facts are looked for
+QUIET = 1200.0  # seconds after the last round: then a talk has ended
+LOOK = 60.0  # seconds between two looks for talks that have ended
+LINES = 120  # of one talk, the latest
+LEAST = 3  # lines: in fewer is nothing
+PLACES = 500  # talks that are kept in mind
+DEADLINE = 60.0  # seconds of one request
+CJK = re.compile(r"[\u3400-\u9fff]")
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Talk:
+    lines: deque[MessageReceived] = field(default_factory=lambda: deque(maxlen=LINES))
+    rounds: int = 0
+    last: float = 0.0  # when the last round ended
+    turn_id: str = ""
+
+
+class Extraction:
+    """Fits `Witness`; `run` asks the model, one talk after the other."""
+
+    def __init__(
+        self,
+        *,
+        model: ChatModel,
+        remembering: Remembering,
+        speakers: Speakers,
+        store: Store,
+        clock: Clock,
+    ) -> None:
+        self._model = model
+        self._remembering = remembering
+        self._speakers = speakers
+        self._store = store
+        self._clock = clock
+        self._talks: LRUCache[Conversation, _Talk] = LRUCache(PLACES)
+        self._turns: LRUCache[str, Conversation] = LRUCache(PLACES)
+        self._recalled: deque[tuple[Conversation, str]] = deque(maxlen=PLACES)
+        self._due = asyncio.Event()
+
+    def see(self, entry: Entry) -> None:
+        """Keep in mind what was said, and when rounds ended. Never waits."""
+        match entry:
+            case MessageObserved(message=message):
+                self._talk(message.conversation).lines.append(message)
+            case MessageErased(conversation=where, message_id=message_id):
+                lines = self._talk(where).lines
+                kept = [line for line in lines if line.message_id != message_id]
+                lines.clear()
+                lines.extend(kept)
+                self._recalled.append((where, message_id))
+                self._due.set()
+            case TurnOpened(turn_id=turn_id, question=question):
+                self._turns[turn_id] = question.conversation
+            case TurnClosed(turn_id=turn_id) if turn_id in self._turns:
+                talk = self._talk(self._turns.pop(turn_id))
+                talk.rounds, talk.last = talk.rounds + 1, self._clock.monotonic()
+                talk.turn_id = turn_id
+                if talk.rounds >= ROUNDS:
+                    self._due.set()
+            case _:
+                pass
+
+    def forget(self) -> None:
+        """Somebody is forgotten: of no talk anything is kept in mind."""
+        self._talks.clear()
+
+    def _talk(self, where: Conversation) -> _Talk:
+        if (talk := self._talks.get(where)) is None:
+            talk = self._talks[where] = _Talk()
+        return talk
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Look for facts while the block runs; what is not done at its end is left."""
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._work()), group.create_task(self._tick())]
+            try:
+                yield
+            finally:
+                for task in tasks:
+                    task.cancel()
+
+    async def _tick(self) -> None:
+        while True:
+            await self._clock.sleep(LOOK)
+            self._due.set()
+
+    async def _work(self) -> None:
+        while True:
+            await self._due.wait()
+            self._due.clear()
+            for where in [where for where, talk in self._talks.items() if self._is_due(talk)]:
+                await self._extract(where, self._talks[where])
+            while self._recalled:  # behind the extraction that may just have read them
+                await self._remembering.unlearn(*self._recalled.popleft())
+
+    def _is_due(self, talk: _Talk) -> bool:
+        is_quiet = talk.last + QUIET <= self._clock.monotonic()
+        return talk.rounds >= ROUNDS or (talk.rounds > 0 and is_quiet)
+
+    async def _extract(self, where: Conversation, talk: _Talk) -> None:
+        lines = [line for line in map(self._line, talk.lines) if line is not None]
+        turn_id = talk.turn_id
+        talk.rounds = 0
+        talk.lines.clear()
+        if len(lines) < LEAST:
+            return
+        try:
+            async with asyncio.timeout(DEADLINE):
+                await self._ask(where, lines, turn_id)
+        except (ModelError, TimeoutError) as error:
+            logger.warning("no facts of %s: %r", where, error)
+        except Exception:
+            logger.exception("no facts of %s", where)
+
+    def _line(self, message: MessageReceived) -> SaidLine | None:
+        text = plain(message.segments, self_id=message.self_id)
+        if message.is_own or not text or message.has_identity is False:
+            return None
+        user = message.sender.user_id
+        number = self._speakers.number(message.conversation, user)
+        return SaidLine(user, number, message.message_id, text)
+
+    async def _ask(self, where: Conversation, lines: list[SaidLine], turn_id: str) -> None:
+        chinese = any(CJK.search(line.text) for line in lines)
+        completion = await self._model.complete(extraction_request(lines, chinese=chinese))
+        if usage := completion.usage:
+            model = completion.endpoint or completion.model
+            now = self._clock.now()
+            self._store.put(UsageAdded(turn_id=turn_id, model=model, usage=usage, at=now))
+        facts = read_facts(completion, lines)
+        for fact in facts:
+            await self._remembering.keep(
+                Memory(
+                    memory_id="",
+                    scope=where,
+                    subject=fact.subject,
+                    author=fact.author,
+                    text=fact.text,
+                    sources=fact.sources,
+                )
+            )
+        logger.info("%d facts of %s are remembered", len(facts), where)

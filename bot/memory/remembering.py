@@ -1,0 +1,164 @@
+"""Facts that outlive a conversation's window: written by whoever may, told where they may be told.
+
+What may be remembered and where it surfaces is decided in `bot/policy/remembering.py`; which facts
+a question is about in `bot/policy/recall.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from bot.domain.errors import InvalidArguments, ToolDenied
+from bot.domain.events import Conversation
+from bot.domain.journal import MemoriesForgotten, MemoriesUsed, MemoryKept
+from bot.domain.memories import Memory, Visibility
+from bot.domain.notebook import Memories
+from bot.domain.ports import Clock, Ids, Store
+from bot.domain.tool import ToolContext
+from bot.memory.speakers import Speakers
+from bot.policy.recall import best, terms
+from bot.policy.remembering import (
+    in_one_line,
+    is_same,
+    may_change,
+    may_forget,
+    surfaces,
+    wrong_with,
+)
+from bot.prompt.frame import label
+from bot.prompt.render import MAX_NAME
+
+KEPT = 180 * 86_400.0  # seconds since a fact was told last
+NOT_THEIRS = "only that person, or an owner of the bot, may have something remembered about them"
+NOT_FORGOTTEN = "only the person it is about, or an owner of the bot, may have that forgotten"
+NO_SUCH = "there is no fact {id!r} here; list or search names their ids"
+NOBODY = "nobody here is {about!r}: use me, here, or a number as #2"
+NOTHING = "nothing is remembered about that"
+
+
+class Remembering:
+    """Fits `Notebook`, and tells a prompt what it is to know."""
+
+    def __init__(
+        self, *, memories: Memories, speakers: Speakers, store: Store, clock: Clock, ids: Ids
+    ) -> None:
+        self._memories = memories
+        self._speakers = speakers
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+
+    async def recalled(self, where: Conversation, asker: int, question: str) -> tuple[str, ...]:
+        """The few facts that a question there is about, a line each; they are kept for longer
+        then.
+        """
+        found = await self._memories.recall(where, asker, terms(question))
+        told = best(self._told(found, where, asker), question, asker=asker)
+        if told:
+            now = self._clock.now()
+            ids = tuple(one.memory_id for one in told)
+            self._store.put(MemoriesUsed(ids, now, now + KEPT))
+        return tuple(self._line(one, where) for one in told)
+
+    async def keep(self, memory: Memory) -> Memory:
+        """Keep a fact: a new one, or in the place of one that says the same of the same person
+        there. `made`, `used`, `expires` and, where it is empty, `memory_id` are set here.
+        """
+        known = await self._memories.listed(scope=memory.scope, subject=memory.subject)
+        same = [one for one in known if is_same(one.text, memory.text)]
+        now = self._clock.now()
+        kept = replace(
+            memory,
+            memory_id=same[0].memory_id if same else memory.memory_id or self._ids.trace(),
+            made=same[0].made if same else now,
+            used=now,
+            expires=now + KEPT,
+        )
+        self._store.put(MemoryKept(kept, terms(kept.text)))
+        return kept
+
+    async def unlearn(self, where: Conversation, message_id: str) -> None:
+        """Forget what was taken from a message there that is recalled."""
+        found = await self._memories.listed(scope=where)
+        gone = tuple(one.memory_id for one in found if message_id in one.sources)
+        if gone:
+            self._store.put(MemoriesForgotten(gone))
+
+    # --- for the tool -----------------------------------------------------------------------------
+
+    async def write(self, context: ToolContext, text: str, *, about: str, everywhere: bool) -> str:
+        """Remember a fact; what is kept, in words. Raises InvalidArguments, ToolDenied."""
+        where, asker = context.conversation, context.asker
+        subject = self._subject(context, about)
+        line = in_one_line(text)
+        if not may_change(asker, subject=subject):
+            raise ToolDenied(NOT_THEIRS)
+        if everywhere and not asker.is_owner:
+            raise ToolDenied("only an owner of the bot may have something remembered everywhere")
+        if wrong := wrong_with(line):
+            raise InvalidArguments(f"text: {wrong}")
+        kept = await self.keep(
+            Memory(
+                memory_id="",
+                scope=where,
+                subject=subject,
+                author=asker.user_id,
+                text=line,
+                visibility=Visibility.EVERYWHERE if everywhere else Visibility.HERE,
+            )
+        )
+        return f"remembered: {self._line(kept, where)} [{kept.memory_id}]"
+
+    async def search(self, context: ToolContext, words: str) -> str:
+        """The facts that have these words, a line each."""
+        where, asker = context.conversation, context.asker.user_id
+        found = await self._memories.recall(where, asker, terms(words))
+        return self._lines(self._told(found, where, asker), where)
+
+    async def listed(self, context: ToolContext, *, about: str) -> str:
+        """All facts about a person or this conversation, a line each. Raises InvalidArguments."""
+        where, asker = context.conversation, context.asker.user_id
+        found = await self._memories.listed(scope=where, subject=self._subject(context, about))
+        return self._lines(self._told(found, where, asker), where)
+
+    async def forget(self, context: ToolContext, memory_id: str) -> str:
+        """Have a fact forgotten. Raises InvalidArguments, ToolDenied."""
+        where, asker = context.conversation, context.asker
+        here = await self._memories.listed(scope=where)
+        own = await self._memories.listed(subject=asker.user_id)
+        ids = {one.memory_id: one for one in self._told((*here, *own), where, asker.user_id)}
+        if (memory := ids.get(memory_id.strip("[] "))) is None:
+            raise InvalidArguments(NO_SUCH.format(id=memory_id))
+        if not may_forget(asker, memory, where=where):
+            raise ToolDenied(NOT_FORGOTTEN)
+        self._store.put(MemoriesForgotten((memory.memory_id,)))
+        return f"forgotten: {self._line(memory, where)}"
+
+    def _subject(self, context: ToolContext, about: str) -> int:
+        named = about.strip().casefold()
+        if named in {"", "me"}:
+            return context.asker.user_id
+        if named == "here":
+            return 0
+        found = re.search(r"#(\d{1,9})$", named)
+        user = self._speakers.user_id(context.conversation, int(found[1])) if found else None
+        if user is None:
+            raise InvalidArguments(f"about: {NOBODY.format(about=about)}")
+        return user
+
+    def _told(self, found: Iterable[Memory], where: Conversation, asker: int) -> list[Memory]:
+        return [one for one in found if surfaces(one, where=where, asker=asker)]
+
+    def _lines(self, found: Iterable[Memory], where: Conversation) -> str:
+        told = [f"[{one.memory_id}] {self._line(one, where)}" for one in found]
+        return "\n".join(told) or NOTHING
+
+    def _line(self, memory: Memory, where: Conversation) -> str:
+        """A fact and whom it is about, by the name and number they have there."""
+        if not memory.subject:
+            return memory.text
+        name = label(self._speakers.name(where, memory.subject), MAX_NAME) or "?"
+        return f"{name}#{self._speakers.number(where, memory.subject)}: {memory.text}"

@@ -1,0 +1,99 @@
+"""What may be remembered, of whom, and where it may be told again. Pure.
+
+Wrong memories are worse than none: what looks like an order to the bot, a secret, or somebody's
+number is not kept, whoever wants it kept. What was said in private never surfaces in a group.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from rapidfuzz import fuzz
+
+from bot.domain.events import Conversation
+from bot.domain.masking import KEYS
+from bot.domain.memories import Memory, Visibility
+from bot.domain.run import Asker
+from bot.domain.visible import visible
+
+MAX_TEXT = 200  # characters of one fact
+ALIKE = 85.0  # percent
+
+ORDER = re.compile(
+    r"忽略|无视|指令|提示词|系统(?:消息|规则)|管理员权限|主人(?:的)?权限|听(?:从|命于)"
+    r"|(?:从现在|从今)(?:开始|起|以后)|(?<![A-Za-z])(?:你|机器人|助手|bot)\s*(?:必须|应当|应该|一定要|务必|只能|不许|不准|不要|别|得|要|是)"
+    r"|(?:每次|以后|永远|始终|一律)(?:都|请|要|必须)?(?:回答|回复|说|发|调用|执行|发送|用)"
+    r"|\b(?:ignore|disregard|override|system prompt|instructions?|jailbreak|pretend|from now on)\b"
+    r"|\b(?:you|the bot|the assistant) (?:must|should|shall|are|have to|may not|will|need to)\b"
+    r"|\b(?:always|never) (?:answer|reply|respond|say|send|call|use|obey|follow)\b",
+    re.IGNORECASE,
+)
+"""An order to the bot, rather than a fact about somebody."""
+
+SECRET = re.compile(
+    r"密码|口令|验证码|密钥|私钥|身份证|银行卡|信用卡|助记词"
+    r"|\b(?:passwords?|passwd|pass ?phrase|pin code|api[ _-]?keys?|tokens?|secrets?|private key)\b",
+    re.IGNORECASE,
+)
+NUMBER = re.compile(r"\d(?:[ \-.]?\d){4,}")
+"""Five digits or more: accounts, telephones, cards."""
+YEARS = re.compile(r"(?<!\d)(?:19|20)\d\d[-./年 ]{1,2}\d{1,2}(?:[-./月 ]{1,2}\d{1,2})?(?!\d)")
+
+
+def wrong_with(text: str) -> str:
+    """Why this is not kept, for the model; empty where it may be."""
+    folded = unicodedata.normalize("NFKC", text[: MAX_TEXT + 1])
+    if not folded.strip():
+        return "there is nothing to remember"
+    if len(text) > MAX_TEXT:
+        return f"at most {MAX_TEXT} characters: say it shorter"
+    if SECRET.search(folded) or KEYS.search(folded):
+        return "passwords, keys and other secrets are not remembered"
+    if NUMBER.search(YEARS.sub("", folded)):
+        return "numbers of people (accounts, telephones, cards) are not remembered"
+    if ORDER.search(folded):
+        return "only facts are remembered, no instructions on how to answer"
+    return ""
+
+
+def is_same(text: str, other: str) -> bool:
+    """Whether two texts about the same person tell the same fact, the later one anew."""
+    return fuzz.ratio(text, other) >= ALIKE
+
+
+def in_one_line(text: str) -> str:
+    """A fact as it is kept: without what nobody sees, in one line."""
+    return " ".join(visible(text).split())
+
+
+def may_change(asker: Asker, *, subject: int) -> bool:
+    """Whether somebody may write or forget facts about this person (0: about the conversation)."""
+    return asker.is_owner or subject in {0, asker.user_id}
+
+
+def may_forget(asker: Asker, memory: Memory, *, where: Conversation) -> bool:
+    """Whether somebody may have this fact forgotten: its person; what is about the conversation,
+    who said it, an admin there.
+    """
+    if asker.is_owner:
+        return True
+    if memory.subject:
+        return memory.subject == asker.user_id
+    is_admin = where.is_group and asker.role in {"owner", "admin"}
+    return memory.scope == where and (is_admin or memory.author == asker.user_id)
+
+
+def surfaces(memory: Memory, *, where: Conversation, asker: int) -> bool:
+    """Whether a fact may be told there, to whoever asks there."""
+    if memory.scope == where:
+        return True
+    if where.is_group and not memory.scope.is_group:
+        return False
+    match memory.visibility:
+        case Visibility.HERE:
+            return False
+        case Visibility.PERSON:
+            return memory.subject == asker
+        case Visibility.EVERYWHERE:
+            return True
