@@ -15,7 +15,7 @@ def test_every_row_belongs_to_a_conversation() -> None:
 
 def test_json_is_kept_as_text() -> None:
     columns = [column for table in metadata.sorted_tables for column in table.c if column.info.get("json")]
-    assert len(columns) == 9
+    assert len(columns) == 10
     assert all(isinstance(column.type, Text) for column in columns)
 
 
