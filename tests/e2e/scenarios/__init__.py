@@ -40,7 +40,7 @@ What happens: `recall: label` (or `{label: name of the operator}`), `mute: secon
 {name: label}`, `robot: {小冰: 20}` (another robot joins and answers each message of the bot's after a
 second, so often), `restart: true` (a proper end and a new start), `drop: true` and `back: true` (the
 connection), `fault: "timeout 2 times"` (as `!` lines in the simulator's chat), `server: Lagrange`,
-`rename: {小明: 主人}` (the card in the group).
+`report: true` (own messages are reported), `rename: {小明: 主人}` (the card in the group).
 
 What is looked at: `sent` (a text, or a mapping of `say`, `has` (contains), `quotes: label`, `mentions:
 [names]`, `to: name` (of a person or group), `forward: [texts of nodes]`, `id` (labels it)), `count` (how

@@ -100,6 +100,11 @@ async def fault(stage: Stage, line: str) -> None:
     stage.simulator.faults.put(parse_fault(line))
 
 
+async def report(stage: Stage, wanted: bool) -> None:
+    """Whether the server reports the account's own messages."""
+    stage.world.reports_self = wanted
+
+
 async def server(stage: Stage, name: str) -> None:
     """Another OneBot server: NapCat or Lagrange."""
     is_lagrange = name == "Lagrange"
@@ -128,6 +133,7 @@ DOINGS: Mapping[str, Doing] = {
     "drop": drop,
     "back": back,
     "fault": fault,
+    "report": report,
     "server": server,
     "rename": rename,
 }

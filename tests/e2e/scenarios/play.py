@@ -14,6 +14,7 @@ from adapters.media.sniffing import describe, picture_kind
 from adapters.simulator.call import Gesture, SentMessage
 from bot.domain.errors import MediaError
 from tests.e2e.scenarios.doings import DOINGS, do, say
+from tests.e2e.scenarios.laws import broken_by
 from tests.e2e.scenarios.loop import ScriptedLoop
 from tests.e2e.scenarios.model import as_text
 from tests.e2e.scenarios.parts import mentioned_in, nodes_of, quoted_in, text_of
@@ -36,7 +37,7 @@ class Play:
             async with stage:
                 for line in stage.scenario.lines:
                     await self._play(line)
-        self.wrong += stage.model.surplus
+        self.wrong += [*stage.model.surplus, *broken_by(stage.model.requests, stage.simulator.delivered)]
         for answer in stage.model.left:
             if not answer.always:
                 self.wrong.append(f"the model was never asked for {answer}")

@@ -68,6 +68,7 @@ class Stage:
         self.folder = folder
         self.clock = ScriptedClock(loop)
         self.world = make_world(scenario.people, self.clock)
+        self._numbers = self.world.people(GROUP)
         self.model = StageModel(scenario.answers, self.see)
         self.labels: dict[str, int] = {}
         self.seen: list[Happening] = []
@@ -91,8 +92,8 @@ class Stage:
         return self.loop.time() - self._began
 
     def number(self, name: str) -> int:
-        """The QQ number of one of the cast."""
-        return self.world.people(GROUP)[name]
+        """The QQ number of one of the cast, by the name in the script whatever they call themselves."""
+        return self._numbers[name]
 
     # --- the service's lives ----------------------------------------------------------------------
 
