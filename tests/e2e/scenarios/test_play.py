@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -76,15 +77,13 @@ def test_time_passes_only_as_it_is_told_to() -> None:
 
     async def run() -> None:
         loop.freeze()
-        tasks = [loop.create_task(sleep(seconds)) for seconds in (5, 1)]
-        await loop.pass_time(4.9)
-        assert woken == [1]
-        await loop.pass_time(0.1)
-        assert (woken, clock.monotonic()) == ([1, 5], 5.0)
-        assert all(task.done() for task in tasks)
+        async with asyncio.TaskGroup() as group:
+            for seconds in (5, 1):
+                group.create_task(sleep(seconds))
+            await loop.pass_time(4.9)
+            assert woken == [1]
+            await loop.pass_time(0.1)
+            assert (woken, clock.monotonic()) == ([1, 5], 5.0)
 
-    try:
-        loop.run_until_complete(run())
-    finally:
-        loop.run_until_complete(loop.shutdown_default_executor())
-        loop.close()
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        runner.run(run())
