@@ -106,6 +106,7 @@ async def running(subject: Subject, *, model: str, cores: Sequence[int]) -> Asyn
         "ONEBOT_ACCESS_TOKEN": TOKEN,
         "BOT_SEND_RATE": "0",
         "BOT_PACE": "0",
+        "BOT_STEER": "0",
         "BOT_LOOP": "0",
         "WEB_PORT": "0",
         "LOG_LEVEL": "WARNING",

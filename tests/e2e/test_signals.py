@@ -137,6 +137,7 @@ class House:
             "ONEBOT_PORT": str(self.onebot_port),
             "ONEBOT_ACCESS_TOKEN": TOKEN,
             "WEB_PORT": str(free_port()),
+            "BOT_STEER": "0",
         }
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, *(words or ("-m", "bot", "run"))),
