@@ -82,12 +82,12 @@ def _told(message: UserMessage) -> list[tuple[str, str]]:
 
 
 def _is_said(line: str) -> bool:
-    return bool(line) and line[0] not in " [("
+    return line == RECALLED or (bool(line) and line[0] not in " [(")
 
 
 def _recalled(line: str) -> str:
     who = SPEAKER.match(line)
-    return f"{who[0] if who else '?'}: {RECALLED}"
+    return f"{who[0]}: {RECALLED}" if who else RECALLED
 
 
 def _unquoted(text: str, line: str) -> str:

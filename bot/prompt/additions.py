@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from bot.domain.chat import UserMessage
 from bot.domain.events import MessageReceived
+from bot.domain.redaction import RECALLED
 from bot.prompt.compose import ADDED
 from bot.prompt.render import line
-
-RECALLED = "[已撤回]"
 
 
 def addition(

@@ -57,6 +57,12 @@ def test_a_long_line_is_found_where_its_beginning_is_quoted_with_other_brackets(
     ]
 
 
+def test_what_was_recalled_before_keeps_its_place_among_the_lines() -> None:
+    steered = UserMessage("[提问]\n小明#2: 去哪\n[补充]\n[已撤回]\n[补充]\n小明#2: 快点", sources=("1", "2", "3"))
+    (after,) = without("2", "3", messages=(steered,))
+    assert after.text == "[提问]\n小明#2: 去哪\n[补充]\n[已撤回]\n[补充]\n小明#2: [已撤回]"
+
+
 def test_who_replied_is_quoted_with_his_own_words() -> None:
     said = UserMessage("小明#2 ↩阿澈#1「几点: 三点」: 四点", sources=("1",))
     quoting = UserMessage("Kai#3: [quoting 小明#2 「四点」] ok", sources=("2",))
