@@ -11,9 +11,8 @@ import asyncio
 import math
 import selectors
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor
-from contextlib import contextmanager
 from typing import Any, TypeVar, TypeVarTuple
 
 T = TypeVar("T")
@@ -22,14 +21,13 @@ Ts = TypeVarTuple("Ts")
 EPOCH = time.mktime((2026, 3, 14, 14, 0, 0, 0, 0, -1))  # a Saturday afternoon, wherever this runs
 LULL = 0.001  # real seconds in which bytes on loopback arrive
 THREADS = 0.05  # real seconds waited for a thread at a time
-UNWATCHED = 0.002  # real seconds of nothing after which unwatched time goes on
 
 
 class ScriptedLoop(asyncio.SelectorEventLoop):
     """`time()` is in seconds since the loop was made; `pass_time` lets some of it pass."""
 
     def __init__(self) -> None:
-        super().__init__(_Selector(self._idle, self._working))
+        super().__init__(_Selector(self._idle, self._patience))
         self._passed = 0.0
         self._until = math.inf
         self._settled: asyncio.Future[None] | None = None
@@ -52,15 +50,6 @@ class ScriptedLoop(asyncio.SelectorEventLoop):
         """From now on time passes whenever there is nothing to do."""
         self._until = math.inf
 
-    @contextmanager
-    def at_work(self) -> Iterator[None]:
-        """Something outside the loop is waited for in this block: nothing is settled before."""
-        self._in_flight += 1
-        try:
-            yield
-        finally:
-            self._in_flight -= 1
-
     def run_in_executor(self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
         future = super().run_in_executor(executor, func, *args)
         self._in_flight += 1
@@ -70,11 +59,12 @@ class ScriptedLoop(asyncio.SelectorEventLoop):
     def _landed(self, _: asyncio.Future[Any]) -> None:
         self._in_flight -= 1
 
-    def _working(self) -> float:
-        """How long the selector waits for real before it is believed that nothing happens."""
-        if self._in_flight:
+    def _patience(self, timeout: float | None, stirred: bool) -> float:
+        """How many real seconds of nothing it takes to believe that nothing happens."""
+        if self._in_flight or (timeout is None and self._until == math.inf):
             return THREADS
-        return UNWATCHED if self._until == math.inf else LULL
+        settles = timeout is None or self._passed + timeout > self._until
+        return LULL if stirred or settles else 0.0
 
     def _idle(self, timeout: float | None) -> None:
         """Nothing is left to be done now: go to what is due next, or tell the script."""
@@ -92,25 +82,25 @@ class ScriptedLoop(asyncio.SelectorEventLoop):
 class _Selector(selectors.DefaultSelector):
     """Never waits for a timer: where nothing is ready, the loop is told how long it would wait."""
 
-    def __init__(self, idle: Callable[[float | None], None], working: Callable[[], float]) -> None:
+    def __init__(self, idle: Callable[[float | None], None], patience: Callable[[float | None, bool], float]) -> None:
         super().__init__()
         self._idle = idle
-        self._working = working
+        self._patience = patience
         self._stirred = True  # something was ready since the last real wait
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         found = super().select(0)
-        if found or (timeout is not None and timeout <= 0):
-            self._stirred = self._stirred or bool(found)
-            return found
-        real = self._working()
-        if self._stirred or real != LULL:
-            self._stirred = False
-            if found := super().select(real):
-                self._stirred = True
-                return found
-        self._idle(timeout)
-        return []
+        if not found and (timeout is None or timeout > 0):
+            found = self._wait(timeout)
+        self._stirred = self._stirred or bool(found)
+        return found
+
+    def _wait(self, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
+        patience, self._stirred = self._patience(timeout, self._stirred), False
+        found = super().select(patience) if patience else []
+        if not found:
+            self._idle(timeout)
+        return found
 
 
 class ScriptedClock:
