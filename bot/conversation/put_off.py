@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from bot.conversation.lanes import Lanes
 from bot.conversation.questions import Questions
+from bot.conversation.restraint import STALE
 from bot.conversation.tasks import YOUNG, Task, Work
 from bot.conversation.verdicts import Verdicts
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
-from bot.policy.wake import NeedsQuoted, Wake
+from bot.policy.wake import NeedsQuoted, Observe, Verdict, Wake
 
 
 class PutOff:
@@ -35,11 +36,19 @@ class PutOff:
         if self._lanes.finishing:
             return
         for task in self._part(lambda message: message.self_id == account):
-            verdict = task.verdict if task.retry else self._verdicts.whoever_may_speak(task.message)
+            verdict = self._verdict(task)
             if self._clock.now() - task.since < YOUNG and isinstance(verdict, Wake | NeedsQuoted):
                 self._questions.line_up(replace(task, verdict=verdict))
             else:
-                self._questions.let_be(task)
+                self._questions.let_be(task, STALE if isinstance(task.verdict, Wake) else "")
+
+    def _verdict(self, task: Task) -> Verdict:
+        """By today's rules; a turn that was begun is repeated whatever they say."""
+        verdict = self._verdicts.whoever_may_speak(task.message)
+        if task.retry is None or isinstance(verdict, Wake):
+            return verdict
+        joined = isinstance(verdict, Observe) and verdict.may_join  # nobody had called
+        return Wake("chance", weak=True) if joined else task.verdict
 
     def drop(self, where: Conversation, message_id: str) -> None:
         """The message was recalled: it waits no more."""

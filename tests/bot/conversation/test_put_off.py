@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from msgspec import structs
 
 from bot.domain.errors import NotConnected
@@ -8,6 +9,8 @@ from bot.domain.events import (
     MessageReceived,
 )
 from bot.domain.segments import Quote, Text
+from bot.policy.wake import Rules
+from tests.bot.conversation.test_recovery import turn
 from tests.bot.hall import hall
 from tests.fakes import BOT, said, words
 
@@ -36,3 +39,14 @@ async def test_while_stopping_what_is_put_off_is_left_for_the_next_start_however
         await house.lanes.finish(within=0)
         await house.dispatcher.handle(Connected(self_id=BOT, time=0.0))
         assert house.store.entries == []
+
+
+@pytest.mark.parametrize("text", ["小霜真可爱", "I like tea"])
+async def test_a_weak_wake_is_weak_still_when_its_turn_is_repeated(text: str) -> None:
+    async with hall(words(""), rules=Rules(names=("小霜",), chance=1.0)) as house:
+        question = said(text, at=False)
+        house.late.ask_again(question, retry=turn(question))
+        await house.take(Connected(self_id=BOT, time=0.0))
+        await house.outbox.wait_idle()
+        assert house.transport.sent == []
+        assert house.store.of("turn_closed")
