@@ -100,8 +100,14 @@ async def test_a_time_is_written_as_people_write_it(since: str, day: int, hour: 
 
 
 async def test_an_end_is_the_end_of_its_minute_or_day() -> None:
-    assert (await Log().asked(until="14:02")).until == pytest.approx(at("", 22, 14, 3).time, abs=0.01)
-    assert (await Log().asked(until="2026-11-20")).until == pytest.approx(at("", 21, 0, 0).time, abs=0.01)
+    minute, day = (await Log().asked(until="14:02")).until, (await Log().asked(until="2026-11-20")).until
+    assert at("", 22, 14, 3).time - 1 < minute < at("", 22, 14, 3).time
+    assert at("", 21, 0, 0).time - 1 < day < at("", 21, 0, 0).time
+
+
+async def test_where_not_all_was_looked_through_that_is_said() -> None:
+    page = await Log(*[at("text" if n == 399 else "x", 22, 13, n % 60) for n in range(400)]).read(words="text")
+    assert page.text.splitlines()[0].startswith("(There is more before these")
 
 
 @pytest.mark.parametrize("who", ["#2", "2", "小明#2", " # 2 "])

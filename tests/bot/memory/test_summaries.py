@@ -89,13 +89,17 @@ async def test_the_next_turns_do_not_end_the_work_on_a_summary() -> None:
 
 async def test_where_requests_are_answered_one_by_one_the_next_turn_ends_the_work_twice_at_most() -> None:
     go_on = asyncio.Event()
-    talk = Talk(*[waiting(go_on)] * 3, one_by_one=True)
+    talk = Talk(*[waiting(go_on)] * 4, one_by_one=True)
+
+    async def asked(times: int) -> None:
+        while len(talk.model.requests) < times:
+            await talk.turns(1)
+            for _ in range(5):
+                await asyncio.sleep(0)
+
     async with talk.open():
         for attempt in (1, 2, 3):
-            while len(talk.model.requests) < attempt:
-                await talk.turns(1)
-                for _ in range(5):
-                    await asyncio.sleep(0)
+            await asked(attempt)
             await talk.turns(1)
             if attempt < 3:
                 await talk.turns(8)
@@ -104,7 +108,11 @@ async def test_where_requests_are_answered_one_by_one_the_next_turn_ends_the_wor
                 talk.clock.time += PAUSE
         go_on.set()
         await talk.summaries.wait_idle()
-    assert talk.history.summary(GROUP).splitlines()[0] == "小明(777) 问了三次"
+        assert talk.history.summary(GROUP).splitlines()[0] == "小明(777) 问了三次"
+        go_on.clear()
+        await asked(4)
+        await talk.turns(1)
+        await talk.summaries.wait_idle()  # it is given up again
 
 
 @pytest.mark.parametrize(
