@@ -1,6 +1,6 @@
 """Conversations as scripts: who says what when, what must and must not be sent, what the model was
 shown. Each `NN-name.yaml` here is one; NN is its number in the list of the specification, from 101
-on they are our own. The whole service plays it, with the settings of production, over a real
+on they are our own; no two have the same. The whole service plays it, with the settings of production, over a real
 websocket and a real database, on a clock that only the script advances: nobody waits, nothing is
 measured. `python -m tests.e2e.scenarios 17` plays one and shows it as a chat.
 

@@ -37,7 +37,7 @@ class Scenario:
 
 def files() -> list[Path]:
     """Every scenario there is, in the order of their numbers."""
-    return sorted(FOLDER.glob("*.yaml"))
+    return sorted(FOLDER.glob("*.yaml"), key=lambda file: int(file.stem.partition("-")[0]))
 
 
 def read_scenario(file: Path, verbs: Collection[str]) -> Scenario:

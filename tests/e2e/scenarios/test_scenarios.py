@@ -13,3 +13,8 @@ from tests.e2e.scenarios.script import files
 @pytest.mark.parametrize("file", [pytest.param(file, id=file.stem) for file in files()])
 def test_it_goes_as_the_script_says(file: Path, tmp_path: Path) -> None:
     assert play(file, tmp_path).wrong == []
+
+
+def test_no_two_have_the_same_number() -> None:
+    numbers = [file.stem.partition("-")[0] for file in files()]
+    assert len(numbers) == len(set(numbers))
