@@ -24,7 +24,6 @@ from bot.domain.run import Outcome, Stop
 from bot.engine.engine import RunState
 from bot.engine.transcripts import close_suspended
 from bot.memory.history import History
-from bot.policy.already_said import already_said
 from bot.policy.refusals import is_too_long
 from bot.prompt import notes
 from bot.speaking.delivery import Delivery, note_on
@@ -65,7 +64,7 @@ class Closing:
         """Say the final words, unless they were said."""
         match outcome.stop:
             case Stop.ANSWERED:
-                if already_said(outcome.text, turn.speaker.said):
+                if turn.speaker.has_said(outcome.text):
                     return LastWords()
                 return LastWords(note=await self._answer(turn, outcome.text))
             case Stop.SILENT | Stop.STOPPED:

@@ -96,7 +96,7 @@ class History:
     ) -> None:
         self._store = store
         self.things = Things(store=store) if things is None else things
-        self._speakers = Speakers(store=store) if speakers is None else speakers
+        self.speakers = Speakers(store=store) if speakers is None else speakers
         self._room = room
         self._tell = told
         self._folding = folding
@@ -121,7 +121,7 @@ class History:
         if whole := conversation not in self._let_go or await self._store.commit():
             self._let_go.discard(conversation)
         memory = self._memories[conversation]
-        if not (memory.loaded and conversation in self._speakers and conversation in self.things):
+        if not (memory.loaded and conversation in self.speakers and conversation in self.things):
             await self._read(conversation)
             memory = self._memories[conversation]
             memory.loaded &= whole
@@ -137,7 +137,7 @@ class History:
             return False
         self._let_go.update(self._memories)
         self._memories.clear()
-        self._speakers.forget()
+        self.speakers.forget()
         self.things.forget()
         self._known.clear()
         return True
@@ -145,7 +145,7 @@ class History:
     async def _read(self, conversation: Conversation) -> None:
         remembered = await self._store.remember(conversation)
         if remembered is not None:  # before any round is told: it names people by their numbers
-            self._speakers.learn(conversation, remembered.members)
+            self.speakers.learn(conversation, remembered.members)
             self.things.learn(conversation, remembered.things)
         memory = self._memories[conversation]
         # Somebody else did it meanwhile; or the next turn will ask again.

@@ -5,8 +5,9 @@ Text always leaves as text segments, never as a string a server would search for
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, assert_never
 
 from bot.domain.actions import (
@@ -22,11 +23,12 @@ from bot.domain.actions import (
 )
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.ports import Clock
-from bot.domain.segments import Quote, Text
+from bot.domain.segments import Mention, Quote, Text
 from bot.memory.history import History
 from bot.policy.apologies import is_quoted
 from bot.prompt import notes
 from bot.speaking.layout import Parts, in_turns, merged, messages_of, pauses
+from bot.speaking.mentions import MOST, mentioning, naming
 from bot.speaking.outbox import Outbox
 from bot.speaking.splitting import LIMIT
 
@@ -118,7 +120,7 @@ class Delivery:
         final: bool,
         pauses: Sequence[float] = (),
     ) -> tuple[Said, ...]:
-        actions = [SendMessage(where, message) for message in messages]
+        actions = [SendMessage(where, message) for message in self._calling(where, messages)]
         if not actions:
             return ()
         receipts = await self._outbox.send_all(actions, turn_id=turn_id, final=final, pauses=pauses)
@@ -139,6 +141,34 @@ class Delivery:
         if self._manner.paced and (turns := in_turns(segments)):
             return await self._send(where, turns, turn_id=turn_id, final=True, pauses=pauses(turns))
         return await self.say(where, segments, turn_id=turn_id, final=True)
+
+    def _calling(
+        self, where: Conversation, messages: Sequence[tuple[SentSegment, ...]]
+    ) -> Iterator[tuple[SentSegment, ...]]:
+        """The messages with the people in them who are called by name and number: mentioned, as QQ
+        does that in groups, or by name.
+        """
+        left = MOST if where.is_group else 0
+        who = partial(self._who, where)
+        for message in messages:
+            parts: list[SentSegment] = []
+            for segment in message:
+                match segment:
+                    case Text(text=text):
+                        named = mentioning(text, who, most=left)
+                        left -= sum(isinstance(part, Mention) for part in named)
+                        parts += named
+                    case Merged(nodes=nodes, name=name):
+                        parts.append(Merged(tuple(map(naming, nodes)), name))
+                    case _:
+                        parts.append(segment)
+            yield tuple(parts)
+
+    def _who(self, where: Conversation, number: int) -> tuple[int, str] | None:
+        speakers = self._history.speakers
+        if (user_id := speakers.user_id(where, number)) is None:
+            return None
+        return user_id, speakers.name(where, user_id)
 
     def _remember(self, action: SendMessage, message_id: str) -> None:
         where = action.conversation

@@ -40,6 +40,12 @@ def mentioning(text: str, who: Who, *, most: int = MOST) -> list[Text | Mention]
     return [part for part in parts if not isinstance(part, Text) or part.text]
 
 
+def naming(text: str) -> str:
+    """The text with whoever it calls called by name alone: where nobody can be mentioned."""
+    said = mentioning(text, lambda _: None)
+    return "".join(part.text for part in said if isinstance(part, Text))
+
+
 def _name(words: str, known: str) -> str:
     """The name that is called at the end of these words; empty where none is."""
     called, known = words[-LONGEST:].casefold(), f"@{known}".casefold()

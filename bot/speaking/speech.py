@@ -98,6 +98,11 @@ class TurnSpeaker:
             self.said += [message.words for message in said if message.may_be_read]
         return tuple(message.receipt for message in said)
 
+    def has_said(self, text: str) -> bool:
+        """Whether the asker has heard it in this run, in these words or nearly so."""
+        here = self.heard.get(self.conversation)
+        return already_said(text, (*self.said, *(here.texts if here else ())))
+
     def _own_words(self, segments: tuple[SendSegment, ...]) -> tuple[SendSegment, ...]:
         """The segments without what is the prompt's. Raises InvalidArguments where nothing is
         left.

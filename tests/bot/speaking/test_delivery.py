@@ -8,7 +8,7 @@ from bot.domain.actions import Attachment, Confirmed, Merged, Refused, SendMessa
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.events import Conversation
 from bot.domain.journal import SendQueued
-from bot.domain.segments import Image, Quote, Text
+from bot.domain.segments import Image, Mention, Quote, Text
 from bot.memory.history import History
 from bot.speaking.delivery import PLAIN, Delivery, Manner
 from bot.speaking.layout import LEAST
@@ -160,3 +160,23 @@ async def test_a_temporary_session_takes_no_forward() -> None:
     async with speaking(Manner(name="小霜")) as mouth:
         await mouth.delivery.say(Conversation(BOT, "private", 777, via_group=4242), (Text(LONG),))
         assert len(mouth.transport.texts) == 2
+
+
+async def test_people_called_by_name_and_number_are_mentioned_three_at_most_and_in_groups_only() -> None:
+    async with speaking() as mouth:
+        numbers = [mouth.history.speakers.meet(GROUP, 700 + at, f"人{at}") for at in range(4)]
+        called = [f"@人{at}#{number}" for at, number in enumerate(numbers)]
+        await mouth.delivery.say(GROUP, (Text(f"{called[0]} **好**"), PICTURE, Text(" ".join(called[1:]))))
+        await mouth.delivery.say(PRIVATE, (Text("@小明#1 好"),))
+        in_group, in_private = mouth.transport.sent
+        assert [part.user_id for part in in_group.segments if isinstance(part, Mention)] == [700, 701, 702]
+        assert in_group.words == "@人0 好@人1 @人2 @人3"
+        assert in_private.segments == (Text("@小明 好"),)
+
+
+async def test_in_a_forward_people_are_called_by_name() -> None:
+    async with speaking(Manner(name="小霜")) as mouth:
+        mouth.history.speakers.meet(GROUP, 777, "小明")
+        number = mouth.history.speakers.number(GROUP, 777)
+        (one,) = await mouth.delivery.say(GROUP, (Text(f"@小明#{number} 看\n\n" + LONG),))
+        assert one.words == "@小明 看\n\n" + LONG

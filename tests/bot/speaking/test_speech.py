@@ -94,6 +94,15 @@ async def test_what_is_new_in_any_part_is_sent(first: tuple[SendSegment, ...], s
         assert len(transport.sent) == 2
 
 
+async def test_final_words_that_call_the_same_people_were_said_and_others_were_not() -> None:
+    async with speaking() as (speaker, _):
+        await speaker.say((Text("@小明#1 **你好**"),))
+        await speaker.say((Text("只对别处说"),), session=f"{BOT}:group:5555", allowed=True)
+        assert speaker.has_said("@小明#1 **你好**")
+        assert not speaker.has_said("@小红#2 **你好**")
+        assert not speaker.has_said("只对别处说")
+
+
 async def test_the_same_for_another_chat_is_no_repetition_but_counts() -> None:
     async with speaking(limits=Limits(sends=3)) as (speaker, transport):
         await speaker.say((Text("开会了"),))
