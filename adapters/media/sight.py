@@ -1,29 +1,29 @@
 """The `Sight` port: fetches the pictures people send and makes them what a model takes.
 
-First by the picture's url, which needs no login but expires after about two hours; where that
-fails, from the OneBot server, which gives the content, a fresh url, or a path that only means
-something where both see the same folder (onebot.md 4.5). All of it is bounded; what unpacks
-it is a process of its own (`adapters/media/decoding.py`).
+First by the picture's url; where that fails, from the OneBot server. What unpacks it is a process
+of its own (`adapters/media/decoding.py`), and is given equal bytes once: the same sticker comes
+again and again.
 """
 
 from __future__ import annotations
 
-import asyncio
 import base64
-import binascii
 from collections.abc import Awaitable, Callable
-from pathlib import Path
+from hashlib import sha256
 from typing import TypeAlias
 
-from bot.domain.errors import MediaError, ToolFailed, TransportError
-from bot.domain.ports import KeptFile, Web
+from cachetools import LRUCache
+
+from adapters.media.received import FETCHING, Received
+from bot.domain.errors import Lack, MediaError, TransportError
+from bot.domain.ports import KeptFile, Seen, Web
 from bot.domain.segments import Image
 
 MAX_BYTES = 8 * 2**20
-FETCHING = 4.0  # seconds for a url, so that some are left for the OneBot server
+KEPT = 16 * 2**20  # characters of pictures that are kept for when they come again
 
 Ask: TypeAlias = Callable[[int, str], Awaitable[KeptFile]]
-"""Asks the OneBot server of an account for a picture by its name. Raises TransportError."""
+"""Asks the OneBot server of an account for a file by its name. Raises TransportError."""
 
 Decode: TypeAlias = Callable[[bytes], Awaitable[bytes]]
 """Makes any picture a JPEG of moderate size, without harm to us. Raises MediaError."""
@@ -43,82 +43,42 @@ class PictureSight:
         max_bytes: int = MAX_BYTES,
         fetching: float = FETCHING,
     ) -> None:
-        self._web = web
+        self._received = Received(web, max_bytes=max_bytes, fetching=fetching)
         self._decode = decode
         self._ask = ask
-        self._fetching = fetching
-        self._max_bytes = max_bytes
+        self._shown: LRUCache[bytes, str] = LRUCache(KEPT, getsizeof=len)
 
-    async def see(self, account: int, image: Image) -> str:
+    async def see(self, account: int, image: Image) -> Seen:
         """The picture as a data url. Raises MediaError: it cannot be had, or is none that can be
         shown.
         """
-        if image.size > self._max_bytes:
-            raise MediaError(f"it has {image.size:,} bytes")
-        why = "it has no address"
+        self._received.check(image.size)
+        why = MediaError("it has no address", Lack.OUT_OF_REACH)
         if image.url:
             try:
-                return await self._shown(await self._fetch(image.url))
+                return await self._show(await self._received.fetch(image.url))
             except MediaError as error:
-                why = str(error)
+                why = error
         if not image.file:
-            raise MediaError(why)
+            raise why
         try:
-            return await self._shown(await self._kept(account, image))
+            return await self._show(await self._kept(account, image))
         except MediaError as error:
-            raise MediaError(f"{why}; and at the OneBot server: {error}") from error
-
-    async def _fetch(self, url: str) -> bytes:
-        try:
-            async with asyncio.timeout(self._fetching):
-                response = await self._web.get(url)
-        except ToolFailed as error:
-            raise MediaError(str(error)) from error
-        except TimeoutError as error:
-            raise MediaError(f"its server took longer than {self._fetching:g} s") from error
-        if len(response.body) > self._max_bytes:
-            raise MediaError(f"it has more than {self._max_bytes:,} bytes")
-        if response.status != 200:
-            raise MediaError(f"its server answered {response.status}")
-        return response.body
+            lack = why.lack if image.url else error.lack
+            raise MediaError(f"{why}; and at the OneBot server: {error}", lack) from error
 
     async def _kept(self, account: int, image: Image) -> bytes:
-        """The OneBot server's form of it; the cheapest way first."""
         try:
             kept = await self._ask(account, image.file)
         except TransportError as error:
-            raise MediaError(str(error)) from error
-        if kept.base64:
-            return await asyncio.to_thread(self._plain, kept.base64)
-        if kept.path and (data := await asyncio.to_thread(self._read, Path(kept.path))):
-            return data
-        if kept.url and kept.url != image.url:
-            return await self._fetch(kept.url)
-        raise MediaError("it gives nothing that can be reached from here")
+            raise MediaError(str(error), Lack.OUT_OF_REACH) from error
+        return await self._received.take(kept, tried=image.url)
 
-    def _plain(self, text: str) -> bytes:
-        if len(text) > self._max_bytes * 4 / 3 + 4:
-            raise MediaError(f"it has more than {self._max_bytes:,} bytes")
-        try:
-            return base64.b64decode(text)
-        except (binascii.Error, ValueError) as error:
-            raise MediaError("its base64 cannot be read") from error
-
-    def _read(self, path: Path) -> bytes:
-        """What is there, nothing where we see no such file: it is a path of another container
-        then.
-        """
-        try:
-            if (
-                not path.is_absolute()
-                or not path.is_file()
-                or path.stat().st_size > self._max_bytes
-            ):
-                return b""
-            return path.read_bytes()
-        except (OSError, ValueError):
-            return b""
-
-    async def _shown(self, data: bytes) -> str:
-        jpeg = await self._decode(data)
-        return "data:image/jpeg;base64," + base64.b64encode(jpeg).decode("ascii")
+    async def _show(self, data: bytes) -> Seen:
+        digest = sha256(data).digest()
+        if (url := self._shown.get(digest)) is None:
+            jpeg = await self._decode(data)
+            url = "data:image/jpeg;base64," + base64.b64encode(jpeg).decode("ascii")
+            if len(url) <= KEPT:
+                self._shown[digest] = url
+        return Seen(url)

@@ -26,7 +26,7 @@ from bot.domain.actions import Gesture, SendMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered, ActionUnsupported
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import JoinedGroup, KeptFile, Member
-from bot.domain.segments import Forward
+from bot.domain.segments import File, Forward
 
 NOT_FETCHED = 403
 UNCHECKED = (
@@ -132,6 +132,22 @@ class OneBotTransport:
         ActionUnanswered.
         """
         return read_kept_file(await self.call(account, "get_image", {"file": file}))
+
+    async def get_record(self, account: int, file: str) -> KeptFile:
+        """A received voice by its `file` name, as wav. Raises NotConnected, ActionRefused,
+        ActionUnanswered.
+        """
+        params = {"file": file, "out_format": "wav"}
+        return read_kept_file(await self.call(account, "get_record", params))
+
+    async def get_file(self, conversation: Conversation, file: File) -> KeptFile:
+        """Where a file that was sent there can be fetched. Raises NotConnected, ActionRefused,
+        ActionUnanswered.
+        """
+        kind, place = ("group", "group_id") if conversation.is_group else ("private", "user_id")
+        params = {place: conversation.session_id, "file_id": file.id}
+        account = conversation.platform_id
+        return read_kept_file(await self.call(account, f"get_{kind}_file_url", params))
 
     async def call(self, account: int, action: str, params: Mapping[str, object]) -> Any:
         """Any action by its wire name; the `data` of its answer.

@@ -10,13 +10,13 @@ from yarl import URL
 PATH = "/chat/completions"
 
 
-def join_url(base_url: str) -> URL:
+def join_url(base_url: str, *, path: str = PATH) -> URL:
     """Where to post. Raises ValueError unless it is an http(s) URL with a host."""
     url = URL(base_url.strip())
     if url.scheme not in {"http", "https"} or not url.host:
         raise ValueError(f"not an http(s) URL: {base_url!r}")
-    path = url.path.rstrip("/")
-    return url.with_path(path if path.endswith(PATH) else path + PATH, keep_query=True)
+    base = url.path.rstrip("/").removesuffix(path)
+    return url.with_path(base + path, keep_query=True)
 
 
 def find_proxy(url: URL) -> str | None:

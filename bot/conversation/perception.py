@@ -137,7 +137,8 @@ class Perception:
 
         async def see(number: int, place: PicturePlace, image: Image) -> None:
             try:
-                found[number] = Picture(place, await sight.see(message.self_id, image))
+                seen = await sight.see(message.self_id, image)
+                found[number] = Picture(place, seen.url)
             except MediaError as error:
                 logger.info("a picture of message %s is not shown: %s", message.message_id, error)
 

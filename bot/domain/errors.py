@@ -38,6 +38,7 @@ BotError
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any, ClassVar
 
 from msgspec import Struct
@@ -203,8 +204,24 @@ class ActionUnanswered(TransportError):
 # --- media ----------------------------------------------------------------------------------------
 
 
+class Lack(StrEnum):
+    """Why something that people sent cannot be had."""
+
+    EXPIRED = "expired"
+    TOO_LARGE = "too_large"
+    NO_TEXT = "no_text"
+    UNREADABLE = "unreadable"
+    OUT_OF_REACH = "out_of_reach"
+
+
 class MediaError(BotError):
-    """A file or url that may not or cannot be sent; the text says why and what to do instead."""
+    """A file or url that may not or cannot be sent, or a medium of others that cannot be had; the
+    text says why and what to do instead.
+    """
+
+    def __init__(self, text: str, lack: Lack = Lack.UNREADABLE) -> None:
+        super().__init__(text)
+        self.lack = lack
 
 
 # --- the model must act ---------------------------------------------------------------------------

@@ -22,8 +22,9 @@ from bot.domain.actions import (
 from bot.domain.chat import Completion, ModelRequest
 from bot.domain.events import Conversation, Event, MessageReceived, Role
 from bot.domain.journal import Entry, LogQuery, Recovery, Remembered, Spoken
+from bot.domain.result import ToolResult
 from bot.domain.run import RunEvent
-from bot.domain.segments import Forward, Image
+from bot.domain.segments import File, Forward, Image, Record
 from bot.domain.suspension import Allow, ApprovalRequest, Deny, Pending
 from bot.domain.tool import ToolContext
 from bot.domain.traits import Audience
@@ -262,12 +263,50 @@ class KeptFile(Struct, frozen=True):
         return f"KeptFile(path={self.path!r}, url={self.url!r})"  # without megabytes of content
 
 
-class Sight(Protocol):
-    """Gets the pictures people send, as a model that sees takes them."""
+class Seen(Struct, frozen=True):
+    """A picture as a data url of moderate size, or, for a model that is blind, in words."""
 
-    async def see(self, account: int, image: Image) -> str:
-        """The picture as a data url of moderate size. Raises MediaError (it cannot be had, or not
-        be shown).
+    url: str = ""
+    words: str = ""
+
+    def __repr__(self) -> str:
+        return f"Seen(words={self.words!r})"  # without the whole picture
+
+
+class Sight(Protocol):
+    """Gets the pictures people send, as a model takes them."""
+
+    async def see(self, account: int, image: Image) -> Seen:
+        """The picture. Raises MediaError (it cannot be had, or not be shown)."""
+        ...
+
+
+class Ear(Protocol):
+    """Listens to the voice messages people send."""
+
+    async def hear(self, account: int, record: Record) -> str:
+        """The words in it. Raises MediaError (it cannot be had, is too long, or nobody listens)."""
+        ...
+
+
+class Reader(Protocol):
+    """Reads the text files people send."""
+
+    async def read(self, conversation: Conversation, file: File) -> str:
+        """Its text, cut where it is long. Raises MediaError (it cannot be had, is too large, or no
+        text).
+        """
+        ...
+
+
+class Looking(Protocol):
+    """Opens what the prompt of a run only names."""
+
+    async def look(self, handle: str) -> ToolResult:
+        """Show what has this short name in the conversation of the run, whose authority sinks to
+        that of whoever sent it.
+
+        Raises InvalidArguments (nothing has this name), ToolDenied (enough was looked at).
         """
         ...
 

@@ -23,6 +23,7 @@ from bot.app import Service, open_service
 from bot.domain import segments
 from bot.domain.chat import UserMessage
 from bot.domain.journal import OpenTurn, TurnClosed, TurnOpened
+from bot.domain.ports import Seen
 from config.settings import Settings
 from tests.adapters.fetching.replay import Replay
 from tests.adapters.media import hostile
@@ -195,8 +196,8 @@ async def test_a_model_that_is_known_to_see_needs_no_other(house: House) -> None
 class Eyes:
     """See every picture."""
 
-    async def see(self, account: int, image: segments.Image) -> str:
-        return f"data:{image.url}"
+    async def see(self, account: int, image: segments.Image) -> Seen:
+        return Seen(f"data:{image.url}")
 
 
 async def test_pictures_are_seen_in_each_step_of_a_run_and_never_written_down() -> None:

@@ -88,7 +88,7 @@ async def living() -> AsyncIterator[House]:
 
 async def test_a_picture_is_fetched_by_its_url_and_nobody_is_asked(house: House) -> None:
     url = house.tell("download", png())
-    assert (await house.sight.see(ACCOUNT, Image(file="A.png", url=f"{url}?rkey=abc"))).startswith(JPEG)
+    assert (await house.sight.see(ACCOUNT, Image(file="A.png", url=f"{url}?rkey=abc"))).url.startswith(JPEG)
     assert house.asked == []
 
 
@@ -106,7 +106,7 @@ async def test_where_the_url_fails_the_server_of_that_account_is_asked(house: Ho
         "unreachable": "http://pictures.invalid/",
     }
     house.kept = KeptFile(base64=base64.b64encode(png()).decode())
-    assert (await house.sight.see(OTHER, Image(file="A.png", url=urls[broken]))).startswith(JPEG)
+    assert (await house.sight.see(OTHER, Image(file="A.png", url=urls[broken]))).url.startswith(JPEG)
     assert house.asked == [(OTHER, "A.png")]
 
 
@@ -114,12 +114,12 @@ async def test_a_path_is_read_where_both_see_the_folder(house: House, tmp_path: 
     file = tmp_path / "A.png"
     file.write_bytes(png())
     house.kept = KeptFile(path=str(file))
-    assert (await house.sight.see(ACCOUNT, Image(file="A.png"))).startswith(JPEG)
+    assert (await house.sight.see(ACCOUNT, Image(file="A.png"))).url.startswith(JPEG)
 
 
 async def test_a_path_that_only_the_server_sees_leaves_its_fresh_url(house: House) -> None:
     house.kept = KeptFile(path="/app/.config/QQ/A.png", url=house.tell("fresh", png()))
-    assert (await house.sight.see(ACCOUNT, Image(file="A.png", url=f"https://{HOST}/old"))).startswith(JPEG)
+    assert (await house.sight.see(ACCOUNT, Image(file="A.png", url=f"https://{HOST}/old"))).url.startswith(JPEG)
 
 
 async def test_a_path_of_another_container_is_no_picture(house: House, tmp_path: Path) -> None:

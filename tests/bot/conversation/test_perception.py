@@ -8,6 +8,7 @@ from msgspec import structs
 from bot.conversation.perception import MAX_PICTURES, Perception
 from bot.domain.errors import ActionUnanswered, MediaError, NotConnected
 from bot.domain.events import Conversation, MessageReceived
+from bot.domain.ports import Seen
 from bot.domain.segments import Forward, Image, Quote, Text
 from bot.memory.history import MAX_KNOWN, History
 from bot.policy.lighten import lighten
@@ -192,13 +193,13 @@ class Eyes:
     def __init__(self) -> None:
         self.seen: list[tuple[int, str]] = []
 
-    async def see(self, account: int, image: Image) -> str:
+    async def see(self, account: int, image: Image) -> Seen:
         self.seen.append((account, image.url))
         if image.url == "slow":
             await asyncio.Event().wait()
         if image.url in {"", "broken"}:
             raise MediaError("gone")
-        return f"data:{image.url}"
+        return Seen(f"data:{image.url}")
 
 
 def seeing(transport: RecordingTransport | None = None) -> tuple[Perception, Eyes]:

@@ -79,7 +79,7 @@ async def test_what_unpacks_pictures_ends_with_the_service(tmp_path: Path) -> No
         async with open_media(chosen, clock=SystemClock(), user_agent="test") as foreign:
             assert foreign.decoder.pid is None
             shown = await foreign.sight(nothing_kept).see(1, Image(url=f"https://{HOST}/cat.png"))
-            assert shown.startswith("data:image/jpeg;base64,/9j/")
+            assert shown.url.startswith("data:image/jpeg;base64,/9j/")
             pid = foreign.decoder.pid
             assert pid is not None
         assert not psutil.pid_exists(pid)
