@@ -14,6 +14,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol, TypeVar
 
 from sqlalchemy import Connection
@@ -43,6 +44,7 @@ from bot.speaking.outbox import Outbox
 from bot.wiring.background import background
 from bot.wiring.means import Means, open_means
 from bot.wiring.onebot import OneBotLine, build_line, open_onebot
+from bot.wiring.senses import build_senses
 from bot.wiring.service import Rooms, build_rooms, persona
 from bot.wiring.tools import find_tools, following
 from bot.wiring.troubles import Troubles
@@ -186,7 +188,7 @@ async def open_service(
             store=WitnessedStore(wrap(journal), witnesses(settings, metrics)),
             deciders=deciders,
             observers=[metrics, *stack.enter_context(following(settings, mask=mask, clock=clock))],
-            sight=means.media.sight(line.transport.get_image) if means.models.see else None,
+            senses=partial(build_senses, means, line.transport),
             mask=mask,
             clock=clock,
             ids=ids,

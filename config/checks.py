@@ -78,7 +78,7 @@ def _check_placeholders(given: Mapping[str, sources.Typed]) -> Iterator[Problem]
         )
         if any(PLACEHOLDER.fullmatch(text) for text in texts):
             yield Problem(field, "still has the text of an example", "Put your own in its place")
-    for field in ("LLM_BASE_URL", "CODER_BASE_URL"):
+    for field in ("LLM_BASE_URL", "CODER_BASE_URL", "STT_BASE_URL"):
         if field in given and EXAMPLE_HOST.search(given[field].text):
             yield Problem(
                 field,

@@ -93,6 +93,10 @@ class Settings(BaseSettings):
     coder_api_key: Keys = SecretStr("")
     coder_model: str = ""
 
+    stt_base_url: BaseUrl = ""
+    stt_api_key: Keys = SecretStr("")
+    stt_model: str = "whisper-1"
+
     store_url: Annotated[SecretStr, AfterValidator(values.database)] = SecretStr(DEFAULT_STORE)
     store_keep_days: Annotated[int, BeforeValidator(values.whole(0, 36_500))] = 90
     store_keep_messages: Annotated[int, BeforeValidator(values.whole(0, 10**12))] = 1_000_000

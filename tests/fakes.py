@@ -29,6 +29,7 @@ from bot.domain.journal import (
 from bot.domain.ports import JoinedGroup, Member
 from bot.domain.run import Asker, RunEvent
 from bot.domain.segments import Forward, Mention, Segment, Text
+from bot.domain.things import PictureDescribed
 from bot.domain.tool import ToolContext
 from bot.prompt.compose import Forwarded, Passed
 
@@ -262,6 +263,12 @@ class RecordingStore:
         self.searched.append(query)
         known = [message for (where, _), message in self._known.items() if where == query.conversation]
         return None if self.trouble else tuple(known)
+
+    async def described(self, digest: str) -> str:
+        if self.trouble:
+            return ""
+        found = (entry for entry in self.entries if isinstance(entry, PictureDescribed) and entry.digest == digest)
+        return next((entry.words for entry in found), "")
 
     async def spoken(self, turn_id: str) -> Spoken | None:
         await asyncio.sleep(0)

@@ -41,7 +41,7 @@ LIBRARIES = {
     "adapters/control": set(),
     "adapters/fetching": {"cachetools", "httpcore", "httpx"},
     "adapters/logs": set(),
-    "adapters/media": {"PIL"},
+    "adapters/media": {"cachetools", "PIL"},
     "adapters/metrics": {"prometheus_client"},
     "adapters/offline": {"aiohttp"},
     "adapters/onebot": {"cachetools", "orjson", "websockets"},

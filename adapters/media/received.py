@@ -65,9 +65,11 @@ class Received:
     def _plain(self, text: str) -> bytes:
         self._bound(len(text) * 3 // 4 - 3)
         try:
-            return base64.b64decode(text)
+            data = base64.b64decode(text)
         except (binascii.Error, ValueError) as error:
             raise MediaError("its base64 cannot be read") from error
+        self._bound(len(data))
+        return data
 
     def _read(self, path: Path) -> bytes:
         """What is there, nothing where we see no such file: it is a path of another container

@@ -56,4 +56,4 @@ def length_of(data: bytes) -> float:
             frames, rate = sound.getnframes(), sound.getframerate()
     except (wave.Error, EOFError) as error:
         raise MediaError("it is no wav") from error
-    return float(frames) / max(1, rate)
+    return int(frames) / max(1, int(rate))

@@ -55,7 +55,7 @@ class Transcription:
                 async for chunk in response.content.iter_any():
                     body += chunk
                     if len(body) > MAX_ANSWER:
-                        break
+                        raise MediaError("STT_BASE_URL answers without end", Lack.OUT_OF_REACH)
         except (aiohttp.ClientError, OSError) as error:  # OSError holds TimeoutError
             why = f"nobody listened to it ({type(error).__name__})"
             raise MediaError(why, Lack.OUT_OF_REACH) from error

@@ -35,6 +35,7 @@ from adapters.storage.tables import (
     memories,
     messages,
     metadata,
+    pictures,
     sends,
     speakers,
     things,
@@ -153,6 +154,8 @@ def _erase(connection: Connection, whose: _Whose) -> dict[str, int]:
         things: rows(things),
         turns: their_turns,  # last: the others ask it which turns
     }
+    # Nobody knows whose they were, and they can be made anew.
+    connection.execute(delete(pictures))
     return {
         table.name: connection.execute(delete(table).where(rows)).rowcount
         for table, rows in conditions.items()

@@ -15,11 +15,21 @@ from sqlalchemy import CTE, Connection, Row, Select, Table, func, or_, select, t
 
 from adapters.storage.rows import ROUND, SEGMENTS, SEND_SEGMENTS, plain
 from adapters.storage.statements import OVERHEARD
-from adapters.storage.tables import KEPT, messages, sends, speakers, things, turns, windows
+from adapters.storage.tables import (
+    KEPT,
+    messages,
+    pictures,
+    sends,
+    speakers,
+    things,
+    turns,
+    windows,
+)
 from bot.domain import codec
 from bot.domain.actions import SentSegment, as_received
 from bot.domain.events import Conversation, MessageReceived, Sender
-from bot.domain.journal import LogQuery, MemberNumbered, Remembered, Round, ThingNamed
+from bot.domain.journal import LogQuery, MemberNumbered, Remembered, Round
+from bot.domain.things import ThingNamed
 
 MAX_CONVERSATIONS = 20_000
 THINGS = 300
@@ -63,6 +73,11 @@ def remember(connection: Connection, conversation: Conversation) -> Remembered:
         members=_members(connection, conversation),
         things=_things(connection, conversation),
     )
+
+
+def described(connection: Connection, digest: str) -> str:
+    """What a picture was found to show; empty where that is not known."""
+    return connection.scalar(select(pictures.c.words).where(pictures.c.digest == digest)) or ""
 
 
 def _things(connection: Connection, conversation: Conversation) -> tuple[ThingNamed, ...]:

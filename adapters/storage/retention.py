@@ -17,6 +17,7 @@ from adapters.storage.tables import (
     BY_TURN,
     memories,
     messages,
+    pictures,
     sends,
     things,
     turns,
@@ -27,6 +28,7 @@ from adapters.storage.tables import (
 from adapters.storage.unfinished import SEEN
 
 DAY = 86_400.0
+DESCRIBED = 30  # days that a picture is known by its description
 ROWS = 500  # of one table in one transaction
 TURNS = 50  # in one transaction, with all that belongs to them
 
@@ -58,6 +60,7 @@ class Retention:
             _delete_messages(connection, max(horizon, surplus))
             or _delete_verdicts(connection, max(horizon, surplus))
             or _delete_things(connection, horizon)
+            or _delete_pictures(connection, max(horizon, now - DESCRIBED * DAY))
             or _delete_sends(connection, horizon)
             or _delete_turns(connection, horizon)
             or _delete_memories(connection, now)
@@ -84,6 +87,11 @@ def _delete_memories(connection: Connection, now: float) -> bool:
     """They say themselves when they end, whatever is kept of the talk they were taken from."""
     old = select(memories.c.id).where(memories.c.expires <= now).limit(ROWS)
     return drop(connection, memories.c.id.in_(old))["memories"] > 0
+
+
+def _delete_pictures(connection: Connection, until: float) -> bool:
+    old = select(pictures.c.id).where(pictures.c.at <= until).limit(ROWS)
+    return connection.execute(delete(pictures).where(pictures.c.id.in_(old))).rowcount > 0
 
 
 def _delete_sends(connection: Connection, horizon: float) -> bool:

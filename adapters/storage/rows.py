@@ -30,7 +30,6 @@ from bot.domain.journal import (
     RunSuspended,
     SendChanged,
     SendQueued,
-    ThingNamed,
     TurnClosed,
     TurnOpened,
     TurnSteered,
@@ -40,6 +39,7 @@ from bot.domain.journal import (
 from bot.domain.memories import Memory, Visibility
 from bot.domain.run import StepFinished, ToolFinished, ToolStarted
 from bot.domain.segments import Segment
+from bot.domain.things import PictureDescribed, ThingNamed
 
 Row: TypeAlias = tuple[Statement, dict[str, Any]]
 
@@ -86,8 +86,8 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
         case MemberNumbered(number=number, user_id=user_id, name=name):
             member = {"number": number, "user_id": user_id, "name": plain(name)}
             return ((Statement.NUMBER_MEMBER, {"conversation": str(entry.conversation), **member}),)
-        case ThingNamed():
-            return ((Statement.NAME_THING, _thing(entry, taken)),)
+        case ThingNamed() | PictureDescribed():
+            return (_of_thing(entry, taken),)
         case UsageAdded(turn_id=turn_id):
             beside = {
                 "turn_id": turn_id,
@@ -107,8 +107,11 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
             assert_never(entry)
 
 
-def _thing(entry: ThingNamed, taken: float) -> dict[str, Any]:
-    return {
+def _of_thing(entry: ThingNamed | PictureDescribed, taken: float) -> Row:
+    if isinstance(entry, PictureDescribed):
+        found = {"digest": entry.digest, "words": plain(entry.words), "at": taken}
+        return Statement.DESCRIBE_PICTURE, found
+    thing = {
         "conversation": str(entry.conversation),
         "number": entry.number,
         "message_id": plain(entry.message_id),
@@ -116,6 +119,7 @@ def _thing(entry: ThingNamed, taken: float) -> dict[str, Any]:
         "thing": codec.write(entry),
         "at": taken,
     }
+    return Statement.NAME_THING, thing
 
 
 def plain(text: str) -> str:

@@ -63,6 +63,7 @@ class Statement(IntEnum):
     NUMBER_MEMBER = 110
     NAME_THING = 120
     ERASE_THINGS = 121
+    DESCRIBE_PICTURE = 130
     KEEP_MEMORY = 600
     FORGET_TERMS = 601
     FORGET_MEMORY = 602
@@ -232,6 +233,9 @@ SQL = {
                 ORDER BY id DESC LIMIT :rounds
             ) AS latest), 0)
         WHERE conversation = :conversation AND summary != '' AND first_turn > :id""",
+    Statement.DESCRIBE_PICTURE: """
+        INSERT INTO pictures (digest, words, at) VALUES (:digest, :words, :at)
+        ON CONFLICT (digest) DO UPDATE SET words = excluded.words, at = excluded.at""",
     Statement.ERASE_THINGS: """
         UPDATE things SET thing = NULL, message_id = '', sender = 0
         WHERE conversation = :conversation AND message_id = :message_id""",

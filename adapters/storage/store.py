@@ -128,6 +128,10 @@ class SqlStore:
         """The messages that the query is about; None where they cannot be read."""
         return await self._read(lambda connection: reads.search(connection, query), None)
 
+    async def described(self, digest: str) -> str:
+        """What the picture of this digest was found to show; empty where that is not known."""
+        return await self._read(lambda connection: reads.described(connection, digest), "")
+
     async def spoken(self, turn_id: str) -> Spoken | None:
         """The words a turn has said; None where it cannot be read, or its question was recalled."""
         return await self._read(lambda connection: unfinished.spoken(connection, turn_id), None)

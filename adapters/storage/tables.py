@@ -323,6 +323,16 @@ A table both databases have alike, and pairs of characters: neither SQLite's FTS
 own parser finds Chinese words of two characters.
 """
 
+
+pictures = _table(
+    "pictures",
+    Column("digest", Text, nullable=False, unique=True),
+    _words("words"),
+    _moment("at"),
+    Index("pictures_by_time", "at"),
+)
+"""What pictures show, for models that do not see: the same one is looked at once in a month."""
+
 applied = Table(
     "applied",
     metadata,

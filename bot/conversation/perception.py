@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 from bot.conversation.forwards import Forwards
 from bot.domain.errors import ActionUnanswered, MediaError, TransportError
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.ports import Sight, Transport
+from bot.domain.ports import Ear, Reader, Sight, Transport
 from bot.domain.segments import Forward, Image, Quote
 from bot.memory.history import History
 from bot.policy.lighten import lighten
@@ -31,6 +32,18 @@ IN_TEXT = (PicturePlace.FORWARDED, PicturePlace.QUOTED, PicturePlace.QUESTION)
 """The places as they follow each other in what the model reads."""
 
 
+@dataclass(frozen=True, slots=True)
+class Senses:
+    """Who takes in what people send besides words; None where nobody does."""
+
+    sight: Sight | None = None
+    ear: Ear | None = None
+    reader: Reader | None = None
+
+
+NO_SENSES = Senses()
+
+
 class Perception:
     """Turns a message into a question with its context."""
 
@@ -39,14 +52,14 @@ class Perception:
         *,
         transport: Transport,
         history: History,
-        sight: Sight | None = None,
+        senses: Senses = NO_SENSES,
         patience: float = PATIENCE,
         looking: float = LOOKING,
     ) -> None:
-        """`sight` gets the pictures, None where no model sees them; the times are in seconds."""
+        """The times are in seconds."""
         self._transport = transport
         self._history = history
-        self._sight = sight
+        self._senses = senses
         self._patience = patience
         self._forwards = Forwards(transport, patience=patience)
         self._looking = looking
@@ -130,7 +143,7 @@ class Perception:
         Its own come before those it quotes, and these before those it forwards, where they are too
         many.
         """
-        sight, message = self._sight, question.message
+        sight, message = self._senses.sight, question.message
         if sight is None:
             return ()
         found: dict[int, Picture] = {}

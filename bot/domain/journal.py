@@ -15,10 +15,10 @@ from msgspec import Struct
 
 from bot.domain.actions import SendMessage
 from bot.domain.chat import Message, Usage, UserMessage
-from bot.domain.events import Conversation, MessageReceived, Sender
+from bot.domain.events import Conversation, MessageReceived
 from bot.domain.memories import Memory
 from bot.domain.run import StepFinished, Stop, ToolFinished, ToolStarted
-from bot.domain.segments import File, Forward, Image, Record
+from bot.domain.things import PictureDescribed, ThingNamed
 
 
 class MessageObserved(Struct, frozen=True, tag="message_observed"):
@@ -152,21 +152,6 @@ class MemberNumbered(Struct, frozen=True, kw_only=True, tag="member_numbered"):
     type: ClassVar[Literal["member_numbered"]] = "member_numbered"
 
 
-class ThingNamed(Struct, frozen=True, kw_only=True, tag="thing_named"):
-    """A prompt showed something that it only names, by this number: `look` may open it.
-
-    `sender` is whose it is; of what is inside a forward nobody knows that, and it is 0. Without a
-    segment it was taken back since.
-    """
-
-    conversation: Conversation
-    number: int
-    message_id: str
-    sender: Sender
-    segment: Image | Record | File | Forward | None
-    type: ClassVar[Literal["thing_named"]] = "thing_named"
-
-
 class MemoryKept(Struct, frozen=True, tag="memory_kept"):
     """A fact is remembered, or the one of this id reads otherwise now; `terms` are what it is found
     by.
@@ -267,6 +252,7 @@ Entry: TypeAlias = (
     | MemoryKept
     | MemoriesUsed
     | MemoriesForgotten
+    | PictureDescribed
     | SendQueued
     | SendChanged
     | RunSuspended

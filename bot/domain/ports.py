@@ -166,6 +166,12 @@ class Store(Protocol):
         """
         ...
 
+    async def described(self, digest: str) -> str:
+        """What a picture was found to show in the last 30 days; empty where nobody said, or it
+        cannot be read now.
+        """
+        ...
+
     async def spoken(self, turn_id: str) -> Spoken | None:
         """The words of a turn so far; None where that cannot be read now, or its question was
         recalled or forgotten.

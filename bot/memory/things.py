@@ -16,9 +16,9 @@ from cachetools import LRUCache
 from msgspec.structs import replace
 
 from bot.domain.events import Conversation, MessageReceived, Sender
-from bot.domain.journal import ThingNamed
 from bot.domain.ports import Store
 from bot.domain.segments import File, Forward, Image, Record, Segment
+from bot.domain.things import ThingNamed
 
 MAX_CONVERSATIONS = 5000
 MAX_THINGS = 300  # of a conversation that can be opened

@@ -56,6 +56,10 @@ class WitnessedStore:
         """The stored messages that it is about."""
         return self._store.search(query)
 
+    def described(self, digest: str) -> Coroutine[Any, Any, str]:
+        """What a picture was found to show."""
+        return self._store.described(digest)
+
     def spoken(self, turn_id: str) -> Coroutine[Any, Any, Spoken | None]:
         """The sends of a turn, and its question."""
         return self._store.spoken(turn_id)

@@ -6,7 +6,11 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
+from aiohttp import ClientSession
+
+from adapters.media.voices import Transcribe
 from adapters.openai.client import make_session
+from adapters.openai.transcription import Transcription
 from bot.domain.chat import Attempt
 from bot.domain.ports import ChatModel, Clock, Ids
 from bot.wiring.discovery import Discovered, report
@@ -21,13 +25,16 @@ from tools.get_game_version.games import Games
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """`ports` are what tools can use in any run; the toolset is the staff's."""
+    """`ports` are what tools can use in any run; the toolset is the staff's. `transcribe` makes
+    text of speech, where somebody can.
+    """
 
     models: Models
     staff: Staff
     games: Games
     media: Foreign
     ports: Mapping[type, object]
+    transcribe: Transcribe | None = None
 
 
 @asynccontextmanager
@@ -66,4 +73,16 @@ async def open_means(
             games=games,
             clock=clock,
         )
-        yield Means(models, staff, games, media, ports)
+        yield Means(models, staff, games, media, ports, listener(settings, session))
+
+
+def listener(settings: Settings, session: ClientSession) -> Transcribe | None:
+    """Who makes text of speech; None where nobody is named."""
+    if not settings.stt_base_url:
+        return None
+    return Transcription(
+        session=session,
+        base_url=settings.stt_base_url,
+        api_key=settings.stt_api_key.get_secret_value(),
+        model=settings.stt_model,
+    )

@@ -29,14 +29,15 @@ from config.settings import Settings
 class Models:
     """The one that answers and the Coder's; what one learns of an endpoint, the other knows.
 
-    `see`: one of them is known to take pictures. `at` makes a further one, of the endpoints to ask
-    in order.
+    `see`: the one that answers is known to take pictures; `vision` is one that does where it is not
+    the same. `at` makes a further one, of the endpoints to ask in order.
     """
 
     main: Failover
     coder: Failover
     at: Callable[[tuple[Endpoint, ...]], ChatModel]
     see: bool = False
+    vision: Failover | None = None
 
 
 def build_models(
@@ -77,7 +78,8 @@ def build_models(
         failover(settings.main_models, settings.vision_models),
         failover(settings.coder_models),
         at=failover,
-        see=bool(settings.llm_vision_model) or known.sees(settings.llm_model),
+        see=settings.llm_vision_model == settings.llm_model or known.sees(settings.llm_model),
+        vision=failover(settings.vision_models) if settings.vision_models else None,
     )
 
 

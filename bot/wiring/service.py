@@ -29,7 +29,6 @@ from bot.domain.ports import (
     Ids,
     Members,
     Observer,
-    Sight,
     Store,
     Transport,
 )
@@ -65,6 +64,7 @@ from bot.wiring.conversation import (
 )
 from bot.wiring.means import Means
 from bot.wiring.models import build_rules, told_of_history
+from bot.wiring.senses import SensesOf
 from config.settings import Settings, read_persona
 
 MAX_LOGGED = 200  # characters of a line that is looked up
@@ -95,7 +95,7 @@ def build_rooms(
     store: Store,
     deciders: Deciders,
     observers: Sequence[Observer],
-    sight: Sight | None,
+    senses: SensesOf,
     mask: Mask,
     clock: Clock,
     ids: Ids,
@@ -112,7 +112,7 @@ def build_rooms(
     outbox, owner = build_outbox(
         settings, transport=transport, store=store, mask=mask, clock=clock, ids=ids
     )
-    perception = Perception(transport=transport, history=history, sight=sight)
+    perception = Perception(transport=transport, history=history, senses=senses(store, clock))
     gestures, live = Gestures(transport=transport, clock=clock), LiveTurns(store=store, clock=clock)
     on = Ground(Lanes(), Ages(clock), perception, history, store, outbox, gestures, live, clock)
     engine = build_engine(

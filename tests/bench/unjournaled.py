@@ -33,6 +33,9 @@ class NullStore:
     async def search(self, query: LogQuery) -> tuple[MessageReceived, ...]:
         return ()
 
+    async def described(self, digest: str) -> str:
+        return ""
+
     async def spoken(self, turn_id: str) -> None:
         return None
 

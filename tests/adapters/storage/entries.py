@@ -28,7 +28,6 @@ from bot.domain.journal import (
     MemoryKept,
     MessageObserved,
     SendQueued,
-    ThingNamed,
     TurnClosed,
     TurnOpened,
     TurnSteered,
@@ -36,6 +35,7 @@ from bot.domain.journal import (
 from bot.domain.memories import Memory, Visibility
 from bot.domain.run import StepFinished, Stop, ToolFinished, ToolStarted
 from bot.domain.segments import Face, Image, Mention, Quote, Segment, Text
+from bot.domain.things import ThingNamed
 from bot.policy.recall import terms
 from tests.fakes import BOT, GROUP, said
 

@@ -27,6 +27,7 @@ from bot.domain.journal import (
     WindowMoved,
 )
 from bot.domain.segments import Mention, Text
+from bot.domain.things import PictureDescribed
 from bot.policy.recall import terms
 from tests.adapters.storage.entries import (
     NOW,
@@ -159,7 +160,7 @@ def test_who_is_forgotten_is_forgotten_by_number_and_nobody_gets_it(batches: Ent
         return [opened, closing(opened)]
 
     batches.write(put(numbered(1, 99, "other"), numbered(2, USER, SECRET), numbered(2, USER, f"{SECRET}!")))
-    batches.write(put(thing(1), thing(2, user=USER, message_id=SECRET)))
+    batches.write(put(thing(1), thing(2, user=USER, message_id=SECRET), PictureDescribed("d", SECRET)))
     batches.write(put(*reading("t-named", "小红#2"), *reading("t-another", "小红#21")))
     batches.close()
     assert forget_user(filled, USER)["turns"] == 1

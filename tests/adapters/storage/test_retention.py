@@ -15,6 +15,7 @@ from adapters.storage.retention import DAY, Retention
 from adapters.storage.tables import applied, messages, metadata, turns
 from bot.domain.chat import ToolMessage
 from bot.domain.journal import Entry, WindowMoved
+from bot.domain.things import PictureDescribed
 from tests.adapters.storage.entries import (
     NOW,
     closing,
@@ -93,6 +94,16 @@ def test_what_was_shown_by_a_short_name_goes_when_it_is_old(batches: EntryBatche
         assert [one.number for one in reads.remember(connection, GROUP).things] == [2]
 
 
+def test_a_picture_is_known_by_its_description_for_a_month_whatever_else_is_kept(
+    batches: EntryBatches, database: Database
+) -> None:
+    batches.write(put(PictureDescribed("cat", "a cat"), PictureDescribed("dog", "a dog"), days=31))
+    batches.write(put(PictureDescribed("dog", "a brown dog"), days=29))
+    sweep(batches, Retention(0, 0))
+    with database.reading() as connection:
+        assert [reads.described(connection, digest) for digest in ("cat", "dog")] == ["", "a brown dog"]
+
+
 def test_zero_keeps_everything_for_ever(batches: EntryBatches, database: Database) -> None:
     batches.write(put(heard(message_id="ancient"), days=10_000))
     batches.write(turn("t", 10_000))
@@ -124,7 +135,7 @@ def test_a_turn_goes_with_all_that_belongs_to_it(batches: EntryBatches, database
     assert counts(database)["turns"] == 2
     sweep(batches, Retention(90, 0))
     one_each = ("windows", "turns", "runs", "steps", "tool_calls", "sends", "steered", "usage", "verdicts")
-    none = ("messages", "speakers", "things", "memories", "memory_terms")
+    none = ("messages", "speakers", "things", "pictures", "memories", "memory_terms")
     expected = dict.fromkeys(none, 0) | dict.fromkeys(one_each, 1)
     assert counts(database) == expected
     with database.reading() as connection:

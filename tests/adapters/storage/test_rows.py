@@ -31,6 +31,7 @@ from bot.domain.journal import (
 )
 from bot.domain.memories import Visibility
 from bot.domain.segments import Text
+from bot.domain.things import PictureDescribed
 from tests.adapters.storage.entries import (
     NOW,
     asked,
@@ -70,6 +71,7 @@ ENTRIES: list[tuple[Entry, list[Statement]]] = [
     (UsageAdded(turn_id="t1", model="demo", usage=Usage(10, 5), at=NOW), [Statement.ADD_USAGE]),
     (MemberNumbered(conversation=GROUP, number=2, user_id=777, name="小明"), [Statement.NUMBER_MEMBER]),
     (thing(1), [Statement.NAME_THING]),
+    (PictureDescribed("d1", "a cat"), [Statement.DESCRIBE_PICTURE]),
     (sending("s1", "t1"), [Statement.QUEUE_SEND]),
     (SendChanged(send_id="s1", state=SendState.CONFIRMED, at=NOW, message_id="7"), [Statement.CHANGE_SEND]),
     (RunSuspended(turn_id="t1", state="{}", expires=NOW), [Statement.SUSPEND_RUN]),

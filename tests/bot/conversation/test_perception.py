@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from msgspec import structs
 
-from bot.conversation.perception import MAX_PICTURES, Perception
+from bot.conversation.perception import MAX_PICTURES, Perception, Senses
 from bot.domain.errors import ActionUnanswered, MediaError, NotConnected
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Seen
@@ -204,7 +204,9 @@ class Eyes:
 
 def seeing(transport: RecordingTransport | None = None) -> tuple[Perception, Eyes]:
     eyes, history = Eyes(), History(store=RecordingStore())
-    return Perception(transport=transport or RecordingTransport(), history=history, sight=eyes, looking=0.05), eyes
+    return Perception(
+        transport=transport or RecordingTransport(), history=history, senses=Senses(eyes), looking=0.05
+    ), eyes
 
 
 def showing(*urls: str, user: int = 777, message_id: str = "500") -> MessageReceived:

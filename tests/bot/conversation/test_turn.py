@@ -11,7 +11,7 @@ from bot.conversation.ages import Ages
 from bot.conversation.deciders import Deciders
 from bot.conversation.lanes import Lanes
 from bot.conversation.live import LiveTurns
-from bot.conversation.perception import Perception
+from bot.conversation.perception import Perception, Senses
 from bot.conversation.preparation import Persona
 from bot.conversation.tasks import Work
 from bot.domain.actions import (
@@ -96,7 +96,7 @@ class House:
         self.ground = Ground(
             lanes=self.lanes,
             ages=self.ages,
-            perception=Perception(transport=self.transport, history=self.history, sight=sight),
+            perception=Perception(transport=self.transport, history=self.history, senses=Senses(sight)),
             history=self.history,
             store=self.store,
             outbox=self.outbox,

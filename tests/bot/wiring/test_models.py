@@ -296,12 +296,16 @@ async def test_pictures_go_to_the_model_for_them() -> None:
 
 
 async def test_who_sees_is_the_operators_word_or_what_is_known(tmp_path: Path) -> None:
-    async with open_house((hello,), llm_vision_model="v") as house:
-        assert house.models.see
+    async with open_house((hello,), llm_vision_model="m") as house:
+        assert (house.models.see, house.models.vision) == (True, None)
     async with open_house((hello,), llm_model="gpt-4o") as house:
         assert house.models.see
     async with open_house((hello,)) as house:
+        assert (house.models.see, house.models.vision) == (False, None)
+    async with open_house((hello,), llm_vision_model="v") as house:
         assert not house.models.see
+        assert await house.ask(model=house.models.vision) == "hello"
+        assert house.vendors[0].asked[-1].body["model"] == "v"
     prices = tmp_path / "prices.toml"
     prices.write_text('[[model]]\nname = "m"\npictures = true\n', "utf-8")
     async with open_house((hello,), llm_prices=prices) as house:

@@ -18,6 +18,7 @@ def upgrade() -> None:
     speakers()
     things()
     steered()
+    pictures()
 
 
 def flag(name: str) -> sa.Column[bool]:
@@ -75,3 +76,14 @@ def steered() -> None:
     )
     first.index("steered_by_turn_id", "turn_id")
     first.index("steered_by_message_id", "message_id")
+
+
+def pictures() -> None:
+    first.table(
+        "pictures",
+        first.text("digest"),
+        first.words("words"),
+        first.real("at"),
+        sa.UniqueConstraint("digest"),
+    )
+    first.index("pictures_by_time", "at")

@@ -1,0 +1,32 @@
+"""Who takes in what people send besides words, put together from the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from adapters.media.texts import TextReader
+from adapters.media.voices import VoiceEar
+from adapters.onebot.transport import OneBotTransport
+from bot.conversation.describing import DescribedSight
+from bot.conversation.perception import Senses
+from bot.domain.ports import Clock, Ear, Sight, Store
+from bot.wiring.means import Means
+
+SensesOf: TypeAlias = Callable[[Store, Clock], Senses]
+
+
+def build_senses(means: Means, transport: OneBotTransport, store: Store, clock: Clock) -> Senses:
+    """The senses. Pictures go to the main model if it is known to see, else LLM_VISION_MODEL
+    describes them, else nobody looks.
+    """
+    models, web = means.models, means.media.web
+    sight: Sight | None = None
+    ear: Ear | None = None
+    if models.see or models.vision is not None:
+        sight = means.media.sight(transport.get_image)
+    if sight is not None and models.vision is not None and not models.see:
+        sight = DescribedSight(sight, model=models.vision, store=store, clock=clock)
+    if means.transcribe is not None:
+        ear = VoiceEar(web=web, ask=transport.get_record, transcribe=means.transcribe)
+    return Senses(sight, ear, TextReader(web=web, ask=transport.get_file))

@@ -1,0 +1,22 @@
+"""A web nobody is to ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from bot.domain.ports import WebResponse
+
+
+class NoWeb:
+    """Fits `Web`."""
+
+    async def get(
+        self,
+        url: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        fresh: float = 0,
+        keep: Callable[[WebResponse], bool] | None = None,
+    ) -> WebResponse:
+        raise AssertionError(url)

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+from pydantic import SecretStr
+
+from adapters.media.sight import PictureSight
+from adapters.media.texts import TextReader
+from adapters.media.voices import VoiceEar
+from bot.app import as_it_is
+from bot.conversation.describing import DescribedSight
+from bot.runtime.clock import RandomIds, SystemClock
+from bot.wiring.discovery import Discovered
+from bot.wiring.means import open_means
+from bot.wiring.onebot import build_line
+from bot.wiring.senses import build_senses
+from config.settings import Settings
+from tests.fakes import RecordingStore
+
+LLM = {"llm_base_url": "http://localhost:1/v1", "llm_model": "m"}
+
+
+@pytest.mark.parametrize(
+    ("more", "sight", "ear"),
+    [
+        ({}, type(None), type(None)),
+        ({"llm_vision_model": "m"}, PictureSight, type(None)),
+        ({"llm_model": "gpt-4o", "llm_vision_model": "v"}, PictureSight, type(None)),
+        ({"llm_vision_model": "v"}, DescribedSight, type(None)),
+        ({"stt_base_url": "http://localhost:2/v1", "stt_api_key": SecretStr("k")}, type(None), VoiceEar),
+    ],
+)
+async def test_who_looks_and_who_listens_is_as_the_settings_have_it(
+    more: dict[str, object], sight: type, ear: type
+) -> None:
+    settings, clock, ids = Settings.model_validate({**LLM, **more}), SystemClock(), RandomIds()
+    async with open_means(
+        settings,
+        Discovered(),
+        wrap=as_it_is,
+        count=lambda _: None,
+        user_agent="test",
+        clock=clock,
+        ids=ids,
+        tell=lambda _: None,
+    ) as means:
+        line = build_line(settings, ids=ids)
+        senses = build_senses(means, line.transport, RecordingStore(), clock)
+    assert (type(senses.sight), type(senses.ear), type(senses.reader)) == (sight, ear, TextReader)
