@@ -54,4 +54,4 @@ class Mutes:
 
     def holds_in(self, where: Conversation) -> bool:
         """Whether the bot may not speak there."""
-        return self._until.get(where, 0.0) > self._clock.monotonic()
+        return bool(self._until) and self._until.get(where, 0.0) > self._clock.monotonic()

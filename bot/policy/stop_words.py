@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 from bot.domain.events import MessageReceived
 from bot.domain.segments import Mention, Quote, Text
-from bot.policy.wake import bare
+from bot.policy.wake import bare, folded
 
 COMMAND = "/stop"
 EVERYTHING = "/stop all"
 WORDS = frozenset({COMMAND, EVERYTHING, "停", "停止", "别说了"})
+LONGEST = 100  # characters
+SIGNS = ("停", "别", "stop")  # without one of these it is none of them, as nearly all are
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,8 @@ def stop_in(message: MessageReceived, names: Iterable[str]) -> StopWord | None:
                 pass
             case _:
                 return None
-    text = "".join(words)
-    if len(text) > 100:
+    text = folded("".join(words)[: LONGEST + 1])
+    if len(text) > LONGEST or not any(sign in text for sign in SIGNS):
         return None
     text = " ".join(bare(text).split())
     if text not in WORDS:

@@ -135,8 +135,8 @@ def judge(
     against = ""
     if not owner and rules.users and sender not in rules.users:
         against = NOT_LISTED
-    elif is_official_bot(sender) or any(
-        sender in some for some in (rules.robots, accounts, robots)
+    elif (
+        is_official_bot(sender) or sender in rules.robots or sender in accounts or sender in robots
     ):
         against = A_ROBOT
     if not where.is_group:
@@ -201,10 +201,10 @@ def begins(message: MessageReceived, prefixes: tuple[str, ...]) -> bool:
     """
     if not prefixes:
         return False
-    text = _folded(_text(message)[:EDGE]).lstrip()
+    text = folded(_text(message)[:EDGE]).lstrip()
     return any(
         text.startswith(prefix) and not _joins(prefix[-1], text[len(prefix) : len(prefix) + 2])
-        for prefix in map(_folded, prefixes)
+        for prefix in map(folded, prefixes)
         if prefix
     )
 
@@ -232,11 +232,12 @@ def _joins(letter: str, neighbours: str) -> bool:
 
 def bare(text: str) -> str:
     """The text folded, without the marks, emoji and blanks around it."""
-    folded = _folded(text)
-    return folded.strip("".join(char for char in set(folded) if _is_around(char)))
+    one_form = folded(text)
+    return one_form.strip("".join(char for char in set(one_form) if _is_around(char)))
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
+    """The text in one form for all ways to write it, without capitals."""
     return normalize("NFKC", text).casefold()
 
 
