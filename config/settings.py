@@ -65,6 +65,7 @@ class Settings(BaseSettings):
 
     bot_name: str = "FrostAgent"
     bot_aliases: Names = ()
+    bot_language: Literal["", "zh", "en"] = ""
     bot_owners: QQNumbers = frozenset()
     bot_persona: FilePath | None = None
     system_prompt: str = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import count
 from typing import TypeAlias
@@ -353,6 +354,14 @@ def said(
         sender=Sender(user, name, role=role),
         segments=segments,
     )
+
+
+MOMENT = re.compile(r"\n\[(?:此刻|Right now)\][^\n\"]*")
+
+
+def lasting(text: str) -> str:
+    """A prompt's text without what is so at the moment, which stands behind a question for its own run alone."""
+    return MOMENT.sub("", text)
 
 
 def tool_context(ports: Mapping[type, object] | None = None) -> ToolContext:

@@ -15,12 +15,12 @@ Json: TypeAlias = dict[str, Any]
 Language: TypeAlias = Literal["zh", "en"]
 
 CJK = re.compile(r"[\u3400-\u9fff]")
-SAID = re.compile(  # name#3: text, name#3 ↩other#1「words」: text, name(12345): text
-    r"(?=\S)[^\n]*?(?:#\d++(?: ↩[^\n]*?(?:#\d++|我)(?:「[^\n」]*」)?)?|\(\d++[^()\n]*+\)): ?(.*)"
+SAID = re.compile(  # name#3: text, name#3 ↩other#1「words」: text
+    r"(?=\S)[^\n]*?#\d++(?: ↩[^\n]*?(?:#\d++|我|me)(?:「[^\n」]*」)?)?: ?(.*)"
 )
-MENTION = re.compile(r"@(?:[^\s@()#]+(?:\(\d+\)|#\d+)|[A-Za-z0-9_.-]+|\S+)")
+MENTION = re.compile(r"@(?:[^\s@()#]+#\d+|[A-Za-z0-9_.-]+|\S+)")
 # what the prompt adds to somebody's words: a quotation, or that there are none
-AROUND = re.compile(r"\[引用 [^\n]*?」\] |\(没有文字\)")
+AROUND = re.compile(r"\[(?:引用|quoting) [^\n]*?」\] |\(没有文字\)|\(no text\)")
 HANDLE = re.compile(r"\[[^\[\]\n]{1,20} ([ifav]\d{1,6})\b[^\[\]\n]*\]")
 ERROR = re.compile(r"error\b", re.IGNORECASE)
 CODE = re.compile(r"\[([A-Z][A-Z_]+)\]\s*$")
@@ -53,8 +53,8 @@ class Result:
 def read_question(messages: Sequence[Json]) -> DemoQuestion:
     """The last thing a person said.
 
-    A group's message holds a line `name#3: text` for each person who spoke, further lines of one
-    indented by two spaces: the last of them asks. Plain text is taken whole.
+    A message holds a line `name#2: text` for each person who spoke, further lines of one indented
+    by two spaces: the last of them asks. Plain text is taken whole.
     """
     whole = next(
         (read_text(message) for message in reversed(messages) if message.get("role") == "user"), ""

@@ -52,22 +52,25 @@ def remember(connection: Connection, conversation: Conversation) -> Remembered:
     ).one_or_none()
     first_turn, read_to, light_to, summary = window or (0, 0, 0, "")
     rounds = connection.execute(_rounds(connection, here, first_turn)).all()
+    unread = (
+        messages.c.conversation == here,
+        messages.c.id > read_to,
+        messages.c.overheard,
+        ~messages.c.erased,
+    )
     overheard = connection.execute(
-        select(messages)
-        .where(
-            messages.c.conversation == here,
-            messages.c.id > read_to,
-            messages.c.overheard,
-            ~messages.c.erased,
-        )
-        .order_by(messages.c.id.desc())
-        .limit(OVERHEARD)
+        select(messages).where(*unread).order_by(messages.c.id.desc()).limit(OVERHEARD)
     ).all()
+    missed = 0
+    if len(overheard) == OVERHEARD:
+        missed = connection.scalars(select(func.count(messages.c.id)).where(*unread)).one()
+        missed -= OVERHEARD
     mark = _mark(connection, here, light_to)
     told = tuple(readable(lambda row: (_round(row), (row.closed, row.id) <= mark), rounds))
     return Remembered(
         rounds=tuple(round_ for round_, _ in told),
         overheard=tuple(readable(message_of, reversed(overheard))),
+        missed=missed,
         light=sum(light for _, light in told),
         summary=summary,
         members=_members(connection, conversation),

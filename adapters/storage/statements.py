@@ -31,7 +31,7 @@ from adapters.storage.tables import (
     verdicts,
 )
 
-OVERHEARD = 30
+OVERHEARD = 60
 """How many of the messages overheard since the last turn the next one reads: the last ones."""
 
 

@@ -26,6 +26,7 @@ from bot.engine.transcripts import close_suspended
 from bot.memory.history import History
 from bot.policy.refusals import is_too_long
 from bot.prompt import notes
+from bot.prompt.language import wording_of
 from bot.speaking.delivery import Delivery, note_on
 
 SORRY = "抱歉，这次没能回答上来，请稍后再试。（编号 {trace}）"
@@ -84,7 +85,7 @@ class Closing:
             isinstance(one.receipt, Refused) and is_too_long(one.receipt.reason) for one in said
         ):
             await self._delivery.answer(turn.message, TOO_LONG, turn_id=turn.run.id)
-        return note_on(said)
+        return note_on(said, turn.words)
 
     def keep(self, turn: Turn, state: RunState, outcome: Outcome, last: LastWords) -> None:
         """Keep the round. What became of the answer is noted behind it, and that there was none."""
@@ -93,12 +94,13 @@ class Closing:
         if not is_answered and last.closing:
             answer.append(AssistantMessage(last.closing))
         elif not is_answered and outcome.stop is not Stop.SILENT:
-            answer += notes.unanswered(last.note or notes.UNANSWERED, answer)
+            what = last.note or turn.words.about.unanswered
+            answer += notes.unanswered(turn.words, what, answer)
             last = LastWords()
         elif not answer:
-            answer += notes.unanswered(notes.SILENT, answer)
+            answer += notes.unanswered(turn.words, turn.words.about.silent, answer)
         if last.note:
-            answer.append(notes.note(last.note))
+            answer.append(notes.note(turn.words, last.note))
         self._keep(turn.run.conversation, turn.run.id, turn.user, answer, outcome)
 
     def keep_waiting(self, waiting: WaitingTurn) -> None:
@@ -107,7 +109,8 @@ class Closing:
         answer = list(close_suspended(run))
         outcome = RunState(answer, run.usage, run.steps).outcome(Stop.STOPPED)
         self._store.put(RunResumed(run.run_id))
-        answer += notes.unanswered(notes.STOPPED, answer)
+        words = wording_of((waiting.user,), "")
+        answer += notes.unanswered(words, words.about.stopped, answer)
         self._keep(run.conversation, run.run_id, waiting.user, answer, outcome)
 
     def _keep(

@@ -19,6 +19,7 @@ from bot.policy.lighten import lighten
 from bot.policy.tokens import estimate_text
 from bot.prompt.compose import MAX_ASIDE, Forwarded, Passed
 from bot.prompt.render import plain
+from bot.prompt.view import View
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +57,7 @@ class _Room:
         """As many of the messages as there is room for, from the first on."""
         nodes: list[_Node] = []
         for message in found:
-            words = plain(message.segments, self_id=message.self_id)[:MAX_ASIDE]
+            words = plain(message.segments, View(), self_id=message.self_id)[:MAX_ASIDE]
             tokens = estimate_text(f"{message.sender.name[:MAX_ASIDE]}: {words}")
             if not self.messages or tokens > self.tokens:
                 break

@@ -39,7 +39,7 @@ from bot.policy.approval import (
     read_answer,
     words_of,
 )
-from bot.prompt.render import speaker
+from bot.prompt.render import account
 from bot.speaking.postbox import Postbox
 
 logger = logging.getLogger(__name__)
@@ -185,7 +185,7 @@ class OwnersWord:
                 if answer.allows
                 else Deny(f"{SAID_NO}: {answer.reason}" if answer.reason else SAID_NO)
             )
-            by = speaker(message.sender) if message else "你"
+            by = account(message.sender) if message else "你"
             if not self._requests.decide(request, decision, DECIDED, by=by, word=word):
                 reply(BUSY.format(number=number))
                 return True

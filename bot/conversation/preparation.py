@@ -13,24 +13,26 @@ from msgspec.structs import replace
 
 from bot.conversation.perception import Perception
 from bot.conversation.suspensions import WaitingTurn
+from bot.conversation.telling import Telling, words_of
 from bot.domain.chat import UserMessage
-from bot.domain.events import Conversation, MessageReceived
+from bot.domain.events import MessageReceived
 from bot.domain.journal import OpenTurn
 from bot.domain.ports import Ids, Speaker
 from bot.domain.run import Asker, Spent
+from bot.domain.segments import Forward, Quote
 from bot.domain.trace import current_run
 from bot.domain.traits import Audience
 from bot.engine.engine import Run
-from bot.memory.history import History
 from bot.policy.authority import asker_of, least
 from bot.policy.budget import NOTHING_SPENT, Budget, Limits
 from bot.policy.wake import CALLED, Wake
-from bot.prompt.compose import Question, showing, system_prompt, transcript, user_message
+from bot.prompt.compose import NO_TALK, Question, moment, showing, system_prompt, transcript
 from bot.prompt.frames import Frames
 from bot.prompt.people import People
 from bot.prompt.render import plain
 from bot.prompt.tidying import tidy
-from bot.prompt.voices import voices
+from bot.prompt.view import View
+from bot.prompt.wording import Wording
 from bot.speaking.delivery import Delivery
 from bot.speaking.speech import TurnSpeaker
 
@@ -38,12 +40,13 @@ from bot.speaking.speech import TurnSpeaker
 @dataclass(frozen=True, slots=True)
 class Persona:
     """Who the bot is in its chats: its system prompt, the name it goes by, and what else it is
-    called.
+    called; the language of its prompts, empty for that of each conversation.
     """
 
     prompt: str
     name: str
     aliases: tuple[str, ...] = ()
+    language: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -59,12 +62,18 @@ class Turn:
     user: UserMessage
     run: Run
     speaker: TurnSpeaker
+    view: View
     wake: Wake = CALLED
 
     @property
     def message(self) -> MessageReceived:
         """The question itself."""
         return self.question.message
+
+    @property
+    def words(self) -> Wording:
+        """The language it is told in."""
+        return self.view.words
 
 
 class Preparation:
@@ -74,7 +83,7 @@ class Preparation:
         self,
         *,
         perception: Perception,
-        history: History,
+        telling: Telling,
         delivery: Delivery,
         persona: Persona,
         owners: frozenset[int],
@@ -83,7 +92,7 @@ class Preparation:
         ids: Ids,
     ) -> None:
         self._perception = perception
-        self._history = history
+        self._telling = telling
         self._delivery = delivery
         self._persona = persona
         self._owners = owners
@@ -110,29 +119,34 @@ class Preparation:
         question = Question(message, lines=lines)
         if not retry:
             question = await self._perception.perceive(message, lines)
-        await self._history.load(where)
-        overheard = () if retry else self._history.take_overheard(where)
-        user = retry.user if retry else user_message(question, overheard, name=self._persona.name)
+        await self._telling.load(where)
+        talk = NO_TALK if retry else self._telling.take_talk(where)
+        question = self._telling.named(question)
+        talk = await self._telling.with_replies(question, talk)
+        told = retry.user.text if retry else words_of(question, talk)
+        view = self._telling.view(where, told, language=self._persona.language)
+        user = retry.user if retry else self._telling.render(question, talk, view)
         asker = asker_of(
-            message,
+            question.message,
             owners=self._owners,
-            lines=lines,
+            lines=question.lines,
             quoted=question.quoted,
             forwarded=question.forwarded.lines,
-            overheard=overheard,
-            earlier=partial(self._voices, where),
+            overheard=(*talk.messages, *talk.replies.values()),
+            earlier=partial(self._telling.voices, where),
         )
-        if retry and user != user_message(question):
+        if retry and not is_alone(message, retry.user):
             # Whose words are in it besides is not known any more.
             asker = replace(asker, authority=Audience.EVERYONE)
-        return self._turn(question, user, asker, run_id=self._ids.trace(), wake=wake)
+        return self._turn(question, user, asker, run_id=self._ids.trace(), view=view, wake=wake)
 
     def go_on(self, turn_id: str, waiting: WaitingTurn) -> Turn:
         """A suspended turn, with no more authority than it had, and what it took and said so far;
         its history must be loaded.
         """
         message, before = waiting.question, waiting.run.asker
-        earlier = partial(self._voices, message.conversation)
+        where = message.conversation
+        earlier = partial(self._telling.voices, where)
         asker = asker_of(message, owners=self._owners, earlier=earlier)
         asker = replace(
             asker, authority=before.authority, overheard=least((before.overheard, asker.overheard))
@@ -142,6 +156,7 @@ class Preparation:
             waiting.user,
             asker,
             run_id=turn_id,
+            view=self._telling.view(where, waiting.user.text, language=self._persona.language),
             spent=spent_by(waiting),
         )
         turn.speaker.said += waiting.said
@@ -149,17 +164,13 @@ class Preparation:
         return turn
 
     async def seeing(self, turn: Turn) -> Run:
-        """The run with the pictures of its question, which nothing else gets: neither the journal
-        nor the history.
+        """The run with the moment and the pictures of its question, which nothing else gets:
+        neither the journal nor the history.
         """
         run, pictures = turn.run, await self._perception.look(turn.question)
-        if not pictures:
-            return run
-        return dataclasses.replace(run, transcript=showing(run.transcript, pictures))
-
-    def _voices(self, where: Conversation) -> frozenset[int]:
-        """Who has spoken in what the prompt tells of earlier rounds."""
-        return voices(self._history.messages(where), summary=self._history.summary(where))
+        now = moment(turn.message, turn.view)
+        shown = showing(run.transcript, pictures, words=turn.words, now=now)
+        return dataclasses.replace(run, transcript=shown)
 
     def _turn(
         self,
@@ -168,16 +179,17 @@ class Preparation:
         asker: Asker,
         *,
         run_id: str,
+        view: View,
         spent: Spent = NOTHING_SPENT,
         wake: Wake = CALLED,
     ) -> Turn:
         message, where = question.message, question.message.conversation
         current_run.set(run_id)  # for the rest of this lane's task
-        system = system_prompt(self._persona.prompt, name=self._persona.name, conversation=where)
-        read = transcript(
-            system, self._history.messages(where), user, summary=self._history.summary(where)
-        )
-        asked = plain(message.segments, self_id=message.self_id)
+        words, rounds = view.words, self._telling.rounds(where)
+        system = system_prompt(self._persona.prompt, name=self._persona.name, words=words)
+        summary = self._telling.summary(where)
+        read = transcript(system, rounds, user, words=words, summary=summary)
+        asked = plain(message.segments, view, self_id=message.self_id)
         frames = Frames(self._persona.names, number=where.platform_id, people=People.of(read))
         budget = Budget(self._limits, spent)
         speaker = TurnSpeaker(self._delivery, run_id, asker, where, frames, budget)
@@ -192,7 +204,13 @@ class Preparation:
             share=budget.share(),
             may_be_silent=wake.weak,
         )
-        return Turn(question, user, run, speaker, wake)
+        return Turn(question, user, run, speaker, view, wake)
+
+
+def is_alone(message: MessageReceived, user: UserMessage) -> bool:
+    """Whether what was rendered has nobody's words but those of this question."""
+    passes_on = any(isinstance(segment, Quote | Forward) for segment in message.segments)
+    return user.sources == (message.message_id,) and not passes_on
 
 
 def spent_by(waiting: WaitingTurn) -> Spent:

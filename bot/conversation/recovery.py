@@ -39,6 +39,7 @@ from bot.engine.toolset import Toolset
 from bot.engine.transcripts import close_interrupted
 from bot.policy.apologies import SORRY, apology
 from bot.prompt import notes
+from bot.prompt.language import wording_of
 from bot.speaking.outbox import Outbox
 
 logger = logging.getLogger(__name__)
@@ -157,10 +158,11 @@ class Recoverer:
     def _close(self, turn: OpenTurn, *, closing: str = "") -> TurnClosed:
         messages = close_interrupted(turn.messages)
         if not messages or not isinstance(messages[-1], AssistantMessage):
+            words = wording_of((turn.user,), "")
             ending = (
                 (AssistantMessage(closing),)
                 if closing
-                else notes.unanswered(notes.BROKEN_OFF, messages)
+                else notes.unanswered(words, words.about.broken_off, messages)
             )
             messages = (*messages, *ending)
         return TurnClosed(

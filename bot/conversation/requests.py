@@ -21,6 +21,7 @@ from bot.domain.suspension import Decision
 from bot.policy.approval import MAX_OPEN, in_full, what, who
 from bot.prompt.frame import label
 from bot.prompt.render import MAX_NAME, excerpt
+from bot.prompt.view import View
 
 MAX_PAST = 500  # requests that are over, and still known by their number
 
@@ -115,7 +116,7 @@ class Requests:
         there is room for.
         """
         asker = replace(run.asker, name=label(run.asker.name, MAX_NAME))
-        asked_by = who(asker, run.conversation, excerpt(question))
+        asked_by = who(asker, run.conversation, excerpt(question, View()))
         room = MAX_OPEN - sum(request.asker == asker.user_id for request in self._open.values())
         new = [
             Request(

@@ -13,6 +13,7 @@ from bot.conversation.hearing import Hearing
 from bot.conversation.live import Line, LiveTurns
 from bot.conversation.questions import Questions
 from bot.conversation.tasks import Task
+from bot.conversation.telling import Telling
 from bot.domain.events import MessageReceived
 from bot.domain.segments import Mention, MentionAll, Quote
 from bot.domain.traits import Audience
@@ -20,8 +21,8 @@ from bot.memory.history import History
 from bot.policy.approval import quote_in
 from bot.policy.authority import asker_of
 from bot.policy.wake import Observe, Verdict, Wake
-from bot.prompt.additions import addition
 from bot.prompt.render import plain
+from bot.prompt.view import View
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +40,7 @@ class Steering:
         hearing: Hearing,
         questions: Questions,
         history: History,
+        telling: Telling,
         owners: frozenset[int] = frozenset(),
         is_on: bool = True,
     ) -> None:
@@ -46,13 +48,16 @@ class Steering:
         self._hearing = hearing
         self._questions = questions
         self._history = history
+        self._telling = telling
         self._owners = owners
         self._is_on = is_on
 
     def take(self, message: MessageReceived, verdict: Verdict) -> bool:
         """Whether this line is part of a turn now; then it is done with."""
         live = self._live.of(message) if self._is_on else None
-        if live is None or not plain(message.segments, self_id=message.self_id):
+        if live is None or not self._telling.is_at_hand(message.conversation):
+            return False
+        if not plain(message.segments, View(), self_id=message.self_id):
             return False
         task, heard = None, verdict
         if isinstance(verdict, Wake) and not verdict.is_uncalled:
@@ -69,7 +74,9 @@ class Steering:
             return False
         self._hearing.take_in(message, heard)
         unread = partial(self._unread, message, task)
-        live.say(Line(message, addition(message, quoted=quoted), unread))
+        view = live.turn.view if live.turn else None
+        user = self._telling.addition(message, view, quoted=quoted)
+        live.say(Line(message, user, unread))
         logger.info("message %s steers the run of %s", message.message_id, live.message.message_id)
         return True
 

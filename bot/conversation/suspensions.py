@@ -17,6 +17,7 @@ from bot.domain.ports import Store
 from bot.domain.run import Stop, SuspendedRun
 from bot.engine.engine import RunState
 from bot.prompt import notes
+from bot.prompt.language import wording_of
 from bot.speaking.speech import Heard
 
 logger = logging.getLogger(__name__)
@@ -65,7 +66,9 @@ class Suspensions:
             interrupted = RunState().outcome(
                 Stop.INTERRUPTED, error="interrupted: what was suspended cannot be read"
             )
-            round_ = (suspended.user, *notes.unanswered(notes.UNANSWERED, ()))
+            words = wording_of((suspended.user,), "")
+            noted = notes.unanswered(words, words.about.unanswered, ())
+            round_ = (suspended.user, *noted)
             closed = self._ledger.closed(suspended.turn_id, interrupted, round_)
             self._store.put(RunResumed(suspended.turn_id), closed)
             return None

@@ -24,7 +24,6 @@ from bot.engine.engine import Engine, RunState
 from bot.engine.transcripts import close_suspended
 from bot.memory.history import History
 from bot.policy.wake import CALLED, Wake
-from bot.prompt import notes
 from bot.speaking.gestures import Gestures
 
 logger = logging.getLogger(__name__)
@@ -164,7 +163,10 @@ class Turns:
             if not ending:
                 live.close(dropped=disowned)
             if live.is_stopped and not disowned:
-                outcome, last = state.outcome(Stop.STOPPED), LastWords(note=notes.STOPPED)
+                outcome, last = (
+                    state.outcome(Stop.STOPPED),
+                    LastWords(note=turn.words.about.stopped),
+                )
             if outcome is not None and not ending:
                 self._closing.keep(replace(turn, user=live.user), state, outcome, last)
             elif disowned:

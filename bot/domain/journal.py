@@ -288,12 +288,14 @@ class Remembered(Struct, frozen=True):
     since the last.
 
     The first `light` of the rounds are told with shortened tool results; `summary` is of what came
-    before them. `members` are all who ever had a number there; of who was forgotten the person is
-    0. `things` are the latest that got a name there, oldest first.
+    before them. `missed` is how many were overheard before those that are told. `members` are all
+    who ever had a number there; of who was forgotten the person is 0. `things` are the latest that
+    got a name there, oldest first.
     """
 
     rounds: tuple[Round, ...] = ()
     overheard: tuple[MessageReceived, ...] = ()
+    missed: int = 0
     light: int = 0
     summary: str = ""
     members: tuple[MemberNumbered, ...] = ()

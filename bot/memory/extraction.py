@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from cachetools import LRUCache
 
@@ -32,6 +33,7 @@ from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers
 from bot.prompt.extraction import SaidLine, extraction_request, read_facts
 from bot.prompt.render import plain
+from bot.prompt.view import View
 
 ROUNDS = 8  # of the bot's, until facts are looked for
 QUIET = 1200.0  # seconds after the last round: then a talk has ended
@@ -152,7 +154,8 @@ class Extraction:
             logger.exception("no facts of %s", where)
 
     def _line(self, message: MessageReceived) -> SaidLine | None:
-        text = plain(message.segments, self_id=message.self_id)
+        view = View(number=partial(self._speakers.number, message.conversation))
+        text = plain(message.segments, view, self_id=message.self_id)
         if message.is_own or not text or message.has_identity is False:
             return None
         user = message.sender.user_id

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from bot.domain.chat import Message, ToolMessage, UserMessage
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import Round
+from bot.domain.journal import Remembered, Round
 from bot.domain.ports import Store
 from bot.domain.redaction import lines_of, redacted, sources_of
 from bot.memory.speakers import Speakers
@@ -34,7 +34,7 @@ from bot.policy.lighten import weight_of
 
 MAX_CONVERSATIONS = 5000
 MAX_KNOWN = 20_000  # messages; a long one counts as several
-MAX_OVERHEARD = 30  # messages
+MAX_OVERHEARD = 60  # messages
 MAX_RECALLED = 1000  # messages that runs under way may have read
 MAX_TOKENS = 12_000.0  # estimated
 
@@ -57,9 +57,35 @@ Telling: TypeAlias = Callable[[Conversation, tuple[Message, ...]], tuple[Message
 
 
 @dataclass(slots=True)
+class _Unread:
+    """What was overheard since the last run: the latest messages, and how many before them."""
+
+    messages: deque[MessageReceived] = field(default_factory=lambda: deque(maxlen=MAX_OVERHEARD))
+    missed: int = 0
+
+    def hear(self, message: MessageReceived) -> None:
+        self.missed += len(self.messages) == MAX_OVERHEARD
+        self.messages.append(message)
+
+    def recall(self, remembered: Remembered) -> None:
+        stored = [message.identity for message in remembered.overheard]
+        since = [message for message in self.messages if message.identity not in stored]
+        self.messages.clear()
+        self.missed = remembered.missed
+        for message in (*remembered.overheard, *since):
+            self.hear(message)
+
+    def drop(self, message_id: str) -> bool:
+        kept = [message for message in self.messages if message.message_id != message_id]
+        was_there = len(kept) < len(self.messages)
+        self.messages = deque(kept, MAX_OVERHEARD)
+        return was_there
+
+
+@dataclass(slots=True)
 class _Memory:
     window: Window = field(default_factory=Window)
-    overheard: deque[MessageReceived] = field(default_factory=lambda: deque(maxlen=MAX_OVERHEARD))
+    unread: _Unread = field(default_factory=_Unread)
     loaded: bool = False
 
 
@@ -151,10 +177,7 @@ class History:
         # Somebody else did it meanwhile; or the next turn will ask again.
         if memory.loaded or remembered is None:
             return
-        stored = [message.identity for message in remembered.overheard]
-        since = [message for message in memory.overheard if message.identity not in stored]
-        memory.overheard.clear()
-        memory.overheard.extend((*remembered.overheard, *since))
+        memory.unread.recall(remembered)
         window, known = memory.window, [round_.turn_id for round_ in remembered.rounds]
         told = [
             Told.of(
@@ -186,7 +209,7 @@ class History:
 
     def overhear(self, message: MessageReceived) -> None:
         """Keep a message that did not wake the bot, as context for the next run."""
-        self._memories[message.conversation].overheard.append(message)
+        self._memories[message.conversation].unread.hear(message)
 
     def take_overheard(self, conversation: Conversation) -> tuple[MessageReceived, ...]:
         """Take the messages overheard since the last run, oldest first; they belong to that run
@@ -194,10 +217,13 @@ class History:
 
         What was missed and found later stands where it was said.
         """
-        overheard = self._memories[conversation].overheard
-        taken = tuple(sorted(overheard, key=lambda message: message.time))
-        overheard.clear()
-        return taken
+        memory = self._memories[conversation]
+        taken, memory.unread = memory.unread, _Unread()
+        return tuple(sorted(taken.messages, key=lambda message: message.time))
+
+    def missed(self, conversation: Conversation) -> int:
+        """How many messages were overheard before those that can be taken, and are not kept."""
+        return self._memories[conversation].unread.missed
 
     def forget_message(self, conversation: Conversation, message_id: str) -> None:
         """Tell a recalled message no more, whether a run has read it or not.
@@ -207,11 +233,7 @@ class History:
         self._known.pop((conversation, message_id), None)
         self.things.forget_message(conversation, message_id)
         memory = self._memories[conversation]
-        kept = [message for message in memory.overheard if message.message_id != message_id]
-        was_unread = len(kept) < len(memory.overheard)
-        memory.overheard.clear()
-        memory.overheard.extend(kept)
-        if was_unread:
+        if memory.unread.drop(message_id):
             return
         self._recalled[conversation, message_id] = None
         if not memory.window.redact(message_id) and memory.window.summary:

@@ -5,18 +5,20 @@ from __future__ import annotations
 from bot.domain.chat import UserMessage
 from bot.domain.events import MessageReceived
 from bot.domain.redaction import RECALLED
-from bot.prompt.compose import ADDED
 from bot.prompt.render import line
+from bot.prompt.view import View
 
 
 def addition(
-    message: MessageReceived, *, quoted: MessageReceived | None = None, name: str = ""
+    message: MessageReceived, view: View, *, quoted: MessageReceived | None = None
 ) -> UserMessage:
-    """The line under its heading; `name` stands for the bot where its own words are quoted."""
-    text = line(message, quoted=quoted, name=name)
-    return UserMessage(f"{ADDED}\n{text}", sources=(message.message_id,))
+    """The line under its heading, with the time."""
+    words = view.words
+    heading = words.heading(words.added, view.clock(message.time))
+    text = line(message, view, quoted=quoted)
+    return UserMessage(f"{heading}\n{text}", sources=(message.message_id,))
 
 
 def without(text: str, addition: UserMessage) -> str:
     """The text with nothing of that line but that it was taken back."""
-    return text.replace(addition.text, f"{ADDED}\n{RECALLED}", 1)
+    return text.replace(addition.text, f"{addition.text.partition(chr(10))[0]}\n{RECALLED}", 1)

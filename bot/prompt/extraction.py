@@ -16,7 +16,7 @@ from bot.domain.chat import Completion, FinishReason, ModelRequest, SystemMessag
 from bot.domain.readings import loads
 from bot.policy.recall import terms
 from bot.policy.remembering import in_one_line, wrong_with
-from bot.prompt.render import indent
+from bot.prompt.render import indented
 
 MOST = 8  # facts of one request
 MAX_LINE = 300  # characters of a line
@@ -66,7 +66,7 @@ class Fact:
 def extraction_request(lines: Sequence[SaidLine], *, chinese: bool) -> ModelRequest:
     """Asks for the facts in these lines."""
     told = "\n".join(
-        f"{place}. #{line.number}: {indent(line.text, MAX_LINE)}"
+        f"{place}. #{line.number}: {indented(line.text, MAX_LINE)}"
         for place, line in enumerate(lines, 1)
     )
     instructions = INSTRUCTIONS_ZH if chinese else INSTRUCTIONS_EN

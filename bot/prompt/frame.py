@@ -1,8 +1,9 @@
 """The names that people give - to themselves, files, cards, pictures - as they can stand in our
 frame and not leave it.
 
-The frame is `name(number): text` and `[word detail]`. So a name keeps no bracket and no colon, nor
-what looks like one: the one table of all of them is here. What is taken out becomes a blank.
+The frame is `name#number ↩name#number「words」: text` and `[word detail]`. So a name keeps no
+bracket, no colon, no number sign and no such arrow, nor what looks like one: the one table of all
+of them is here. What is taken out becomes a blank.
 """
 
 from __future__ import annotations
@@ -34,10 +35,12 @@ COLONS = (
     "\u2a74\u2af6\u2e2c\ua4fd\ua6f4\ua789\ufe13\ufe30\ufe55\uff1a\U00010781\U00010782"
 )
 
+SIGNS = "#＃﹟♯⋕\u20e3↩⤶⏎↵"  # number signs, the key of one, arrows back
+
 BLANKS = "\r\n\t\u3164\u115f\u1160\uffa0\u2800"  # letters among them that are drawn as nothing
 
 FRAME = str.maketrans(
-    dict.fromkeys([*BRACKETS, *COLONS, *BLANKS], " ")
+    dict.fromkeys([*BRACKETS, *COLONS, *SIGNS, *BLANKS], " ")
     | {chr(code): " " for first, last in ENCLOSED for code in range(first, last + 1)}
 )
 

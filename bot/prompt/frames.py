@@ -1,7 +1,7 @@
 """The frame of the prompt, where a model says it back: cut before it is sent, and before it is
 kept. Pure.
 
-A small model that reads `name(number): text` a hundred times writes such lines itself, and one that
+A small model that reads `name#number: text` a hundred times writes such lines itself, and one that
 is stored makes it write them for ever. Cut is only what `render`, `compose` and `notes` write, by
 their own constants: our own name in front, a heading, a quotation, a note on what became of our
 words; and from a line in another member's name and number on, all that follows it, unless the
@@ -97,10 +97,10 @@ class Frames:
         for stand_in in marks.STAND_INS:
             if begin.translate(marks.NARROW).startswith(f"{stand_in}\n"):
                 return begin[len(stand_in) :].lstrip()
-        if match := marks.PICTURES.match(begin) or marks.OUR_QUOTE.match(begin):
+        if match := marks.BESIDE.match(begin) or marks.OUR_QUOTE.match(begin):
             return begin[match.end() :].lstrip()
         if (match := marks.HEADING.match(begin)) and (
-            match["number"] or not _is_form(begin[match.end() :], marks.HEADING)
+            match["number"] or match["moment"] or not _is_form(begin[match.end() :], marks.HEADING)
         ):
             return begin[match.end() :].lstrip()
         if (match := marks.QUOTE.match(begin)) and not _is_form(begin[match.end() :], marks.QUOTE):
@@ -147,7 +147,7 @@ class Frames:
                 quoting = spoken or marks.ANNOUNCED.search(line) is not None
             if spoken and self._is_ours(line):
                 yield _without_number(line)
-            elif not marks.NOTE_LINE.fullmatch(line):
+            elif not (marks.NOTE_LINE.fullmatch(line) or marks.BESIDE.fullmatch(line)):
                 yield self._without_asides(line)
 
     def _without_asides(self, line: str) -> str:
@@ -159,6 +159,7 @@ class Frames:
                 line = f"@{match['name']} {line[match.end() :]}"
         if "`" in line:
             return line
+        line = self.people.without_numbers(line)
         return marks.ALL_SAID.sub("", marks.QUOTE_INSIDE.sub(r"\1", line))
 
     def _is_ours(self, line: str) -> bool:
@@ -179,6 +180,9 @@ class Frames:
         )
 
     def _is_known(self, match: re.Match[str]) -> bool:
+        if match["sign"] in marks.SIGNS:
+            name = name_key(match["name"])
+            return name in self.people.names or is_like(name, self.people.called(match["number"]))
         return _is_one_of(match, self.people.names, self.people.numbers)
 
     def _goes_on(self, lines: list[str], place: int) -> bool:
@@ -186,18 +190,28 @@ class Frames:
         match = marks.HEADING.match(lines[place])
         if match is None or not place:
             return False
-        return bool(match["number"]) or any(
+        return bool(match["number"] or match["moment"]) or any(
             marks.LINE.match(line) or marks.NOTE_LINE.fullmatch(line)
             for line in lines[place + 1 : place + 2]
         )
 
     def _is_own(self, match: re.Match[str]) -> bool:
         own = frozenset(map(name_key, filter(str.strip, self.names)))
+        if match["sign"] in marks.SIGNS:
+            name = name_key(match["name"])
+            return name in own and name not in self.people.called(match["number"])
         # Also where somebody wrote our name and number into a prompt.
         mine = match["number"] == str(self.number)
         return _is_one_of(match, own, {str(self.number)}) and (
             mine or match["number"] not in self.people.numbers
         )
+
+
+def is_like(name: str, names: Collection[str]) -> bool:
+    """Whether it may be a short form of one of the names: 澈澈 of 阿澈. A letter alone says
+    nothing.
+    """
+    return any(char in known for known in names for char in name if not char.isascii())
 
 
 @lru_cache(maxsize=64)

@@ -1,20 +1,33 @@
-"""The marks of the prompt's frame, as patterns: how `render`, `compose` and `notes` write it, by
-their own constants, and how models write it after them.
+"""The marks of the prompt's frame, as patterns: how `render`, `compose` and `notes` write it in
+every language, by their own words, and how models write it after them.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from bot.domain.actions import SENT
 from bot.domain.chat import NOTED
-from bot.prompt import compose, notes, render
+from bot.prompt import notes, render
+from bot.prompt.language import WORDINGS
+
+
+def any_of(words: Iterable[str]) -> str:
+    """One of these, as a pattern."""
+    return "|".join(map(re.escape, words))
+
 
 OPEN, CLOSE, COLON = r"[(（]", r"[)）]", r"[:：]"
+SIGNS = "#＃"
+HASH = f"[{SIGNS}]"
 MARK = r"(?:\*\*|__|[*_`])?"  # a model may make a heading of it
-NAME = rf"[^\n()（）:：\[\]【】]{{1,{render.MAX_NAME}}}?"
-WHO = rf"(?P<name>{NAME})\s?{OPEN}(?P<number>\d{{1,20}}){CLOSE}"
-LINE = re.compile(rf"\s{{0,2}}{MARK}(?P<at>@?){WHO}{MARK}\s?{COLON}{MARK}[^\S\n]*")
+NAME = rf"[^\n()（）#＃:：\[\]【】]{{1,{render.MAX_NAME}}}?"
+# `name#2`, and `name(12345)` as older versions had it
+NUMBERED = rf"(?P<sign>{HASH}|{OPEN})(?P<number>\d{{1,20}}){CLOSE}?"
+WHO = rf"(?P<name>{NAME})\s?{NUMBERED}"
+REPLY = r"(?:\s?↩[^\n:：「]{0,60}(?:「[^\n]{0,60}?」)?)?"
+LINE = re.compile(rf"\s{{0,2}}{MARK}(?P<at>@?){WHO}{REPLY}{MARK}\s?{COLON}{MARK}[^\S\n]*")
 LABELLED = re.compile(rf"\s*{MARK}[^\s:：]{{1,{render.MAX_NAME}}}{MARK}{COLON}")
 FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
 ANNOUNCED = re.compile(
@@ -23,80 +36,102 @@ ANNOUNCED = re.compile(
 """A line that announces what stands below it: with a colon, in so many words, or as its heading."""
 STAGE = re.compile(r"\s*(?:[(（].*[)）]|\*[^*]+\*)\s*$")  # what happens while nobody speaks
 
-_name, _number = re.escape("{name}"), re.escape("{number}")
-_who = re.escape(render.SPEAKER).replace(_name, rf"({NAME})").replace(_number, r"(\d+)")
-_says = (
-    re.escape(render.LINE.format(who=render.SPEAKER, text=""))
-    .replace(_name, NAME)
-    .replace(_number, r"\d+")
-)
+_quoting = any_of(words.quoted.partition("{")[0] for words in WORDINGS)
+_who = rf"({NAME})(?:#(\d+)|\((\d+)\))"
 SAID_BY = re.compile(
-    rf"(?:^(?:  )?(?={_says})|@|{re.escape(render.QUOTED.partition('{')[0])}){_who}", re.MULTILINE
+    rf"(?:^(?:  )?(?={NAME}(?:#\d+|\(\d+\))(?: ↩[^\n]*?)?: )|@|↩|{_quoting}){_who}", re.MULTILINE
 )
+"""A name and its number where we write them, either form."""
 
-
-_headings = (
-    compose.QUESTION,
-    compose.ADDED,
-    compose.RECORD,
-    compose.FORWARDED,
-    compose.EARLIER,
-    compose.PICTURES,
-    notes.NOTES,
+HEADINGS = any_of(
+    heading
+    for words in WORDINGS
+    for heading in (
+        words.question,
+        words.added,
+        words.record,
+        words.forwarded,
+        words.earlier,
+        words.pictures,
+        words.now,
+        words.notes,
+    )
 )
-HEADINGS = "|".join(re.escape(one.partition("]")[0].strip("[]")) for one in _headings)
-NUMBER = re.escape(compose.NUMBER).replace(r"\ ", r"\s*").replace(r"\{id\}", r"-?\w+")
+ID = r"\s*消息号\s*-?\w+"  # of a question, in rounds of older versions
 HEADING = re.compile(
-    rf"\s{{0,2}}{MARK}[\[［【](?:{HEADINGS})[^\]］】\n]{{0,40}}[\]］】]"
-    rf"{MARK}(?P<number>{NUMBER})?[^\S\n]*"
+    rf"\s{{0,2}}{MARK}[\[［【](?:{HEADINGS})(?P<moment>\s*\d\d:\d\d[^\]］】\n]{{0,20}})?"
+    rf"[^\]］】\n]{{0,40}}[\]］】]{MARK}(?P<number>{ID})?[^\S\n]*"
 )
 LABEL = re.compile(r"[\[［【][^\]］】\n]{1,20}[\]］】]")
-PICTURES = re.compile(re.escape(compose.PICTURES.strip()) + r"[^\n]*")
+_beside = any_of(
+    words.heading(heading) for words in WORDINGS for heading in (words.pictures, words.now)
+)
+_days = any_of(day for words in WORDINGS for day in words.weekdays)
+BESIDE = re.compile(rf"(?:{_beside})[^\n]*|\[\d{{4}}-\d\d-\d\d (?:{_days})\]")
+"""Lines that are ours to their end: pictures, the moment, a date."""
 
-_before, _between, _after = (
-    re.escape(part.strip()) for part in re.split(r"\{who\}|\{words\}", render.QUOTED)
-)
-_quote = (
-    rf"(?:[\[［]{_before[2:]}\s*(?!\s){NAME}(?:{OPEN}\d+{CLOSE})?\s*{_between}.{{0,400}}?{_after}"
-    rf"|{re.escape(render.QUOTED_ELSEWHERE.strip())})[^\S\n]*"
-)
+
+def _quotation(quoted: str, elsewhere: str) -> str:
+    before, between, after = (
+        re.escape(part.strip()) for part in re.split(r"\{who\}|\{words\}", quoted)
+    )
+    number = rf"(?:{HASH}\d+|{OPEN}\d+{CLOSE})?"
+    return (
+        rf"[\[［]{before[2:]}\s*(?!\s){NAME}{number}\s*{between}.{{0,400}}?{after}"
+        rf"|{re.escape(elsewhere.strip())}"
+    )
+
+
+_quote = rf"(?:{'|'.join(_quotation(words.quoted, words.elsewhere) for words in WORDINGS)})[^\S\n]*"
 OUR_QUOTE = re.compile(_quote)
 QUOTE_INSIDE = re.compile(rf"(^|[。！？!?…~～;；])[^\S\n]*{_quote}")
 """Elsewhere in a line it is what is spoken of."""
+_begins = any_of(words.quoted.partition("{")[0].strip()[1:] for words in WORDINGS)
 QUOTE = re.compile(
-    rf"[\[［]{_before[2:]}(?!\s*\d{{1,3}}[\]］])(?:[\s:：][^\[\]［］\n]{{0,200}})?[\]］]"
+    rf"[\[［](?:{_begins})(?!\s*\d{{1,3}}[\]］])(?:[\s:：][^\[\]［］\n]{{0,200}})?[\]］]"
     r"(?!\s*(?:参?见|[来出引摘]自|来源|《|https?:))[^\S\n]*"  # there it is a source
 )
 
-_part = re.escape(notes.PART).replace(r"\{number\}", r"\d+")
+_abouts = [words.about for words in WORDINGS]
+_parts = "|".join(re.escape(about.part).replace(r"\{number\}", r"\d+") for about in _abouts)
 _fates = "|".join(
-    (re.escape(notes.REFUSED).replace(r"\{reason\}", r"[^\n]*?"), notes.UNCONFIRMED, notes.QUEUED)
+    fate
+    for about in _abouts
+    for fate in (
+        re.escape(about.refused).replace(r"\{reason\}", r"[^\n]*?"),
+        re.escape(about.unconfirmed),
+        re.escape(about.queued),
+    )
 )
-FATE = rf"(?:{_part})?(?:{_fates})"
+FATE = rf"(?:{_parts})?(?:{_fates})"
 ALL_SAID = re.compile(
     re.escape(notes.ALL_SAID[1:-1]).replace(r"\ ", r"\s*").join((OPEN + r"\s*", r"\s*" + CLOSE))
 )
 TRAILING_NOTE = re.compile(rf"\n?{OPEN}(?P<words>{FATE}){CLOSE}\s*$")
+_wholes = [
+    whole for about in _abouts for whole in (about.unanswered, about.stopped, about.broken_off)
+]
+_answers = [about.answer.strip() for about in _abouts]
 NOTE_LINE = re.compile(
-    rf"\s*(?:{OPEN}{FATE}{CLOSE}|你上面的回答{FATE}|{notes.UNANSWERED}|{notes.BROKEN_OFF}"
-    rf"|{notes.STOPPED}"
+    rf"\s*(?:{OPEN}{FATE}{CLOSE}|(?:{any_of(_answers)})\s*{FATE}|{any_of(_wholes)}"
     rf"|{SENT}\s*\(message_id:[^\n)]*\))\s*"
 )
-BRACKETS = ("(", "（", "[", "［", "【")
-PLAIN = ("你上面的回答", notes.UNANSWERED, notes.BROKEN_OFF, notes.STOPPED, SENT)
+BRACKETS = ("(", "（", "[", "［", "【", "#", "＃")
+PLAIN = (*_answers, *_wholes, SENT)
 _inside = (
     notes.ALL_SAID,
     *notes.LEGACY,
     NOTED,
-    notes.PART,
-    notes.REFUSED,
-    notes.UNCONFIRMED,
-    notes.QUEUED,
+    *(words for about in _abouts for words in (about.part, about.refused, about.unconfirmed)),
+    *(about.queued for about in _abouts),
 )
 SUSPECT = re.compile(
-    rf"[(（\[［【]\s*(?:\d{{1,20}}\s?{CLOSE}|{HEADINGS}|{_before[2:]}|"
-    + "|".join(re.escape(one.lstrip("(")[:2]) for one in _inside) + ")"
-)  # fmt: skip
+    rf"[(（\[［【]\s*(?:\d{{1,20}}\s?{CLOSE}|\d{{4}}-\d\d-\d\d|{HEADINGS}|{_begins}|"
+    + "|".join(
+        re.escape(one.lstrip("(").partition("{")[0][:2]) for one in _inside if one[:1] != "{"
+    )
+    + rf")|{HASH}\d"
+)
 """One of these is in every frame of ours, but for our own name in front."""
 NARROW = str.maketrans("（）", "()")
 STAND_INS = frozenset({*notes.LEGACY, notes.ALL_SAID, NOTED})

@@ -12,33 +12,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.domain.chat import NOTED, AssistantMessage, Message, UserMessage
-
-NOTES = "[系统记录]"
-UNANSWERED = "你没有回答上面的提问。"
-STOPPED = "有人让你停下，你没有说完；不要自己接着做。"
-SILENT = "你没有说话。"
-BROKEN_OFF = "你的回答被打断了。"
-
-PART = "前 {number} 条已送达，之后的"
-REFUSED = "没有送达: {reason}"
-UNCONFIRMED = "没有得到 QQ 的确认，可能已送达，不要重复"
-QUEUED = "当时连不上 QQ，排队等待发送，可能没有送达"
+from bot.prompt.wording import Wording
+from bot.prompt.wording_zh import ZH
 
 ALL_SAID = "(已用 send_message 回答)"
-LEGACY = {"(没有回答)": UNANSWERED, "(被打断了)": BROKEN_OFF}
+LEGACY = {"(没有回答)": ZH.about.unanswered, "(被打断了)": ZH.about.broken_off}
 """What once stood in the place of an answer, and what is noted today."""
 
 
-def note(words: str) -> UserMessage:
+def note(words: Wording, what: str) -> UserMessage:
     """The note, as it stands at the end of a round."""
-    return UserMessage(f"{NOTES}\n  {words}")
+    return UserMessage(f"{words.heading(words.notes)}\n  {what}")
 
 
-def unanswered(words: str, messages: Sequence[Message]) -> tuple[Message, ...]:
+def unanswered(words: Wording, what: str, messages: Sequence[Message]) -> tuple[Message, ...]:
     """The messages that end the round of a run without words."""
-    return (note(words),) if messages else (AssistantMessage(NOTED), note(words))
+    noted = note(words, what)
+    return (noted,) if messages else (AssistantMessage(NOTED), noted)
 
 
-def delivery_note(what: str, *, arrived: int = 0) -> str:
+def delivery_note(words: Wording, what: str, *, arrived: int = 0) -> str:
     """The note on the delivery of an answer, of which so many messages had arrived before."""
-    return f"你上面的回答{PART.format(number=arrived) if arrived else ''}{what}"
+    about = words.about
+    return f"{about.answer}{about.part.format(number=arrived) if arrived else ''}{what}"

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 from bot.domain.chat import Message, UserMessage
 from bot.prompt import marks
 
+NUMBER = re.compile(rf"{marks.HASH}(\d+)")
+
 
 @dataclass(frozen=True)
 class People:
-    """Who is in a prompt: names, folded, and QQ numbers."""
+    """Who is in a prompt: names, folded, with their numbers there; accounts where it has them."""
 
     messages: tuple[Message, ...] = ()
 
@@ -26,20 +29,44 @@ class People:
     @cached_property
     def names(self) -> frozenset[str]:
         """Their names, as `name_key` makes them."""
-        return frozenset(name_key(name) for name, _ in self._found)
+        return frozenset(name_key(name) for name, _, _ in self._found)
 
     @cached_property
     def numbers(self) -> frozenset[str]:
-        """Their accounts."""
-        return frozenset(number for _, number in self._found)
+        """Their accounts, as rounds of older versions name them."""
+        return frozenset(account for _, _, account in self._found if account)
+
+    def called(self, number: str) -> Collection[str]:
+        """The names that somebody of this number has."""
+        return self._called.get(number, ())
+
+    def without_numbers(self, text: str) -> str:
+        """The text without the numbers behind their names, but for those it mentions: `@小明#2`."""
+
+        def number_of(found: re.Match[str]) -> str:
+            before = text[: found.start()].casefold()
+            for name in self.called(found[1]):
+                if before.endswith(name) and not before.removesuffix(name).endswith("@"):
+                    return ""
+            return found[0]
+
+        return NUMBER.sub(number_of, text) if any(map(text.__contains__, marks.SIGNS)) else text
 
     @cached_property
-    def _found(self) -> set[tuple[str, str]]:
+    def _called(self) -> dict[str, set[str]]:
+        called: dict[str, set[str]] = {}
+        for name, number, _ in self._found:
+            if number:
+                called.setdefault(number, set()).add(name_key(name))
+        return called
+
+    @cached_property
+    def _found(self) -> set[tuple[str, str, str]]:
         return {
-            pair
+            found
             for one in self.messages
             if isinstance(one, UserMessage)
-            for pair in marks.SAID_BY.findall(one.text)
+            for found in marks.SAID_BY.findall(one.text)
         }
 
 

@@ -1,4 +1,4 @@
-"""Messages of people -> lines the model reads: `name(number): text`, further lines indented by two
+"""Messages of people -> lines the model reads: `name#number: text`, further lines indented by two
 spaces.
 
 Invariant: only we write at the beginning of a line. Names lose everything that could look like the
@@ -40,124 +40,152 @@ from bot.domain.segments import (
 )
 from bot.domain.visible import visible
 from bot.prompt.frame import address, label
+from bot.prompt.view import View
 
 MAX_NAME = 24
 MAX_DETAIL = 100
 MAX_URL = 200
 MAX_TEXT = 6000  # characters of one message
-SPEAKER = "{name}({number})"
+MAX_REPLY = 20  # characters of what is quoted among others
+SPEAKER = "{name}#{number}"
+NAMELESS = "?"
 LINE = "{who}: {text}"
-QUOTED = "[引用 {who} 的「{words}」] "
-QUOTED_ELSEWHERE = "[引用的消息不在这里] "
-OUR_QUOTE = re.compile(r"\[(?=\s*引\s*用)")
+REPLY = " ↩{who}"
+WORDS = "「{words}」"
+OUR_QUOTE = re.compile(r"\[(?=\s*(?:引\s*用|quoting))", re.IGNORECASE)
 INNER_QUOTES = str.maketrans("「」", "『』")
 
 
-def speaker(sender: Sender) -> str:
-    """`name(number)`: the number is what counts, the name is only what they call themselves."""
-    return _speaker(sender.name[: 16 * MAX_NAME], sender.user_id)
+def speaker(sender: Sender, view: View) -> str:
+    """`name#number`: the number is what counts, the name is only what they call themselves."""
+    name = _name(sender.card or sender.nickname)
+    if view.number is None:
+        return name
+    return SPEAKER.format(
+        name=NAMELESS if name == str(sender.user_id) else name, number=view.number(sender.user_id)
+    )
 
 
 @lru_cache(maxsize=4096)
-def _speaker(name: str, number: int) -> str:
+def _name(name: str) -> str:
     """The same few people speak again and again."""
-    return SPEAKER.format(name=label(name, MAX_NAME) or "?", number=number)
+    return label(name[: 16 * MAX_NAME], MAX_NAME) or NAMELESS
 
 
-def _author(message: MessageReceived, name: str) -> str:
-    """Who said what is quoted: the bot, which goes by `name`, alone has no number; nobody else can
-    look like it.
-    """
-    return (message.is_own and label(name, MAX_NAME)) or speaker(message.sender)
+def account(sender: Sender) -> str:
+    """`name(12345)`, for people of ours: no model is told anybody's account."""
+    return f"{_name(sender.name)}({sender.user_id})"
+
+
+def author(message: MessageReceived, view: View) -> str:
+    """Who said it: the bot alone has no number; nobody else can look like it."""
+    return view.words.own if message.is_own else speaker(message.sender, view)
 
 
 def line(
     message: MessageReceived,
+    view: View,
     *,
     quoted: MessageReceived | None = None,
     elsewhere: bool = False,
+    reply: str = "",
     limit: int = MAX_TEXT,
-    name: str = "",
 ) -> str:
     """One message as its line, with the beginning of what it quotes, unless that was said
-    `elsewhere`.
+    `elsewhere`; a `reply` names what it quotes behind the speaker instead (`replying`).
 
-    `name` is the bot's own. What is quoted cannot end its own quotation, and nobody can write a
-    quotation that looks like ours.
+    What is quoted cannot end its own quotation, and nobody can write a quotation that looks like
+    ours.
     """
-    text = OUR_QUOTE.sub("［", plain(message.segments, self_id=message.self_id))
-    about = QUOTED_ELSEWHERE if elsewhere else ""
+    text = OUR_QUOTE.sub("［", plain(message.segments, view, self_id=message.self_id))
+    about = view.words.elsewhere if elsewhere else ""
     if quoted:
-        words = excerpt(quoted).translate(INNER_QUOTES)
-        about = QUOTED.format(who=_author(quoted, name), words=words)
-    return LINE.format(who=speaker(message.sender), text=f"{about}{indent(text, limit)}")
+        words = excerpt(quoted, view).translate(INNER_QUOTES)
+        about = view.words.quoted.format(who=author(quoted, view), words=words)
+    who = f"{speaker(message.sender, view)}{reply}"
+    return LINE.format(who=who, text=f"{about}{indent(text, view, limit)}")
 
 
-def excerpt(message: MessageReceived, limit: int = 200) -> str:
+def replying(quoted: MessageReceived, view: View, *, told: bool = True) -> str:
+    """What stands behind the name of somebody who quotes this: whose it is, and its beginning,
+    unless it is `told` in the line before.
+    """
+    who = REPLY.format(who=author(quoted, view))
+    words = "" if told else excerpt(quoted, view, MAX_REPLY).translate(INNER_QUOTES)
+    return who + (WORDS.format(words=words) if words else "")
+
+
+def excerpt(message: MessageReceived, view: View, limit: int = 200) -> str:
     """A message in one short line."""
-    text = " ".join(plain(message.segments, self_id=message.self_id).split())
+    text = " ".join(plain(message.segments, view, self_id=message.self_id).split())
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def indent(text: str, limit: int = MAX_TEXT) -> str:
+def indent(text: str, view: View, limit: int = MAX_TEXT) -> str:
     """The text with every line but the first indented, whatever Unicode calls a line; cut at
     `limit` characters.
     """
+    return indented(text, limit) or view.words.nothing
+
+
+def indented(text: str, limit: int = MAX_TEXT) -> str:
+    """The same, and empty where there is none."""
     cut = text if len(text) <= limit else text[: limit - 1] + "…"
-    return "\n  ".join(cut.splitlines()) or "(没有文字)"
+    return "\n  ".join(cut.splitlines())
 
 
-def plain(segments: tuple[Segment, ...], *, self_id: int) -> str:
+def plain(segments: tuple[Segment, ...], view: View, *, self_id: int) -> str:
     """The segments as text: what a person would see, the rest as short words in brackets."""
-    return "".join([_plain(segment, self_id) for segment in segments]).strip()
+    return "".join([_plain(segment, view, self_id) for segment in segments]).strip()
 
 
-def _plain(segment: Segment, self_id: int) -> str:
+def _plain(segment: Segment, view: View, self_id: int) -> str:
+    words = view.words.segments
     match segment:
         case Text(text=text) | Markdown(content=text):
             return visible(text)
         case Mention(user_id=user_id, name=name):
-            return "" if user_id == self_id else f"@{speaker(Sender(user_id, name))} "
+            return "" if user_id == self_id else f"@{speaker(Sender(user_id, name), view)} "
         case MentionAll():
-            return "@全体成员 "
+            return view.words.everybody
         case Quote():
             return ""
         case Face(name=name, id=id_):
-            return _bracket("表情", name or id_)
+            return _bracket(words.face, name or id_)
         case Image(summary=summary, sticker=sticker, handle=handle):
-            return _bracket("动画表情" if sticker else "图片", summary, handle=handle)
+            return _bracket(words.animated if sticker else words.picture, summary, handle=handle)
         case Sticker(summary=summary):
-            return _bracket("表情", summary)
+            return _bracket(words.sticker, summary)
         case Record(handle=handle, seconds=seconds, text=text):
             length = f"{seconds}s" if seconds else ""
-            return f"{_bracket('语音', length, handle=handle)}{visible(text)}"
+            return f"{_bracket(words.voice, length, handle=handle)}{visible(text)}"
         case Video():
-            return "[视频]"
+            return _bracket(words.video, "")
         case File(name=name, size=size, handle=handle):
-            return _bracket("文件", name, file_size(size), handle=handle)
+            return _bracket(words.file, name, file_size(size), handle=handle)
         case Transfer(name=name):
-            return _bracket("文件", name)
+            return _bracket(words.file, name)
         case Forward(handle=handle):
-            return _bracket("转发", "", handle=handle)
+            return _bracket(words.forward, "", handle=handle)
         case Card(prompt=prompt, title=title, description=description, url=url):
             told = description if description != (title or prompt) else ""
-            return _bracket("卡片", title or prompt, label(told, MAX_DETAIL), _short(url))
+            return _bracket(words.card, title or prompt, label(told, MAX_DETAIL), _short(url))
         case Keyboard(labels=labels):
-            return _bracket("按钮", " ".join(labels))
+            return _bracket(words.keys, " ".join(labels))
         case Dice(result=result):
-            return _bracket("骰子", result)
+            return _bracket(words.dice, result)
         case Rps(result=result):
-            return _bracket("猜拳", result)
+            return _bracket(words.rps, result)
         case Poke():
-            return "[戳一戳]"
-        case Contact(kind=kind, id=id_):
-            return _bracket("推荐群" if kind == "group" else "推荐好友", id_)
+            return _bracket(words.poke, "")
+        case Contact(kind=kind):  # its number is somebody's account
+            return _bracket(words.group if kind == "group" else words.person, "")
         case Location(title=title, content=content):
-            return _bracket("位置", f"{title} {content}")
+            return _bracket(words.place, f"{title} {content}")
         case Link(kind=kind, title=title, url=url):
-            return _bracket("音乐" if kind == "music" else "分享", title, _short(url))
+            return _bracket(words.music if kind == "music" else words.share, title, _short(url))
         case Unsupported(kind=kind):
-            return f"[{label(kind, MAX_NAME) or '?'}]"
+            return f"[{label(kind, MAX_NAME) or NAMELESS}]"
         case _:
             assert_never(segment)
 

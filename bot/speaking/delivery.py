@@ -27,6 +27,7 @@ from bot.domain.segments import Mention, Quote, Text
 from bot.memory.history import History
 from bot.policy.apologies import is_quoted
 from bot.prompt import notes
+from bot.prompt.wording import Wording
 from bot.speaking.layout import Parts, in_turns, merged, messages_of, pauses
 from bot.speaking.mentions import MOST, mentioning, naming
 from bot.speaking.outbox import Outbox
@@ -189,18 +190,19 @@ def is_refused_by_qq(receipt: Receipt) -> bool:
     return isinstance(receipt, Refused) and receipt.by_qq
 
 
-def note_on(said: tuple[Said, ...]) -> str:
+def note_on(said: tuple[Said, ...], words: Wording) -> str:
     """The note for the model on the delivery of its words; empty where all of them arrived."""
     for arrived, one in enumerate(said):
         match one.receipt:
             case Confirmed():
                 continue
             case Refused(reason=reason):
-                return notes.delivery_note(notes.REFUSED.format(reason=reason), arrived=arrived)
+                what = words.about.refused.format(reason=reason)
+                return notes.delivery_note(words, what, arrived=arrived)
             case Unknown():
-                return notes.delivery_note(notes.UNCONFIRMED, arrived=arrived)
+                return notes.delivery_note(words, words.about.unconfirmed, arrived=arrived)
             case Waiting():
-                return notes.delivery_note(notes.QUEUED, arrived=arrived)
+                return notes.delivery_note(words, words.about.queued, arrived=arrived)
             case _:
                 assert_never(one.receipt)
     return ""

@@ -41,6 +41,7 @@ from bot.conversation.steering import Steering
 from bot.conversation.stopping import Stopping
 from bot.conversation.suspensions import Suspensions
 from bot.conversation.tasks import Work
+from bot.conversation.telling import Telling
 from bot.conversation.turn import Turns
 from bot.conversation.verdicts import Verdicts
 from bot.conversation.way import LaneWay, MessageWay
@@ -68,6 +69,7 @@ class Ground:
     outbox: Outbox
     gestures: Gestures
     live: LiveTurns
+    telling: Telling
     clock: Clock
 
 
@@ -134,7 +136,7 @@ def build_answering(
     suspensions = Suspensions(store=store, approvals=approvals, requests=requests, ledger=ledger)
     preparation = Preparation(
         perception=on.perception,
-        history=history,
+        telling=on.telling,
         delivery=delivery,
         persona=persona,
         owners=owners,
@@ -262,6 +264,7 @@ def build_way(
             hearing=asking.hearing,
             questions=asking.questions,
             history=on.history,
+            telling=on.telling,
             owners=rules.owners,
             is_on=steers,
         ),

@@ -19,8 +19,8 @@ from bot.conversation.live import LiveTurns
 from bot.conversation.perception import Perception
 from bot.conversation.preparation import Persona
 from bot.conversation.recovery import Recoverer
+from bot.conversation.telling import Telling
 from bot.domain.chat import ModelRequest
-from bot.domain.events import Conversation
 from bot.domain.masking import Mask
 from bot.domain.ports import (
     Approver,
@@ -42,9 +42,10 @@ from bot.memory.speakers import Speakers
 from bot.memory.summaries import Summaries
 from bot.models.failover import Failover
 from bot.policy.budget import Limits
+from bot.policy.tokens import estimate_text
 from bot.prompt.compose import system_prompt
+from bot.prompt.language import WORDINGS
 from bot.prompt.older_rounds import told_today
-from bot.prompt.render import line
 from bot.runtime.observers import LogObserver, Observers
 from bot.speaking.alarm import Alarm
 from bot.speaking.carrier import Carrier
@@ -68,7 +69,6 @@ from bot.wiring.senses import SensesOf
 from config.settings import Settings, read_persona
 
 MAX_LOGGED = 200  # characters of a line that is looked up
-SOMEWHERE = Conversation(10**10, "group", 10**10)  # any conversation, for how long its prompt is
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,17 +104,19 @@ def build_rooms(
     who, model, toolset = persona(settings), means.models.main, means.staff.toolset
     one_by_one, most = settings.llm_parallel == 1, settings.bot_history_tokens
     summaries = Summaries(model=model, store=store, clock=clock, one_by_one=one_by_one)
-    speakers = Speakers(store=store)
     history = build_history(
-        who, speakers, store=store, model=model, toolset=toolset, most=most, folding=summaries
+        who, store=store, model=model, toolset=toolset, most=most, folding=summaries
     )
-    log = build_log(settings, store=store, members=speakers, clock=clock)
+    speakers = history.speakers
+    telling = Telling(history=history, speakers=speakers)
+    log = build_log(settings, telling, store=store, members=speakers, clock=clock)
     outbox, owner = build_outbox(
         settings, transport=transport, store=store, mask=mask, clock=clock, ids=ids
     )
     perception = Perception(transport=transport, history=history, senses=senses(store, clock))
     gestures, live = Gestures(transport=transport, clock=clock), LiveTurns(store=store, clock=clock)
-    on = Ground(Lanes(), Ages(clock), perception, history, store, outbox, gestures, live, clock)
+    ages = Ages(clock)
+    on = Ground(Lanes(), ages, perception, history, store, outbox, gestures, live, telling, clock)
     engine = build_engine(
         settings,
         model=model,
@@ -129,7 +131,7 @@ def build_rooms(
         persona=who,
         deciders=deciders,
         owners=settings.bot_owners,
-        ports={**means.ports, Approver: deciders, ChatLog: log},
+        ports={**means.ports, Approver: deciders, ChatLog: log, Members: speakers},
         limits=limits_of(settings),
         ids=ids,
         paced=settings.bot_pace,
@@ -234,7 +236,6 @@ def build_engine(
 
 def build_history(
     who: Persona,
-    speakers: Speakers | None = None,
     *,
     store: Store,
     model: Failover,
@@ -243,20 +244,24 @@ def build_history(
     folding: Folding | None = None,
 ) -> History:
     """The memory, with as much room as the model leaves beside the system prompt and the tools."""
-    system = system_prompt(who.prompt, name=who.name, conversation=SOMEWHERE)
+    speakers = Speakers(store=store)
+    longest = max(WORDINGS, key=lambda words: estimate_text(words.rules))
+    system = system_prompt(who.prompt, name=who.name, words=longest)
     around = ModelRequest((system,), toolset.all_definitions())
     return History(
         store=store,
         room=told_of_history(model, around, most=most),
-        told=partial(told_today, who.names),
+        told=partial(told_today, who.names, speakers),
         folding=folding,
         speakers=speakers,
     )
 
 
-def build_log(settings: Settings, *, store: Store, members: Members, clock: Clock) -> StoredChatLog:
+def build_log(
+    settings: Settings, telling: Telling, *, store: Store, members: Members, clock: Clock
+) -> StoredChatLog:
     """Where a model looks up what was said."""
-    render = partial(line, limit=MAX_LOGGED)
+    render = partial(telling.line, limit=MAX_LOGGED)
     owners = settings.bot_owners
     return StoredChatLog(store=store, members=members, render=render, owners=owners, clock=clock)
 
@@ -288,4 +293,6 @@ def limits_of(settings: Settings) -> Limits:
 
 def persona(settings: Settings) -> Persona:
     """Who the bot is. Raises ConfigError for a file that cannot be used."""
-    return Persona(read_persona(settings), settings.bot_name, settings.bot_aliases)
+    return Persona(
+        read_persona(settings), settings.bot_name, settings.bot_aliases, settings.bot_language
+    )

@@ -38,6 +38,7 @@ TYPED: dict[str, tuple[str, object]] = {
     "ONEBOT_ACCESS_TOKEN": ("t1-of-16-letters", SecretStr("t1-of-16-letters")),
     "BOT_NAME": ("Frost Fox", "Frost Fox"),
     "BOT_ALIASES": ("霜降狐，霜降", ("霜降狐", "霜降")),
+    "BOT_LANGUAGE": ("en", "en"),
     "BOT_OWNERS": ("[10001]", {10001}),
     "BOT_GROUPS": ("1 2", {1, 2}),
     "BOT_USERS": ("3", {3}),

@@ -23,7 +23,7 @@ from adapters.simulator.shown import event_of
 from adapters.simulator.world import World
 from bot.app import Service, open_service
 from config.settings import Settings
-from tests.fakes import ScriptedModel, Step, until, words
+from tests.fakes import ScriptedModel, Step, lasting, until, words
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ class Bot:
     @property
     def asked(self) -> list[str]:
         """The last words of each request to the model."""
-        return [str(getattr(request.messages[-1], "text", "")) for request in self.model.requests]
+        return [lasting(str(getattr(request.messages[-1], "text", ""))) for request in self.model.requests]
 
 
 @asynccontextmanager
@@ -143,7 +143,7 @@ async def test_a_message_with_nothing_in_it_asks_nothing_and_is_not_kept(tmp_pat
         await napcat.say_private("hello", user_id=ASKER)
         await napcat.wait_delivered(1)
         assert [sent.text for sent in napcat.sent] == ["hi"]
-        assert bot.asked == ["小明(777): hello"]
+        assert [line.rpartition("\n")[2] for line in bot.asked] == ["小明#1: hello"]
     assert rows(tmp_path, "SELECT count(*) FROM messages") == [(1,)]
 
 
@@ -188,7 +188,7 @@ async def test_the_bots_own_words_are_quoted_in_its_name(tmp_path: Path) -> None
         [answer] = await napcat.wait_delivered(1)
         await napcat.say([{"type": "reply", "data": {"id": str(answer.message_id)}}, wire.text("谢谢")])
         await napcat.wait_delivered(2)
-        assert bot.asked[-1].endswith("小明(777): [引用 FrostAgent 的「北京晴」] 谢谢")
+        assert bot.asked[-1].endswith("小明#1: [引用 我 的「北京晴」] 谢谢")
 
 
 async def test_the_one_token_of_a_server_that_is_dialled_brings_its_account_only(tmp_path: Path) -> None:

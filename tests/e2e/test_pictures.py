@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from PIL import Image
 from pydantic import SecretStr
 
@@ -28,7 +29,7 @@ from config.settings import Settings
 from tests.adapters.fetching.replay import Replay
 from tests.adapters.media import hostile
 from tests.bot.conversation.test_turn import living, speak
-from tests.fakes import calls, said, words
+from tests.fakes import calls, lasting, said, words
 
 GROUP = 4242
 HOST = "multimedia.nt.qq.com.cn"
@@ -127,8 +128,8 @@ async def test_the_model_sees_the_picture_of_the_question_and_the_one_it_quotes(
     red_one, blue_one = shown(house.last)
     assert (max(red_one.size) < 1100, blue_one.size) == (True, (40, 40))
     assert [one.convert("RGB").getpixel((5, 5)) for one in (red_one, blue_one)] == [(254, 0, 0), (0, 0, 254)]
-    words = house.last["messages"][-1]["content"][0]["text"]
-    assert words.endswith("which is nicer? [图片]\n[附图] 依次来自: 引用, 提问")
+    words = lasting(house.last["messages"][-1]["content"][0]["text"])
+    assert words.endswith("which is nicer? [picture]\n[Pictures shown] quotation, question")
 
 
 async def conversation(house: House, *, restart: bool) -> list[Any]:
@@ -147,7 +148,7 @@ async def conversation(house: House, *, restart: bool) -> list[Any]:
 async def test_a_picture_is_in_the_requests_of_its_run_and_nowhere_else(house: House, restart: bool) -> None:
     seeing, blind = await conversation(house, restart=restart)
     assert (len(shown(seeing)), len(shown(blind))) == (1, 0)
-    words = seeing["messages"][-1]["content"][0]["text"].removesuffix("\n[附图] 依次来自: 提问")
+    words = lasting(seeing["messages"][-1]["content"][0]["text"]).removesuffix("\n[附图] 提问")
     assert blind["messages"][1] == {"role": "user", "content": words}
     for file in house.folder.iterdir():
         assert b"base64" not in file.read_bytes()
@@ -170,7 +171,7 @@ async def test_what_cannot_be_shown_is_the_placeholder_it_is_for_the_blind(house
     async with house.life() as service:
         await house.ask(service, bot(), text(" look "), segments[broken])
     assert house.last["model"] == "demo"
-    assert house.last["messages"][-1]["content"].endswith("look [图片]")
+    assert lasting(house.last["messages"][-1]["content"]).endswith("look [图片]")
     assert house.pictures.count("/private") == 0
 
 
@@ -200,12 +201,14 @@ class Eyes:
 
 async def test_pictures_are_seen_in_each_step_of_a_run_and_never_written_down() -> None:
     async with living(calls(speak("let me look")), words("a cat"), words("welcome"), sight=Eyes()) as house:
-        await house.turns.take(said((segments.Text("what is it?"), segments.Image(url="cat")), message_id="7"))
+        await house.turns.take(said((segments.Text("这是什么？"), segments.Image(url="cat")), message_id="7"))
         await house.turns.take(said("thanks"))
     first, second, later = [request.messages for request in house.model.requests]
-    plain = UserMessage("[提问] 消息号 7\n小明(777): what is it?[图片]")
-    shown = UserMessage(f"{plain.text}\n[附图] 依次来自: 提问", ("data:cat",))
-    assert (first[-1], second[1], later[1]) == (shown, shown, plain)
+    plain = later[1]
+    assert isinstance(plain, UserMessage)
+    assert plain.text.endswith("小明#1: 这是什么？[图片]")
+    assert first[-1] == second[1] == replace(plain, text=first[-1].text, images=("data:cat",))
+    assert lasting(first[-1].text) == f"{plain.text}\n[附图] 提问"
     (opened, _), (closed, _) = house.store.of("turn_opened"), house.store.of("turn_closed")
     assert isinstance(opened, TurnOpened)
     assert isinstance(closed, TurnClosed)
@@ -229,4 +232,5 @@ async def test_a_question_that_is_tried_again_is_looked_at_again() -> None:
     async with living(words("a cat"), sight=Eyes()) as house:
         await house.turns.take(question, retry=before)
     shown = house.model.requests[0].messages[-1]
-    assert shown == UserMessage(f"{user.text}\n[附图] 依次来自: 提问", ("data:cat",))
+    assert isinstance(shown, UserMessage)
+    assert (lasting(shown.text), shown.images) == (f"{user.text}\n[Pictures shown] question", ("data:cat",))

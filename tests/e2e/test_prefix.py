@@ -17,8 +17,7 @@ from pathlib import Path
 import pytest
 
 from adapters.simulator.server import Simulator
-from bot.prompt.compose import EARLIER
-from bot.prompt.summary import INSTRUCTIONS_ZH
+from bot.prompt.wording_zh import ZH
 from tests.e2e.test_restart import ask, life, nothing_happens, world_at
 from tests.torture.model import ScriptedModel
 
@@ -39,8 +38,13 @@ class Body:
     tools: bytes
 
     @property
+    def lasting(self) -> bytes:
+        """The messages up to what was so at the moment: all that can stand in a later request."""
+        return self.messages.partition("\\n[此刻]".encode())[0]
+
+    @property
     def is_summary(self) -> bool:
-        return INSTRUCTIONS_ZH.splitlines()[0].encode() in self.system
+        return ZH.summary.instructions.splitlines()[0].encode() in self.system
 
     @classmethod
     def of(cls, body: bytes) -> Body:
@@ -75,7 +79,7 @@ async def test_a_prompt_begins_with_the_bytes_of_the_one_before_until_the_window
     caplog.set_level("INFO", "bot.memory.summaries")
     bodies = [Body.of(body) for body in (await talk(tmp_path, moment=time.time()))[0]]
     prompts = [body for body in bodies if not body.is_summary]
-    moved = [after for before, after in pairwise(prompts) if not after.messages.startswith(before.messages)]
+    moved = [after for before, after in pairwise(prompts) if not after.messages.startswith(before.lasting)]
     summaries = [body for body in bodies if body.is_summary]
     assert len(prompts) > len(QUESTIONS)  # steps of one run, and runs of one conversation
     assert len({body.system for body in prompts}) == 1
@@ -83,7 +87,9 @@ async def test_a_prompt_begins_with_the_bytes_of_the_one_before_until_the_window
     assert prompts[0].tools.startswith(b'[{"type":"function"')
     assert 2 <= len(moved) == len(summaries) == caplog.text.count("are a summary now") < len(QUESTIONS) / 2
     for body in moved:
-        assert body.messages[len(body.system) :].startswith(b',{"role":"user","content":"' + EARLIER.encode())
+        assert body.messages[len(body.system) :].startswith(
+            b',{"role":"user","content":"' + ZH.heading(ZH.earlier).encode()
+        )
         assert b"C:done" in body.messages
     assert all(body.tools == b"" for body in summaries)
     with closing(sqlite3.connect(tmp_path / "bot.db")) as journal:

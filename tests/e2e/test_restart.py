@@ -29,6 +29,7 @@ from bot.domain.suspension import Allow, Suspend
 from bot.domain.tool import ToolContext, tool
 from bot.wiring.discovery import Discovered
 from config.settings import Settings
+from tests.fakes import lasting
 from tests.torture.model import LONG, Asked, ScriptedModel
 
 GROUP = 4242
@@ -65,7 +66,11 @@ async def ask(simulator: Simulator, service: Service, words: str | list[Json], *
 
 
 def prompts(model: OfflineModel) -> list[list[dict[str, Any]]]:
-    return [request["messages"] for request in model.requests]
+    """What was asked each time, but for the moment."""
+    return [
+        [{**message, "content": lasting(message["content"] or "")} for message in request["messages"]]
+        for request in model.requests
+    ]
 
 
 async def test_the_prompt_after_a_restart_goes_on_byte_for_byte_from_the_one_before(tmp_path: Path) -> None:
@@ -93,7 +98,7 @@ async def test_the_prefix_of_a_conversation_never_changes_between_turns(tmp_path
         async with life(tmp_path, model, simulator, url) as service:
             for text in ("@bot hello", "@bot write a quicksort", "@bot thanks", "@bot what can you do?"):
                 await ask(simulator, service, text)
-    mine = [prompt for prompt in prompts(model) if "This conversation is" in prompt[0]["content"]]
+    mine = [prompt for prompt in prompts(model) if "关于这个聊天" in prompt[0]["content"]]
     assert len(mine) >= 5
     for earlier, later in itertools.pairwise(mine):
         assert later[: len(earlier)] == earlier

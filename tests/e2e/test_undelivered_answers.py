@@ -9,6 +9,7 @@ from bot.domain.chat import AssistantMessage, UserMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, ModelBilling
 from bot.domain.journal import TurnClosed
 from bot.domain.segments import Text
+from bot.prompt.wording_zh import ZH
 from bot.speaking.delivery import Said, note_on
 from tests.bot.conversation.test_turn import living
 from tests.fakes import GROUP, said, words
@@ -75,4 +76,4 @@ def piece(receipt: Receipt) -> Said:
     ],
 )
 def test_a_note_says_which_part_of_the_words_did_not_arrive(receipts: tuple[Receipt, ...], note: str) -> None:
-    assert note_on(tuple(map(piece, receipts))) == note
+    assert note_on(tuple(map(piece, receipts)), ZH) == note

@@ -21,7 +21,8 @@ from adapters.offline.wire import DemoReply
 Json: TypeAlias = dict[str, Any]
 
 QUESTION = re.compile(r"([a-z]+)(?:\+([a-z]+))?#([a-z]+[0-9]+)")
-CONVERSATION = re.compile(r"This conversation is (\S+)\.$", re.MULTILINE)
+MOMENT = re.compile(r"\n\[(?:此刻|Right now)\][^\n]*")  # behind a question, for its own run alone
+GROUP, FRIEND = re.compile(r"「group (\d+)」"), re.compile(r"^friend(\d+)#\d+: ", re.MULTILINE)
 EFFECTS = {"ring": "ring_bell", "strike": "strike_gong"}
 LONG = "这一句已经说过了，最后不用再说一遍"
 
@@ -97,10 +98,20 @@ def read_request(messages: Sequence[Json]) -> Asked:
     """What is asked, from the last user message; how far its answer is, from what follows it."""
     last = max(place for place, message in enumerate(messages) if message["role"] == "user")
     step = sum(message["role"] == "assistant" for message in messages[last:])
-    where = CONVERSATION.search(messages[0]["content"])
-    asked = QUESTION.findall(messages[last]["content"]) if where else []
+    words = messages[last]["content"]
+    is_chat = MOMENT.search(words) is not None
+    asked = QUESTION.findall(words) if is_chat else []
+    messages = [*messages[:last], {**messages[last], "content": MOMENT.sub("", words)}, *messages[last + 1 :]]
     kind, effect, token = (asked or [("task", "", "none0")])[-1]
-    return Asked(where[1] if where else "", kind, token, step, tuple(messages), effect)
+    return Asked(_conversation(words) if is_chat else "", kind, token, step, tuple(messages), effect)
+
+
+def _conversation(words: str) -> str:
+    """Where it was asked: of people a prompt has no account, but here their names say it."""
+    if group := GROUP.search(words):
+        return f"10001:group:{group[1]}"
+    friend = FRIEND.search(words)
+    return f"10001:private:{friend[1]}" if friend else "elsewhere"
 
 
 def think(asked: Asked) -> Thought:

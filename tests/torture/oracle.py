@@ -16,7 +16,7 @@ from bot.domain.chat import AssistantMessage, Message, SystemMessage, ToolMessag
 from bot.domain.journal import Entry, MessageErased, MessageObserved, MessageOverheard, SendState
 from bot.domain.segments import Text
 from bot.policy.apologies import LOST, SORRY
-from bot.prompt.notes import NOTES
+from bot.prompt.wording_zh import ZH
 from tests.torture.journal import Journal, Turn
 from tests.torture.model import Asked, Json, faults
 from tests.torture.moments import Kind
@@ -74,6 +74,9 @@ class Verdict:
     excused: Counter[str] = field(default_factory=Counter)
     polite: int = 0
     asked_again: int = 0
+
+
+NOTES = ZH.heading(ZH.notes)
 
 
 def judge(evidence: Evidence) -> Verdict:

@@ -19,7 +19,7 @@ class Talk:
 
     def __init__(self, question: str, *, tools: tuple[str, ...] = TOOLS, system: dict[str, Any] = PERSONA) -> None:
         self.tools = tools
-        self.messages: list[dict[str, Any]] = [system, {"role": "user", "content": f"user1(20001): @bot {question}"}]
+        self.messages: list[dict[str, Any]] = [system, {"role": "user", "content": f"user1#20001: @bot {question}"}]
 
     def think(self) -> Thought:
         return think(self.messages, self.tools)

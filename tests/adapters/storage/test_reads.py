@@ -117,13 +117,15 @@ def test_nothing_is_remembered_of_a_conversation_without_a_word(batches: EntryBa
     assert recovery == type(recovery)()
 
 
-def test_only_the_last_thirty_overheard_are_remembered_and_a_recalled_one_takes_no_place(
+def test_only_the_last_sixty_overheard_are_remembered_and_a_recalled_one_takes_no_place(
     batches: EntryBatches, database: Database
 ) -> None:
-    batches.write(put(*[heard(str(number), message_id=str(number)) for number in range(40)]))
-    batches.write(put(MessageErased(GROUP, "20")))
-    found = [message.message_id for message in read(database, reads.remember, GROUP).overheard]
-    assert found == [str(number) for number in range(9, 40) if number != 20]
+    batches.write(put(*[heard(str(number), message_id=str(number)) for number in range(80)]))
+    batches.write(put(MessageErased(GROUP, "40")))
+    remembered = read(database, reads.remember, GROUP)
+    found = [message.message_id for message in remembered.overheard]
+    assert found == [str(number) for number in range(19, 80) if number != 40]
+    assert remembered.missed == 19
     batches.write(put(opening("t1")))
     with database.reading() as connection:
         its_own = connection.execute(text("SELECT message_id FROM messages WHERE turn_id = 't1' ORDER BY id"))
@@ -315,7 +317,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
 
 def test_of_a_large_database_only_what_is_of_the_conversation_is_remembered(large: Database) -> None:
     remembered = read(large, reads.remember, Conversation(BOT, "group", 7))
-    assert (len(remembered.rounds), len(remembered.overheard)) == (20, 30)
+    assert (len(remembered.rounds), len(remembered.overheard)) == (20, 40)
     nothing = read(large, reads.remember, Conversation(BOT, "group", 7777))
     assert (nothing.rounds, nothing.overheard) == ((), ())
 

@@ -18,7 +18,7 @@ async def test_a_turn_is_committed_before_its_model_request_and_closed_with_its_
     async def think(request: ModelRequest) -> Completion:
         (opened,) = house.store.of("turn_opened")
         assert isinstance(opened, TurnOpened)
-        assert opened.user == request.messages[-1]
+        assert request.messages[-1].text.startswith(f"{opened.user.text}\n[此刻] ")
         assert house.store.durable == len(house.store.entries)
         return words("yes")
 

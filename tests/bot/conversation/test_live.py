@@ -12,6 +12,7 @@ from bot.domain.journal import Remembered, TurnClosed, TurnSteered
 from bot.domain.run import Stop
 from bot.prompt.additions import addition
 from tests.bot.hall import hall
+from tests.bot.prompt import VIEW
 from tests.fakes import GROUP, said
 
 QUESTION = said("go", message_id="q1")
@@ -19,7 +20,7 @@ QUESTION = said("go", message_id="q1")
 
 def line(message_id: str, came_back: list[tuple[str, bool]]) -> Line:
     message = said("more", message_id=message_id)
-    return Line(message, addition(message), lambda stopped: came_back.append((message_id, stopped)))
+    return Line(message, addition(message, VIEW), lambda stopped: came_back.append((message_id, stopped)))
 
 
 @pytest.mark.parametrize("stopped", [False, True])

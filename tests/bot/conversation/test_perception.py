@@ -13,6 +13,7 @@ from bot.domain.segments import Forward, Image, Quote, Text
 from bot.memory.history import MAX_KNOWN, History
 from bot.policy.lighten import lighten
 from bot.prompt.compose import Forwarded, Picture, PicturePlace, Question, user_message
+from tests.bot.prompt import VIEW
 from tests.fakes import BOT, GROUP, PRIVATE, RecordingStore, RecordingTransport, inside, said
 
 OWN = said("I said that", user=BOT, message_id="100", at=False)
@@ -76,7 +77,7 @@ async def test_what_was_said_in_another_conversation_is_not_told_here(
     asking = said((Quote("500"), Text("why?")), where=asked_in)
     question = await eyes.perceive(asking)
     assert (question.quoted == found, question.elsewhere) == (is_told, not is_told)
-    told = user_message(question).text
+    told = user_message(question, VIEW).text
     assert ("secret" in told, "[引用的消息不在这里] why?" in told) == (is_told, not is_told)
     assert await eyes.quotes_the_bot(asking, "501") is is_told
 
@@ -94,7 +95,7 @@ async def test_what_is_quoted_and_forwarded_is_no_flood_either() -> None:
     transport.forwards["f1"] = (flood,) * 5000
     question = await perception(transport).perceive(said((Quote("500"), Forward("f1"))))
     assert question.quoted == lighten(flood)
-    assert len(user_message(question).text) < 20_000
+    assert len(user_message(question, VIEW).text) < 20_000
 
 
 async def test_a_forward_in_a_line_beside_the_question_is_opened_too() -> None:

@@ -35,10 +35,10 @@ class Thought:
 
 
 def last(house: Hall) -> str:
-    """What the model read last."""
+    """What the model read last, but for the moment."""
     message = house.model.requests[-1].messages[-1]
     assert isinstance(message, UserMessage)
-    return message.text
+    return message.text.partition("\n[此刻]")[0].partition("\n[Right now]")[0]
 
 
 async def ask_while(house: Hall, thought: Thought, *lines: Event) -> None:
@@ -56,14 +56,14 @@ async def test_a_correction_before_anything_was_said_is_asked_with_the_question(
     async with hall(thought, words("上海雨"), steers=True) as house:
         await ask_while(house, thought, later(3, said("不对，上海", at=False, message_id="2")))
         assert house.transport.texts == ["上海雨"]
-        assert last(house).endswith("小明(777): 北京明天天气\n[补充]\n小明(777): 不对，上海")
+        assert last(house).endswith("小明#1: 北京明天天气\n[补充 22:13]\n小明#1: 不对，上海")
         (opened,), (steered,) = house.store.of("turn_opened"), house.store.of("turn_steered")
         assert isinstance(opened, TurnOpened)
         assert isinstance(steered, TurnSteered)
         assert (steered.turn_id, steered.step, steered.message.message_id) == (opened.turn_id, 0, "2")
         (closed,) = house.store.of("turn_closed")
         assert isinstance(closed, TurnClosed)
-        assert closed.round == (house.model.requests[-1].messages[-1], AssistantMessage("上海雨"))
+        assert [message.text for message in closed.round] == [last(house), "上海雨"]
         (counted,) = house.store.of("usage_added")
         assert isinstance(counted, UsageAdded)
         assert counted.usage.prompt > 0
@@ -125,7 +125,7 @@ async def test_a_line_after_a_call_began_is_read_behind_its_result() -> None:
         *_, call, result, line = house.model.requests[-1].messages
         assert isinstance(call, AssistantMessage)
         assert isinstance(result, ToolMessage)
-        assert line == UserMessage("[补充]\n小明(777): no, tomorrow", sources=("2",))
+        assert line == UserMessage("[补充 22:13]\n小明#1: no, tomorrow", sources=("2",))
         assert house.transport.texts == ["for tomorrow, then"]
         (steered,) = house.store.of("turn_steered")
         assert isinstance(steered, TurnSteered)
@@ -153,7 +153,7 @@ async def test_final_words_wait_for_two_lines_at_most_the_third_is_a_question_of
             thought.go_on.set()
         await house.lanes.wait_idle()
         assert house.transport.texts == ["answer 2", "to the last"]
-        assert last(house).endswith("小明(777): more 2")
+        assert last(house).endswith("小明#1: more 2")
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ async def test_a_recalled_line_leaves_the_question_which_is_asked_anew() -> None
         await second.begun.wait()
         await house.take(recalled("2"))
         assert house.transport.texts == ["as it was"]
-        assert last(house).endswith("one\n[补充]\n[已撤回]")
+        assert last(house).endswith("one\n[补充 22:13]\n[已撤回]")
         assert "secret" not in str(house.history.messages(GROUP))
 
 

@@ -19,6 +19,7 @@ from bot.domain.segments import Quote, Text
 from bot.domain.tool import tool
 from bot.policy.wake import Rules
 from bot.prompt import notes
+from bot.prompt.wording_zh import ZH
 from tests.bot.hall import Hall, hall
 from tests.e2e.test_suspended_turns import ask_first
 from tests.fakes import BOT, GROUP, Step, calls, said, until, words
@@ -67,7 +68,7 @@ async def test_a_run_ends_at_the_word_of_its_asker_an_admin_or_an_owner(stop: Me
         assert isinstance(closed, TurnClosed)
         assert closed.stop is Stop.STOPPED
         assert [message.type for message in closed.round] == ["user", "assistant", "tool", "user"]
-        assert closed.round[-1] == notes.note(notes.STOPPED)
+        assert closed.round[-1] == notes.note(ZH, ZH.about.stopped)
         assert house.transport.texts == []
         await until(lambda: house.transport.gestures == [React(GROUP, "s", HEARD)])
         await house.take(said("and now?", message_id="q2"))
@@ -130,8 +131,8 @@ async def test_after_a_stop_no_line_is_swallowed() -> None:
         assert house.transport.texts == ["the next"]
         asked = house.model.requests[-1].messages[-1]
         assert isinstance(asked, UserMessage)
-        assert "read before" in asked.text.partition("[提问]")[0]
-        assert "and now?" in asked.text.partition("[提问]")[2]
+        assert "read before" in asked.text.partition("[提问 ")[0]
+        assert "and now?" in asked.text.partition("[提问 ")[2]
 
 
 async def test_all_of_it_is_for_admins_and_empties_the_lane() -> None:

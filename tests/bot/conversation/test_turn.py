@@ -14,6 +14,7 @@ from bot.conversation.live import LiveTurns
 from bot.conversation.perception import Perception, Senses
 from bot.conversation.preparation import Persona
 from bot.conversation.tasks import Work
+from bot.conversation.telling import Telling
 from bot.domain.actions import (
     Attachment,
     MediaKind,
@@ -25,7 +26,6 @@ from bot.domain.chat import (
     ModelRequest,
     SystemMessage,
     ToolMessage,
-    UserMessage,
 )
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.journal import Entry, TurnClosed
@@ -102,6 +102,7 @@ class House:
             outbox=self.outbox,
             gestures=Gestures(transport=self.transport, clock=self.patience),
             live=LiveTurns(store=self.store, clock=clock),
+            telling=Telling(history=self.history, speakers=self.history.speakers),
             clock=clock,
         )
         self.answering = build_answering(
@@ -139,7 +140,7 @@ async def test_the_final_words_answer_the_question_with_a_quote() -> None:
     system, user = house.model.requests[0].messages
     assert isinstance(system, SystemMessage)
     assert system.text.startswith("be nice")
-    assert user == UserMessage("[提问] 消息号 7\n小明(777): hi")
+    assert "]\n小明#1: hi\n[此刻] " in user.text
 
 
 async def test_what_the_tool_says_is_on_the_wire_before_the_next_model_request() -> None:
@@ -221,7 +222,8 @@ async def test_a_turn_cancelled_by_the_end_of_the_process_stays_open_for_the_nex
             task.cancel()
         assert house.store.of("turn_closed") == []
         assert [entry.type for entry in house.store.entries] == [
-            "turn_opened", "step_finished", "tool_started", "send_queued", "send_changed", "tool_finished",
+            "member_numbered", "turn_opened", "step_finished", "tool_started", "send_queued", "send_changed",
+            "tool_finished",
         ]  # fmt: skip
 
 

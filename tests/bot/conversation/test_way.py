@@ -24,7 +24,7 @@ async def test_what_is_not_addressed_is_observed_and_read_with_the_next_question
         await house.take(said("I like tea", user=5, name="小红", at=False), said("what does she like?"))
         user = house.history.messages(GROUP)[0]
         assert isinstance(user, UserMessage)
-        assert "小红(5): I like tea" in user.text
+        assert "小红#1: I like tea" in user.text
 
 
 async def test_what_is_ignored_is_logged_with_its_place(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -8,11 +9,13 @@ from hypothesis import strategies as st
 
 from bot.domain.chat import UserMessage
 from bot.domain.events import Sender
-from bot.prompt import notes
-from bot.prompt.compose import EARLIER, FORWARDED, PICTURES, QUESTION, RECORD, Question, user_message
+from bot.prompt.compose import Question, moment, user_message
 from bot.prompt.frames import Frames
+from bot.prompt.language import WORDINGS
 from bot.prompt.people import People
 from bot.prompt.render import line, speaker
+from bot.prompt.wording import Wording
+from tests.bot.prompt import VIEW
 from tests.data.speech import entries, pairs
 from tests.fakes import said
 
@@ -20,12 +23,45 @@ PROMPT = UserMessage(
     "[群聊记录]\n阿澈(2002): hi @小红(3003) 在吗\n老王(88888): [引用 李 四(4444) 的「嗯」] 好\n"
     "[提问] 消息号 8\n小明(777): 你好"
 )
+"""As older versions wrote it: models that read such rounds say them back."""
 FRAMES = Frames(("小霜", "霜霜", "霜", "Frost"), 10001, People.of([PROMPT]))
+NUMBERS = {"777": "1", "2002": "2", "3003": "3", "4444": "4", "88888": "5"}
+TODAY = UserMessage(
+    "[群聊记录 14:02-14:09]\n阿澈#2: hi @小红#3 在吗\n老王#5 ↩李 四#4「嗯」: 好\n[提问 14:10]\n小明#1: 你好"
+)
+BY_NUMBER = replace(FRAMES, people=People.of([TODAY]))
+
+
+def today(text: str) -> str:
+    """The text as a model writes it that reads the prompts of today."""
+    return re.sub(r"\s?[(（](\d{3,})[)）]", lambda found: f"#{NUMBERS.get(found[1], '9')}", text)
 
 
 @pytest.mark.parametrize("text", entries("honest.txt"))
 def test_no_honest_answer_is_touched(text: str) -> None:
     assert FRAMES.cut(text) is text
+
+
+@pytest.mark.parametrize("text", entries("honest.txt"))
+def test_nor_where_people_have_numbers(text: str) -> None:
+    assert BY_NUMBER.cut(text) is text
+
+
+@pytest.mark.parametrize(("text", "left"), [pair for pair in pairs("leaks.txt") if not pair[0].startswith("雪狐(")])
+def test_no_leak_of_todays_frame_passes(text: str, left: str) -> None:
+    assert BY_NUMBER.cut(today(text)) == BY_NUMBER.people.without_numbers(today(left))
+
+
+def test_the_number_behind_a_name_goes_and_a_mention_keeps_it() -> None:
+    assert BY_NUMBER.cut("问问小明#1，或者 @阿澈#2 去看。小红#3 说过") == "问问小明，或者 @阿澈#2 去看。小红 说过"
+    for honest in ("C#2 和小明#12 都行", "见 issue #1", "`小明#1`", "```\n小明#1\n```"):
+        assert BY_NUMBER.cut(honest) == honest
+
+
+def test_a_name_with_another_number_is_no_line_of_ours_where_nobody_has_that_name() -> None:
+    assert BY_NUMBER.cut("好。\nIssue#2: fixed") == "好。\nIssue#2: fixed"
+    assert BY_NUMBER.cut("好。\n小明#9: 谢谢") == "好。"
+    assert BY_NUMBER.cut("好。\n小明#1 ↩我「好。」: 谢谢") == "好。"
 
 
 def test_there_are_enough_of_them() -> None:
@@ -41,7 +77,19 @@ def test_no_leak_of_the_frame_passes(text: str, left: str) -> None:
 HONEST = st.sampled_from(entries("honest.txt"))
 
 
-@given(HONEST, st.sampled_from(["小霜(10001): ", "[引用 小明(777) 的「你好」] ", "[提问] 消息号 8\n", "(没有回答)\n"]))
+@given(
+    HONEST,
+    st.sampled_from(
+        [
+            "小霜(10001): ",
+            "小霜#9: ",
+            "[引用 小明#1 的「你好」] ",
+            "[提问 14:10]\n",
+            "[提问] 消息号 8\n",
+            "(没有回答)\n",
+        ]
+    ),
+)
 def test_what_stands_in_front_of_an_answer_is_cut_and_the_answer_is_not(answer: str, front: str) -> None:
     left = FRAMES.cut(front + answer)
     assert left == FRAMES.cut(answer.strip())
@@ -70,24 +118,32 @@ def test_whatever_somebody_is_called_the_line_we_render_is_not_said_in_his_name(
 ) -> None:
     """The frame is cut as it is rendered: both use the same constants."""
     message = said(words, user=number, name=name, at=False)
-    prompt = user_message(Question(message))
+    prompt = user_message(Question(message), VIEW)
     frames = replace(FRAMES, people=People.of([prompt]))
-    assert str(number) in frames.people.numbers
-    shown = speaker(Sender(number, name))
+    assert frames.people.called(str(number))
+    shown = speaker(Sender(number, name), VIEW)
     assert frames.cut(prompt.text) == ""
-    assert frames.cut(f"好的。\n{line(message)}") == "好的。"
+    assert frames.cut(f"好的。\n{line(message, VIEW)}") == "好的。"
     assert frames.cut(f"[引用 {shown} 的「嗯」] 好的。") == "好的。"
 
 
-@pytest.mark.parametrize("heading", [QUESTION, RECORD, FORWARDED, EARLIER, notes.NOTES, f"{PICTURES}提问"])
-def test_every_heading_of_ours_is_cut_in_front(heading: str) -> None:
-    assert FRAMES.cut(f"{heading}\n好的。") == "好的。"
+@pytest.mark.parametrize("words", WORDINGS)
+def test_every_heading_of_ours_is_cut_in_front(words: Wording) -> None:
+    view = replace(VIEW, words=words)
+    headings = [words.heading(word) for word in (words.record, words.forwarded, words.earlier, words.notes)]
+    headings += [words.heading(words.question, "14:10"), words.heading(words.record, "14:02-14:09")]
+    headings += [f"{words.heading(words.pictures)} x, y", words.heading(view.date(1.0)), moment(said("hi"), view)]
+    for heading in headings:
+        assert FRAMES.cut(f"{heading}\n好的。") == "好的。"
 
 
 def test_a_member_who_bears_the_bots_name_is_somebody_else() -> None:
     frames = replace(FRAMES, people=People.of([UserMessage("小霜(2002): hi")]))
     assert frames.cut("好的。\n小霜(2002): 我也是") == "好的。"
     assert frames.cut("小霜(10001): 我是真的") == "我是真的"
+    frames = replace(FRAMES, people=People.of([UserMessage("小霜#2: hi")]))
+    assert frames.cut("好的。\n小霜#2: 我也是") == "好的。"
+    assert frames.cut("小霜#9: 我是真的") == "我是真的"
 
 
 def test_an_at_in_front_is_a_mention_unless_it_is_part_of_a_name() -> None:

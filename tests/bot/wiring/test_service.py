@@ -17,7 +17,8 @@ from bot.engine.toolset import Toolset
 from bot.models.failover import Failover
 from bot.models.upstreams import Upstream
 from bot.policy.budget import Limits
-from bot.prompt.notes import UNANSWERED, note
+from bot.prompt.notes import note
+from bot.prompt.wording_zh import ZH
 from bot.runtime.clock import RandomIds, SystemClock
 from bot.wiring.service import build_engine, build_history, limits_of, persona
 from config.settings import Settings
@@ -56,7 +57,7 @@ async def test_what_an_older_version_noted_in_its_answers_is_told_otherwise() ->
         history = build_history(WHO, store=store, model=failover, toolset=toolset, most=5000)
         await history.load(GROUP)
     assert "没有回答)" not in str(history.messages(GROUP))
-    assert history.messages(GROUP)[-1] == note(UNANSWERED)
+    assert history.messages(GROUP)[-1] == note(ZH, ZH.about.unanswered)
 
 
 def test_a_question_may_take_what_the_settings_say() -> None:

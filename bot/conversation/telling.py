@@ -1,0 +1,151 @@
+"""What a run reads of its conversation: people by their numbers there, in the conversation's own
+language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from msgspec import structs
+
+from bot.domain.chat import Message, UserMessage
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.segments import Mention, Quote, Segment
+from bot.memory.history import History
+from bot.memory.speakers import Speakers
+from bot.prompt.additions import addition
+from bot.prompt.compose import Question, Talk, last_day, user_message
+from bot.prompt.language import wording_of
+from bot.prompt.older_rounds import by_number
+from bot.prompt.render import MAX_TEXT, line, plain
+from bot.prompt.view import View
+from bot.prompt.voices import voices
+
+LOOK_UPS = 8  # messages quoted among others that the store is asked for
+
+
+class Telling:
+    """Renders questions and what was overheard before them, once the history is loaded."""
+
+    def __init__(self, *, history: History, speakers: Speakers) -> None:
+        self._history = history
+        self._speakers = speakers
+
+    async def load(self, where: Conversation) -> None:
+        """Have the history of the conversation at hand."""
+        await self._history.load(where)
+
+    def is_at_hand(self, where: Conversation) -> bool:
+        """Whether it is known who has which number there."""
+        return where in self._speakers
+
+    def rounds(self, where: Conversation) -> tuple[Message, ...]:
+        """The earlier rounds, oldest first."""
+        return self._history.messages(where)
+
+    def take_talk(self, where: Conversation) -> Talk:
+        """What was overheard since the last run, which belongs to the run that begins."""
+        missed = self._history.missed(where)
+        heard = self._history.take_overheard(where)
+        return Talk([self._named(message) for message in heard], missed)
+
+    async def with_replies(self, question: Question, talk: Talk) -> Talk:
+        """The same with what is quoted in it, as far as it is known."""
+        where = question.message.conversation
+        replies = {one.message_id: one for one in (*talk.messages, *question.lines)}
+        quoted = [quote for one in (*talk.messages, *question.lines) for quote in quotes(one)]
+        unknown = [id_ for id_ in dict.fromkeys(quoted) if id_ and id_ not in replies]
+        for place, message_id in enumerate(reversed(unknown)):
+            found = self._history.known(where, message_id)
+            if found is None and place < LOOK_UPS:
+                found = await self._history.find(where, message_id)
+            if found is not None:
+                replies[message_id] = self._named(found)
+        return replace(talk, replies={id_: replies[id_] for id_ in quoted if id_ in replies})
+
+    def named(self, question: Question) -> Question:
+        """The question with the names by which those it mentions were last seen."""
+        return replace(
+            question,
+            message=self._named(question.message),
+            quoted=question.quoted and self._named(question.quoted),
+            lines=tuple(map(self._named, question.lines)),
+        )
+
+    def view(self, where: Conversation, text: str, *, language: str = "") -> View:
+        """How a prompt whose question has this text is written down, in this language if one is
+        chosen.
+        """
+        words = wording_of(self.rounds(where), text, chosen=language)
+        return View(words, lambda user_id: self._speakers.number(where, user_id))
+
+    def render(self, question: Question, talk: Talk, view: View) -> UserMessage:
+        """The question, and what was overheard before it."""
+        where = question.message.conversation
+        for message in (*talk.messages, *question.lines, question.message):
+            self._meet(message)
+        for message in (*talk.replies.values(), *filter(None, [question.quoted])):
+            if not self._speakers.name(where, message.sender.user_id):  # that was longer ago
+                self._meet(message)
+        return user_message(question, view, talk, day=last_day(self.rounds(where)))
+
+    def addition(
+        self, message: MessageReceived, view: View | None, *, quoted: MessageReceived | None
+    ) -> UserMessage:
+        """A line that belongs to a question which is being answered; without a `view` that is only
+        being prepared.
+        """
+        self._meet(message)
+        view = view or self.view(message.conversation, "")
+        return addition(self._named(message), view, quoted=quoted and self._named(quoted))
+
+    def line(self, message: MessageReceived, *, limit: int = MAX_TEXT) -> str:
+        """A message of this conversation by itself."""
+        return line(self._named(message), self.view(message.conversation, ""), limit=limit)
+
+    def summary(self, where: Conversation) -> str:
+        """What is told of the rounds before the first."""
+        number = self._speakers.number
+        return by_number(
+            self._history.summary(where), lambda user_id: number(where, user_id), anywhere=True
+        )
+
+    def voices(self, where: Conversation) -> frozenset[int]:
+        """Who has spoken in what the prompt tells of earlier rounds."""
+        return voices(
+            self._history.messages(where),
+            lambda number: self._speakers.user_id(where, number),
+            summary=self._history.summary(where),
+        )
+
+    def _meet(self, message: MessageReceived) -> None:
+        sender = message.sender
+        if not message.is_own:
+            self._speakers.meet(
+                message.conversation, sender.user_id, sender.card or sender.nickname
+            )
+
+    def _named(self, message: MessageReceived) -> MessageReceived:
+        if not any(isinstance(segment, Mention) for segment in message.segments):
+            return message
+        return structs.replace(
+            message, segments=tuple(self._name(message, one) for one in message.segments)
+        )
+
+    def _name(self, message: MessageReceived, segment: Segment) -> Segment:
+        if not isinstance(segment, Mention):
+            return segment
+        seen = self._speakers.name(message.conversation, segment.user_id)
+        return structs.replace(segment, name=seen) if seen else segment
+
+
+def words_of(question: Question, talk: Talk) -> str:
+    """The words of all that a prompt tells anew."""
+    said = (*talk.messages, *question.lines, question.message)
+    return "\n".join(plain(one.segments, View(), self_id=one.self_id) for one in said)
+
+
+def quotes(message: MessageReceived) -> Iterable[str]:
+    """The ids of what a message quotes."""
+    return (one.message_id for one in message.segments if isinstance(one, Quote))

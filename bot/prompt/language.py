@@ -1,0 +1,41 @@
+"""The language a conversation's prompts are written in: that of the people in it, or the operator's
+choice. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from bot.domain.chat import Message, UserMessage
+from bot.prompt.wording import Wording
+from bot.prompt.wording_en import EN
+from bot.prompt.wording_zh import ZH
+
+WORDINGS = (ZH, EN)
+BY_NAME = {wording.language: wording for wording in WORDINGS}
+
+FRAME = re.compile(r"^\[[^\]\n]*\].*$|^ *[^\n:]{1,80}#\d+[^\n:]*:|#\d+|https?://\S+", re.MULTILINE)
+"""Our headings and people's names, and what is of no language."""
+CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+LETTER = re.compile(r"[A-Za-z]")
+FEW = 8  # letters: "ok" and "hi" are said in every language
+
+
+def is_chinese(text: str) -> bool:
+    """Chinese people write English words, too; a character is as much as several letters."""
+    words = FRAME.sub("", text)
+    return 3 * len(CJK.findall(words)) >= len(LETTER.findall(words))
+
+
+def wording_of(rounds: Sequence[Message], user: str, *, chosen: str = "") -> Wording:
+    """The words for a conversation with these rounds, whose next question is `user`; the `chosen`
+    language goes first.
+
+    The first round decides, so that the beginning of a prompt stays the same while it is told.
+    """
+    if chosen:
+        return BY_NAME[chosen]
+    first = next((one.text for one in rounds if isinstance(one, UserMessage)), user)
+    few = len(LETTER.findall(FRAME.sub("", first))) < FEW
+    return ZH if few or is_chinese(first) else EN
