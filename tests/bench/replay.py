@@ -11,6 +11,7 @@ import asyncio
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -27,7 +28,7 @@ from adapters.simulator.wire import mention, text
 from adapters.simulator.world import World
 from bot.app import Service, open_service
 from bot.domain.chat import AssistantMessage, Message, ModelRequest, SystemMessage, ToolCall, ToolSpec, UserMessage
-from bot.policy.tokens import DIGIT, estimate
+from bot.policy.tokens import DIGIT, estimate, estimate_messages
 from config.settings import Settings
 from tests.bench.talk import ANSWERS, Line, Talk, make_talk
 from tests.torture.model import Asked, ScriptedModel
@@ -35,20 +36,26 @@ from tests.torture.model import Asked, ScriptedModel
 Json: TypeAlias = dict[str, Any]
 
 GROUP = 4242
+PICTURE = re.compile(r"\[(?:图片|picture)[^\]]*\]$")
+MENTION = re.compile(r"^@[^#(]*(?:#\d+|\(\d+\)) ")
+BEGINNING = 20  # characters by which a line is known again
 DIGITS = [bytes([digit]) for digit in b"0123456789"]
 COUNTED = re.compile(r"\(另有 (\d+) 条")
-WAITING = {"bot_debounce": 0.0, "bot_steer": False, "bot_pace": False, "bot_stale": 0.0, "bot_send_burst": 0}
-"""Settings that only make a replay wait."""
+WAITING = {"bot_debounce": 0.0, "bot_steer": False, "bot_pace": False, "bot_stale": 0.0, "bot_loop": 0}
+"""Settings that only make a replay wait: hours are said in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request as it came: its tokens, estimated by classes of characters, and its messages as bytes."""
+    """One request as it came: its tokens, estimated by classes of characters, those of its history as the bot counts
+    them, its messages as bytes, and what people said in it.
+    """
 
     tokens: float
+    history: float
     tools: int
     messages: tuple[bytes, ...]
-    question: str
+    users: tuple[str, ...]
     is_summary: bool
 
     @classmethod
@@ -57,19 +64,30 @@ class Request:
         tools = read.get("tools", [])
         specs = tuple(ToolSpec(**tool["function"]) for tool in tools)
         parts = [json.dumps(message, ensure_ascii=False).encode() for message in read["messages"]]
-        last = next(message["content"] for message in reversed(read["messages"]) if message["role"] == "user")
+        messages = tuple(map(message_of, read["messages"]))
         return cls(
-            stand_in(ModelRequest(tuple(map(message_of, read["messages"])), specs), body),
+            stand_in(ModelRequest(messages, specs), body),
+            estimate_messages(messages[1:-1]),
             len(json.dumps(tools, ensure_ascii=False).encode()) if tools else 0,
             tuple(parts),
-            last,
+            tuple(message["content"] for message in read["messages"] if message["role"] == "user"),
             not tools,
         )
+
+    @property
+    def question(self) -> str:
+        """What is asked, with what was overheard before it."""
+        return self.users[-1]
 
     @property
     def size(self) -> int:
         """In bytes, tools included: they stand first in every cache."""
         return self.tools + sum(map(len, self.messages))
+
+    def goes_on_from(self, before: Request) -> bool:
+        """Whether the history of the request before stands at its beginning, byte for byte."""
+        history = before.messages[:-1]
+        return self.messages[: len(history)] == history
 
     def shared(self, before: Request) -> int:
         """How many of its bytes are those the request before began with."""
@@ -83,12 +101,15 @@ class Request:
 
 @dataclass(slots=True)
 class Replay:
-    """What came of a log. `since` has, for each question, what was said from the one before on and not taken back."""
+    """What came of a log. `since` has, for each question, what was said from the one before on and not taken back;
+    `taken_back` are the questions before which something was recalled that a request had told.
+    """
 
     talk: Talk
     requests: list[Request] = field(default_factory=list)
     answers: list[str] = field(default_factory=list)
     since: list[list[str]] = field(default_factory=list)
+    taken_back: set[int] = field(default_factory=set)
 
     @property
     def asked(self) -> list[Request]:
@@ -112,7 +133,33 @@ class Replay:
         return sum(after.shared(before) for before, after in pairs) / sum(before.size for before, _ in pairs)
 
     @property
-    def prefix(self) -> float:
+    def moves(self) -> list[int]:
+        """The questions before which the window moved: the first message behind the system's is another."""
+        pairs = enumerate(pairwise(self.asked), 1)
+        return [
+            place
+            for place, (before, after) in pairs
+            if before.messages[1] != after.messages[1] and place not in self.taken_back
+        ]
+
+    @property
+    def unsteady(self) -> list[int]:
+        """The questions whose prompt began otherwise than the one before, though no window moved and nothing was
+        recalled.
+        """
+        excused = self.taken_back.union(self.moves)
+        pairs = enumerate(pairwise(self.asked), 1)
+        return [place for place, (before, after) in pairs if place not in excused and not after.goes_on_from(before)]
+
+    @property
+    def steady(self) -> float:
+        """What is kept of the request before, window moves and recalls aside."""
+        excused = self.taken_back.union(self.moves)
+        pairs = [pair for place, pair in enumerate(pairwise(self.asked), 1) if place not in excused]
+        return sum(after.shared(before) for before, after in pairs) / sum(before.size for before, _ in pairs)
+
+    @property
+    def cached(self) -> float:
         """The share of a request that a cache has from the one before."""
         pairs = list(pairwise(self.asked))
         return sum(after.shared(before) for before, after in pairs) / sum(after.size for _, after in pairs)
@@ -133,15 +180,28 @@ class Replay:
                 wrong.append((place, missing))
         return wrong
 
+    @property
+    def forgotten(self) -> list[str]:
+        """The rounds that left the window and are in no summary: neither in a request for one, nor as a line."""
+        summaries = [request.question for request in self.requests if request.is_summary]
+        pairs = list(pairwise(self.asked))
+        gone = []
+        for before, after in [pairs[place - 1] for place in self.moves]:
+            told = "\n".join((*summaries, *after.users))
+            gone += [user for user in map(asked_in, before.users) if user[:BEGINNING] not in told]
+        return gone
+
     def table(self) -> str:
         """The figures, for people."""
+        asked, moves = self.asked, len(self.moves)
         return (
             f"{len(self.talk.people)} people, {len(self.talk.lines)} lines, {len(self.answers)} answered\n"
             f"tokens an answered message   {self.tokens:8.0f}   (largest request {self.largest:.0f})\n"
-            f"of the request before kept   {self.kept:8.1%}\n"
-            f"of a request in the cache    {self.prefix:8.1%}\n"
+            f"of the request before kept   {self.steady:8.1%}   (window moves and recalls aside)\n"
+            f"with them                    {self.kept:8.1%}   ({moves} moves, {len(self.taken_back)} recalls)\n"
+            f"of a request in the cache    {self.cached:8.1%}\n"
             f"of the talk shown            {self.shown:8.1%}   (neither shown nor counted: {len(self.unaccounted)})\n"
-            f"summaries                    {len(self.requests) - len(self.asked):8}\n"
+            f"summaries                    {len(self.requests) - len(asked):8}\n"
         )
 
 
@@ -170,16 +230,20 @@ def counted(request: Request) -> int:
 
 
 def not_shown(question: str, said: Sequence[str]) -> list[str]:
-    """What of this stands at no line's end."""
-    lines = question.splitlines()
-    missing = []
-    for words in said:
-        place = next((place for place, line in enumerate(lines) if line.endswith(words)), None)
-        if place is None:
-            missing.append(words)
-        else:
-            del lines[place]
-    return missing
+    """What of this stands in no line of its own."""
+    shown = Counter(words_of(line) for line in question.splitlines() if ": " in line)
+    return list((Counter(said) - shown).elements())
+
+
+def words_of(line: str) -> str:
+    """What was said in a line, without who, whom it mentions, and the picture."""
+    words = PICTURE.sub("", line.partition(": ")[2])
+    return MENTION.sub("", words).strip()
+
+
+def asked_in(user: str) -> str:
+    """The line that asks."""
+    return [line for line in user.splitlines() if line and line[0] not in " [("][-1]
 
 
 async def nothing_happens(_asked: Asked) -> None:
@@ -195,12 +259,14 @@ class Replaying:
         self._gone: dict[int, list[int]] = {}  # places that are taken back before this one
         self._said: dict[int, str] = {}  # by its place, since the last question
         self.since: list[list[str]] = []
+        self.taken_back: set[int] = set()
 
     async def run(self) -> None:
         """All of it."""
         for place, line in enumerate(self._talk.lines):
             for gone in self._gone.pop(place, ()):
-                self._said.pop(gone, None)
+                if self._said.pop(gone, None) is None:
+                    self.taken_back.add(len(self.since))
                 await self._simulator.push(self._simulator.world.recall(self._ids[gone]))
             await self._say(place, line)
 
@@ -219,7 +285,7 @@ class Replaying:
         if line.taken_back is not None:
             self._gone.setdefault(place + line.taken_back, []).append(place)
         if not line.asks:
-            self._said[place] = line.text if not line.picture else ""
+            self._said[place] = line.text
             return
         self.since.append(list(self._said.values()))
         self._said.clear()
@@ -246,7 +312,6 @@ async def replay(talk: Talk, folder: Path, **more: Any) -> Replay:
             onebot_url=url,
             store_url=SecretStr(f"sqlite:///{folder}/bot.db"),
             bot_send_rate=0.0,
-            bot_loop=0,
             web_port=0,
             **{**known, **more},
         )
@@ -255,7 +320,9 @@ async def replay(talk: Talk, folder: Path, **more: Any) -> Replay:
             replaying = Replaying(talk, simulator, service)
             await replaying.run()
         requests = [Request.of(body) for body in model.bodies]
-        return Replay(talk, requests, [sent.text for sent in simulator.delivered], replaying.since)
+        return Replay(
+            talk, requests, [sent.text for sent in simulator.delivered], replaying.since, replaying.taken_back
+        )
 
 
 def main() -> None:

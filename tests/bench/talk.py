@@ -158,7 +158,7 @@ class Writing:
             picture=not asks and chance.random() < 0.06,
             quoted=quoted,
             mentions=chance.choice(others) if others and not asks and chance.random() < 0.05 else None,
-            taken_back=chance.randint(1, 60) if not asks and chance.random() < 0.015 else None,
+            taken_back=chance.randint(1, 12) if not asks and chance.random() < 0.012 else None,
         )
         self._latest = [*self._latest[-20:], self._place]
         self._place += 1

@@ -4,16 +4,35 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.bench.replay import replay
 from tests.bench.talk import make_talk
+
+BUDGET = 4000
+HEADING = 30  # tokens of the frame around a summary
 
 
 def test_the_same_seed_is_the_same_log() -> None:
     assert make_talk(1, lines=50) == make_talk(1, lines=50) != make_talk(2, lines=50)
 
 
-async def test_every_question_of_a_log_is_answered_once(tmp_path: Path) -> None:
-    talk = make_talk(3, lines=120, asked=0.1)
+@pytest.mark.parametrize(("asked", "tokens"), [(0.01, 9000), (0.04, 9000)])
+async def test_a_thousand_lines_cost_little_are_cached_and_nothing_said_is_passed_over(
+    tmp_path: Path, asked: float, tokens: int
+) -> None:
+    """Ten thousand and more it was, with numbers of accounts in every line."""
+    talk = make_talk(1, asked=asked)
     done = await replay(talk, tmp_path)
-    assert len(done.answers) == len(done.asked) == len(done.since) == sum(line.asks for line in talk.lines) > 5
-    assert "of the talk shown" in done.table()
+    assert len(done.answers) == len(done.asked) == sum(line.asks for line in talk.lines) > 8
+    assert done.tokens <= tokens, done.table()
+    assert done.steady >= 0.96, done.table()
+    assert (done.unsteady, done.unaccounted) == ([], [])
+
+
+async def test_five_thousand_lines_stay_in_their_budget_and_each_is_told_or_summarised(tmp_path: Path) -> None:
+    done = await replay(make_talk(7, lines=5000, asked=0.02), tmp_path, bot_history_tokens=BUDGET)
+    assert (done.unsteady, done.unaccounted) == ([], [])
+    assert len(done.moves) > 5
+    assert max(request.history for request in done.asked) <= BUDGET + HEADING
+    assert done.forgotten == []
