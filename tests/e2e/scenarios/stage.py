@@ -16,6 +16,7 @@ from adapters.simulator.people import Group, Person
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World
 from bot.app import Service, open_service
+from bot.domain.ports import ChatModel
 from config.loading import load_settings
 from tests.e2e.scenarios.loop import ScriptedClock, ScriptedLoop
 from tests.e2e.scenarios.model import StageModel
@@ -60,9 +61,12 @@ def make_world(people: Mapping[str, Any], clock: ScriptedClock) -> World:
 
 
 class Stage:
-    """Where one scenario is played. `seen` is all that happened, for whoever reads along."""
+    """Where one scenario is played. `seen` is all that happened, for whoever reads along.
 
-    def __init__(self, scenario: Scenario, *, loop: ScriptedLoop, folder: Path) -> None:
+    Another `model` than the scenario's may answer.
+    """
+
+    def __init__(self, scenario: Scenario, *, loop: ScriptedLoop, folder: Path, model: ChatModel | None = None) -> None:
         self.scenario = scenario
         self.loop = loop
         self.folder = folder
@@ -70,6 +74,7 @@ class Stage:
         self.world = make_world(scenario.people, self.clock)
         self._numbers = self.world.people(GROUP)
         self.model = StageModel(scenario.answers, self.see)
+        self._speaks = model or self.model
         self.labels: dict[str, int] = {}
         self.seen: list[Happening] = []
         self.came_at: list[float] = []
@@ -102,7 +107,7 @@ class Stage:
         settings, _ = load_settings(environ=self._environ(), env_file=None)
 
         def wrap(port: T, /) -> T:
-            scripted: Any = self.model
+            scripted: Any = self._speaks
             return scripted if isinstance(port, OpenAIModel) else port
 
         self._service = await self._life.enter_async_context(open_service(settings, wrap=wrap, clock=self.clock))

@@ -9,13 +9,13 @@ import asyncio
 from bot.domain.tool import tool
 
 
-@tool
+@tool(side_effects="read")
 async def look_up(word: str) -> str:
     """Looks a word up."""
     return f"{word}: found"
 
 
-@tool
+@tool(side_effects="read")
 async def take_time(seconds: float) -> str:
     """Takes its time."""
     await asyncio.sleep(seconds)

@@ -1,0 +1,151 @@
+"""Talk that nobody wrote: a seed makes people ask, chat, correct themselves, recall and stop, while the
+model and its tools take their time, the connection breaks and the service restarts.
+
+Each question has a word of its own, `Q17`, and the model answers `A17` for each it is asked: so it shows
+from outside who was answered, and how often.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from bot.domain.chat import AssistantMessage, Completion, FinishReason, ModelRequest, ToolCall, Usage, UserMessage
+from bot.policy.apologies import LOST, SORRY
+from tests.e2e.scenarios.doings import do, say
+from tests.e2e.scenarios.parts import quoted_in
+from tests.e2e.scenarios.stage import Stage
+
+ASKED = re.compile(r"Q(\d+)")
+ANSWERED = re.compile(r"A(\d+)")
+QUOTED = re.compile(r"「[^」\n]*」")
+QUESTION = re.compile(r"^\[(?:提问|Question)[^\n]*$", re.MULTILINE)
+OWNER = "主人"
+PEOPLE = ("小明", "阿澈", "小红", OWNER)
+ENDINGS = ("是什么？", "怎么样？", "", "呢")
+AFTERWARDS = 400.0  # seconds in which everything comes to its end
+
+
+class TalkingModel:
+    """Answers every question in a request; some runs look something up before, all take their time."""
+
+    name = "talking"
+
+    def __init__(self, chance: random.Random) -> None:
+        self.requests: list[ModelRequest] = []
+        self._chance = chance
+
+    async def complete(self, request: ModelRequest) -> Completion:
+        self.requests.append(request)
+        asked = questions_in(request)
+        looks_up = not asked.looked_up and self._chance.random() < 0.3
+        await asyncio.sleep(self._chance.choice((0.2, 1.0, 4.0, 9.0)))
+        if looks_up:
+            call = ToolCall(f"c{len(self.requests)}", "take_time", f'{{"seconds": {self._chance.randint(1, 6)}}}')
+            return Completion(AssistantMessage("", (call,)), FinishReason.TOOL_CALLS, Usage(10, 5))
+        said = " ".join(f"A{number}" for number in asked.numbers) or "嗯"
+        return Completion(AssistantMessage(said), FinishReason.STOP, Usage(10, 5))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The questions a request is to answer, and whether its run has looked something up."""
+
+    numbers: tuple[str, ...]
+    looked_up: bool
+
+
+def questions_in(request: ModelRequest) -> Asked:
+    """Those below the heading of the question, and in what came while it was being answered."""
+    last = max(
+        (
+            index
+            for index, message in enumerate(request.messages)
+            if isinstance(message, UserMessage) and QUESTION.search(message.text)
+        ),
+        default=0,
+    )
+    texts = [message.text for message in request.messages[last:] if isinstance(message, UserMessage)]
+    if texts and (heading := QUESTION.search(texts[0])):
+        texts[0] = texts[0][heading.end() :]
+    numbers = dict.fromkeys(number for text in texts for number in ASKED.findall(text))
+    looked_up = any(isinstance(message, AssistantMessage) for message in request.messages[last + 1 :])
+    return Asked(tuple(numbers), looked_up)
+
+
+@dataclass
+class Talk:
+    """What a seed makes of a group. `excused` are questions that need no answer any more."""
+
+    stage: Stage
+    chance: random.Random
+    asked: dict[str, str] = field(default_factory=dict)  # by whom, by its number
+    excused: set[str] = field(default_factory=set)
+
+    async def go_on(self, steps: int) -> None:
+        """So many things happen, and then nothing for a long time."""
+        for _ in range(steps):
+            await self._one()
+            await self.stage.loop.pass_time(self.chance.choice((0.0, 0.3, 1.0, 3.0, 7.0)))
+        await self.stage.loop.pass_time(AFTERWARDS)
+
+    async def _one(self) -> None:
+        name = self.chance.choice(PEOPLE)
+        match self.chance.random():
+            case luck if luck < 0.45:
+                await self._ask(name)
+            case luck if luck < 0.8:
+                await say(self.stage, name, self.chance.choice(("哈哈", "今天真热", "等等", "吃了吗？")))
+            case luck if luck < 0.88 and self.asked:
+                number = self.chance.choice(list(self.asked))
+                if f"q{number}" in self.stage.labels:
+                    await do(self.stage, "recall", f"q{number}")
+                    del self.stage.labels[f"q{number}"]
+                    self.excused |= self._with(number)
+            case luck if luck < 0.93 and self.asked:
+                await self._stop(self.chance.choice(list(self.asked.values())))
+            case luck if luck < 0.96:
+                await do(self.stage, "drop", True)
+                await self.stage.loop.pass_time(self.chance.choice((0.5, 5.0)))
+                await do(self.stage, "back", True)
+                await self.stage.loop.pass_time(30)
+            case _:
+                await do(self.stage, "restart", True)
+
+    async def _ask(self, name: str) -> None:
+        number = str(len(self.asked) + 1)
+        self.asked[number] = name
+        line = f"@bot Q{number}{self.chance.choice(ENDINGS)}"
+        await say(self.stage, name, {"say": line, "id": f"q{number}"})
+
+    def _with(self, recalled: str) -> set[str]:
+        """A recalled question, and what its asker said while it was being answered."""
+        who = self.asked[recalled]
+        return {number for number in self.asked if self.asked[number] == who and int(number) >= int(recalled)}
+
+    async def _stop(self, name: str) -> None:
+        """Whoever asked takes it back; an owner ends what is going on, whoever asked."""
+        over = self.asked.keys() if name == OWNER else (n for n, who in self.asked.items() if who == name)
+        self.excused |= set(over)
+        await say(self.stage, name, "@bot /stop")
+
+    def wrong(self, requests: list[ModelRequest]) -> Iterator[str]:
+        """Whom nobody answered, who was answered twice, and lines that a prompt told twice."""
+        for position, request in enumerate(requests, 1):
+            texts = [message.text for message in request.messages if isinstance(message, UserMessage)]
+            lines = Counter(number for text in texts for number in ASKED.findall(QUOTED.sub("", text)))
+            yield from (f"request {position} tells Q{number} twice" for number in lines if lines[number] > 1)
+        texts = [message.text for message in self.stage.simulator.delivered]
+        told = Counter(number for text in texts for number in set(ANSWERED.findall(text)))
+        yield from (f"Q{number} was answered {times} times" for number, times in told.items() if times > 1)
+        apologies = {quoted_in(message) for message in self.stage.simulator.delivered if message.text in (SORRY, LOST)}
+        told_to_ask_again = [self._with(number) for number in self.asked if self._label(number) in apologies]
+        for number in self.asked.keys() - told.keys() - self.excused.union(*told_to_ask_again):
+            yield f"Q{number} was not answered"
+
+    def _label(self, number: str) -> int:
+        return self.stage.labels.get(f"q{number}", 0)
