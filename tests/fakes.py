@@ -11,7 +11,7 @@ from typing import TypeAlias
 from bot.agent import scripted
 from bot.domain.actions import Gesture, SendMessage
 from bot.domain.chat import AssistantMessage, Completion, FinishReason, ToolCall, Usage
-from bot.domain.errors import ActionRefused, BotError
+from bot.domain.errors import ActionRefused, ActionUnsupported, BotError
 from bot.domain.events import Conversation, Event, MessageReceived, Role, Sender
 from bot.domain.journal import (
     Entry,
@@ -136,6 +136,7 @@ class RecordingTransport:
     def __init__(self, known: Iterable[MessageReceived] = ()) -> None:
         self.sent: list[SendMessage] = []
         self.gestures: list[Gesture] = []
+        self.unsupported = False  # whether it can make no sign
         self.failures: list[BotError] = []
         self.known = {message.message_id: message for message in known}
         self.forwards: dict[str, tuple[MessageReceived, ...]] = {}
@@ -158,6 +159,8 @@ class RecordingTransport:
 
     async def gesture(self, gesture: Gesture) -> None:
         await asyncio.sleep(0)
+        if self.unsupported:
+            raise ActionUnsupported("set_msg_emoji_like", retcode=1404, wording="不支持的Api")
         self.gestures.append(gesture)
 
     async def get_message(self, account: int, message_id: str) -> MessageReceived | None:

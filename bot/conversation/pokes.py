@@ -43,8 +43,6 @@ class Pokes:
 
     def _listens_to(self, event: Poked) -> bool:
         """Whether the same person would be answered, had they spoken."""
-        if event.user_id == event.self_id:
-            return False
         as_said = MessageReceived(
             self_id=event.self_id,
             time=event.time,

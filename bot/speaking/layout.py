@@ -63,12 +63,12 @@ def in_turns(segments: Parts) -> list[Parts]:
 
 def merged(segments: Parts, messages: list[Parts], *, name: str) -> Merged | None:
     """What is too long for messages, as a merged forward in which `name` says it; None where it is
-    short, or not in words alone.
+    short (as more than three messages of words never are), or not in words alone.
     """
     words = [segment.text for segment in segments if isinstance(segment, Text)]
     if not all(isinstance(segment, Quote | Text) for segment in segments):
         return None
-    if len(messages) <= AT_ONCE and sum(map(_length, messages)) <= LIMIT:
+    if sum(map(_length, messages)) <= LIMIT:
         return None
     nodes = [plain(node) for node in split_text("".join(words), NODE)]
     said = [node for node in nodes if node.strip()]

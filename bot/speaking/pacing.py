@@ -61,6 +61,6 @@ class Echoes:
             return 0.0
         now = self._clock.monotonic()
         self._due = {said: due for said, due in self._due.items() if due > now}
-        due = max(self._due.get((key, text), now), now)
+        due = self._due.get((key, text), now)
         self._due[key, text] = due + self._apart
         return due - now

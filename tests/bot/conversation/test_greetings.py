@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from bot.domain.actions import React
 from bot.domain.errors import NotConnected
 from bot.domain.events import Connected
+from bot.speaking.gestures import WORKING
 from tests.bot.hall import hall, muted
-from tests.fakes import BOT, said, until, words
+from tests.fakes import BOT, GROUP, said, until, words
 
 
 async def test_who_waited_for_a_connection_hears_of_it_and_what_was_believed_of_its_server_is_not_any_more() -> None:
@@ -16,3 +18,16 @@ async def test_who_waited_for_a_connection_hears_of_it_and_what_was_believed_of_
         await house.take(Connected(self_id=BOT, time=0.0), said("hi again"))
         await house.outbox.wait_idle()
         assert sorted(house.transport.texts) == ["a", "b", "the disk is full"]
+
+
+async def test_a_new_connection_may_make_signs_that_the_one_before_could_not() -> None:
+    async with hall() as house, house.ground.gestures.open():
+        house.transport.unsupported = True
+        house.ground.gestures.react(said("hi", message_id="7"))
+        await house.patience.advance(0)
+        house.transport.unsupported = False
+        house.ground.gestures.react(said("hi", message_id="8"))
+        await house.take(Connected(self_id=BOT, time=0.0))
+        house.ground.gestures.react(said("hi", message_id="9"))
+        await until(lambda: house.transport.gestures)
+        assert house.transport.gestures == [React(GROUP, "9", WORKING)]

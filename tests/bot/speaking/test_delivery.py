@@ -10,9 +10,9 @@ from bot.domain.events import Conversation
 from bot.domain.journal import SendQueued
 from bot.domain.segments import Image, Mention, Quote, Text
 from bot.memory.history import History
+from bot.speaking.carrier import MAX_AGE, TOO_LATE
 from bot.speaking.delivery import PLAIN, Delivery, Manner
 from bot.speaking.layout import LEAST
-from bot.speaking.outbox import FULL
 from tests.bot.speaking.post import build_outbox
 from tests.fakes import (
     BOT,
@@ -148,12 +148,16 @@ async def test_a_forward_that_may_have_arrived_is_not_said_again() -> None:
         assert not mouth.transport.sent
 
 
-async def test_a_forward_for_which_there_is_no_room_is_not_tried_in_another_form() -> None:
+async def test_a_forward_that_was_never_on_the_wire_is_not_tried_in_another_form() -> None:
     async with speaking(Manner(name="小霜")) as mouth:
-        await mouth.outbox.finish(within=0)
-        (one,) = await mouth.delivery.answer(said("hi"), LONG)
-        assert one.receipt == Refused(FULL)
-        assert not mouth.store.of("send_queued")
+        mouth.transport.failures = [NotConnected("away")]
+        async with asyncio.TaskGroup() as group:
+            saying = group.create_task(mouth.delivery.answer(said("hi"), LONG))
+            await until(lambda: mouth.store.of("send_changed"))
+            mouth.clock.time += MAX_AGE + 1
+            mouth.outbox.connected()
+        assert [one.receipt for one in saying.result()] == [Refused(TOO_LATE)]
+        assert not mouth.transport.sent
 
 
 async def test_a_temporary_session_takes_no_forward() -> None:
@@ -167,7 +171,8 @@ async def test_people_called_by_name_and_number_are_mentioned_three_at_most_and_
         numbers = [mouth.history.speakers.meet(GROUP, 700 + at, f"人{at}") for at in range(4)]
         called = [f"@人{at}#{number}" for at, number in enumerate(numbers)]
         await mouth.delivery.say(GROUP, (Text(f"{called[0]} **好**"), PICTURE, Text(" ".join(called[1:]))))
-        await mouth.delivery.say(PRIVATE, (Text("@小明#1 好"),))
+        number = mouth.history.speakers.meet(PRIVATE, 777, "小明")
+        await mouth.delivery.say(PRIVATE, (Text(f"@小明#{number} 好"),))
         in_group, in_private = mouth.transport.sent
         assert [part.user_id for part in in_group.segments if isinstance(part, Mention)] == [700, 701, 702]
         assert in_group.words == "@人0 好@人1 @人2 @人3"
@@ -176,7 +181,6 @@ async def test_people_called_by_name_and_number_are_mentioned_three_at_most_and_
 
 async def test_in_a_forward_people_are_called_by_name() -> None:
     async with speaking(Manner(name="小霜")) as mouth:
-        mouth.history.speakers.meet(GROUP, 777, "小明")
-        number = mouth.history.speakers.number(GROUP, 777)
+        number = mouth.history.speakers.meet(GROUP, 777, "小明")
         (one,) = await mouth.delivery.say(GROUP, (Text(f"@小明#{number} 看\n\n" + LONG),))
         assert one.words == "@小明 看\n\n" + LONG
