@@ -208,7 +208,7 @@ def socks(environ: Mapping[str, str]) -> Iterator[Problem]:
 
 
 def _is_strange(name: str, known: Collection[str]) -> bool:
-    return name.upper().startswith(FAMILIES) and name not in known
+    return name.upper().startswith(FAMILIES) and name not in known and name not in ALIASES
 
 
 def _looks_like_one(name: str, known: Collection[str]) -> bool:

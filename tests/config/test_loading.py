@@ -35,6 +35,15 @@ def test_the_names_of_the_go_frostagent_load(tmp_path: Path) -> None:
     assert not {"old", "https://old.test/v1"} & secrets_of(settings), "the log may name them"
 
 
+def test_an_older_name_of_ours_is_understood_in_the_file_and_in_the_environment(tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    file.write_text("BOT_RUN_SENDS=3\n")
+    settings, warnings = load_settings(environ=GOOD, env_file=file)
+    assert (settings.bot_max_sends, warnings) == (3, ())
+    settings, warnings = load({**GOOD, "BOT_RUN_SENDS": "4"})
+    assert (settings.bot_max_sends, warnings) == (4, ())
+
+
 def test_a_problem_is_told_under_the_name_that_was_typed() -> None:
     with pytest.raises(ConfigError) as caught:
         load({"UPSTREAM_ENDPOINT": "old.test", "MODEL_NAME": "your-model", "ONEBOT_ACCESS_TOKEN": TOKEN})

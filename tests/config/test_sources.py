@@ -109,10 +109,6 @@ def test_the_names_of_the_go_frostagent_are_understood() -> None:
     }
 
 
-def test_an_older_name_of_ours_is_understood() -> None:
-    assert values_of({"BOT_RUN_SENDS": "3"}) == {"BOT_MAX_SENDS": "3"}
-
-
 def test_our_name_wins_over_the_old_one_wherever_it_is_given() -> None:
     ours = sources.EnvLine("LLM_MODEL", "ours", 1)
     assert values_of({"MODEL_NAME": "theirs"}, ours) == {"LLM_MODEL": "ours"}
