@@ -168,7 +168,7 @@ class Preparation:
         neither the journal nor the history.
         """
         run, pictures = turn.run, await self._perception.look(turn.question)
-        now = moment(turn.message, turn.view)
+        now = moment(turn.message, turn.view, uncalled=turn.wake.is_uncalled)
         shown = showing(run.transcript, pictures, words=turn.words, now=now)
         return dataclasses.replace(run, transcript=shown)
 

@@ -250,13 +250,15 @@ def showing(
     return (*messages[:-1], replace(question, text=text, images=images))
 
 
-def moment(question: MessageReceived, view: View) -> str:
-    """The date, where this is, and who asks, behind the heading `[此刻]`."""
+def moment(question: MessageReceived, view: View, *, uncalled: bool = False) -> str:
+    """The date, where this is, and who asks, behind the heading `[此刻]`; where the bot joins in
+    `uncalled`, that nobody does.
+    """
     words = view.words
-    return f"{words.heading(words.now)} {words.comma.join(_facts(question, view))}"
+    return f"{words.heading(words.now)} {words.comma.join(_facts(question, view, uncalled))}"
 
 
-def _facts(question: MessageReceived, view: View) -> Iterator[str]:
+def _facts(question: MessageReceived, view: View, uncalled: bool) -> Iterator[str]:
     words, where = view.words, question.conversation
     yield from filter(None, [view.date(question.time)])
     if not where.is_group:
@@ -264,4 +266,5 @@ def _facts(question: MessageReceived, view: View) -> Iterator[str]:
         return
     if name := label(question.group_name, MAX_NAME):
         yield words.here.format(name=name)
-    yield from filter(None, [words.roles.get(question.sender.role, "")])
+    role = words.roles.get(question.sender.role, "")
+    yield from filter(None, [words.uncalled if uncalled else role])

@@ -90,6 +90,7 @@ class Wording:
     private: str
     comma: str
     roles: Mapping[str, str]
+    uncalled: str
     segments: SegmentWords
     about: NoteWords
     summary: SummaryWords

@@ -59,6 +59,7 @@ EN = Wording(
         "admin": "an admin of the group is asking",
         "member": "a member is asking",
     },
+    uncalled="nobody is asking you: say something worth saying, or else call stay_silent",
     segments=SegmentWords(
         face="face",
         sticker="sticker",

@@ -51,6 +51,7 @@ ZH = Wording(
     private="私聊",
     comma="，",
     roles={"owner": "提问的是群主", "admin": "提问的是管理员", "member": "提问的是普通成员"},
+    uncalled="这句话不是在问你：有值得说的才插一句，没有就用 stay_silent",
     segments=SegmentWords(
         face="表情",
         sticker="表情",
