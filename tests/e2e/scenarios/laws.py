@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from adapters.simulator.call import SentMessage
 from bot.domain.chat import AssistantMessage, ModelRequest, ToolMessage
+from tests.e2e.scenarios.model import as_text
 from tests.e2e.scenarios.parts import quoted_in, text_of
 
 FRAME = re.compile(
@@ -16,10 +17,13 @@ FRAME = re.compile(
 )
 
 
-def broken_by(requests: list[ModelRequest], sent: list[SentMessage]) -> Iterator[str]:
-    """Complaints, a line each."""
+def broken_by(requests: list[ModelRequest], sent: list[SentMessage], people: Iterable[int]) -> Iterator[str]:
+    """Complaints, a line each; no model is told the QQ number of any of these people."""
+    numbers = re.compile("|".join(map(str, people)))
     for number, request in enumerate(requests, 1):
         yield from unpaired(number, request)
+        if found := numbers.search(as_text(request.messages)):
+            yield f"request {number} tells a QQ number: {found[0]}"
     for message in sent:
         if found := FRAME.search(text_of(message)):
             yield f"the frame of the prompt was sent: {found[0]!r} in {text_of(message)!r}"

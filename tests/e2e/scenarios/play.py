@@ -37,7 +37,8 @@ class Play:
             async with stage:
                 for line in stage.scenario.lines:
                     await self._play(line)
-        self.wrong += [*stage.model.surplus, *broken_by(stage.model.requests, stage.simulator.delivered)]
+        people = stage.group.members
+        self.wrong += [*stage.model.surplus, *broken_by(stage.model.requests, stage.simulator.delivered, people)]
         for answer in stage.model.left:
             if not answer.always:
                 self.wrong.append(f"the model was never asked for {answer}")

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from adapters.simulator.call import SentMessage
+from adapters.simulator.wire import text
 from bot.domain.chat import AssistantMessage, ModelRequest, ToolCall, ToolMessage, UserMessage
-from tests.e2e.scenarios.laws import unpaired
+from tests.e2e.scenarios.laws import broken_by, unpaired
 from tests.e2e.scenarios.loop import ScriptedClock, ScriptedLoop
 from tests.e2e.scenarios.play import play
 
@@ -64,6 +66,17 @@ def test_calls_and_results_are_pairs() -> None:
     other = UserMessage("well?")
     whole, early, missing = (calls, result, other), (calls, other, result), (other, calls)
     assert [len(list(unpaired(1, ModelRequest(messages)))) for messages in (whole, early, missing)] == [0, 2, 1]
+
+
+def test_what_holds_everywhere_is_told_where_it_does_not() -> None:
+    request = ModelRequest((UserMessage("小明(20002): hi"),))
+    reply = {"type": "reply", "data": {"id": "7"}}
+    sent = [SentMessage(1, (reply, text("好")), 4242), SentMessage(2, (reply, text("好")), 4242)]
+    leak = SentMessage(3, (text("阿澈#3: 好"),), 4242)
+    number, frame, twice = broken_by([request], [*sent, leak], [20002])
+    assert "tells a QQ number: 20002" in number
+    assert "阿澈#3" in frame
+    assert "said 2 times" in twice
 
 
 def test_time_passes_only_as_it_is_told_to() -> None:

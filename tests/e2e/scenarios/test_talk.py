@@ -33,7 +33,7 @@ def talk(seed: int, folder: Path) -> list[str]:
         async with stage:
             talk = Talk(stage, chance)
             await talk.go_on(STEPS)
-        return [*talk.wrong(model.requests), *broken_by(model.requests, stage.simulator.delivered)]
+        return [*talk.wrong(model.requests), *broken_by(model.requests, stage.simulator.delivered, stage.group.members)]
 
     with asyncio.Runner(loop_factory=lambda: loop) as runner:
         return runner.run(run())
