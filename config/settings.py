@@ -35,6 +35,7 @@ Secret = Annotated[SecretStr, AfterValidator(values.secret)]
 Keys = Annotated[SecretStr, AfterValidator(values.keys)]
 FilePath = Annotated[Path, BeforeValidator(values.path)]
 Mode = Literal["reverse", "forward"]
+Scope = Literal["group", "member"]
 MediaSend = Literal["base64", "file"]
 MediaUrls = Literal["fetch", "pass"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
@@ -79,6 +80,9 @@ class Settings(BaseSettings):
     bot_stale: Annotated[float, BeforeValidator(values.number(0, 86_400))] = 120.0
     bot_loop: Annotated[int, BeforeValidator(values.whole(0, 1000))] = 6
     bot_steer: Annotated[bool, BeforeValidator(values.switch)] = True
+    bot_debounce: Annotated[float, BeforeValidator(values.number(0, 60))] = 1.2
+    bot_scope: Annotated[Scope, BeforeValidator(values.one_of("group", "member"))] = "group"
+    bot_lane: Annotated[int, BeforeValidator(values.whole(0, 10_000))] = 64
     bot_max_steps: Annotated[int, BeforeValidator(values.whole(1, 64))] = 12
     bot_run_requests: Annotated[int, BeforeValidator(values.whole(0, 1000))] = 24
     bot_run_tokens: Annotated[int, BeforeValidator(values.whole(0, 10**9))] = 0

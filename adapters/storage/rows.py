@@ -26,6 +26,7 @@ from bot.domain.journal import (
     MessageErased,
     MessageObserved,
     MessageOverheard,
+    MessageTakenUp,
     RunResumed,
     RunSuspended,
     SendChanged,
@@ -78,6 +79,8 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
             )
         case Judged():
             return ((Statement.ADD_VERDICT, _verdict(entry, taken)),)
+        case MessageTakenUp():
+            return _taken_up(entry)
         case MessageErased():
             return _erased(entry)
         case WindowMoved(first_turn=turn_id, light_to=light_to, summary=summary):
@@ -138,6 +141,13 @@ def kept(segments: tuple[SentSegment, ...]) -> tuple[tuple[SentSegment, ...], bo
         for segment in segments
     )
     return small, small == segments
+
+
+def _taken_up(entry: MessageTakenUp) -> tuple[Row, ...]:
+    """As a line of a turn that is not there yet: it waits as a question does."""
+    return (
+        (Statement.TAKE_IN_LINE, {"turn_id": "", **_place(entry.message), **_said(entry.message)}),
+    )
 
 
 def _erased(entry: MessageErased) -> tuple[Row, ...]:

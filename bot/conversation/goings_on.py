@@ -82,4 +82,8 @@ class GoingsOn:
         meant = [task for task in self._asked(where) if task.message.sender.user_id in askers]
         for task in meant:
             self._questions.let_be(task, STOPPED)
-        return self._lanes.drop(where, lambda work: any(work is task for task in meant))
+
+        def is_meant(work: Work) -> bool:
+            return any(work is task for task in meant)
+
+        return self._lanes.drop_waiting(where, is_meant) + self._lanes.drop_current(where, is_meant)

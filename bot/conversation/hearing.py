@@ -5,11 +5,18 @@ conversation.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import assert_never
 
 from bot.conversation.places import Places
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import Judged, MessageErased, MessageObserved, MessageOverheard
+from bot.domain.journal import (
+    Judged,
+    MessageErased,
+    MessageObserved,
+    MessageOverheard,
+    MessageTakenUp,
+)
 from bot.domain.ports import Store
 from bot.memory.history import History
 from bot.policy.wake import Ignore, NeedsQuoted, Observe, Verdict, Wake
@@ -54,6 +61,16 @@ class Hearing:
     def judge(self, message: MessageReceived, verdict: Verdict) -> None:
         """Keep another verdict on a message."""
         self._store.put(*judged(message, verdict))
+
+    def take_up(
+        self, where: Conversation, wanted: Callable[[MessageReceived], bool], *, most: int
+    ) -> tuple[MessageReceived, ...]:
+        """The last of these messages that were overheard and nobody has read: from now on they
+        belong to a question. Oldest first.
+        """
+        lines = self._history.take_lines(where, wanted, most=most)
+        self._store.put(*map(MessageTakenUp, lines))
+        return lines
 
     def forget_answer(self, message: MessageReceived, *, kept: bool) -> None:
         """An owner's answer to a request is known as taken, but is nothing that any prompt repeats;

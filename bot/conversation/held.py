@@ -37,15 +37,12 @@ class HeldLanes:
         place_of = order_of(history)
         now, before = quoted(history, accounted=accounted), answered(history, accounted=accounted)
 
-        def is_answered(work: Work) -> bool:
+        def unanswered(work: Work) -> Work | None:
             if isinstance(work, Resume):
-                return False
-            if work.message.message_id not in (before if work.may_be_answered else now):
-                return False
-            self._questions.let_be(work)
-            return True
+                return work
+            return self._questions.unanswered(work, before if work.may_be_answered else now)
 
-        if before and self._lanes.drop_waiting(where, is_answered):
+        if before and self._lanes.revise(where, unanswered):
             logger.info("questions in %s are not answered: they were, before", where)
         self._seen.show(where, history)
         self._lanes.release(

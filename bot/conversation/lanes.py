@@ -1,49 +1,46 @@
 """One lane per conversation: what arrives in a lane is done in order, lanes are independent.
 
-Every task belongs to the group that `open` owns; a lane is there only while it has something to do.
-A lane that is held begins with nothing new: what was to be done before is still on its way.
+What waits may still change: it is joined by what belongs to it, or is not due yet. Every task
+belongs to the group that `open` owns; a lane is there only while it has something to do. A lane
+that is held begins with nothing new: what was to be done before is still on its way.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from functools import partial
+from typing import Generic
 
+from bot.conversation.lane import Item, Lane, Order
 from bot.domain.deadline import last_moments
 from bot.domain.events import Conversation
 from bot.domain.faults import BROKEN, isolate
+from bot.domain.ports import Clock
 
 logger = logging.getLogger(__name__)
 
-MAX_WAITING = 50  # in one lane: more is a flood, not a conversation
-
-Item = TypeVar("Item")
-
-
-@dataclass(slots=True)
-class _Lane(Generic[Item]):
-    waiting: deque[Item] = field(default_factory=deque)
-    current: Item | None = None
-    task: asyncio.Task[None] | None = None
-
-    def stop(self) -> None:
-        """Cancel what is in progress and leave the rest undone."""
-        self.waiting.clear()
-        if self.task is not None:
-            self.task.cancel()
+MAX_WAITING = 64  # in one lane: more is a flood, not a conversation
 
 
 class Lanes(Generic[Item]):
     """Queues by conversation, each worked off in order while somebody is at work."""
 
-    def __init__(self, *, max_waiting: int = MAX_WAITING) -> None:
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        order: Order[Item] | None = None,
+        max_waiting: int = MAX_WAITING,
+    ) -> None:
+        """`max_waiting` is for each lane; 0 is no limit."""
+        self._clock = clock
+        self._order = order or Order()
         self._max_waiting = max_waiting
-        self._lanes: dict[Conversation, _Lane[Item]] = {}
+        self._lanes: dict[Conversation, Lane[Item]] = {}
         self._held: Counter[Conversation] = Counter()  # how often
         self._group: asyncio.TaskGroup | None = None
         self._work: Callable[[Item], Awaitable[None]] = _nobody_works
@@ -70,14 +67,31 @@ class Lanes(Generic[Item]):
         if self._group is None or self.finishing:
             return False
         lane = self._lanes.get(key)
-        if lane is not None and len(lane.waiting) >= self._max_waiting:
+        if lane is not None and lane.is_full(self._max_waiting):
             return False
         if lane is None:
-            lane = self._lanes[key] = _Lane()
+            lane = self._lanes[key] = Lane()
             self._idle.clear()
         lane.waiting.append(item)
         self._go_on(key, lane)
         return True
+
+    def join(self, key: Conversation, change: Callable[[Item], Item | None]) -> bool:
+        """Put in the place of the first item that waits what `change` makes of it; False where that
+        is None for all.
+        """
+        lane = self._lanes.get(key)
+        if lane is None or not lane.join(change):
+            return False
+        self._go_on(key, lane)
+        return True
+
+    def displace(self, key: Conversation, may_go: Callable[[Item], bool]) -> Item | None:
+        """Where the lane is full, the oldest item that may go: it waits no more."""
+        lane = self._lanes.get(key)
+        if lane is None or not lane.is_full(self._max_waiting):
+            return None
+        return lane.take(may_go)
 
     def hold(self, key: Conversation) -> None:
         """Begin with nothing new there until it is released as often; what is in progress goes
@@ -97,7 +111,7 @@ class Lanes(Generic[Item]):
         if self._held[key] <= 0:
             del self._held[key]
         if (lane := self._lanes.get(key)) is not None:
-            lane.waiting = deque(sorted(lane.waiting, key=order))
+            lane.waiting.sort(key=order)
             self._go_on(key, lane)
 
     async def finish(self, *, within: float) -> int:
@@ -107,15 +121,15 @@ class Lanes(Generic[Item]):
         What waits is left undone: whoever put it there must know of it from elsewhere.
         """
         self.finishing = True
-        if self._lanes:
-            logger.info("stopping: runs that go on: %d, with %g s to end", self.active, within)
         for key, lane in list(self._lanes.items()):
             lane.waiting.clear()
             self._go_on(key, lane)
+        if self._lanes:
+            logger.info("stopping: runs that go on: %d, with %g s to end", self.active, within)
         with suppress(TimeoutError):
             async with last_moments(within):
                 await self._idle.wait()
-        late = [lane.task for lane in self._lanes.values() if lane.task is not None]
+        late = [task for lane in self._lanes.values() for task in lane.tasks]
         if late:
             logger.warning("runs that are cut off: %d; the next start settles them", len(late))
         for task in late:
@@ -123,36 +137,32 @@ class Lanes(Generic[Item]):
         await self._idle.wait()
         return len(late)
 
-    def drop(self, key: Conversation, unwanted: Callable[[Item], bool]) -> int:
-        """Take items back: waiting ones are forgotten, one in progress is cancelled. How many there
-        were.
+    def drop_current(self, key: Conversation, unwanted: Callable[[Item], bool]) -> int:
+        """Cancel what is in progress. How many there were."""
+        lane = self._lanes.get(key)
+        return lane.cancel(unwanted) if lane else 0
+
+    def drop_waiting(self, key: Conversation, unwanted: Callable[[Item], bool]) -> int:
+        """Forget items that wait. How many there were."""
+        return self.revise(key, lambda item: None if unwanted(item) else item)
+
+    def revise(self, key: Conversation, change: Callable[[Item], Item | None]) -> int:
+        """Put in the place of each item that waits what `change` makes of it; None is forgotten.
+        How many were.
         """
         lane = self._lanes.get(key)
         if lane is None:
             return 0
-        dropped = self.drop_waiting(key, unwanted)
-        if lane.current is not None and lane.task is not None and unwanted(lane.current):
-            lane.task.cancel()
-            dropped += 1
-        return dropped
-
-    def drop_waiting(self, key: Conversation, unwanted: Callable[[Item], bool]) -> int:
-        """Forget items that wait. How many there were."""
-        lane = self._lanes.get(key)
-        if lane is None:
-            return 0
-        kept = [item for item in lane.waiting if not unwanted(item)]
-        dropped = len(lane.waiting) - len(kept)
-        lane.waiting = deque(kept)
+        forgotten = lane.revise(change)
         self._go_on(key, lane)
-        return dropped
+        return forgotten
 
     def at(self, key: Conversation) -> tuple[Item, ...]:
         """All that waits there or is in progress."""
         lane = self._lanes.get(key)
         if lane is None:
             return ()
-        return (*(() if lane.current is None else (lane.current,)), *lane.waiting)
+        return (*(item for item in lane.tasks.values() if item is not None), *lane.waiting)
 
     def has(self, key: Conversation) -> bool:
         """Whether there is something to do."""
@@ -161,12 +171,12 @@ class Lanes(Generic[Item]):
     @property
     def waiting(self) -> int:
         """How many items wait or are in progress, over all lanes."""
-        return sum(len(lane.waiting) + (lane.current is not None) for lane in self._lanes.values())
+        return sum(len(lane.waiting) + lane.in_progress for lane in self._lanes.values())
 
     @property
     def active(self) -> int:
-        """How many lanes have something to do; each has one item in progress, or is about to,
-        unless it is held.
+        """How many lanes have something to do; each has an item in progress, or is about to, unless
+        it is held or nothing in it is due.
         """
         return len(self._lanes)
 
@@ -174,32 +184,42 @@ class Lanes(Generic[Item]):
         """Return once no lane has anything to do."""
         await self._idle.wait()
 
-    def _go_on(self, key: Conversation, lane: _Lane[Item]) -> None:
-        """Begin with the next item, unless one is in progress or the lane is held; forget a lane
-        that has none.
+    def _go_on(self, key: Conversation, lane: Lane[Item]) -> None:
+        """Begin with what is next, or wait for what is due next, unless the lane is held; forget a
+        lane that has nothing to do.
 
         A task for each, so that one can be cancelled and the lane goes on.
         """
-        if lane.task is not None:
-            return
-        if not lane.waiting or self._group is None:
+        if not lane.tasks and (not lane.waiting or self._group is None):
+            lane.rest()
             del self._lanes[key]
             if not self._lanes:
                 self._idle.set()
-        elif key not in self._held:
-            lane.task = self._group.create_task(self._do(key, lane), name=f"lane {key}")
-            lane.task.add_done_callback(lambda _: self._ended(key, lane))
+        elif self._group is not None and key not in self._held and not lane.is_starting:
+            now = self._clock.monotonic()
+            if lane.next(self._order, now) is not None:
+                task = self._group.create_task(self._do(key, lane), name=f"lane {key}")
+                lane.tasks[task] = None
+                task.add_done_callback(partial(self._ended, key, lane))
+            elif lane.wants_timer(self._order, now):
+                lane.timer = self._group.create_task(self._doze(key, lane), name=f"timer of {key}")
 
-    def _ended(self, key: Conversation, lane: _Lane[Item]) -> None:
-        lane.current = lane.task = None
+    async def _doze(self, key: Conversation, lane: Lane[Item]) -> None:
+        await self._clock.sleep(max(0.0, lane.wakes_at - self._clock.monotonic()))
+        lane.timer = None
         self._go_on(key, lane)
 
-    async def _do(self, key: Conversation, lane: _Lane[Item]) -> None:
-        if not lane.waiting:
-            return  # it was taken back
-        lane.current = lane.waiting.popleft()
+    def _ended(self, key: Conversation, lane: Lane[Item], task: asyncio.Task[None]) -> None:
+        del lane.tasks[task]
+        self._go_on(key, lane)
+
+    async def _do(self, key: Conversation, lane: Lane[Item]) -> None:
+        item = lane.begin(self._order, self._clock.monotonic())
+        if item is None:
+            return  # it was taken back, or is not due any more
+        self._go_on(key, lane)  # others may go on beside it
         try:
-            await self._work(lane.current)
+            await self._work(item)
         except BROKEN as failure:
             isolate(failure)
             logger.exception("the lane of %s goes on after a failure", key)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from bot.conversation.gathering import Gathering
 from bot.conversation.lanes import Lanes
 from bot.conversation.questions import Questions
 from bot.conversation.restraint import STALE
@@ -19,9 +20,16 @@ class PutOff:
     """Keeps them in order; what has become old meanwhile is heard only."""
 
     def __init__(
-        self, *, verdicts: Verdicts, questions: Questions, lanes: Lanes[Work], clock: Clock
+        self,
+        *,
+        verdicts: Verdicts,
+        gathering: Gathering,
+        questions: Questions,
+        lanes: Lanes[Work],
+        clock: Clock,
     ) -> None:
         self._verdicts = verdicts
+        self._gathering = gathering
         self._questions = questions
         self._lanes = lanes
         self._clock = clock
@@ -38,13 +46,13 @@ class PutOff:
         for task in self._part(lambda message: message.self_id == account):
             verdict = self._verdict(task)
             if self._clock.now() - task.since < YOUNG and isinstance(verdict, Wake | NeedsQuoted):
-                self._questions.line_up(replace(task, verdict=verdict))
-            else:
+                self._gathering.line_up(replace(task, verdict=verdict))
+            elif not self._gathering.take(task.message):
                 self._questions.let_be(task, STALE if isinstance(task.verdict, Wake) else "")
 
     def _verdict(self, task: Task) -> Verdict:
         """By today's rules; a turn that was begun is repeated whatever they say."""
-        verdict = self._verdicts.whoever_may_speak(task.message)
+        verdict = self._verdicts.whoever_may_speak(task.called)
         if task.retry is None or isinstance(verdict, Wake):
             return verdict
         joined = isinstance(verdict, Observe) and verdict.may_join  # nobody had called
@@ -52,11 +60,9 @@ class PutOff:
 
     def drop(self, where: Conversation, message_id: str) -> None:
         """The message was recalled: it waits no more."""
-        recalled = (where, message_id)
-        for task in self._part(
-            lambda message: (message.conversation, message.message_id) == recalled
-        ):
-            self._questions.give_up(task)
+        here = self._part(lambda message: message.conversation == where)
+        left = (self._questions.recalled(task, message_id) for task in here)
+        self._tasks += [task for task in left if task is not None]
 
     def _part(self, meant: Callable[[MessageReceived], bool]) -> list[Task]:
         taken = [task for task in self._tasks if meant(task.message)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 
 from bot.conversation.ages import Ages
 from bot.conversation.hearing import Hearing
@@ -12,11 +13,13 @@ from bot.conversation.overflow import Overflow
 from bot.conversation.places import Places
 from bot.conversation.seen import Past, SeenMessages
 from bot.conversation.tasks import Task, Work
-from bot.domain.events import MessageReceived
+from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
 from bot.policy.wake import NeedsQuoted, Wake
 
 logger = logging.getLogger(__name__)
+
+FULL = "too many questions were waiting"
 
 
 class Questions:
@@ -71,11 +74,23 @@ class Questions:
         is_shown = self._ages.is_missed(message) or self._lanes.is_held(where)
         if self._seen.is_earlier(message) and not is_shown:
             self._places.look_at(where)
+        if isinstance(task.verdict, Wake):
+            self._make_room(where)
         if self._lanes.put(where, task):
             return
-        self.let_be(task)
+        self.let_be(task, FULL)
+        self._tell_of(task)
+
+    def _make_room(self, where: Conversation) -> None:
+        """In a full lane the newest questions count: nobody waits any more for the oldest."""
+        oldest = self._lanes.displace(where, lambda work: isinstance(work, Task))
+        if isinstance(oldest, Task):
+            self.let_be(oldest, FULL)
+            self._tell_of(oldest)
+
+    def _tell_of(self, task: Task) -> None:
         if isinstance(task.verdict, Wake):
-            self._overflow.take(message)
+            self._overflow.take(task.message)
 
     def let_be(self, task: Task, why: str = "") -> None:
         """Nobody answers it after all, and `why` where it was for the bot: it is heard like any
@@ -83,7 +98,33 @@ class Questions:
         """
         self.give_up(task)
         if not task.lost:
-            self._hearing.overhear(task.message, why)
+            for line in task.said:
+                self._hearing.overhear(line, "" if line in task.beside else why)
+
+    def unanswered(self, task: Task, answered: Collection[str]) -> Task | None:
+        """What is left of a question without those of its lines that were answered before; they
+        are heard.
+        """
+        left = task.without(lambda line: line.message_id in answered)
+        if left is None:
+            self.let_be(task)
+        elif left is not task:
+            for line in task.said:
+                if line.message_id in answered:
+                    self._hearing.overhear(line)
+        return left
+
+    def recalled(self, task: Task, message_id: str) -> Task | None:
+        """What is left of a question whose line of this id was taken back; None where nobody asks
+        any more: what else belonged to it is heard then.
+        """
+        left = task.without(lambda line: line.message_id == message_id)
+        if left is None:
+            self.give_up(task)
+            for line in task.said:
+                if line.message_id != message_id:
+                    self._hearing.overhear(line)
+        return left
 
     def give_up(self, task: Task) -> None:
         """Close the turn that it was to repeat, if there is one."""

@@ -50,16 +50,20 @@ class Recalls:
         self._suspensions.abandon(where, message_id)
         self._put_off.drop(where, message_id)
 
-        def is_about(work: Work) -> bool:
-            question = work.message if isinstance(work, Task) else work.question
-            if question is None or question.message_id != message_id:
-                return False
-            self._turns.disown(question)
+        def left_of(work: Work) -> Work | None:
             if isinstance(work, Task):
-                self._questions.give_up(work)
+                return self._questions.recalled(work, message_id)
+            is_about = work.question is not None and work.question.message_id == message_id
+            return None if is_about else work
+
+        def is_gone(work: Work) -> bool:
+            if left_of(work) is not None:
+                return False
+            if (question := work.message if isinstance(work, Task) else work.question) is not None:
+                self._turns.disown(question)
             return True
 
         for live in self._live.at(where):
             live.recall(message_id)
-        if self._lanes.drop(where, is_about):
+        if self._lanes.revise(where, left_of) + self._lanes.drop_current(where, is_gone):
             logger.info("message %s in %s was recalled: not answered", message_id, where)

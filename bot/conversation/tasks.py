@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from bot.domain.events import MessageReceived
@@ -32,7 +32,9 @@ class Task:
     It was taken at `since`, by our clock: the server's may be another. `retry` is its interrupted
     turn. `told`: it is older than this process, and no journal knows of it. `lost`: nor is it known
     what was done for it already, so its asker is asked to ask again. `lines` are what he said
-    before it and what belongs to it, oldest first.
+    before it and what belongs to it, oldest first; of all of it, `beside` are those that called
+    nobody. It begins when it is `due`, which what still comes puts off, but to `at_latest` only (by
+    the clock's monotonic seconds).
     """
 
     message: MessageReceived
@@ -42,6 +44,35 @@ class Task:
     told: bool = False
     lost: bool = False
     lines: tuple[MessageReceived, ...] = ()
+    beside: tuple[MessageReceived, ...] = ()
+    due: float = 0.0
+    at_latest: float = 0.0
+
+    @property
+    def said(self) -> tuple[MessageReceived, ...]:
+        """All that belongs to the question, oldest first."""
+        return (*self.lines, self.message)
+
+    @property
+    def called(self) -> MessageReceived:
+        """The latest of it that called the bot."""
+        lines = (line for line in reversed(self.said) if line not in self.beside)
+        return next(lines, self.message)
+
+    @property
+    def may_grow(self) -> bool:
+        """Whether what else its asker says may belong to it: it is new, and certainly for us."""
+        is_new = self.retry is None and not (self.told or self.lost)
+        return is_new and isinstance(self.verdict, Wake)
+
+    def without(self, is_gone: Callable[[MessageReceived], bool]) -> Task | None:
+        """What is left of it without these lines; None where what is left called nobody."""
+        kept = [line for line in self.said if not is_gone(line)]
+        if len(kept) == 1 + len(self.lines):
+            return self
+        if all(line in self.beside for line in kept):
+            return None
+        return replace(self, message=kept[-1], lines=tuple(kept[:-1]))
 
     @property
     def wake(self) -> Wake:
@@ -57,3 +88,14 @@ class Task:
 
 
 Work: TypeAlias = Task | Resume
+
+
+def person_of(work: Work) -> int:
+    """Whose turn it takes."""
+    message = work.message if isinstance(work, Task) else work.question
+    return message.sender.user_id if message else 0
+
+
+def due_of(work: Work) -> float:
+    """When it may begin, by the clock's monotonic seconds."""
+    return work.due if isinstance(work, Task) else 0.0

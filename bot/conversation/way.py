@@ -7,16 +7,19 @@ of its conversation, which may.
 from __future__ import annotations
 
 import logging
+from functools import partial
+from operator import eq
 from typing import assert_never
 
 from bot.conversation.door import Door
+from bot.conversation.gathering import Gathering
 from bot.conversation.hearing import Hearing
 from bot.conversation.owners_word import OwnersWord
 from bot.conversation.questions import Questions
 from bot.conversation.quotes import Quotes
 from bot.conversation.steering import Steering
 from bot.conversation.stopping import Stopping
-from bot.conversation.tasks import Resume, Work
+from bot.conversation.tasks import Resume, Task, Work
 from bot.conversation.turn import Turns
 from bot.conversation.verdicts import Verdicts
 from bot.domain.events import MessageReceived
@@ -40,7 +43,7 @@ class MessageWay:
         verdicts: Verdicts,
         steering: Steering,
         hearing: Hearing,
-        questions: Questions,
+        gathering: Gathering,
     ) -> None:
         self._door = door
         self._word = word
@@ -48,7 +51,7 @@ class MessageWay:
         self._verdicts = verdicts
         self._steering = steering
         self._hearing = hearing
-        self._questions = questions
+        self._gathering = gathering
 
     def take(self, message: MessageReceived, *, answer: bool = True) -> None:
         """On the reading loop: from the event to a place in a lane. Without `answer` only heard."""
@@ -68,12 +71,9 @@ class MessageWay:
                 where = message.conversation
                 logger.debug("ignored message %s in %s: %s", message.message_id, where, reason)
             case Observe():
-                self._hearing.observe(message, verdict)
+                self._gathering.hear(message, verdict)
             case Wake() | NeedsQuoted():
-                task = self._questions.task(message, verdict)
-                # What is lost is overheard: the next process does not answer it either.
-                self._hearing.observe(message, verdict, overheard=task.lost)
-                self._questions.line_up(task)
+                self._gathering.ask(message, verdict)
             case _:
                 assert_never(verdict)
 
@@ -104,13 +104,25 @@ class LaneWay:
         """From a place in a lane to the last send of the turn."""
         if isinstance(work, Resume):
             await self._turns.resume(work.turn_id, work.decisions)
-        elif await self._word.take_later(work.message):  # an owner's word that quotes the request?
-            self._hearing.forget_answer(work.message, kept=True)
-        elif (task := await self._quotes.settled(work)) is None:  # it quotes somebody else?
             return
-        elif why := self._verdicts.against(task, looked_up=task is not work):  # stale? muted?
+        asked = await self._without_words(work)  # an owner's word that quotes the request?
+        task = await self._quotes.settled(asked) if asked else None  # it quotes somebody else?
+        if task is None:
+            return
+        if why := self._verdicts.against(task, looked_up=task is not asked):  # stale? muted?
             self._questions.let_be(task, why)
         elif task.lost:  # nobody knows what was done for it: its asker is asked to ask again
             self._outbox.post_with(action=apology(task.message, SORRY))
         else:
             await self._turns.take(task.message, lines=task.lines, retry=task.retry, wake=task.wake)
+
+    async def _without_words(self, task: Task) -> Task | None:
+        """What is left to be asked where an owner's words on a request that they quote are in
+        it.
+        """
+        left: Task | None = task
+        for line in task.said:
+            if await self._word.take_later(line):
+                self._hearing.forget_answer(line, kept=True)
+                left = left.without(partial(eq, line)) if left else None
+        return left

@@ -58,6 +58,13 @@ class Judged(Struct, frozen=True, kw_only=True, tag="judged"):
     type: ClassVar[Literal["judged"]] = "judged"
 
 
+class MessageTakenUp(Struct, frozen=True, tag="message_taken_up"):
+    """A message that was overheard belongs to a question after all, whose turn has not begun."""
+
+    message: MessageReceived
+    type: ClassVar[Literal["message_taken_up"]] = "message_taken_up"
+
+
 class MessageErased(Struct, frozen=True, tag="message_erased"):
     """A message was recalled: its words are to be gone."""
 
@@ -237,6 +244,7 @@ class RunResumed(Struct, frozen=True, tag="run_resumed"):
 Entry: TypeAlias = (
     MessageObserved
     | MessageOverheard
+    | MessageTakenUp
     | MessageErased
     | Judged
     | TurnOpened

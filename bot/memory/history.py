@@ -13,7 +13,6 @@ This is a bounded cache over the store: a conversation is read once, when it is 
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -24,9 +23,10 @@ from msgspec.structs import replace
 
 from bot.domain.chat import Message, ToolMessage, UserMessage
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import Remembered, Round
+from bot.domain.journal import Round
 from bot.domain.ports import Store
 from bot.domain.redaction import lines_of, redacted, sources_of
+from bot.memory.overheard import Overheard
 from bot.memory.speakers import Speakers
 from bot.memory.things import Things
 from bot.memory.window import Fold, Told, Window
@@ -57,35 +57,9 @@ Telling: TypeAlias = Callable[[Conversation, tuple[Message, ...]], tuple[Message
 
 
 @dataclass(slots=True)
-class _Unread:
-    """What was overheard since the last run: the latest messages, and how many before them."""
-
-    messages: deque[MessageReceived] = field(default_factory=lambda: deque(maxlen=MAX_OVERHEARD))
-    missed: int = 0
-
-    def hear(self, message: MessageReceived) -> None:
-        self.missed += len(self.messages) == MAX_OVERHEARD
-        self.messages.append(message)
-
-    def recall(self, remembered: Remembered) -> None:
-        stored = [message.identity for message in remembered.overheard]
-        since = [message for message in self.messages if message.identity not in stored]
-        self.messages.clear()
-        self.missed = remembered.missed
-        for message in (*remembered.overheard, *since):
-            self.hear(message)
-
-    def drop(self, message_id: str) -> bool:
-        kept = [message for message in self.messages if message.message_id != message_id]
-        was_there = len(kept) < len(self.messages)
-        self.messages = deque(kept, MAX_OVERHEARD)
-        return was_there
-
-
-@dataclass(slots=True)
 class _Memory:
     window: Window = field(default_factory=Window)
-    unread: _Unread = field(default_factory=_Unread)
+    overheard: Overheard = field(default_factory=lambda: Overheard(MAX_OVERHEARD))
     loaded: bool = False
 
 
@@ -177,7 +151,7 @@ class History:
         # Somebody else did it meanwhile; or the next turn will ask again.
         if memory.loaded or remembered is None:
             return
-        memory.unread.recall(remembered)
+        memory.overheard.recall(remembered)
         window, known = memory.window, [round_.turn_id for round_ in remembered.rounds]
         told = [
             Told.of(
@@ -209,21 +183,23 @@ class History:
 
     def overhear(self, message: MessageReceived) -> None:
         """Keep a message that did not wake the bot, as context for the next run."""
-        self._memories[message.conversation].unread.hear(message)
+        self._memories[message.conversation].overheard.add(message)
 
     def take_overheard(self, conversation: Conversation) -> tuple[MessageReceived, ...]:
         """Take the messages overheard since the last run, oldest first; they belong to that run
         now.
-
-        What was missed and found later stands where it was said.
         """
-        memory = self._memories[conversation]
-        taken, memory.unread = memory.unread, _Unread()
-        return tuple(sorted(taken.messages, key=lambda message: message.time))
+        return self._memories[conversation].overheard.take()
 
     def missed(self, conversation: Conversation) -> int:
         """How many messages were overheard before those that can be taken, and are not kept."""
-        return self._memories[conversation].unread.missed
+        return self._memories[conversation].overheard.missed
+
+    def take_lines(
+        self, conversation: Conversation, wanted: Callable[[MessageReceived], bool], *, most: int
+    ) -> tuple[MessageReceived, ...]:
+        """Take the last of these messages that were overheard since the last run, oldest first."""
+        return self._memories[conversation].overheard.take_lines(wanted, most=most)
 
     def forget_message(self, conversation: Conversation, message_id: str) -> None:
         """Tell a recalled message no more, whether a run has read it or not.
@@ -233,8 +209,8 @@ class History:
         self._known.pop((conversation, message_id), None)
         self.things.forget_message(conversation, message_id)
         memory = self._memories[conversation]
-        if memory.unread.drop(message_id):
-            return
+        if memory.overheard.forget(message_id):
+            return  # nobody had read it
         self._recalled[conversation, message_id] = None
         if not memory.window.redact(message_id) and memory.window.summary:
             self._doubted.add(conversation)

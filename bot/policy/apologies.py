@@ -12,7 +12,6 @@ from bot.domain.segments import Quote, Text
 
 SORRY: Final = "刚才重启了一下，没能答完，请再问一次。"
 LOST: Final = "刚才的回答没能发出来，请再问一次。"
-BUSY: Final = "问的人太多，忙不过来了，有的问题没能回答，请过一会儿再问。"
 
 
 def apology(question: MessageReceived, words: str) -> SendMessage:

@@ -14,6 +14,7 @@ from bot.conversation.deciders import Deciders
 from bot.conversation.dispatcher import Dispatcher
 from bot.conversation.door import Door
 from bot.conversation.expiry import Expiry
+from bot.conversation.gathering import Gathering
 from bot.conversation.goings_on import GoingsOn
 from bot.conversation.greetings import Greetings
 from bot.conversation.hearing import Hearing
@@ -98,6 +99,7 @@ class Asking:
     hearing: Hearing
     verdicts: Verdicts
     questions: Questions
+    gathering: Gathering
     put_off: PutOff
 
 
@@ -173,15 +175,17 @@ def build_delivery(on: Ground, manner: Manner) -> Delivery:
     return Delivery(outbox=on.outbox, history=on.history, clock=on.clock, manner=manner)
 
 
-def build_asking(
-    on: Ground, *, ledger: Ledger, rules: Rules, arrive: Arrive, owner: Owner, ids: Ids
-) -> Asking:
-    """Questions, and where they wait; `arrive` is told of places that are to be caught up with."""
-    seen, mutes = SeenMessages(clock=on.clock), Mutes(clock=on.clock)
-    places = Places(arrive=arrive, clock=on.clock)
-    overflow = Overflow(outbox=on.outbox, clock=on.clock)
-    hearing = Hearing(store=on.store, history=on.history, places=places)
-    robots = Robots()
+def build_verdicts(
+    on: Ground,
+    mutes: Mutes,
+    places: Places,
+    robots: Robots,
+    *,
+    rules: Rules,
+    owner: Owner,
+    ids: Ids,
+) -> Verdicts:
+    """Who says what a message is to the bot."""
     restraint = Restraint(
         rules=rules,
         ages=on.ages,
@@ -190,7 +194,7 @@ def build_asking(
         owner=owner,
         clock=on.clock,
     )
-    verdicts = Verdicts(
+    return Verdicts(
         rules=rules,
         history=on.history,
         restraint=restraint,
@@ -199,6 +203,25 @@ def build_asking(
         clock=on.clock,
         ids=ids,
     )
+
+
+def build_asking(
+    on: Ground,
+    *,
+    ledger: Ledger,
+    rules: Rules,
+    arrive: Arrive,
+    owner: Owner,
+    ids: Ids,
+    debounce: float = 0.0,
+) -> Asking:
+    """Questions, and where they wait; `arrive` is told of places that are to be caught up with."""
+    seen, mutes = SeenMessages(clock=on.clock), Mutes(clock=on.clock)
+    places = Places(arrive=arrive, clock=on.clock)
+    overflow = Overflow(gestures=on.gestures)
+    hearing = Hearing(store=on.store, history=on.history, places=places)
+    robots = Robots()
+    verdicts = build_verdicts(on, mutes, places, robots, rules=rules, owner=owner, ids=ids)
     questions = Questions(
         lanes=on.lanes,
         seen=seen,
@@ -209,8 +232,19 @@ def build_asking(
         ledger=ledger,
         clock=on.clock,
     )
-    put_off = PutOff(verdicts=verdicts, questions=questions, lanes=on.lanes, clock=on.clock)
-    return Asking(seen, mutes, robots, places, overflow, hearing, verdicts, questions, put_off)
+    gathering = Gathering(
+        lanes=on.lanes, questions=questions, hearing=hearing, clock=on.clock, debounce=debounce
+    )
+    put_off = PutOff(
+        verdicts=verdicts,
+        gathering=gathering,
+        questions=questions,
+        lanes=on.lanes,
+        clock=on.clock,
+    )
+    return Asking(
+        seen, mutes, robots, places, overflow, hearing, verdicts, questions, gathering, put_off
+    )
 
 
 def build_stages(
@@ -269,7 +303,7 @@ def build_way(
             is_on=steers,
         ),
         hearing=asking.hearing,
-        questions=asking.questions,
+        gathering=asking.gathering,
     )
 
 

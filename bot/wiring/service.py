@@ -14,11 +14,13 @@ from bot.conversation.catchup import Catchup
 from bot.conversation.deciders import Deciders
 from bot.conversation.doubts import Doubts
 from bot.conversation.inquiries import Inquiries
+from bot.conversation.lane import Order
 from bot.conversation.lanes import Lanes
 from bot.conversation.live import LiveTurns
 from bot.conversation.perception import Perception
 from bot.conversation.preparation import Persona
 from bot.conversation.recovery import Recoverer
+from bot.conversation.tasks import Work, due_of, person_of
 from bot.conversation.telling import Telling
 from bot.domain.chat import ModelRequest
 from bot.domain.masking import Mask
@@ -69,6 +71,7 @@ from bot.wiring.senses import SensesOf
 from config.settings import Settings, read_persona
 
 MAX_LOGGED = 200  # characters of a line that is looked up
+ABREAST = 3  # people answered side by side in a group
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +118,8 @@ def build_rooms(
     )
     perception = Perception(transport=transport, history=history, senses=senses(store, clock))
     gestures, live = Gestures(transport=transport, clock=clock), LiveTurns(store=store, clock=clock)
-    ages = Ages(clock)
-    on = Ground(Lanes(), ages, perception, history, store, outbox, gestures, live, telling, clock)
+    ages, lanes = Ages(clock), build_lanes(settings, clock=clock)
+    on = Ground(lanes, ages, perception, history, store, outbox, gestures, live, telling, clock)
     engine = build_engine(
         settings,
         model=model,
@@ -155,7 +158,13 @@ def connect(
     rules = build_rules(settings)
     arrivals = Arrivals(lanes=on.lanes, unconfirmed=on.outbox.unconfirmed, clock=on.clock)
     asking = build_asking(
-        on, ledger=answering.ledger, rules=rules, arrive=arrivals.take, owner=owner, ids=ids
+        on,
+        ledger=answering.ledger,
+        rules=rules,
+        arrive=arrivals.take,
+        owner=owner,
+        ids=ids,
+        debounce=settings.bot_debounce,
     )
     stages = build_stages(
         on, asking, answering, rules=rules, owner=owner, steers=settings.bot_steer
@@ -210,6 +219,14 @@ def build_catchup(
         store=on.store,
         clock=on.clock,
     )
+
+
+def build_lanes(settings: Settings, *, clock: Clock) -> Lanes[Work]:
+    """Where questions wait: people take turns, and where they are told apart some are answered side
+    by side.
+    """
+    order = Order(person_of, due_of, ABREAST if settings.bot_scope == "member" else 1)
+    return Lanes(clock=clock, order=order, max_waiting=settings.bot_lane)
 
 
 def build_engine(

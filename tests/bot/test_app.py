@@ -52,6 +52,7 @@ def settings(model: str, **more: Any) -> Settings:
         "bot_loop": 0,
         "bot_pace": False,
         "bot_send_rate": 0.0,
+        "bot_debounce": 0.0,
         "web_port": 0,
     }
     return Settings(**{**defaults, **more})

@@ -17,6 +17,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,7 @@ class House:
         self.away_at = ""
         self.model = ScriptedModel(self._on_ask)
         world = World(now=lambda: time.time() - self.ago)
+        self.talkers = count(TALKER)
         people = (Person(OWNER, "user1", role="owner"), Person(TALKER, "user2"))
         for group in GROUPS:
             world.add_group(group, f"group {group}", people)
@@ -90,9 +92,9 @@ class House:
             await self.leave()
 
     async def say(self, words: str, *, group: int = ONE, ago: float = 0.0) -> tuple[int, str, int, str]:
-        """Somebody says something, so many seconds ago; as what the dispatcher knows it."""
+        """Somebody who has not spoken says something, so many seconds ago; as what the dispatcher knows it."""
         self.ago = ago
-        message_id = await self.simulator.say(words, group_id=group, user_id=TALKER)
+        message_id = await self.simulator.say(words, group_id=group, user_id=next(self.talkers))
         return ACCOUNT, "group", group, str(message_id)
 
     async def talk(self, words: str, *, group: int = ONE, ago: float = 0.0) -> None:

@@ -66,6 +66,7 @@ class House:
                 "bot_send_rate": 0.0,
                 "bot_pace": False,
                 "bot_loop": 0,
+                "bot_debounce": 0.0,
                 "web_port": 0,
                 "tools_mirrors": self.pictures.standing_in_for(HOST),
                 **settings,

@@ -50,6 +50,7 @@ async def life(
         bot_send_rate=0.0,
         bot_pace=False,
         bot_loop=0,
+        bot_debounce=0.0,
         web_port=0,
         **more,
     )

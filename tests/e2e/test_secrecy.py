@@ -121,8 +121,8 @@ async def test_a_failed_run_is_told_to_the_owner_and_nothing_shows_a_secret(tmp_
             async with service(given) as (running, simulator), Simulator(demo_world(), reconnect=0.05) as stranger:
                 stranger.dial(f"ws://127.0.0.1:{running.port}/?access_token=wrong", token=SECRETS["coder_api_key"])
                 await stranger.wait_until(lambda: bool(stranger.sockets.refused))
-                for _ in range(2):
-                    await simulator.say("@bot hello")
+                for number in (8001, 8002):
+                    await simulator.say("@bot hello", user_id=number)
                 await simulator.wait_sent(3)
                 await running.wait_idle()
     lines = [message for message in simulator.sent if message.user_id == OWNER]

@@ -131,7 +131,7 @@ async def test_an_answer_shows_in_every_figure_it_touches(tmp_path: Path) -> Non
         given = settings(model.base_url, tmp_path, web_port=free_port())
         async with service(given) as (running, simulator), watching(given.web_port) as watcher:
             await simulator.say("@bot send me a message with a picture")
-            await simulator.say("nice weather today")
+            await simulator.say("nice weather today", user_id=8001)
             await simulator.wait_sent(2)
             await running.wait_idle()
             await watcher.until('frostagent_events_total{kind="message_received"}', 2)

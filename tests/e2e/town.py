@@ -196,6 +196,7 @@ class Town:
             bot_send_rate=0.0,
             bot_pace=False,
             bot_loop=0,
+            bot_debounce=0.0,
             tools_dir=self.folder / "tools",
             tools_approve=approve,
             subagents_file=subagents,

@@ -41,6 +41,14 @@ class Asked:
     messages: tuple[Json, ...]
     effect: str = ""
 
+    @property
+    def together(self) -> tuple[str, ...]:
+        """The questions of one person that are asked together, in private, where nobody else speaks."""
+        if ":private:" not in self.conversation:
+            return ()
+        last = next(message for message in reversed(self.messages) if message["role"] == "user")
+        return tuple(token for *_, token in QUESTION.findall(last["content"]))
+
 
 class ScriptedModel:
     """An OpenAI-compatible server; it lives as long as its `async with`.

@@ -244,7 +244,7 @@ def _answered_after_all(evidence: Evidence) -> Iterator[str]:
 
 
 def _is_final(message: SentMessage, question: Question, evidence: Evidence) -> bool:
-    own = message.text in (f"A:{question.token}", f"F:{question.token}")
+    own = question.is_ended_by(message)
     if question.friend:
         # A polite line in private says to nobody's question in particular; the last one there is always answered.
         polite = message.text.startswith(POLITE) and question.kind != "last"
@@ -282,8 +282,8 @@ def _unanswered(evidence: Evidence, verdict: Verdict) -> Iterator[str]:
 
 
 def _is_reply(message: SentMessage, question: Question, evidence: Evidence) -> bool:
-    said = message.text.startswith(f"S:{question.token}") and message.text[2:].partition(" ")[0].partition("-")[0]
-    return said == question.token or _is_final(message, question, evidence)
+    said = message.text.startswith("S:") and message.text[2:].partition(" ")[0].partition("-")[0]
+    return said in (question.token, *question.answered_with) or _is_final(message, question, evidence)
 
 
 def _turns_of(question: Question, journal: Journal) -> list[Turn]:

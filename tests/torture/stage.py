@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 
 from adapters.simulator.call import SentMessage
@@ -26,6 +26,7 @@ PATIENCE = 20.0  # seconds for whatever must happen; the machine may be busy
 ACCOUNT = 10001
 GROUPS = ONE, TWO = 4242, 4343
 FRIENDS = ANN, BOB, EVE = 30001, 30002, 30003
+ASKERS = 21000
 PEOPLE = (Person(20001, "user1", role="owner"), Person(20002, "user2"))
 
 
@@ -34,6 +35,7 @@ class Question:
     """A question that was asked in the `life`-th life (from 0), in a group or by a friend; 0 is neither.
 
     `effect` is what a tool does for it, or empty. `missed`: nobody was connected. `recalled`: it was taken back.
+    `answered_with` are further questions of the same person: those that wait together get one answer.
     """
 
     token: str
@@ -45,6 +47,7 @@ class Question:
     message_id: int = 0
     missed: bool = False
     recalled: bool = False
+    answered_with: set[str] = field(default_factory=set)
 
     def __str__(self) -> str:
         return f"{self.kind}{'+' * bool(self.effect)}{self.effect}#{self.token}"
@@ -56,7 +59,7 @@ class Question:
 
     def is_ended_by(self, message: SentMessage) -> bool:
         """Whether nothing is to be done for it any more once it is answered with this."""
-        return message.text in (f"A:{self.token}", f"F:{self.token}")
+        return any(message.text in (f"A:{token}", f"F:{token}") for token in (self.token, *self.answered_with))
 
     def is_answered_by(self, message: SentMessage) -> bool:
         """Whether this is the answer to it."""
@@ -201,8 +204,9 @@ class Stage:
             question.message_id = await self.simulator.say_private(words, user_id=friend)
         elif quoted:
             question.message_id = await self.simulator.say([*_quote(quoted), text(words)], group_id=group)
-        else:
-            question.message_id = await self.simulator.say(f"@bot {words}", group_id=group)
+        else:  # each is somebody's: those of one person who waits are one question
+            asker = ASKERS + number
+            question.message_id = await self.simulator.say(f"@bot {words}", group_id=group, user_id=asker)
         question.missed = question.message_id in self.simulator.missed
         return question
 
@@ -227,6 +231,8 @@ class Stage:
         question = self.questions.get(asked.token)
         if question is None:
             return
+        for token in asked.together:
+            self.questions[token].answered_with.add(asked.token)
         if any(question.is_ended_by(message) for message in self.simulator.delivered):
             self.asked_again.append(question)
         if len(self.lives) > 1:

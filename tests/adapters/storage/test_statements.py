@@ -5,10 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import create_engine
 
+from adapters.storage import unfinished
+from adapters.storage.batches import EntryBatches
+from adapters.storage.database import Database
 from adapters.storage.statements import Statement, compiled
 from adapters.storage.tables import metadata
+from bot.domain.journal import MessageTakenUp
+from tests.adapters.storage.entries import NOW, asked, heard, opening, put, read
 
 
 @pytest.mark.parametrize(
@@ -69,3 +75,25 @@ def test_what_touches_the_same_rows_keeps_its_order() -> None:
     ]
     assert {statement.place for statement in messages} == {0}
     assert Statement.SUSPEND_RUN.place == Statement.RESUME_RUN.place == Statement.CLOSE_RUN.place
+
+
+# --- what a question is made of ---
+
+
+def test_the_lines_of_a_question_are_taken_up_with_it(batches: EntryBatches, database: Database) -> None:
+    lines, other = [asked("one"), heard("two"), asked("three")], asked("of somebody else", user=5)
+    opened = replace(opening("t1", lines[-1].message), lines=tuple(line.message for line in lines[:2]))
+    batches.write(put(*lines, other, opened))
+    recovery = read(database, unfinished.recover, NOW)
+    assert recovery.waking == (other.message,)
+    assert [turn.turn_id for turn in recovery.turns] == ["t1"]
+
+
+def test_a_line_that_was_overheard_and_belongs_to_a_question_waits_with_it(
+    batches: EntryBatches, database: Database
+) -> None:
+    line, other, question = heard("first"), heard("second"), asked("third")
+    batches.write(put(line, other, question, MessageTakenUp(line.message)))
+    assert read(database, unfinished.recover, NOW).waking == (line.message, question.message)
+    batches.write(put(replace(opening("t1", question.message), lines=(line.message,))))
+    assert read(database, unfinished.recover, NOW).waking == ()

@@ -77,15 +77,6 @@ def test_young_questions_that_nobody_took_up_are_waking(batches: EntryBatches, d
     assert read(database, unfinished.recover, NOW).waking == tuple(forgotten)
 
 
-def test_the_lines_of_a_question_are_taken_up_with_it(batches: EntryBatches, database: Database) -> None:
-    lines, other = [asked("one"), heard("two"), asked("three")], asked("of somebody else", user=5)
-    opened = replace(opening("t1", lines[-1].message), lines=tuple(line.message for line in lines[:2]))
-    batches.write(put(*lines, other, opened))
-    recovery = read(database, unfinished.recover, NOW)
-    assert recovery.waking == (other.message,)
-    assert [turn.turn_id for turn in recovery.turns] == ["t1"]
-
-
 @pytest.mark.parametrize("message_id", ["0", ""])
 def test_questions_without_an_id_of_their_own_are_told_apart(
     batches: EntryBatches, database: Database, message_id: str

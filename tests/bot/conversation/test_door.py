@@ -16,7 +16,7 @@ async def test_an_event_delivered_twice_is_answered_once() -> None:
 
 async def test_messages_without_a_usable_id_are_all_answered() -> None:
     async with hall(words("a"), words("b")) as house:
-        await house.take(said("hi", message_id="0"), said("hi", message_id="0"))
+        await house.take(said("hi", message_id="0"), said("hi", user=5, message_id="0"))
         assert [action.segments for action in house.transport.sent] == [(Text("a"),), (Text("b"),)]
 
 

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 from bot.conversation.lanes import Lanes
 from bot.domain.events import Conversation
+from tests.fakes import ManualClock
 
 A = Conversation(1, "group", 1)
 B = Conversation(1, "group", 2)
@@ -13,7 +14,7 @@ B = Conversation(1, "group", 2)
 
 @asynccontextmanager
 async def running(work: Callable[[str], Awaitable[None]], max_waiting: int = 50) -> AsyncIterator[Lanes[str]]:
-    lanes: Lanes[str] = Lanes(max_waiting=max_waiting)
+    lanes: Lanes[str] = Lanes(clock=ManualClock(), max_waiting=max_waiting)
     async with asyncio.timeout(5), lanes.open(work):
         yield lanes
 
@@ -78,7 +79,7 @@ async def test_a_waiting_item_can_be_taken_back() -> None:
     async with running(work) as lanes:
         for item in "abc":
             lanes.put(A, item)
-        assert lanes.drop(A, lambda item: item == "b") == 1
+        assert lanes.drop_waiting(A, lambda item: item == "b") == 1
         gate.set()
         await lanes.wait_idle()
     assert done == ["a", "c"]
@@ -100,7 +101,7 @@ async def test_the_item_in_progress_is_cancelled_and_the_lane_goes_on() -> None:
         lanes.put(A, "a")
         lanes.put(A, "b")
         await started.wait()
-        assert lanes.drop(A, lambda item: item == "a") == 1
+        assert lanes.drop_current(A, lambda item: item == "a") == 1
         await lanes.wait_idle()
     assert cancelled.is_set()
     assert done == ["b"]
@@ -142,7 +143,7 @@ async def test_dropping_from_a_lane_nobody_uses_drops_nothing() -> None:
     async def work(item: str) -> None: ...
 
     async with running(work) as lanes:
-        assert lanes.drop(B, lambda item: True) == 0
+        assert lanes.drop_current(B, lambda item: True) == 0
 
 
 async def test_finishing_lets_what_is_in_progress_end_and_begins_nothing_more() -> None:
@@ -293,7 +294,7 @@ async def test_what_is_taken_back_from_a_held_lane_keeps_nobody_waiting() -> Non
         lanes.put(A, "a")
         lanes.put(A, "b")
         assert lanes.drop_waiting(A, lambda item: item == "a") == 1
-        assert lanes.drop(A, lambda item: item == "b") == 1
+        assert lanes.drop_waiting(A, lambda item: item == "b") == 1
         assert lanes.drop_waiting(B, lambda _: True) == 0
         await lanes.wait_idle()
         assert done == []

@@ -2,39 +2,37 @@ from __future__ import annotations
 
 import asyncio
 
+from bot.conversation.lanes import MAX_WAITING
 from bot.conversation.tasks import Resume
 from bot.domain.chat import Completion, ModelRequest, UserMessage
 from bot.domain.events import (
     Connected,
 )
-from bot.domain.journal import MessageObserved, OpenTurn
-from bot.domain.segments import Quote, Text
-from bot.policy.apologies import BUSY
+from bot.domain.journal import MessageOverheard, OpenTurn
 from tests.bot.hall import hall
 from tests.fakes import BOT, GROUP, PRIVATE, said, words
 
 
-async def test_a_flood_beyond_the_lane_is_observed_not_answered_and_its_askers_told_once() -> None:
+async def test_in_a_full_lane_nobody_waits_any_more_for_the_oldest_question() -> None:
     gate = asyncio.Event()
 
     async def think(request: ModelRequest) -> Completion:
         await gate.wait()
         return words("ok")
 
-    async with hall(think, *[words("ok")] * 50) as house:
-        await house.dispatcher.handle(said("0"))
+    async with hall(think, *[words("ok")] * MAX_WAITING) as house:
+        await house.dispatcher.handle(said("0", user=1))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        for number in range(60):
-            await house.dispatcher.handle(said(str(number + 1)))
+        for number in range(MAX_WAITING + 2):
+            await house.dispatcher.handle(said(f"question {number}", user=100 + number))
         gate.set()
         await house.lanes.wait_idle()
-        assert len(house.transport.sent) == 52
-        told = [action for action in house.transport.sent if Text(BUSY) in action.segments]
-        observed = [entry.message for entry in house.store.entries if isinstance(entry, MessageObserved)]
-        assert [action.segments[0] for action in told] == [Quote(observed[51].message_id)]  # the first without a place
-        assert house.overflow.count == 10
-        assert len(house.store.of("message_overheard")) == 10
+        assert len(house.transport.sent) == 1 + MAX_WAITING
+        heard = [entry.message.sender.user_id for entry in house.store.entries if isinstance(entry, MessageOverheard)]
+        assert heard == [100, 101]
+        assert house.overflow.count == 2
+        assert "question 1" in str(house.model.requests[1].messages[-1])  # it was overheard
 
 
 async def test_while_stopping_a_run_ends_and_every_other_question_is_left_in_the_journal() -> None:
@@ -65,7 +63,7 @@ async def test_while_stopping_a_run_ends_and_every_other_question_is_left_in_the
         assert len(house.store.of("turn_opened")) == len(house.store.of("turn_closed")) == 1
 
 
-async def test_an_interrupted_question_that_finds_no_place_is_told_so() -> None:
+async def test_an_interrupted_question_that_loses_its_place_leaves_no_turn_open() -> None:
     gate = asyncio.Event()
 
     async def think(request: ModelRequest) -> Completion:
@@ -83,14 +81,15 @@ async def test_an_interrupted_question_that_finds_no_place_is_told_so() -> None:
         started=(),
         sends=(),
     )
-    async with hall(think, *[words("ok")] * 50) as house:
-        for number in range(51):
-            await house.dispatcher.handle(said(str(number)))
-            await asyncio.sleep(0)
+    async with hall(think, *[words("ok")] * MAX_WAITING) as house:
+        await house.dispatcher.handle(said("0", user=1))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
         await house.dispatcher.handle(Connected(self_id=BOT, time=0.0))
         house.late.ask_again(old, retry=turn)
+        for number in range(MAX_WAITING):
+            await house.dispatcher.handle(said("hi", user=100 + number))
         gate.set()
         await house.lanes.wait_idle()
-        told = [action for action in house.transport.sent if Text(BUSY) in action.segments]
-        assert [action.segments[0] for action in told] == [Quote("77")]
         assert getattr(house.store.of("turn_closed")[0], "turn_id", "") == "t0"
+        assert len(house.transport.sent) == 1 + MAX_WAITING

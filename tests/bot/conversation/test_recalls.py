@@ -23,7 +23,7 @@ async def test_a_recalled_question_is_not_answered() -> None:
 
     async with hall(think, words("second")) as house:
         await house.dispatcher.handle(said("first", message_id="61"))
-        await house.dispatcher.handle(said("second", message_id="62"))
+        await house.dispatcher.handle(said("second", user=5, message_id="62"))
         await asked.wait()
         await house.take(recalled("61"))
         assert house.transport.texts == ["second"]

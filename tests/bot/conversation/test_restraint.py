@@ -37,8 +37,8 @@ def gated(answer: str) -> tuple[asyncio.Event, Step]:
 async def test_a_question_that_waited_too_long_is_not_answered_but_read() -> None:
     gate, slow = gated("first")
     async with hall(slow, words("third"), rules=Rules(stale=120)) as house:
-        for text in ("one", "two"):
-            await house.dispatcher.handle(said(text))
+        for user, text in ((5, "one"), (777, "two")):
+            await house.dispatcher.handle(said(text, user=user))
         await until(lambda: house.store.of("turn_opened"))
         house.clock.time += 121
         gate.set()
@@ -66,8 +66,8 @@ async def test_what_was_found_later_waited_since_it_was_said() -> None:
 async def test_where_the_operator_wants_it_no_question_waits_too_long() -> None:
     gate, slow = gated("first")
     async with hall(slow, words("second"), rules=Rules(stale=0)) as house:
-        for text in ("one", "two"):
-            await house.dispatcher.handle(said(text))
+        for user, text in ((5, "one"), (777, "two")):
+            await house.dispatcher.handle(said(text, user=user))
         await until(lambda: house.store.of("turn_opened"))
         house.clock.time += 10_000
         gate.set()

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from bot.domain import codec
 from bot.domain.chat import AssistantMessage, ToolCall, Usage, UserMessage
-from bot.domain.events import MessageReceived
+from bot.domain.events import MessageReceived, Sender
 from bot.domain.journal import OpenTurn, Recovery, SendState, Suspended, TurnClosed
 from bot.domain.run import Asker, PendingCall, Stop, SuspendedRun
 from bot.policy.apologies import SORRY
@@ -36,7 +36,8 @@ async def test_several_waiting_rows_of_one_question_are_asked_once() -> None:
 async def test_questions_that_nothing_tells_apart_are_all_asked() -> None:
     nameless = structs.replace(asked(), message_id="0")
     async with restarted(words("one"), words("two")) as (house, recoverer):
-        await recoverer.recover(Recovery(waking=(nameless, nameless)))
+        another = structs.replace(nameless, sender=Sender(5))
+        await recoverer.recover(Recovery(waking=(nameless, another)))
         await house.take(HELLO)
         assert house.transport.texts == ["one", "two"]
 

@@ -9,11 +9,12 @@ import pytest
 
 from bot.conversation.ages import Ages
 from bot.conversation.deciders import Deciders
+from bot.conversation.lane import Order
 from bot.conversation.lanes import Lanes
 from bot.conversation.live import LiveTurns
 from bot.conversation.perception import Perception, Senses
 from bot.conversation.preparation import Persona
-from bot.conversation.tasks import Work
+from bot.conversation.tasks import Work, due_of, person_of
 from bot.conversation.telling import Telling
 from bot.domain.actions import (
     Attachment,
@@ -90,7 +91,7 @@ class House:
         self.owner = Owner(owners=frozenset({OWNER}), queues=queues, clock=clock)
         # What a turn waits for is asked here, not in QQ: tests decide by themselves what becomes of it.
         self.asked: list[str] = []
-        self.lanes, self.ages = Lanes[Work](), Ages(clock)
+        self.lanes, self.ages = Lanes[Work](clock=clock, order=Order(person_of, due_of)), Ages(clock)
         self.toolset = Toolset([send_message], clock=clock)
         engine = Engine(model=model, toolset=self.toolset, clock=clock, observer=Recorder(store=self.store))
         self.ground = Ground(

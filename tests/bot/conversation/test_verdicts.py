@@ -48,7 +48,7 @@ async def test_a_quote_of_a_message_in_memory_takes_no_place_in_the_lane() -> No
         await house.dispatcher.handle(said("first"))
         for _ in range(60):
             await house.dispatcher.handle(said((Quote("77"), Text("really?")), at=False))
-        await house.dispatcher.handle(said("second"))
+        await house.dispatcher.handle(said("second", user=6))
         gate.set()
         await house.lanes.wait_idle()
         assert house.transport.texts == ["slow", "fast"]

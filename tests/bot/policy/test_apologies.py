@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from bot.domain.actions import SendMessage
 from bot.domain.segments import Quote, Text
-from bot.policy.apologies import BUSY, LOST, SORRY, apology, is_apology
+from bot.policy.apologies import LOST, SORRY, apology, is_apology
 from tests.fakes import GROUP, PRIVATE, said
 
 
@@ -17,5 +17,4 @@ def test_the_lines_that_ask_to_ask_again_are_known_again() -> None:
     question = said("hi")
     assert is_apology(apology(question, SORRY))
     assert is_apology(apology(question, LOST))
-    assert not is_apology(apology(question, BUSY))
     assert not is_apology(SendMessage(GROUP, (Text("an answer"),)))

@@ -1,0 +1,141 @@
+"""One lane: what waits in it, what is in progress, and what is next."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item")
+
+
+def _nobody(_: object) -> Hashable:
+    return None
+
+
+def _at_once(_: object) -> float:
+    return 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Order(Generic[Item]):
+    """How the items of a lane follow each other.
+
+    Those of one `person` are done one after the other, and people take turns; `due` is when an item
+    may begin (by the clock's monotonic seconds), `abreast` how many may be in progress at once.
+    """
+
+    person: Callable[[Item], Hashable] = _nobody
+    due: Callable[[Item], float] = _at_once
+    abreast: int = 1
+
+
+@dataclass(slots=True)
+class Lane(Generic[Item]):
+    """What waits, oldest first, and the tasks that do the rest; one that has not begun yet has no
+    item.
+
+    `last` is whose turn it was, `timer` begins what becomes due at `wakes_at`.
+    """
+
+    waiting: list[Item] = field(default_factory=list)
+    tasks: dict[asyncio.Task[None], Item | None] = field(default_factory=dict)
+    last: Hashable = None
+    timer: asyncio.Task[None] | None = None
+    wakes_at: float = 0.0
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether a task is about to begin with whatever is next then."""
+        return None in self.tasks.values()
+
+    @property
+    def in_progress(self) -> int:
+        """How many items are being done."""
+        return sum(item is not None for item in self.tasks.values())
+
+    def next(self, order: Order[Item], now: float) -> int | None:
+        """The place of what may begin now: the oldest, but somebody else's before one of whom it
+        was the last; None where nothing may.
+        """
+        if self.in_progress >= order.abreast:
+            return None
+        busy = {order.person(item) for item in self.tasks.values() if item is not None}
+        again = None
+        for place, item in enumerate(self.waiting):
+            person = order.person(item)
+            if order.due(item) > now or person in busy:
+                continue
+            if person != self.last:
+                return place
+            again = place if again is None else again
+        return again
+
+    def begin(self, order: Order[Item], now: float) -> Item | None:
+        """Take what is next: it is in progress from now on, in the task that has no item."""
+        place = self.next(order, now)
+        if place is None:
+            return None
+        task = next(task for task, item in self.tasks.items() if item is None)
+        item = self.tasks[task] = self.waiting.pop(place)
+        self.last = order.person(item)
+        return item
+
+    def join(self, change: Callable[[Item], Item | None]) -> bool:
+        """Put in the place of the first item that waits what `change` makes of it; False where that
+        is None for all.
+        """
+        for place, item in enumerate(self.waiting):
+            if (changed := change(item)) is not None:
+                self.waiting[place] = changed
+                return True
+        return False
+
+    def revise(self, change: Callable[[Item], Item | None]) -> int:
+        """The same for each item that waits; None is forgotten. How many were."""
+        before = len(self.waiting)
+        self.waiting = [kept for item in self.waiting if (kept := change(item)) is not None]
+        return before - len(self.waiting)
+
+    def cancel(self, unwanted: Callable[[Item], bool]) -> int:
+        """Cancel what is in progress. How many items there were."""
+        tasks = [task for task, item in self.tasks.items() if item is not None and unwanted(item)]
+        for task in tasks:
+            task.cancel()
+        return len(tasks)
+
+    def is_full(self, most: int) -> bool:
+        """Whether so many wait; 0 is no limit."""
+        return 0 < most <= len(self.waiting)
+
+    def take(self, may_go: Callable[[Item], bool]) -> Item | None:
+        """Take the oldest of those that may go."""
+        oldest = next((item for item in self.waiting if may_go(item)), None)
+        if oldest is not None:
+            self.waiting.remove(oldest)
+        return oldest
+
+    def wants_timer(self, order: Order[Item], now: float) -> bool:
+        """Whether a timer is needed that wakes it when the next item is due; it has none any more
+        in that case.
+        """
+        due = min((due for item in self.waiting if (due := order.due(item)) > now), default=None)
+        if due is None or (self.timer is not None and self.wakes_at <= due):
+            return False
+        self.rest()
+        self.wakes_at = due
+        return True
+
+    def rest(self) -> None:
+        """Wait for nothing to become due."""
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+
+    def stop(self) -> None:
+        """Cancel what is in progress and leave the rest undone."""
+        self.waiting.clear()
+        self.rest()
+        for task in self.tasks:
+            task.cancel()

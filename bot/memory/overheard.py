@@ -1,0 +1,56 @@
+"""What was said in a conversation since the last run, and nobody has read."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from bot.domain.events import MessageReceived
+from bot.domain.journal import Remembered
+
+
+class Overheard:
+    """The last `most` messages, each of which leaves with the first who takes it, and how many were
+    `missed` before them.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._messages: deque[MessageReceived] = deque(maxlen=most)
+        self.missed = 0
+
+    def add(self, message: MessageReceived) -> None:
+        """It was overheard."""
+        self.missed += len(self._messages) == self._messages.maxlen
+        self._messages.append(message)
+
+    def recall(self, remembered: Remembered) -> None:
+        """What the store has was overheard before all others; some of it may be known already."""
+        stored = [message.identity for message in remembered.overheard]
+        since = [message for message in self._messages if message.identity not in stored]
+        self._messages.clear()
+        self.missed = remembered.missed
+        for message in (*remembered.overheard, *since):
+            self.add(message)
+
+    def take(self) -> tuple[MessageReceived, ...]:
+        """Take all, oldest first: what was missed and found later stands where it was said."""
+        taken = tuple(sorted(self._messages, key=lambda message: message.time))
+        self._messages.clear()
+        self.missed = 0
+        return taken
+
+    def take_lines(
+        self, wanted: Callable[[MessageReceived], bool], *, most: int
+    ) -> tuple[MessageReceived, ...]:
+        """Take the last of these, oldest first."""
+        lines = tuple(message for message in self._messages if wanted(message))[-most:]
+        for line in lines:
+            self._messages.remove(line)
+        return lines
+
+    def forget(self, message_id: str) -> bool:
+        """Forget a message; whether it was there."""
+        found = [message for message in self._messages if message.message_id == message_id]
+        for message in found:
+            self._messages.remove(message)
+        return bool(found)

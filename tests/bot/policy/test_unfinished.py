@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import pytest
+
+from bot.domain.events import MessageReceived
+from bot.domain.segments import (
+    Card,
+    Face,
+    File,
+    Forward,
+    Image,
+    Mention,
+    MentionAll,
+    Quote,
+    Record,
+    Segment,
+    Text,
+)
+from bot.policy.unfinished import is_bare, is_for_others, looks_unfinished, shows_something
+from tests.fakes import BOT, PRIVATE, said
+
+
+def alone(*segments: Segment) -> MessageReceived:
+    return said(segments, where=PRIVATE)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "帮我看看",
+        "我想问",
+        "look at it",
+        "在吗",
+        "在吗？",
+        "你好",
+        "Hello!",
+        "请问一下",
+        "有人吗",
+        "are you there?",
+        " ",
+    ],
+)
+def test_a_few_words_that_neither_end_nor_ask_and_a_greeting_are_a_beginning(words: str) -> None:
+    assert looks_unfinished(said(words))
+    assert looks_unfinished(said(words, where=PRIVATE))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "明天下雨吗",
+        "几点了",
+        "what time",
+        "讲个笑话。",
+        "好的！",
+        "用Python写一个快速排序的函数",
+        "tell me about the sea",
+    ],
+)
+def test_what_ends_or_asks_or_is_long_is_finished(words: str) -> None:
+    assert not looks_unfinished(said(words))
+
+
+def test_a_picture_alone_is_a_beginning_and_one_with_a_question_is_none() -> None:
+    picture = Image(url="https://x.test/1")
+    assert looks_unfinished(alone(picture))
+    assert not looks_unfinished(alone(picture, Text("这是什么")))
+    assert [shows_something(alone(one)) for one in (picture, Forward("1"), File("a"), Card("json"))] == [True] * 4
+    assert [shows_something(alone(one)) for one in (Text("a"), Face("1"), Quote("1"), Record("a"))] == [False] * 4
+
+
+def test_what_is_spoken_and_a_quote_without_words_are_finished() -> None:
+    assert not looks_unfinished(alone(Record("a.amr")))
+    assert not looks_unfinished(said((Quote("7"),)))
+
+
+def test_a_call_is_bare_where_nothing_stands_beside_it() -> None:
+    assert is_bare(said(" \n"))
+    others = (Text("hi"), Face("1"), Image(), Quote("7"), Mention(5))
+    assert [is_bare(said((one,))) for one in others] == [False] * 5
+    assert not is_bare(said((), where=PRIVATE))
+
+
+def test_a_line_that_mentions_or_quotes_somebody_is_for_others() -> None:
+    assert [is_for_others(alone(one)) for one in (Mention(5), MentionAll(), Quote("7"))] == [True] * 3
+    assert not is_for_others(alone(Mention(BOT), Text("hi")))
