@@ -22,6 +22,7 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.shown import event_of
 from adapters.simulator.world import World
 from bot.app import Service, open_service
+from bot.conversation.pokes import HERE_IN_PRIVATE
 from config.settings import Settings
 from tests.fakes import ScriptedModel, Step, lasting, until, words
 
@@ -142,8 +143,8 @@ async def test_a_message_with_nothing_in_it_asks_nothing_and_is_not_kept(tmp_pat
         await napcat.say_private([], user_id=ASKER)  # as NapCat sends beside it
         await napcat.say([])
         await napcat.say_private("hello", user_id=ASKER)
-        await napcat.wait_delivered(1)
-        assert [sent.text for sent in napcat.sent] == ["hi"]
+        await napcat.wait_delivered(2)
+        assert [sent.text for sent in napcat.sent] == [HERE_IN_PRIVATE, "hi"]
         assert [line.rpartition("\n")[2] for line in bot.asked] == ["小明#1: hello"]
     assert rows(tmp_path, "SELECT count(*) FROM messages") == [(1,)]
 
