@@ -95,6 +95,8 @@ def render(message: SentMessage, people: Mapping[int, str], *, home: int) -> str
     `people` are names by number; a message to anywhere but the group `home` says where it went.
     """
     pieces = [_render_segment(segment, people) for segment in message.segments]
+    if any(segment["type"] == "node" for segment in message.segments):
+        pieces.insert(0, f"[forward of {len(pieces)}]")
     if message.group_id is None:
         pieces.insert(0, f"[to {_name(message.user_id, people)}]")
     elif message.group_id != home:
@@ -131,12 +133,22 @@ def _render_segment(segment: Json, people: Mapping[int, str]) -> str:
             return f"[reply to {data.get('id')}]"
         case "face":
             return f"[face {data.get('id')}]"
+        case "node":
+            name = data.get("nickname") or data.get("name") or _name(data.get("user_id"), people)
+            words = "".join(_render_segment(segment, people) for segment in _content(data))
+            return f"\n[{name}] {words}"
         case "image" | "record" | "video" | "file" as kind:
             source = str(data.get("url") or data.get("file") or data.get("path") or "")
             said = (kind, str(data.get("name") or ""), _describe_source(source))
             return f"[{' '.join(filter(None, said))}]"
         case kind:
             return f"[{kind}]"
+
+
+def _content(node: Json) -> list[Json]:
+    """The segments of one message of a merged forward."""
+    content = node.get("content")
+    return content if isinstance(content, list) else [text(str(content or ""))]
 
 
 def _name(who: Any, people: Mapping[int, str]) -> str:

@@ -22,7 +22,7 @@ ANSWER = " 你说得对"
 
 class Robots:
     """Those that were invited; each answers a message in its group, mentioning the account, so
-    often.
+    often. `on_said` is told who says what.
     """
 
     def __init__(
@@ -31,6 +31,7 @@ class Robots:
         self._world = world
         self._sockets = sockets
         self._push = push
+        self.on_said: Callable[[str, str], None] = lambda *_: None
         self._left: dict[tuple[int, int], int] = {}  # answers, by group and robot
 
     def invite(
@@ -53,5 +54,6 @@ class Robots:
         await asyncio.sleep(PAUSE)
         world = self._world
         said = [mention(world.self_id), text(ANSWER)]
+        self.on_said(world.groups[group_id].members[user_id].name, ANSWER.strip())
         stored = world.post(said, author=user_id, group_id=group_id)
         await self._push(event_of(world, stored))

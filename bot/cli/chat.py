@@ -125,6 +125,7 @@ async def open_chat(
         simulator = await stack.enter_async_context(
             Simulator(world, on_sent=print_sent, on_gesture=print_gesture)
         )
+        simulator.robots.on_said = lambda name, said: say(f"{name}: @bot {said}")
         changes |= {"onebot_mode": "forward", "onebot_url": await simulator.serve()}
         service = await stack.enter_async_context(
             open_service(settings.model_copy(update=changes), terminal=tell)

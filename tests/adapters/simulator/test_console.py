@@ -113,3 +113,12 @@ def test_a_message_to_elsewhere_says_where_it_went() -> None:
 )
 def test_gestures_are_shown(gesture: Gesture, shown: str) -> None:
     assert render_gesture(gesture, {20001: "小明"}) == shown
+
+
+def test_a_merged_forward_is_shown_with_its_messages() -> None:
+    nodes = tuple(
+        {"type": "node", "data": {"user_id": "10001", "nickname": "bot", "content": content}}
+        for content in ([text("one\ntwo")], "three")
+    )
+    shown = render(SentMessage(1, nodes, 4242), {}, home=4242)
+    assert shown.splitlines() == ["bot: [forward of 2]", "  [bot] one", "  two", "  [bot] three"]
