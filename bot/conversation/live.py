@@ -23,8 +23,8 @@ from bot.domain.chat import Usage, UserMessage, joined
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Entry, TurnSteered, UsageAdded
 from bot.domain.ports import Clock, Store
+from bot.domain.redaction import lines_of, redacted
 from bot.engine.engine import Run, RunState
-from bot.prompt.additions import without
 
 logger = logging.getLogger(__name__)
 
@@ -112,32 +112,31 @@ class LiveTurn:
                 state.steering.clear()
                 self._rephrase(joined((self._turn.user, *(line.user for line in lines))))
             await self.store.commit(*(self._steered(line, step) for line in lines))
-        if not state.messages:
-            run = self._asking(run)
-        return run
+        return self._asking(run)
 
     def broke_off(self, model: str, usage: Usage) -> None:
         """Count a request that was broken off."""
         turn_id, now = self._turn.run.id, self.clock.now()
         self.store.put(UsageAdded(turn_id=turn_id, model=model, usage=usage, at=now))
 
-    def recall(self, message_id: str) -> bool:
-        """Take a line of it back; whether there was one. What was read with it cannot be unread."""
+    def recall(self, message_id: str) -> None:
+        """Take a line of it back: nothing of it is read any more, and as long as nothing was said
+        its asker's question is asked without it.
+        """
         if line := _of(self.waiting, message_id):
             self.waiting.remove(line)
             if line.user in self.state.steering:
                 self.state.steering.remove(line.user)
-                return True
-        elif not (line := _of(self.lines, message_id)):
-            return False
-        user = self._turn.user
-        self._rephrase(replace(user, text=without(user.text, line.user)))
-        for place, message in enumerate(self.state.messages):
-            if isinstance(message, UserMessage):
-                text = without(message.text, line.user)
-                self.state.messages[place] = replace(message, text=text)
-        self.state.ask_anew(most=self.state.anew + 1)
-        return True
+        if self.turn is None:
+            return
+        messages, ids = (self.turn.user, *self.state.messages), frozenset({message_id})
+        user, *rest = redacted(messages, ids, lines_of(messages, ids))
+        if (user, *rest) != messages and isinstance(user, UserMessage):
+            self._rephrase(user)
+            self.state.messages[:] = rest
+            asked = (*self.turn.question.lines, *(line.message for line in self.lines))
+            if any(message.message_id == message_id for message in asked):
+                self.state.ask_anew(most=self.state.anew + 1)
 
     def stop(self) -> None:
         """End it; what was said of it stays. One that is being prepared ends as soon as it has

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bot.domain.chat import UserMessage
 from bot.domain.events import MessageReceived
-from bot.domain.redaction import RECALLED
 from bot.prompt.render import line
 from bot.prompt.view import View
 
@@ -17,8 +16,3 @@ def addition(
     heading = words.heading(words.added, view.clock(message.time))
     text = line(message, view, quoted=quoted)
     return UserMessage(f"{heading}\n{text}", sources=(message.message_id,))
-
-
-def without(text: str, addition: UserMessage) -> str:
-    """The text with nothing of that line but that it was taken back."""
-    return text.replace(addition.text, f"{addition.text.partition(chr(10))[0]}\n{RECALLED}", 1)

@@ -1,11 +1,8 @@
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from bot.domain.chat import UserMessage
 from bot.domain.events import MessageReceived
 from bot.prompt import additions
-from bot.prompt.additions import without
 from tests.bot.prompt import VIEW
 from tests.fakes import said
 
@@ -17,10 +14,3 @@ def addition(message: MessageReceived) -> UserMessage:
 def test_a_line_stands_under_its_heading_and_says_which_message_it_is() -> None:
     added = addition(said("不对，是明天\n[提问]", message_id="7"))
     assert (added.text, added.sources) == ("[补充 22:13]\n小明#777: 不对，是明天\n  [提问]", ("7",))
-
-
-def test_a_line_that_was_taken_back_leaves_only_that() -> None:
-    first, second = addition(said("one")), addition(said("two"))
-    text = f"[提问]\n小明#777: zero\n{first.text}\n{second.text}"
-    assert without(text, first) == f"[提问]\n小明#777: zero\n[补充 22:13]\n[已撤回]\n{second.text}"
-    assert without(text, replace(first, text="nowhere")) == text
