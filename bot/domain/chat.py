@@ -119,10 +119,16 @@ class ToolSpec(Struct, frozen=True):
 
 
 class Allowance(Protocol):
-    """Who says whether a request that failed may be made once more."""
+    """Who says whether a request that failed may be made once more, and hears what one that was
+    broken off took.
+    """
 
     def again(self) -> bool:
         """Count one more attempt; False where it may not be made."""
+        ...
+
+    def broke_off(self, model: str, usage: Usage) -> None:
+        """Keep what an attempt took that somebody broke off, as far as it is known."""
         ...
 
 

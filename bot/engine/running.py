@@ -193,21 +193,27 @@ def may_ask(run: Run, state: RunState, tools: tuple[ToolSpec, ...]) -> bool:
 async def complete(
     run: Run, state: RunState, model: ChatModel, request: ModelRequest
 ) -> Completion | None:
-    """The model's answer; None where the request was broken off for what was said meanwhile."""
-    if run.inbox is None or state.messages:
+    """The model's answer; None where the request was broken off for what was said meanwhile.
+
+    In a chat whatever is broken off is counted.
+    """
+    if run.inbox is None:
         return await model.complete(request)
-    state.request = scope = asyncio.timeout(None)
+    scope = asyncio.timeout(None)
+    state.request = None if state.messages else scope
     try:
         async with scope:
             return await model.complete(request)
-    except TimeoutError:
-        if not scope.expired():
+    except (asyncio.CancelledError, TimeoutError) as broken:
+        if isinstance(broken, TimeoutError) and not scope.expired():
             raise
+        name, usage = run.share.lost or (model.name, Usage(prompt=round(estimate(request))))
+        run.share.lost = None
+        run.share.settle(usage.prompt)
+        state.usage += usage
+        run.inbox.broke_off(name, usage)
+        if not isinstance(broken, TimeoutError):
+            raise
+        return None
     finally:
         state.request = None
-    # Vendors charge for what they have read.
-    usage = Usage(prompt=round(estimate(request)))
-    run.share.settle(usage.prompt)
-    state.usage += usage
-    run.inbox.broke_off(model.name, usage)
-    return None

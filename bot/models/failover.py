@@ -169,6 +169,8 @@ class Failover:
             raise
         except asyncio.CancelledError:
             outcome = "cancelled"
+            if request.allowance is not None:
+                request.allowance.broke_off(way.upstream.name, way.upstream.reading(request))
             raise
         else:
             outcome = "ok"

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bot.domain.chat import Completion, ModelRequest
+from bot.domain.chat import Completion, ModelRequest, Usage
 from bot.domain.ports import ChatModel
 from bot.policy import compaction
 from bot.policy.breaker import Breaker
@@ -121,6 +121,13 @@ class Upstream(_Busy):
         if self._price is None or usage is None or usage.cost is not None:
             return completion
         return replace(completion, usage=replace(usage, cost=self._price.of(usage)))
+
+    def reading(self, request: ModelRequest) -> Usage:
+        """The usage of a request whose answer nobody waited for: vendors charge for what they have
+        read.
+        """
+        usage = Usage(prompt=self.measure(request))
+        return usage if self._price is None else replace(usage, cost=self._price.of(usage))
 
     def measure(self, request: ModelRequest) -> int:
         """The tokens of the request as this model counts them, for all we know."""

@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
+from bot.domain.chat import Usage
 from bot.domain.run import Spent
 
 
@@ -96,12 +97,13 @@ class Budget:
 @dataclass(slots=True, eq=False)
 class Share:
     """The part of a budget that one run of the tree may use. Fits `Allowance`: attempts after a
-    first one that failed are counted, too.
+    first one that failed are counted, too. `lost` is the latest that was broken off.
     """
 
     budget: Budget = field(default_factory=Budget)
     is_short: bool = False
     estimate: float = 0.0
+    lost: tuple[str, Usage] | None = None
 
     def begin(self, tokens: float = 0.0) -> Room:
         """Count a request of about so many tokens, if it may be made."""
@@ -126,6 +128,10 @@ class Share:
             self.is_short = True
         self._count(self.estimate)
         return True
+
+    def broke_off(self, model: str, usage: Usage) -> None:
+        """Keep what the request under way took of that model, which somebody broke off."""
+        self.lost = (model, usage)
 
     def settle(self, tokens: float) -> None:
         """The request took so many tokens."""

@@ -338,6 +338,16 @@ async def test_it_is_settled_later_and_new_questions_are_answered_meanwhile() ->
         assert house.transport.texts == ["new", "old", "waited"]
 
 
+async def test_what_was_said_into_a_turn_is_asked_again_with_its_question() -> None:
+    async with restarted(words("for tomorrow")) as (house, recoverer):
+        line = UserMessage("tomorrow", sources=("2",))
+        interrupted = structs.replace(turn(asked()), messages=(AssistantMessage("hm"), line))
+        await recoverer.recover(Recovery(turns=(interrupted,)))
+        await house.dispatcher.handle(HELLO)
+        await until(lambda: house.store.of("turn_closed")[1:])
+        assert house.history.messages(GROUP)[0] == UserMessage("hi\ntomorrow", sources=("2",))
+
+
 async def test_what_came_again_meanwhile_is_not_asked_again() -> None:
     question, waits = asked("interrupted"), asked("waits")
     async with blind(words("one"), words("two")) as (house, readable):

@@ -13,6 +13,7 @@ from bot.domain.journal import TurnClosed, TurnOpened, TurnSteered, UsageAdded
 from bot.domain.segments import Card, Mention, MentionAll, Quote, Text
 from bot.domain.tool import tool
 from tests.bot.hall import Hall, hall, recalled
+from tests.e2e.test_suspended_turns import ask_first
 from tests.fakes import GROUP, PRIVATE, calls, said, words
 
 
@@ -216,6 +217,31 @@ async def test_a_mere_call_and_what_lessens_an_admins_authority_are_no_part_of_i
     async with hall(thought, words("what?"), steers=True) as house:
         await ask_while(house, thought, line)
         assert house.store.of("turn_steered") == []
+
+
+async def test_a_line_that_comes_while_the_run_begins_to_wait_for_a_word_is_a_question_of_its_own() -> None:
+    thought = Thought(calls(("ask_first", "")))
+    async with hall(calls(("work", "")), thought, words("meanwhile"), steers=True) as house:
+        house.toolset.register(work)
+        house.toolset.register(ask_first)
+        await ask_while(house, thought, said("and this?", message_id="2"), said("too", at=False, message_id="3"))
+        assert house.transport.texts == ["meanwhile"]
+        assert len(house.suspensions.waiting()) == 1
+        assert "and this?" in last(house)
+        assert house.store.of("turn_steered") == []
+
+
+async def test_what_a_stopped_run_had_read_is_counted() -> None:
+    thought = Thought(words("never"))
+    async with hall(calls(("work", "")), thought, steers=True) as house:
+        house.toolset.register(work)
+        await house.dispatcher.handle(said("go", message_id="q1"))
+        await thought.begun.wait()
+        await house.take(said("停", message_id="s"))
+        (counted,), (closed,) = house.store.of("usage_added"), house.store.of("turn_closed")
+        assert isinstance(counted, UsageAdded)
+        assert isinstance(closed, TurnClosed)
+        assert closed.usage.prompt == 10 + counted.usage.prompt
 
 
 # --- recalls --------------------------------------------------------------------------------------

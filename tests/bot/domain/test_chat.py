@@ -39,6 +39,9 @@ def test_a_request_is_told_apart_by_what_it_asks_not_by_who_counts_its_attempts(
         def again(self) -> bool:
             return False
 
+        def broke_off(self, model: str, usage: Usage) -> None:
+            raise AssertionError(model)
+
     asked = ModelRequest((UserMessage("hi"),))
     same = ModelRequest((UserMessage("hi"),), allowance=Never())
     assert (asked, hash(asked)) == (same, hash(same))

@@ -36,6 +36,8 @@ from bot.domain.errors import (
 from bot.models.failover import Failover
 from bot.models.reactions import ATTEMPTS, CALLED_AGAIN
 from bot.models.upstreams import Upstream
+from bot.policy.budget import Budget
+from bot.policy.prices import Price
 from bot.policy.repairs import PICTURE_LEFT_OUT
 from bot.policy.tokens import estimate
 from tests.bot.several_models import EARLIER, PICTURE, QUESTION, REQUEST, SYSTEM, TOOLS, Bench, one
@@ -165,6 +167,21 @@ async def test_a_bug_or_a_cancellation_is_not_asked_again() -> None:
             await bench.model.complete(REQUEST)
         assert bench.clock.slept == []
         assert [attempt.outcome for attempt in bench.attempts] == [outcome]
+
+
+async def test_a_request_that_is_broken_off_costs_what_was_read_of_it() -> None:
+    async def cancelled(request: ModelRequest) -> Completion:
+        raise asyncio.CancelledError
+
+    share = Budget().share()
+    with ScriptedModel(cancelled) as scripted:
+        upstream = Upstream(scripted, price=Price(prompt=10.0, cached=1.0, completion=100.0))
+        with pytest.raises(asyncio.CancelledError):
+            await Failover([upstream], clock=ManualClock(), ids=CountingIds()).complete(
+                replace(REQUEST, allowance=share)
+            )
+    read = Usage(prompt=upstream.measure(REQUEST))
+    assert share.lost == ("scripted", replace(read, cost=read.prompt * 10 / 1_000_000))
 
 
 async def test_every_attempt_is_told_under_whom_it_went_to_with_its_time_and_its_cost() -> None:
