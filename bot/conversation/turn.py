@@ -146,7 +146,6 @@ class Turns:
         last, ending = LastWords(), False
         try:
             ended = await self._guard(turn, state, running)
-            live.close()
             if isinstance(ended, SuspendedRun):
                 said = tuple(speaker.said)
                 waiting = WaitingTurn(message, live.user, ended, said, speaker.heard)

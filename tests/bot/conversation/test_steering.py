@@ -7,12 +7,16 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
+from bot.conversation.steering import belongs
+from bot.conversation.tasks import Resume
 from bot.domain.chat import AssistantMessage, Completion, ModelRequest, ToolMessage, UserMessage
 from bot.domain.events import Event, MessageReceived
 from bot.domain.journal import TurnClosed, TurnOpened, TurnSteered, UsageAdded
 from bot.domain.segments import Card, Mention, MentionAll, Quote, Text
+from bot.domain.suspension import Allow
 from bot.domain.tool import tool
-from tests.bot.hall import Hall, hall, recalled
+from bot.policy.wake import Rules
+from tests.bot.hall import Hall, hall, muted, recalled
 from tests.e2e.test_suspended_turns import ask_first
 from tests.fakes import GROUP, PRIVATE, calls, said, words
 
@@ -92,12 +96,11 @@ async def test_a_request_is_broken_off_twice_at_most_and_nothing_is_lost() -> No
         for number, thought in enumerate(thoughts):
             await thought.begun.wait()
             await house.dispatcher.handle(said(f"more {number}"))
-        await asyncio.sleep(0)
-        assert len(house.model.requests) == 3
         thoughts[2].go_on.set()
         await house.lanes.wait_idle()
         assert house.transport.texts == ["all of it"]
         assert all(f"more {number}" in last(house) for number in range(3))
+        assert len(house.store.of("usage_added")) == 2
 
 
 @tool(side_effects="external")
@@ -244,6 +247,38 @@ async def test_what_a_stopped_run_had_read_is_counted() -> None:
         assert closed.usage.prompt == 10 + counted.usage.prompt
 
 
+async def test_a_line_that_is_heard_by_chance_only_or_while_the_bot_is_muted_is_no_part_of_it() -> None:
+    thought, rules = Thought(words("fine")), Rules(chance=1.0)
+    async with hall(thought, words("by chance"), rules=rules, steers=True) as house:
+        await ask_while(house, thought, later(9, said("走吧", at=False, message_id="2")))
+        assert house.store.of("turn_steered") == []
+    thought = Thought(words("fine"))
+    async with hall(thought, steers=True) as house:
+        await ask_while(house, thought, muted(60), said("more", message_id="2"))
+        assert house.store.of("turn_steered") == []
+
+
+async def test_what_is_older_than_the_process_or_than_the_question_is_no_part_of_it() -> None:
+    thought = Thought(words("fine"))
+    async with hall(thought, words("the old one"), steers=True) as house:
+        house.seen.read((), whole=True)
+        await ask_while(house, thought, later(-60, said("more", message_id="2")))
+        assert house.store.of("turn_steered") == []
+    assert belongs(later(1, said("b", at=False)), said("a"))
+    assert not belongs(later(-1, said("b", at=False)), said("a"))
+
+
+async def test_a_run_that_waits_for_a_word_keeps_what_its_asker_had_said_into_it() -> None:
+    thought = Thought(words("never"))
+    async with hall(thought, calls(("ask_first", "")), words("done"), steers=True) as house:
+        house.toolset.register(ask_first)
+        await ask_while(house, thought, said("the other one", message_id="2"))
+        ((turn_id, run),) = house.suspensions.waiting().items()
+        assert house.lanes.put(GROUP, Resume(turn_id, {run.pending[0].call.id: Allow()}, None))
+        await house.lanes.wait_idle()
+        assert "the other one" in str(house.history.messages(GROUP)[0])
+
+
 # --- recalls --------------------------------------------------------------------------------------
 
 
@@ -256,7 +291,7 @@ async def test_a_recalled_line_leaves_the_question_which_is_asked_anew() -> None
         await second.begun.wait()
         await house.take(recalled("2"))
         assert house.transport.texts == ["as it was"]
-        assert last(house).endswith("one\n[补充 22:13]\n[已撤回]")
+        assert last(house).endswith("one\n[补充 22:13]\n小明#1: [已撤回]")
         assert "secret" not in str(house.history.messages(GROUP))
 
 

@@ -29,7 +29,7 @@ RULES = Rules(names=("小霜",), owners=frozenset({OWNER}))
 
 
 @asynccontextmanager
-async def hanging(*after: Step) -> AsyncIterator[Hall]:
+async def hanging(*after: Step, steers: bool = True) -> AsyncIterator[Hall]:
     """小明 has asked, and a tool hangs."""
     begun = asyncio.Event()
 
@@ -40,7 +40,7 @@ async def hanging(*after: Step) -> AsyncIterator[Hall]:
         await asyncio.Event().wait()
         return "never"
 
-    async with hall(calls(("hang", "")), *after, rules=RULES, steers=True) as house:
+    async with hall(calls(("hang", "")), *after, rules=RULES, steers=steers) as house:
         house.toolset.register(hang)
         async with house.ground.gestures.open():
             await house.dispatcher.handle(said("go", message_id="q1"))
@@ -148,6 +148,13 @@ async def test_others_go_on_when_somebody_stops_what_he_asked() -> None:
         await house.dispatcher.handle(said("B asks", user=5, message_id="q2"))
         await house.take(said("停", message_id="s"))
         assert house.transport.texts == ["for B"]
+
+
+async def test_a_question_that_waits_behind_the_run_that_is_stopped_is_answered() -> None:
+    async with hanging(words("the next"), steers=False) as house:
+        await house.dispatcher.handle(said("and this?", message_id="q2"))
+        await house.take(said("停", message_id="s"))
+        assert house.transport.texts == ["the next"]
 
 
 async def test_a_question_that_waits_is_not_asked_where_it_is_all_there_is_of_ones_own() -> None:

@@ -224,7 +224,7 @@ async def test_a_turn_cancelled_by_the_end_of_the_process_stays_open_for_the_nex
         assert house.store.of("turn_closed") == []
         assert [entry.type for entry in house.store.entries] == [
             "member_numbered", "turn_opened", "step_finished", "tool_started", "send_queued", "send_changed",
-            "tool_finished",
+            "tool_finished", "usage_added",
         ]  # fmt: skip
 
 

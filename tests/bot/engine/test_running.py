@@ -24,6 +24,13 @@ def test_what_people_say_is_taken_in_as_one_message_and_makes_every_call_new() -
     assert state.tally.repeats.judge(key) is None
 
 
+def test_what_is_said_behind_something_said_is_one_message_with_it() -> None:
+    state = RunState(messages=[UserMessage("wait", sources=("1",))])
+    state.steer(UserMessage("go", sources=("2",)))
+    assert state.listen(state.steering)
+    assert state.messages == [UserMessage("wait\ngo", sources=("1", "2"))]
+
+
 def test_where_nobody_said_anything_nothing_changes() -> None:
     state = RunState()
     assert not state.listen(state.steering, state.follow_ups)
