@@ -254,7 +254,7 @@ async def test_a_line_that_is_heard_by_chance_only_or_while_the_bot_is_muted_is_
         assert house.store.of("turn_steered") == []
     thought = Thought(words("fine"))
     async with hall(thought, steers=True) as house:
-        await ask_while(house, thought, muted(60), said("more", message_id="2"))
+        await ask_while(house, thought, muted(60), said("小霜，快点", at=False, message_id="2"))
         assert house.store.of("turn_steered") == []
 
 
