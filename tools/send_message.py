@@ -23,7 +23,7 @@ from bot.domain.actions import (
     Waiting,
 )
 from bot.domain.errors import AlreadySaid, InvalidArguments, MediaError, ToolFailed
-from bot.domain.events import read_id
+from bot.domain.persons import read_number, read_person, read_place
 from bot.domain.ports import Media, Speaker
 from bot.domain.readings import loads
 from bot.domain.result import ToolResult
@@ -52,7 +52,7 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     "video": ("path", "url"),
     "file": ("path", "url"),
     "mention_user": ("mention_user_id",),
-    "quote": ("message_id",),
+    "quote": (),
 }
 
 
@@ -69,9 +69,13 @@ class MessagePart(BaseModel):
     path: str = Field("", description="For media: a file in the media folder. Wins over url.")
     url: str = Field("", description="For media: a public http(s) address.")
     mention_user_id: str = Field(
-        "", description="For mention_user: the QQ number; all only if an admin asks for it."
+        "",
+        description="For mention_user: the number behind the name, 2 for 小明#2; all only if an "
+        "admin asks for it.",
     )
-    message_id: str = Field("", description="For quote: the id of the message.")
+    message_id: str = Field(
+        "", description="For quote: the id of a message; leave it out to quote the question."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -85,14 +89,14 @@ class MessagePart(BaseModel):
     def has_what_its_type_needs(self) -> MessagePart:
         """Raises ValueError naming the missing field."""
         needed = REQUIRED[self.type]
-        if not any(getattr(self, name).strip() for name in needed):
+        if needed and not any(getattr(self, name).strip() for name in needed):
             raise ValueError(f"type {self.type} needs {' or '.join(needed)}")
         if (
             self.type == "mention_user"
             and not self.mentions_all
-            and read_id(self.mention_user_id) is None
+            and not read_number(self.mention_user_id)[0]
         ):
-            raise ValueError("mention_user_id must be a QQ number, digits only and not 0")
+            raise ValueError("mention_user_id must be the number behind a name, as 2 for 小明#2")
         return self
 
     @property
@@ -145,9 +149,9 @@ async def send_message(
 
     Args:
         messages: The parts, in order. At least one.
-        session: Leave out to speak in this conversation. Another one, as
-            platform_id:message_type:session_id, only if the bot's owner asks for it; it is sent
-            once he has allowed it.
+        session: Leave out to speak in this conversation. Another one only if the bot's owner asks
+            for it: private:#2 for somebody of this conversation, group: with its number as he said
+            it, or platform_id:message_type:session_id; it is sent once he has allowed it.
         last: True where this says all there is to say: it is your answer, and you end here.
     """
     if not messages:
@@ -158,7 +162,7 @@ async def send_message(
         )
     try:
         async with asyncio.timeout(FETCHING):
-            segments = await read_parts(messages, context.port(Media))
+            segments = await read_parts(messages, context)
     except TimeoutError:
         problem = (
             f"messages: its media could not be fetched in {FETCHING} s, nothing was sent; send "
@@ -169,7 +173,7 @@ async def send_message(
         raise InvalidArguments("messages: a quote alone says nothing; add a plain part")
     try:
         receipts = await context.port(Speaker).say(
-            segments, session=session, allowed=context.allowed
+            segments, session=read_place(session, context), allowed=context.allowed
         )
     except AlreadySaid as repeated:
         told = NOT_AGAIN.format(why=repeated)
@@ -179,14 +183,14 @@ async def send_message(
     return ToolResult(told, terminate=last and not session.strip())
 
 
-async def read_parts(messages: list[MessagePart], media: Media) -> tuple[SendSegment, ...]:
+async def read_parts(messages: list[MessagePart], context: ToolContext) -> tuple[SendSegment, ...]:
     """The parts as the segments to send, in order. Raises InvalidArguments, also for media too
     large together.
     """
     segments: list[SendSegment] = []
     size = 0
     for index, part in enumerate(messages):
-        segment = await read_part(part, index, media)
+        segment = await read_part(part, index, context)
         size += len(segment.source) if isinstance(segment, Attachment) else 0
         if size > MAX_SOURCES:
             problem = (
@@ -198,20 +202,22 @@ async def read_parts(messages: list[MessagePart], media: Media) -> tuple[SendSeg
     return tuple(segments)
 
 
-async def read_part(part: MessagePart, index: int, media: Media) -> SendSegment:
+async def read_part(part: MessagePart, index: int, context: ToolContext) -> SendSegment:
     """A part as the segment to send. Raises InvalidArguments for a path or url that may not be
-    sent.
+    sent, and for somebody who is not there.
     """
     match part.type:
         case "plain":
             return Text(part.text)
         case "mention_user":
-            return MentionAll() if part.mentions_all else Mention(int(part.mention_user_id))
+            if part.mentions_all:
+                return MentionAll()
+            return Mention(read_person(part.mention_user_id, context, field=f"messages.{index}"))
         case "quote":
             return Quote(part.message_id.strip())
         case "image" | "record" | "video" | "file":
             try:
-                return await media.attach(part.type, path=part.path, url=part.url)
+                return await context.port(Media).attach(part.type, path=part.path, url=part.url)
             except MediaError as error:
                 problem = f"messages.{index}: {error}"
                 raise InvalidArguments(problem, fields=(problem,)) from error

@@ -193,6 +193,7 @@ class Preparation:
         frames = Frames(self._persona.names, number=where.platform_id, people=People.of(read))
         budget = Budget(self._limits, spent)
         speaker = TurnSpeaker(self._delivery, run_id, asker, where, frames, budget)
+        speaker.question = message.message_id if message.has_identity else ""
         run = Run(
             id=run_id,
             conversation=where,

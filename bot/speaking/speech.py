@@ -57,7 +57,7 @@ class TurnSpeaker:
     its own chat.
 
     `heard` is what was said where, media included; a run that waits takes it along, but not over a
-    restart.
+    restart. `question` is the id of the message that is answered: a quote without one is of it.
     """
 
     delivery: Delivery
@@ -68,12 +68,13 @@ class TurnSpeaker:
     budget: Budget = field(default_factory=Budget)
     said: list[str] = field(default_factory=list)
     heard: dict[Conversation, Heard] = field(default_factory=dict)
+    question: str = ""
 
     async def say(
         self, segments: tuple[SendSegment, ...], *, session: str = "", allowed: bool = False
     ) -> tuple[Receipt, ...]:
         target = self._target(session)
-        segments = self._own_words(segments)
+        segments = self._own_words(self._quoting(segments, target))
         number = self.delivery.count(segments)
         if not number:
             return ()
@@ -97,6 +98,16 @@ class TurnSpeaker:
             # What QQ never confirmed may still have been read: it is not said again either.
             self.said += [message.words for message in said if message.may_be_read]
         return tuple(message.receipt for message in said)
+
+    def _quoting(
+        self, segments: tuple[SendSegment, ...], target: Conversation
+    ) -> tuple[SendSegment, ...]:
+        """The segments, where they quote nothing in particular quoting the question; that is not
+        known elsewhere.
+        """
+        of = Quote(self.question if target == self.conversation else "")
+        named = (of if segment == Quote("") else segment for segment in segments)
+        return tuple(segment for segment in named if segment != Quote(""))
 
     def has_said(self, text: str) -> bool:
         """Whether the asker has heard it in this run, in these words or nearly so."""

@@ -99,7 +99,7 @@ async def test_each_type_becomes_its_segment(part: dict[str, Any], segment: Send
     assert result == "消息已发送 (message_id: 9001)"
 
 
-@pytest.mark.parametrize("id_", ["-7", 7, " 7 "])
+@pytest.mark.parametrize("id_", ["-7", 7, " 7 ", ""])
 async def test_a_quote_goes_with_what_it_is_about(id_: str | int) -> None:
     _, said = await send({"type": "quote", "message_id": id_}, {"type": "plain", "text": "yes"})
     assert said == [((Quote(str(id_).strip()), Text("yes")), "")]
@@ -151,7 +151,7 @@ async def test_one_part_alone_and_json_in_a_text_are_read_as_a_list(messages: ob
 
 
 @pytest.mark.parametrize("blank", ["absent", None, "", " \n\t"])
-@pytest.mark.parametrize("type_", REQUIRED)
+@pytest.mark.parametrize("type_", [type_ for type_, needed in REQUIRED.items() if needed])
 async def test_each_type_needs_its_fields(type_: str, blank: str | None) -> None:
     part: dict[str, Any] = {"type": type_}
     if blank != "absent":
@@ -172,7 +172,7 @@ async def test_each_type_needs_its_fields(type_: str, blank: str | None) -> None
 )
 async def test_a_mention_needs_a_number(id_: str | int) -> None:
     """0 is everybody to some servers."""
-    with pytest.raises(InvalidArguments, match=r"messages\.0: mention_user_id must be a QQ number, digits only"):
+    with pytest.raises(InvalidArguments, match=r"messages\.0: mention_user_id must be the number behind a name"):
         await send({"type": "mention_user", "mention_user_id": id_})
 
 

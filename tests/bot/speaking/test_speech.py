@@ -103,6 +103,20 @@ async def test_final_words_that_call_the_same_people_were_said_and_others_were_n
         assert not speaker.has_said("只对别处说")
 
 
+async def test_a_quote_of_nothing_in_particular_is_of_the_question_and_of_nothing_elsewhere() -> None:
+    async with speaking() as (speaker, transport):
+        speaker.question = "42"
+        await speaker.say((Quote(""), Text("one")))
+        await speaker.say((Quote(""), Text("two")), session="10001:group:5555", allowed=True)
+        speaker.question = ""
+        await speaker.say((Quote(""), Text("three")))
+    assert [action.segments for action in transport.sent] == [
+        (Quote("42"), Text("one")),
+        (Text("two"),),
+        (Text("three"),),
+    ]
+
+
 async def test_the_same_for_another_chat_is_no_repetition_but_counts() -> None:
     async with speaking(limits=Limits(sends=3)) as (speaker, transport):
         await speaker.say((Text("开会了"),))
