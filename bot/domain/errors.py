@@ -20,6 +20,7 @@ BotError
  +-- TransportError           the OneBot side
  |    +-- NotConnected        never reached the wire: nothing was done
  |    +-- ActionRefused       the server answered "failed": nothing was done
+ |    |    +-- ActionUnsupported   it has no such action, and never will
  |    +-- ActionUnanswered    written, but no answer: maybe done; never repeat it blindly
  +-- RunFailed, MustWait, UnfitAnswer   whoever uses the library (`bot/agent/reply.py`)
  +-- MediaError               a path or url that may not, or cannot, be sent (it says what to do)
