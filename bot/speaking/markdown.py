@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+MARKED: Final = re.compile(r"[*_`#>|\[\\~=]|^[^\S\n]*[-+]", re.MULTILINE)
+
 # A line that opens a code block: a mark after it on the same line means a code span (CommonMark
 # 4.5).
 FENCE: Final = re.compile(r"[^\S\n]*(`{3,}|~{3,})[^`~\n]*$", re.MULTILINE)
@@ -52,6 +54,8 @@ CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 
 def plain(text: str) -> str:
     """The text as people shall read it; the very same where nothing in it is Markdown."""
+    if not MARKED.search(text):
+        return text  # as nearly all are
     lines: list[str] = []
     for block, is_code in blocks(text):
         lines += block[1 : -1 if _is_closed(block) else None] if is_code else _plain_lines(block)
