@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from cachetools import LRUCache
@@ -87,11 +88,17 @@ class Turns:
             opened = self._ledger.opened(turn.run.id, turn.question, turn.user, retry)
             await self._finish(live, turn, self._begin(live, turn, *opened))
 
+    def _signs_for(self, turn: Turn) -> AbstractContextManager[None]:
+        """Signs of work for whoever asked; where nobody did there is nobody to show them to."""
+        return (
+            nullcontext() if turn.wake.is_uncalled else self._gestures.while_working(turn.message)
+        )
+
     async def _begin(self, live: LiveTurn, turn: Turn, *entries: Entry) -> Outcome | SuspendedRun:
         await self._ledger.commit(*entries)
         if live.is_stopped:
             return live.state.outcome(Stop.STOPPED)
-        with self._gestures.while_working(turn.message):
+        with self._signs_for(turn):
             return await self._engine.run(await self._preparation.seeing(turn), live.state)
 
     async def resume(self, turn_id: str, decisions: Mapping[str, Decision]) -> None:
