@@ -23,7 +23,7 @@ CUT_SHORT: Final = "……（太长了，后面的省略了）"
 ALONE: Final = ("record", "video", "file")  # media QQ shows only as a message of their own
 
 SHORT: Final = 300  # characters in all, under which an answer is said paragraph by paragraph
-AT_ONCE: Final = 3  # messages of one answer; more of them are a merged forward
+AT_ONCE: Final = 3  # messages of one short answer
 NODE: Final = 2000  # characters
 MAX_NODES: Final = 50
 
