@@ -120,7 +120,7 @@ class Preparation:
         if not retry:
             question = await self._perception.perceive(message, lines)
         await self._telling.load(where)
-        talk = NO_TALK if retry else self._telling.take_talk(where)
+        talk = NO_TALK if retry else self._telling.take_talk(where, message.sender.user_id)
         question = self._telling.named(question)
         talk = await self._telling.with_replies(question, talk)
         told = retry.user.text if retry else words_of(question, talk)

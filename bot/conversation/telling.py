@@ -44,10 +44,12 @@ class Telling:
         """The earlier rounds, oldest first."""
         return self._history.messages(where)
 
-    def take_talk(self, where: Conversation) -> Talk:
-        """What was overheard since the last run, which belongs to the run that begins."""
+    def take_talk(self, where: Conversation, reader: int) -> Talk:
+        """What was overheard since the last run, which belongs to the run that begins for this
+        person.
+        """
         missed = self._history.missed(where)
-        heard = self._history.take_overheard(where)
+        heard = self._history.take_overheard(where, reader)
         return Talk([self._named(message) for message in heard], missed)
 
     async def with_replies(self, question: Question, talk: Talk) -> Talk:

@@ -81,7 +81,8 @@ class History:
     are told.
 
     `told` makes of a stored round what the model is told of it; the same for the same round.
-    Without `folding`, what is too much leaves without a summary.
+    Without `folding`, what is too much leaves without a summary. `by_member` where people are
+    answered side by side.
     """
 
     def __init__(
@@ -93,7 +94,9 @@ class History:
         folding: Folding | None = None,
         speakers: Speakers | None = None,
         things: Things | None = None,
+        by_member: bool = False,
     ) -> None:
+        self._by_member = by_member
         self._store = store
         self.things = Things(store=store) if things is None else things
         self.speakers = Speakers(store=store) if speakers is None else speakers
@@ -185,11 +188,13 @@ class History:
         """Keep a message that did not wake the bot, as context for the next run."""
         self._memories[message.conversation].overheard.add(message)
 
-    def take_overheard(self, conversation: Conversation) -> tuple[MessageReceived, ...]:
+    def take_overheard(
+        self, conversation: Conversation, reader: int = 0
+    ) -> tuple[MessageReceived, ...]:
         """Take the messages overheard since the last run, oldest first; they belong to that run
-        now.
+        now: of this person, where members have runs of their own.
         """
-        return self._memories[conversation].overheard.take()
+        return self._memories[conversation].overheard.take(reader if self._by_member else None)
 
     def missed(self, conversation: Conversation) -> int:
         """How many messages were overheard before those that can be taken, and are not kept."""
@@ -242,6 +247,7 @@ class History:
             # It began before: the store knows whether it is still to be told.
             return round_.messages
         memory = self._memories[conversation]
+        memory.overheard.told(user.sources)
         window, room = memory.window, self._room()
         window.add(Told.of(turn_id, self._tell(conversation, round_.messages)))
         if memory.loaded and window.is_full(room):

@@ -108,7 +108,13 @@ def build_rooms(
     one_by_one, most = settings.llm_parallel == 1, settings.bot_history_tokens
     summaries = Summaries(model=model, store=store, clock=clock, one_by_one=one_by_one)
     history = build_history(
-        who, store=store, model=model, toolset=toolset, most=most, folding=summaries
+        who,
+        store=store,
+        model=model,
+        toolset=toolset,
+        most=most,
+        folding=summaries,
+        by_member=settings.bot_scope == "member",
     )
     speakers = history.speakers
     telling = Telling(history=history, speakers=speakers)
@@ -259,6 +265,7 @@ def build_history(
     toolset: Toolset,
     most: int,
     folding: Folding | None = None,
+    by_member: bool = False,
 ) -> History:
     """The memory, with as much room as the model leaves beside the system prompt and the tools."""
     speakers = Speakers(store=store)
@@ -271,6 +278,7 @@ def build_history(
         told=partial(told_today, who.names, speakers),
         folding=folding,
         speakers=speakers,
+        by_member=by_member,
     )
 
 

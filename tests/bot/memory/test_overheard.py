@@ -46,3 +46,17 @@ def test_what_is_forgotten_is_read_by_nobody() -> None:
     assert overheard.forget("1")
     assert not overheard.forget("1")
     assert overheard.take() == ()
+
+
+def test_each_who_reads_for_himself_reads_on_until_a_round_tells_it() -> None:
+    overheard = Overheard(9)
+    overheard.add(heard(1))
+    assert overheard.take(777) == (heard(1),)
+    overheard.add(heard(2))
+    assert overheard.take(777) == (heard(2),)
+    assert overheard.take(5) == (heard(1), heard(2))
+    assert overheard.take(5) == ()
+    overheard.told(("1",))
+    assert overheard.take(6) == (heard(2),)
+    assert not overheard.forget("2")  # somebody has read it
+    assert overheard.take(7) == ()
