@@ -68,7 +68,7 @@ class Hearing:
         """The last of these messages that were overheard and nobody has read: from now on they
         belong to a question. Oldest first.
         """
-        lines = self._history.take_lines(where, wanted, most=most)
+        lines = self._history.unread(where).take_lines(wanted, most=most)
         self._store.put(*map(MessageTakenUp, lines))
         return lines
 

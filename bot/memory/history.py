@@ -200,11 +200,9 @@ class History:
         """How many messages were overheard before those that can be taken, and are not kept."""
         return self._memories[conversation].overheard.missed
 
-    def take_lines(
-        self, conversation: Conversation, wanted: Callable[[MessageReceived], bool], *, most: int
-    ) -> tuple[MessageReceived, ...]:
-        """Take the last of these messages that were overheard since the last run, oldest first."""
-        return self._memories[conversation].overheard.take_lines(wanted, most=most)
+    def unread(self, conversation: Conversation) -> Overheard:
+        """What was overheard there, and no run has taken yet."""
+        return self._memories[conversation].overheard
 
     def forget_message(self, conversation: Conversation, message_id: str) -> None:
         """Tell a recalled message no more, whether a run has read it or not.

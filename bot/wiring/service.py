@@ -105,16 +105,10 @@ def build_rooms(
 ) -> Rooms:
     """The rooms, each given what it needs."""
     who, model, toolset = persona(settings), means.models.main, means.staff.toolset
-    one_by_one, most = settings.llm_parallel == 1, settings.bot_history_tokens
+    one_by_one = settings.llm_parallel == 1
     summaries = Summaries(model=model, store=store, clock=clock, one_by_one=one_by_one)
     history = build_history(
-        who,
-        store=store,
-        model=model,
-        toolset=toolset,
-        most=most,
-        folding=summaries,
-        by_member=settings.bot_scope == "member",
+        settings, who, store=store, model=model, toolset=toolset, folding=summaries
     )
     speakers = history.speakers
     telling = Telling(history=history, speakers=speakers)
@@ -258,14 +252,13 @@ def build_engine(
 
 
 def build_history(
+    settings: Settings,
     who: Persona,
     *,
     store: Store,
     model: Failover,
     toolset: Toolset,
-    most: int,
     folding: Folding | None = None,
-    by_member: bool = False,
 ) -> History:
     """The memory, with as much room as the model leaves beside the system prompt and the tools."""
     speakers = Speakers(store=store)
@@ -274,11 +267,11 @@ def build_history(
     around = ModelRequest((system,), toolset.all_definitions())
     return History(
         store=store,
-        room=told_of_history(model, around, most=most),
+        room=told_of_history(model, around, most=settings.bot_history_tokens),
         told=partial(told_today, who.names, speakers),
         folding=folding,
         speakers=speakers,
-        by_member=by_member,
+        by_member=settings.bot_scope == "member",
     )
 
 

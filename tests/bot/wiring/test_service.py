@@ -38,7 +38,9 @@ def room(window: int | None, *, most: int = 5000) -> float:
     with ScriptedModel() as model:
         failover = Failover([Upstream(model, window=window)], clock=SystemClock(), ids=RandomIds())
         toolset = Toolset([look], clock=SystemClock())
-        return build_history(WHO, store=RecordingStore(), model=failover, toolset=toolset, most=most)._room()
+        return build_history(
+            Settings(bot_history_tokens=most), WHO, store=RecordingStore(), model=failover, toolset=toolset
+        )._room()
 
 
 def test_the_persona_is_the_operators(tmp_path: Path) -> None:
@@ -54,7 +56,7 @@ async def test_what_an_older_version_noted_in_its_answers_is_told_otherwise() ->
     with ScriptedModel() as model:
         failover = Failover([Upstream(model)], clock=SystemClock(), ids=RandomIds())
         toolset = Toolset(clock=SystemClock())
-        history = build_history(WHO, store=store, model=failover, toolset=toolset, most=5000)
+        history = build_history(Settings(), WHO, store=store, model=failover, toolset=toolset)
         await history.load(GROUP)
     assert "没有回答)" not in str(history.messages(GROUP))
     assert history.messages(GROUP)[-1] == note(ZH, ZH.about.unanswered)
