@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from dataclasses import replace as changed
@@ -24,6 +24,7 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Entry, TurnSteered, UsageAdded
 from bot.domain.ports import Clock, Store
 from bot.domain.redaction import lines_of, redacted
+from bot.domain.segments import Image
 from bot.engine.engine import Run, RunState
 
 logger = logging.getLogger(__name__)
@@ -32,6 +33,15 @@ MAX_ENDED = 200  # turns whose words may still wait to be sent
 
 Unread: TypeAlias = Callable[[bool], None]
 """Told of a line that no model reads in its turn; True where the turn was stopped."""
+
+
+See: TypeAlias = Callable[[Turn], Awaitable[Run]]
+"""Gives the run of a turn with the pictures of its question."""
+
+
+async def as_it_is(turn: Turn) -> Run:
+    """Nothing more is shown of it."""
+    return turn.run
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +66,9 @@ class Ended:
 class LiveTurn:
     """A turn while it goes on; fits `Inbox`. `turn` is None while it is prepared.
 
-    `read` are the lines in it, `waiting` those to come. Nothing is said into it any more once it is
-    not `is_open`.
+    `lines` are those that were read in it, `waiting` those to come. `first` is the
+    question as it was at first, `asked` as the run has it, `see` shows the model its pictures, which are others where it is not `is_seen`.
+    Nothing is said into it any more once it is not `is_open`.
     """
 
     message: MessageReceived
@@ -68,7 +79,10 @@ class LiveTurn:
     task: asyncio.Task[object] | None = field(default_factory=asyncio.current_task)
     waiting: list[Line] = field(default_factory=list)
     lines: list[Line] = field(default_factory=list)
+    first: str = ""
     asked: str = ""
+    see: See = as_it_is
+    is_seen: bool = True
     is_open: bool = True
     is_stopped: bool = False
 
@@ -88,10 +102,10 @@ class LiveTurn:
         lines = self.waiting or self.lines
         return lines[-1].message if lines else self.message
 
-    def begin(self, turn: Turn) -> Turn:
+    def begin(self, turn: Turn, see: See = as_it_is) -> Turn:
         """It is prepared; the turn with this inbox."""
-        self.turn = changed(turn, run=changed(turn.run, inbox=self))
-        self.asked = turn.user.text
+        self.turn, self.see = changed(turn, run=changed(turn.run, inbox=self)), see
+        self.first = self.asked = turn.user.text
         return self.turn
 
     def say(self, line: Line) -> None:
@@ -102,7 +116,7 @@ class LiveTurn:
 
     async def read(self, run: Run, state: RunState) -> Run:
         """Take in what was said so far, before the model reads it; the run as it is asked then."""
-        while self.waiting:
+        while self.waiting or not self.is_seen:
             step = state.steps if state.messages else 0
             lines, self.waiting = self.waiting, []
             self.lines += lines
@@ -111,7 +125,11 @@ class LiveTurn:
             else:
                 state.steering.clear()
                 self._rephrase(joined((self._turn.user, *(line.user for line in lines))))
+                self._belong((*self._turn.question.lines, *(line.message for line in lines)))
             await self.store.commit(*(self._steered(line, step) for line in lines))
+            if not self.is_seen:
+                self.is_seen = True
+                run = await self._see()
         return self._asking(run)
 
     def broke_off(self, model: str, usage: Usage) -> None:
@@ -134,8 +152,13 @@ class LiveTurn:
         if (user, *rest) != messages and isinstance(user, UserMessage):
             self._rephrase(user)
             self.state.messages[:] = rest
-            asked = (*self.turn.question.lines, *(line.message for line in self.lines))
-            if any(message.message_id == message_id for message in asked):
+            question = self.turn.question
+            if message_id in [
+                message.message_id for message in (question.message, *question.lines)
+            ]:
+                self._belong(
+                    tuple(line for line in question.lines if line.message_id != message_id)
+                )
                 self.state.ask_anew(most=self.state.anew + 1)
 
     def stop(self) -> None:
@@ -168,6 +191,13 @@ class LiveTurn:
     def _rephrase(self, user: UserMessage) -> None:
         self.turn = changed(self._turn, user=user)
 
+    def _belong(self, lines: tuple[MessageReceived, ...]) -> None:
+        """These lines stand beside the question; their pictures are seen with it."""
+        before = self._turn.question
+        question = changed(before, lines=lines)
+        self.turn = changed(self._turn, question=question)
+        self.is_seen &= _pictures(question.lines) == _pictures(before.lines)
+
     def _asking(self, run: Run) -> Run:
         """The run with its question as it is now; what stands around it and its pictures stay."""
         last, user = run.transcript[-1], self._turn.user
@@ -177,6 +207,11 @@ class LiveTurn:
         self.asked = user.text
         question = replace(last, text=f"{before}{user.text}{after}", sources=user.sources)
         return changed(run, transcript=(*run.transcript[:-1], question))
+
+    async def _see(self) -> Run:
+        """The run with the question as it is now, and with its pictures."""
+        turn, self.asked = self._turn, self.first
+        return await self.see(changed(turn, run=self._asking(turn.run)))
 
     def _steered(self, line: Line, step: int) -> Entry:
         turn_id = self._turn.run.id
@@ -218,6 +253,10 @@ class LiveTurns:
     def ended(self, where: Conversation) -> list[Ended]:
         """The latest turns there that are over."""
         return [ended for ended in self._ended if ended.where == where]
+
+
+def _pictures(lines: Iterable[MessageReceived]) -> list[Image]:
+    return [segment for line in lines for segment in line.segments if isinstance(segment, Image)]
 
 
 def _of(lines: list[Line], message_id: str) -> Line | None:

@@ -84,7 +84,7 @@ class Turns:
         """
         with self._live.going_on(message) as live:
             begun = await self._preparation.begin(message, retry, lines=lines, wake=wake)
-            turn = live.begin(begun)
+            turn = live.begin(begun, self._preparation.seeing)
             opened = self._ledger.opened(turn.run.id, turn.question, turn.user, retry)
             await self._finish(live, turn, self._begin(live, turn, *opened))
 
@@ -114,7 +114,8 @@ class Turns:
         asked = {pending.call.id for pending in waiting.run.pending}
         meant = {call_id: word for call_id, word in decisions.items() if call_id in asked}
         with self._live.going_on(waiting.question) as live:
-            turn = live.begin(self._preparation.go_on(turn_id, waiting))
+            go_on = self._preparation.go_on(turn_id, waiting)
+            turn = live.begin(go_on, self._preparation.seeing)
             # Should it turn out that it cannot go on, this is what is left of it.
             run = waiting.run
             live.state = RunState(list(close_suspended(run)), run.usage, run.steps)
