@@ -66,9 +66,9 @@ class Ended:
 class LiveTurn:
     """A turn while it goes on; fits `Inbox`. `turn` is None while it is prepared.
 
-    `lines` are those that were read in it, `waiting` those to come. `first` is the
-    question as it was at first, `asked` as the run has it, `see` shows the model its pictures, which are others where it is not `is_seen`.
-    Nothing is said into it any more once it is not `is_open`.
+    `lines` are those that were read in it, `waiting` those to come. `first` is the question as it
+    was at first, `asked` as the run has it; `see` shows the model its pictures, which are others
+    where it is not `is_seen`. Nothing is said into it any more once it is not `is_open`.
     """
 
     message: MessageReceived
@@ -153,12 +153,9 @@ class LiveTurn:
             self._rephrase(user)
             self.state.messages[:] = rest
             question = self.turn.question
-            if message_id in [
-                message.message_id for message in (question.message, *question.lines)
-            ]:
-                self._belong(
-                    tuple(line for line in question.lines if line.message_id != message_id)
-                )
+            rest_of_it = tuple(one for one in question.lines if one.message_id != message_id)
+            if rest_of_it != question.lines or question.message.message_id == message_id:
+                self._belong(rest_of_it)
                 self.state.ask_anew(most=self.state.anew + 1)
 
     def stop(self) -> None:
