@@ -27,6 +27,7 @@ QUESTION = re.compile(r"^\[(?:提问|Question)[^\n]*$", re.MULTILINE)
 OWNER = "主人"
 PEOPLE = ("小明", "阿澈", "小红", OWNER)
 ENDINGS = ("是什么？", "怎么样？", "", "呢")
+LATELY = 20.0  # seconds in which earlier lines are part of a question
 AFTERWARDS = 400.0  # seconds in which everything comes to its end
 
 
@@ -119,13 +120,22 @@ class Talk:
     async def _ask(self, name: str) -> None:
         number = str(len(self.asked) + 1)
         self.asked[number] = name
-        line = f"@bot Q{number}{self.chance.choice(ENDINGS)}"
+        line = f"Q{number}{self.chance.choice(ENDINGS)}"
+        if self.chance.random() < 0.2 and self._is_fresh(name):
+            await say(self.stage, name, "@bot")
+            await self.stage.loop.pass_time(self.chance.choice((0.5, 2.0, 6.0)))
+        else:
+            line = f"@bot {line}"
         await say(self.stage, name, {"say": line, "id": f"q{number}"})
 
+    def _is_fresh(self, name: str) -> bool:
+        """Whether nothing this one said lately could be meant by a mention alone."""
+        lines = (happened.at for happened in self.stage.seen if happened.who == name)
+        return max(lines, default=-LATELY) + LATELY <= self.stage.now
+
     def _with(self, recalled: str) -> set[str]:
-        """A recalled question, and what its asker said while it was being answered."""
-        who = self.asked[recalled]
-        return {number for number in self.asked if self.asked[number] == who and int(number) >= int(recalled)}
+        """A recalled question, and what its asker said beside it: merged with it, or while it was answered."""
+        return {number for number, who in self.asked.items() if who == self.asked[recalled]}
 
     async def _stop(self, name: str) -> None:
         """Whoever asked takes it back; an owner ends what is going on, whoever asked."""
