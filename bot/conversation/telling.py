@@ -50,6 +50,7 @@ class Telling:
         """
         missed = self._history.missed(where)
         heard = self._history.take_overheard(where, reader)
+        self._meet(*heard)
         return Talk([self._named(message) for message in heard], missed)
 
     async def with_replies(self, question: Question, talk: Talk) -> Talk:
@@ -68,6 +69,7 @@ class Telling:
 
     def named(self, question: Question) -> Question:
         """The question with the names by which those it mentions were last seen."""
+        self._meet(*question.lines, question.message)
         return replace(
             question,
             message=self._named(question.message),
@@ -85,8 +87,6 @@ class Telling:
     def render(self, question: Question, talk: Talk, view: View) -> UserMessage:
         """The question, and what was overheard before it."""
         where = question.message.conversation
-        for message in (*talk.messages, *question.lines, question.message):
-            self._meet(message)
         for message in (*talk.replies.values(), *filter(None, [question.quoted])):
             if not self._speakers.name(where, message.sender.user_id):  # that was longer ago
                 self._meet(message)
@@ -121,12 +121,12 @@ class Telling:
             summary=self._history.summary(where),
         )
 
-    def _meet(self, message: MessageReceived) -> None:
-        sender = message.sender
-        if not message.is_own:
-            self._speakers.meet(
-                message.conversation, sender.user_id, sender.card or sender.nickname
-            )
+    def _meet(self, *messages: MessageReceived) -> None:
+        for message in messages:
+            sender = message.sender
+            if not message.is_own:
+                name = sender.card or sender.nickname
+                self._speakers.meet(message.conversation, sender.user_id, name)
 
     def _named(self, message: MessageReceived) -> MessageReceived:
         if not any(isinstance(segment, Mention) for segment in message.segments):

@@ -6,7 +6,7 @@ from bot.conversation.telling import LOOK_UPS, Telling
 from bot.domain.journal import MemberNumbered, Remembered
 from bot.domain.segments import Mention, Quote, Text
 from bot.memory.history import History
-from bot.prompt.compose import NO_TALK, Question, Talk
+from bot.prompt.compose import Question, Talk
 from tests.fakes import BOT, GROUP, RecordingStore, said
 
 
@@ -20,8 +20,7 @@ async def telling(store: RecordingStore) -> Telling:
 async def test_a_mention_has_the_name_its_person_was_last_seen_by() -> None:
     teller = await telling(RecordingStore())
     for name in ("小红", "红红"):
-        question = Question(said("hi", user=5, name=name))
-        teller.render(question, NO_TALK, teller.view(GROUP, ""))
+        teller.named(Question(said("hi", user=5, name=name)))
     named = teller.named(Question(said((Mention(5, "装的"), Mention(6, "小刚"), Mention(7)))))
     assert named.message.segments[1:] == (Mention(5, "红红"), Mention(6, "小刚"), Mention(7))
 
@@ -29,8 +28,8 @@ async def test_a_mention_has_the_name_its_person_was_last_seen_by() -> None:
 async def test_what_was_quoted_long_ago_does_not_bring_an_old_name_back() -> None:
     teller = await telling(RecordingStore())
     old = said("早先说的", user=5, name="旧名", message_id="1")
-    talk = Talk([said("x", user=5, name="新名", at=False)], replies={"1": old})
-    teller.render(Question(said("hi"), quoted=old), talk, teller.view(GROUP, ""))
+    question = teller.named(Question(said("hi", user=5, name="新名"), quoted=old))
+    teller.render(question, Talk(replies={"1": old}), teller.view(GROUP, ""))
     named = teller.named(Question(said((Mention(5),))))
     assert named.message.segments[-1] == Mention(5, "新名")
 
@@ -70,3 +69,14 @@ async def test_what_is_told_by_itself_is_one_line_of_its_conversation() -> None:
     assert teller.is_at_hand(GROUP)
     assert not teller.is_at_hand(replace(GROUP, session_id=1))
     assert teller.line(said("长" * 50, at=False), limit=10) == f"小明#1: {'长' * 9}…"
+
+
+async def test_who_is_mentioned_before_he_speaks_has_his_name_all_the_same() -> None:
+    history = History(store=RecordingStore())
+    teller = Telling(history=history, speakers=history.speakers)
+    await teller.load(GROUP)
+    for message in (said((Mention(5),), at=False), said("hi", user=5, name="小红", at=False)):
+        history.overhear(message)
+    talk = teller.take_talk(GROUP)
+    assert talk.messages[0].segments == (Mention(5, "小红"),)
+    assert (teller.take_talk(GROUP).messages, talk.missed) == ([], 0)

@@ -38,9 +38,9 @@ mapping with `role`, `number`, `card`, `robot: true` (an official one).
 What happens: `recall: label` (or `{label: name of the operator}`), `mute: seconds`, `lift: true`,
 `mute_all: true`, `lift_all: true`, `poke: name` (the bot; `{name: name}` each other), `type: name`, `react:
 {name: label}`, `robot: {小冰: 20}` (another robot joins and answers each message of the bot's after a
-second, so often), `restart: true` (a proper end and a new start), `drop: true` and `back: true` (the
-connection), `fault: "timeout 2 times"` (as `!` lines in the simulator's chat), `server: Lagrange`,
-`report: true` (own messages are reported), `rename: {小明: 主人}` (the card in the group).
+second, so often), `restart: true` (a proper end and a new start; `restart: seconds` later), `drop:
+true` and `back: true` (the connection), `fault: "timeout 2 times"` (as `!` lines in the simulator's chat),
+`server: Lagrange`, `report: true` (own messages are reported), `rename: {小明: 主人}` (the card in the group).
 
 What is looked at: `sent` (a text, or a mapping of `say`, `has` (contains), `quotes: label`, `mentions:
 [names]`, `to: name` (of a person or group), `forward: [texts of nodes]`, `id` (labels it)), `count` (how

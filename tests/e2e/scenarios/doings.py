@@ -83,8 +83,10 @@ async def robot(stage: Stage, told: Mapping[str, int]) -> None:
         stage.simulator.robots.invite(name, times=times)
 
 
-async def restart(stage: Stage, _: Any) -> None:
+async def restart(stage: Stage, pause: Any) -> None:
     await stage.close()
+    if pause is not True:
+        await stage.loop.pass_time(pause)
     await stage.open()
 
 
