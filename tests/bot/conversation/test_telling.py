@@ -77,6 +77,6 @@ async def test_who_is_mentioned_before_he_speaks_has_his_name_all_the_same() -> 
     await teller.load(GROUP)
     for message in (said((Mention(5),), at=False), said("hi", user=5, name="小红", at=False)):
         history.overhear(message)
-    talk = teller.take_talk(GROUP)
+    talk = teller.take_talk(GROUP, 777)
     assert talk.messages[0].segments == (Mention(5, "小红"),)
-    assert (teller.take_talk(GROUP).messages, talk.missed) == ([], 0)
+    assert (teller.take_talk(GROUP, 777).messages, talk.missed) == ([], 0)
