@@ -59,7 +59,7 @@ class GoingsOn:
         for live in self._live.at(where):
             if live.asker in askers:
                 live.stop()
-                ended += 1
+                ended += live.turn is not None  # else its question still waits
         for turn_id, run in self._suspended(where).items():
             if run.asker.user_id in askers:
                 self._turns.stop_waiting(turn_id)
@@ -74,7 +74,7 @@ class GoingsOn:
 
     def _asked(self, where: Conversation) -> list[Task]:
         """Those that wait, or that nobody knows yet whether they are for us."""
-        live = [live.message for live in self._live.at(where)]
+        live = [live.message for live in self._live.at(where) if live.turn is not None]
         tasks = (work for work in self._lanes.at(where) if isinstance(work, Task))
         return [task for task in tasks if task.message not in live]
 

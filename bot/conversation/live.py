@@ -159,8 +159,8 @@ class LiveTurn:
                 self.state.ask_anew(most=self.state.anew + 1)
 
     def stop(self) -> None:
-        """End it; what was said of it stays. One that is being prepared ends as soon as it has
-        begun.
+        """End it; what was said of it stays. One that is being prepared is still a question in its
+        lane, and ends there.
         """
         self.is_open, self.is_stopped = False, True
         if self.task is not None and self.turn is not None:

@@ -83,7 +83,12 @@ class Turns:
         process ends.
         """
         with self._live.going_on(message) as live:
-            begun = await self._preparation.begin(message, retry, lines=lines, wake=wake)
+            try:
+                begun = await self._preparation.begin(message, retry, lines=lines, wake=wake)
+            except asyncio.CancelledError:
+                if live.is_stopped or message.identity in self._disowned:
+                    live.close(dropped=True)
+                raise
             turn = live.begin(begun, self._preparation.seeing)
             opened = self._ledger.opened(turn.run.id, turn.question, turn.user, retry)
             await self._finish(live, turn, self._begin(live, turn, *opened))
@@ -96,8 +101,6 @@ class Turns:
 
     async def _begin(self, live: LiveTurn, turn: Turn, *entries: Entry) -> Outcome | SuspendedRun:
         await self._ledger.commit(*entries)
-        if live.is_stopped:
-            return live.state.outcome(Stop.STOPPED)
         with self._signs_for(turn):
             return await self._engine.run(await self._preparation.seeing(turn), live.state)
 

@@ -8,8 +8,7 @@ import pytest
 
 from bot.conversation.live import Line
 from bot.domain.events import Conversation
-from bot.domain.journal import Remembered, TurnClosed, TurnSteered
-from bot.domain.run import Stop
+from bot.domain.journal import Remembered, TurnSteered
 from bot.prompt.additions import addition
 from tests.bot.hall import hall
 from tests.bot.prompt import VIEW
@@ -50,26 +49,24 @@ async def test_a_line_that_is_dropped_with_its_turn_is_part_of_it_in_the_journal
 
 
 async def test_a_turn_that_is_stopped_while_it_is_prepared_asks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, go_on = asyncio.Event(), asyncio.Event()
+    asked = asyncio.Event()
 
-    async with hall() as house:
+    async with hall(steers=True) as house:
         remember = house.store.remember
 
         async def slow(where: Conversation) -> Remembered | None:
             asked.set()
-            await go_on.wait()
+            await asyncio.Event().wait()
             return await remember(where)
 
         monkeypatch.setattr(house.store, "remember", slow)
         await house.dispatcher.handle(QUESTION)
         await asked.wait()
-        await house.dispatcher.handle(said("停", message_id="s"))
-        go_on.set()
-        await house.lanes.wait_idle()
+        await house.dispatcher.handle(said("more", message_id="2"))
+        await house.take(said("停", message_id="s"))
         assert house.model.requests == []
-        (closed,) = house.store.of("turn_closed")
-        assert isinstance(closed, TurnClosed)
-        assert closed.stop is Stop.STOPPED
+        assert house.store.of("turn_opened") == []
+        assert {message.message_id for message in house.history.take_overheard(GROUP)} == {"q1", "2"}
 
 
 async def test_nothing_is_said_into_a_turn_whose_words_are_on_their_way() -> None:
