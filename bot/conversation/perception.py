@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from bot.conversation.forwards import Forwards
-from bot.domain.errors import ActionUnanswered, MediaError, TransportError
+from bot.conversation.listening import listened
+from bot.domain.errors import ActionUnanswered, Lack, MediaError, TransportError
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Ear, Reader, Sight, Transport
 from bot.domain.segments import Forward, Image, Quote
@@ -39,6 +40,12 @@ class Senses:
     sight: Sight | None = None
     ear: Ear | None = None
     reader: Reader | None = None
+
+    @property
+    def kinds(self) -> str:
+        """The letters of the things that can be opened by their short names."""
+        opens = {"i": self.sight, "v": self.ear, "a": self.reader}
+        return "f" + "".join(letter for letter, sense in opens.items() if sense is not None)
 
 
 NO_SENSES = Senses()
@@ -84,9 +91,16 @@ class Perception:
         self, message: MessageReceived, lines: tuple[MessageReceived, ...] = ()
     ) -> Question:
         """The message, and the lines that belong to it, with what is quoted and forwarded, as far
-        as the server still knows it.
+        as the server still knows it, and with the words of voice messages.
+        """
+        question = await self._resolved(message, lines)
+        ear = self._senses.ear
+        return question if ear is None else await listened(question, ear)
 
-        What it quotes from another conversation stays there: a server answers for any message of
+    async def _resolved(
+        self, message: MessageReceived, lines: tuple[MessageReceived, ...]
+    ) -> Question:
+        """What it quotes from another conversation stays there: a server answers for any message of
         its account.
         """
         if not any(
@@ -106,6 +120,11 @@ class Perception:
             logger.info("cannot look up what message %s quotes: %s", message.message_id, error)
         forwarded = await self._forwarded(message, lines, quoted)
         return Question(message, quoted, forwarded, elsewhere, lines)
+
+    @property
+    def sees(self) -> bool:
+        """Whether a model is shown pictures, or told what they show."""
+        return self._senses.sight is not None
 
     async def _quoted_by(self, message: MessageReceived) -> MessageReceived | None:
         for segment in message.segments:
@@ -146,20 +165,25 @@ class Perception:
         sight, message = self._senses.sight, question.message
         if sight is None:
             return ()
-        found: dict[int, Picture] = {}
+        found: list[Picture] = []
+
+        def lack(number: int, place: PicturePlace, image: Image, why: Lack) -> None:
+            found[number] = Picture(place, handle=image.handle, lack=why)
 
         async def see(number: int, place: PicturePlace, image: Image) -> None:
+            lack(number, place, image, Lack.OUT_OF_REACH)  # unless it comes in time
             try:
                 seen = await sight.see(message.self_id, image)
-                found[number] = Picture(place, seen.url)
+                found[number] = Picture(place, seen.url, image.handle, seen.words)
             except MediaError as error:
+                lack(number, place, image, error.lack)
                 logger.info("a picture of message %s is not shown: %s", message.message_id, error)
 
         try:
             async with asyncio.timeout(self._looking):
-                wanted = islice(
-                    _pictures_of(question, await self._as_kept(question.quoted)), MAX_PICTURES
-                )
+                kept = await self._as_kept(question.quoted)
+                wanted = tuple(islice(_pictures_of(question, kept), MAX_PICTURES))
+                found += (Picture(place) for place, _ in wanted)
                 async with asyncio.TaskGroup() as group:
                     for number, (place, image) in enumerate(wanted):
                         group.create_task(see(number, place, image))
@@ -167,8 +191,7 @@ class Perception:
             logger.info(
                 "not all pictures of message %s came in %g s", message.message_id, self._looking
             )
-        seen = (found[number] for number in sorted(found))
-        return tuple(sorted(seen, key=lambda picture: IN_TEXT.index(picture.place)))
+        return tuple(sorted(found, key=lambda picture: IN_TEXT.index(picture.place)))
 
     async def _as_kept(self, quoted: MessageReceived | None) -> MessageReceived | None:
         """What the bot itself said, as the server keeps it: what we remember of it names our own

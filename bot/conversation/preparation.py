@@ -186,7 +186,9 @@ class Preparation:
         message, where = question.message, question.message.conversation
         current_run.set(run_id)  # for the rest of this lane's task
         words, rounds = view.words, self._telling.rounds(where)
-        system = system_prompt(self._persona.prompt, name=self._persona.name, words=words)
+        system = system_prompt(
+            self._persona.prompt, name=self._persona.name, words=words, sees=self._perception.sees
+        )
         summary = self._telling.summary(where)
         read = transcript(system, rounds, user, words=words, summary=summary)
         asked = plain(message.segments, view, self_id=message.self_id)

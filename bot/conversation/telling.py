@@ -10,13 +10,16 @@ from dataclasses import replace
 from msgspec import structs
 
 from bot.domain.chat import Message, UserMessage
+from bot.domain.errors import Lack
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.segments import Mention, Quote, Segment
+from bot.domain.things import ThingNamed
 from bot.memory.history import History
 from bot.memory.speakers import Speakers
 from bot.prompt.additions import addition
-from bot.prompt.compose import Question, Talk, last_day, user_message
+from bot.prompt.compose import Forwarded, Question, Talk, last_day, user_message
 from bot.prompt.language import wording_of
+from bot.prompt.looked import lacking, looked
 from bot.prompt.older_rounds import by_number
 from bot.prompt.render import MAX_TEXT, line, plain
 from bot.prompt.view import View
@@ -68,14 +71,39 @@ class Telling:
         return replace(talk, replies={id_: replies[id_] for id_ in quoted if id_ in replies})
 
     def named(self, question: Question) -> Question:
-        """The question with the names by which those it mentions were last seen."""
+        """The question with the names by which those it mentions were last seen, and short names
+        for what can be opened.
+        """
         self._meet(*question.lines, question.message)
         return replace(
             question,
             message=self._named(question.message),
             quoted=question.quoted and self._named(question.quoted),
             lines=tuple(map(self._named, question.lines)),
+            forwarded=self._within(question.message, question.forwarded),
         )
+
+    def _within(self, message: MessageReceived, forwarded: Forwarded) -> Forwarded:
+        """What a message passes on, with names for what can be opened in it."""
+        things = self._history.things
+        lines = (
+            replace(passed, message=things.named(passed.message, within=message))
+            for passed in forwarded.lines
+        )
+        return replace(forwarded, lines=tuple(lines))
+
+    def find(self, where: Conversation, handle: str) -> ThingNamed | None:
+        """The thing that a prompt there showed by this short name."""
+        return self._history.things.find(where, handle)
+
+    def opened(self, message: MessageReceived, forwarded: Forwarded) -> str:
+        """Something that was opened, and what it passes on."""
+        view = self.view(message.conversation, "")
+        return looked(message, self._within(message, forwarded), view)
+
+    def lacking(self, where: Conversation, segment: Segment, lack: Lack) -> str:
+        """The words for what cannot be opened."""
+        return lacking(segment, lack, self.view(where, "").words)
 
     def view(self, where: Conversation, text: str, *, language: str = "") -> View:
         """How a prompt whose question has this text is written down, in this language if one is
@@ -129,6 +157,7 @@ class Telling:
                 self._speakers.meet(message.conversation, sender.user_id, name)
 
     def _named(self, message: MessageReceived) -> MessageReceived:
+        message = self._history.things.named(message)
         if not any(isinstance(segment, Mention) for segment in message.segments):
             return message
         return structs.replace(

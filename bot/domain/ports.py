@@ -308,11 +308,10 @@ class Reader(Protocol):
 class Looking(Protocol):
     """Opens what the prompt of a run only names."""
 
-    async def look(self, handle: str) -> ToolResult:
-        """Show what has this short name in the conversation of the run, whose authority sinks to
-        that of whoever sent it.
+    async def look(self, conversation: Conversation, handle: str, *, run_id: str) -> ToolResult:
+        """Show what has this short name there, with the authority of whoever sent it.
 
-        Raises InvalidArguments (nothing has this name), ToolDenied (enough was looked at).
+        Raises InvalidArguments (nothing has this name), ToolDenied (this run has looked at enough).
         """
         ...
 

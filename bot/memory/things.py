@@ -145,6 +145,13 @@ class Things:
                 return segment
 
 
+def again(thing: ThingNamed) -> Segment:
+    """What a thing is, with its name. Raises ValueError for what was taken back."""
+    if thing.segment is None:
+        raise ValueError("it was taken back")
+    return replace(thing.segment, handle=f"{_letter(thing.segment)}{thing.number}")
+
+
 def _letter(segment: Known | None) -> str:
     match segment:
         case Image():

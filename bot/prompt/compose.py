@@ -13,6 +13,7 @@ from functools import lru_cache
 from msgspec.structs import replace
 
 from bot.domain.chat import Message, SystemMessage, UserMessage
+from bot.domain.errors import Lack
 from bot.domain.events import MessageReceived
 from bot.domain.segments import Quote
 from bot.policy.tokens import estimate_text
@@ -83,18 +84,35 @@ class PicturePlace(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture of a question as a data url."""
+    """A picture of a question as a data url, or what it shows in `words`, or why it is not shown;
+    `handle` is its short name.
+    """
 
     place: PicturePlace
-    url: str
+    url: str = ""
+    handle: str = ""
+    words: str = ""
+    lack: Lack | None = None
+
+    def where(self, words: Wording) -> str:
+        """Its place and its name."""
+        return f"{words.places[self.place]} {self.handle}".strip()
+
+    def told(self, words: Wording) -> str:
+        """The words in its place; empty where it is shown."""
+        if self.lack is None:
+            return " ".join(self.words.split())
+        return words.heading(words.segments.picture, words.lacks[self.lack])
 
 
 NO_TALK = Talk()
 
 
 @lru_cache(maxsize=256)
-def system_prompt(persona: str, *, name: str, words: Wording) -> SystemMessage:
-    """The persona and the rules of the chat; the same bytes for every run."""
+def system_prompt(persona: str, *, name: str, words: Wording, sees: bool = True) -> SystemMessage:
+    """The persona and the rules of the chat; the same bytes for every run. Where nobody `sees`
+    pictures, the model is told so.
+    """
     headings = {
         "earlier": words.heading(words.earlier),
         "record": words.heading(words.record),
@@ -105,7 +123,8 @@ def system_prompt(persona: str, *, name: str, words: Wording) -> SystemMessage:
         "now": words.heading(words.now),
         "own": words.own,
     }
-    return SystemMessage(f"{persona.strip()}\n\n{words.rules.format(name=name, **headings)}")
+    rules = words.rules.format(name=name, **headings) + ("" if sees else f"\n{words.blind}")
+    return SystemMessage(f"{persona.strip()}\n\n{rules}")
 
 
 def user_message(
@@ -241,13 +260,15 @@ def showing(
     """
     if not isinstance(question := messages[-1], UserMessage):
         return messages
-    text = question.text
-    if pictures:
-        places = ", ".join(words.places[picture.place] for picture in pictures)
-        text += f"\n{words.heading(words.pictures)} {places}"
-    text += f"\n{now}" if now else ""
-    images = tuple(picture.url for picture in pictures)
-    return (*messages[:-1], replace(question, text=text, images=images))
+    parts, shown = [question.text], [picture for picture in pictures if picture.url]
+    told = [f"  {one.where(words)}: {text}" for one in pictures if (text := one.told(words))]
+    if shown:
+        places = ", ".join(picture.where(words) for picture in shown)
+        parts.append(f"{words.heading(words.pictures)} {places}")
+    parts += [words.heading(words.described), *told] if told else []
+    parts += [now] if now else []
+    images = tuple(picture.url for picture in shown)
+    return (*messages[:-1], replace(question, text="\n".join(parts), images=images))
 
 
 def moment(question: MessageReceived, view: View, *, uncalled: bool = False) -> str:

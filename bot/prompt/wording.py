@@ -65,7 +65,7 @@ class Wording:
     """One language's words. `rules` takes the name of the bot and the headings.
 
     `quoted` takes who and words, `more` a number. `places` are those of pictures: question, quoted,
-    forwarded. `here` takes the name of a group.
+    forwarded; `lacks` say why something cannot be had. `here` takes the name of a group.
     """
 
     language: str
@@ -86,6 +86,9 @@ class Wording:
     elsewhere: str
     weekdays: tuple[str, ...]
     places: Mapping[str, str]
+    described: str
+    lacks: Mapping[str, str]
+    blind: str
     here: str
     private: str
     comma: str

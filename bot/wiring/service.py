@@ -13,11 +13,13 @@ from bot.conversation.arrivals import Arrivals
 from bot.conversation.catchup import Catchup
 from bot.conversation.deciders import Deciders
 from bot.conversation.doubts import Doubts
+from bot.conversation.forwards import Forwards
 from bot.conversation.inquiries import Inquiries
 from bot.conversation.lane import Order
 from bot.conversation.lanes import Lanes
 from bot.conversation.live import LiveTurns
-from bot.conversation.perception import Perception
+from bot.conversation.looking import Looks
+from bot.conversation.perception import Perception, Senses
 from bot.conversation.preparation import Persona
 from bot.conversation.recovery import Recoverer
 from bot.conversation.tasks import Work, due_of, person_of
@@ -29,6 +31,7 @@ from bot.domain.ports import (
     ChatLog,
     Clock,
     Ids,
+    Looking,
     Members,
     Observer,
     Store,
@@ -42,6 +45,7 @@ from bot.memory.history import Folding, History
 from bot.memory.recorder import Recorder
 from bot.memory.speakers import Speakers
 from bot.memory.summaries import Summaries
+from bot.memory.things import Things
 from bot.models.failover import Failover
 from bot.policy.budget import Limits
 from bot.policy.tokens import estimate_text
@@ -107,26 +111,29 @@ def build_rooms(
     who, model, toolset = persona(settings), means.models.main, means.staff.toolset
     one_by_one = settings.llm_parallel == 1
     summaries = Summaries(model=model, store=store, clock=clock, one_by_one=one_by_one)
+    taken_in = senses(store, clock)
+    things = Things(store=store, kinds=taken_in.kinds)
     history = build_history(
-        settings, who, store=store, model=model, toolset=toolset, folding=summaries
+        settings, who, things, store=store, model=model, toolset=toolset, folding=summaries
     )
-    speakers = history.speakers
-    telling = Telling(history=history, speakers=speakers)
-    log = build_log(settings, telling, store=store, members=speakers, clock=clock)
+    telling = Telling(history=history, speakers=history.speakers)
+    ports = {
+        **means.ports,
+        Approver: deciders,
+        ChatLog: build_log(settings, telling, store=store, members=history.speakers, clock=clock),
+        Looking: build_looks(settings, transport, telling, taken_in),
+        Members: history.speakers,
+    }
     outbox, owner = build_outbox(
         settings, transport=transport, store=store, mask=mask, clock=clock, ids=ids
     )
-    perception = Perception(transport=transport, history=history, senses=senses(store, clock))
+    perception = Perception(transport=transport, history=history, senses=taken_in)
     gestures, live = Gestures(transport=transport, clock=clock), LiveTurns(store=store, clock=clock)
     ages, lanes = Ages(clock), build_lanes(settings, clock=clock)
     on = Ground(lanes, ages, perception, history, store, outbox, gestures, live, telling, clock)
+    seen_by = [LogObserver(), Alarm(owner, mask=mask), *observers]
     engine = build_engine(
-        settings,
-        model=model,
-        toolset=toolset,
-        store=store,
-        observers=[LogObserver(), Alarm(owner, mask=mask), *observers],
-        clock=clock,
+        settings, model=model, toolset=toolset, store=store, observers=seen_by, clock=clock
     )
     answering = build_answering(
         on,
@@ -134,7 +141,7 @@ def build_rooms(
         persona=who,
         deciders=deciders,
         owners=settings.bot_owners,
-        ports={**means.ports, Approver: deciders, ChatLog: log, Members: speakers},
+        ports=ports,
         limits=limits_of(settings),
         ids=ids,
         paced=settings.bot_pace,
@@ -254,6 +261,7 @@ def build_engine(
 def build_history(
     settings: Settings,
     who: Persona,
+    things: Things | None = None,
     *,
     store: Store,
     model: Failover,
@@ -272,7 +280,16 @@ def build_history(
         folding=folding,
         speakers=speakers,
         by_member=settings.bot_scope == "member",
+        things=things,
     )
+
+
+def build_looks(
+    settings: Settings, transport: Transport, telling: Telling, senses: Senses
+) -> Looks:
+    """Who opens what a prompt only names."""
+    owners = settings.bot_owners
+    return Looks(telling=telling, forwards=Forwards(transport), senses=senses, owners=owners)
 
 
 def build_log(

@@ -12,7 +12,7 @@ import tools
 from adapters.traces.runs import RunLog
 from adapters.traces.spans import SpanObserver
 from bot.domain.masking import Mask
-from bot.domain.ports import ChatLog, Clock, Media, Observer, Speaker, Subagents, Web
+from bot.domain.ports import ChatLog, Clock, Looking, Media, Observer, Speaker, Subagents, Web
 from bot.domain.tool import Tool
 from bot.engine.toolset import Toolset
 from bot.wiring.discovery import Discovered, PackagedTools, ToolFolder, discover
@@ -24,7 +24,9 @@ from tools.get_weather.sources import WeatherSources
 
 logger = logging.getLogger(__name__)
 
-PORTS: frozenset[type] = frozenset({ChatLog, Games, Media, Speaker, Subagents, WeatherSources, Web})
+PORTS: frozenset[type] = frozenset(
+    {ChatLog, Games, Looking, Media, Speaker, Subagents, WeatherSources, Web}
+)
 """What a run of the service can use."""
 
 

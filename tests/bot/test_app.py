@@ -87,7 +87,15 @@ async def test_a_question_in_a_group_is_answered_with_a_quote() -> None:
         (request,) = model.requests
         assert request["stream"] is True
         names = [tool["function"]["name"] for tool in request["tools"]]
-        assert names == ["chat_log", "get_game_version", "get_weather", "send_message", "stay_silent", "use_subagent"]
+        assert names == [
+            "chat_log",
+            "get_game_version",
+            "get_weather",
+            "look",
+            "send_message",
+            "stay_silent",
+            "use_subagent",
+        ]
 
 
 async def test_a_private_message_is_answered_in_private() -> None:

@@ -130,7 +130,7 @@ async def test_the_model_sees_the_picture_of_the_question_and_the_one_it_quotes(
     assert (max(red_one.size) < 1100, blue_one.size) == (True, (40, 40))
     assert [one.convert("RGB").getpixel((5, 5)) for one in (red_one, blue_one)] == [(254, 0, 0), (0, 0, 254)]
     words = lasting(house.last["messages"][-1]["content"][0]["text"])
-    assert words.endswith("which is nicer? [picture]\n[Pictures shown] quotation, question")
+    assert words.endswith("which is nicer? [picture i2]\n[Pictures shown] quotation i1, question i2")
 
 
 async def conversation(house: House, *, restart: bool) -> list[Any]:
@@ -149,16 +149,26 @@ async def conversation(house: House, *, restart: bool) -> list[Any]:
 async def test_a_picture_is_in_the_requests_of_its_run_and_nowhere_else(house: House, restart: bool) -> None:
     seeing, blind = await conversation(house, restart=restart)
     assert (len(shown(seeing)), len(shown(blind))) == (1, 0)
-    words = lasting(seeing["messages"][-1]["content"][0]["text"]).removesuffix("\n[附图] 提问")
+    words = lasting(seeing["messages"][-1]["content"][0]["text"]).removesuffix("\n[附图] 提问 i1")
     assert blind["messages"][1] == {"role": "user", "content": words}
     for file in house.folder.iterdir():
         assert b"base64" not in file.read_bytes()
 
 
 @pytest.mark.parametrize(
-    "broken", ["expired", "a page", "too large", "cut off", "too many dots", "scans", "private", "no url"]
+    ("broken", "why"),
+    [
+        ("expired", "已过期"),
+        ("a page", "打不开"),
+        ("too large", "取不到"),
+        ("cut off", "打不开"),
+        ("too many dots", "打不开"),
+        ("scans", "打不开"),
+        ("private", "取不到"),
+        ("no url", "取不到"),
+    ],
 )
-async def test_what_cannot_be_shown_is_the_placeholder_it_is_for_the_blind(house: House, broken: str) -> None:
+async def test_of_what_cannot_be_shown_it_is_told_why_in_a_word(house: House, broken: str, why: str) -> None:
     segments = {
         "expired": house.picture("expired", '{"retcode":-5503007}', 400),
         "a page": house.picture("page", "<html>"),
@@ -172,7 +182,8 @@ async def test_what_cannot_be_shown_is_the_placeholder_it_is_for_the_blind(house
     async with house.life() as service:
         await house.ask(service, bot(), text(" look "), segments[broken])
     assert house.last["model"] == "demo"
-    assert lasting(house.last["messages"][-1]["content"]).endswith("look [图片]")
+    told = f"look [图片 i1]\n[图片内容]\n  提问 i1: [图片 {why}]"
+    assert lasting(house.last["messages"][-1]["content"]).endswith(told)
     assert house.pictures.count("/private") == 0
 
 
@@ -181,6 +192,19 @@ async def test_a_model_that_is_not_known_to_see_is_shown_nothing_and_nothing_is_
         await house.ask(service, bot(), text(" look "), house.picture("red", png("red")))
     assert shown(house.last) == []
     assert house.pictures.asked == []
+
+
+async def test_a_blind_model_reads_what_another_says_of_a_picture_which_is_looked_at_once(house: House) -> None:
+    async with house.life(llm_vision_model="eyes") as service:
+        for _ in range(3):
+            await house.ask(service, bot(), text(" look "), house.picture("red", png("red")))
+    async with house.life(llm_vision_model="eyes") as service:
+        await house.ask(service, bot(), text(" look "), house.picture("red", png("red")))
+    seen = [request for request in house.model.requests if request["model"] == "eyes"]
+    assert [len(shown(request)) for request in seen] == [1]
+    assert shown(house.last) == []
+    told = house.last["messages"][-1]["content"]
+    assert "look [图片 i4]\n[图片内容]\n  提问 i4: " in told
 
 
 async def test_a_model_that_is_known_to_see_needs_no_other(house: House) -> None:
@@ -207,9 +231,9 @@ async def test_pictures_are_seen_in_each_step_of_a_run_and_never_written_down() 
     first, second, later = [request.messages for request in house.model.requests]
     plain = later[1]
     assert isinstance(plain, UserMessage)
-    assert plain.text.endswith("小明#1: 这是什么？[图片]")
+    assert plain.text.endswith("小明#1: 这是什么？[图片 i1]")
     assert first[-1] == second[1] == replace(plain, text=first[-1].text, images=("data:cat",))
-    assert lasting(first[-1].text) == f"{plain.text}\n[附图] 提问"
+    assert lasting(first[-1].text) == f"{plain.text}\n[附图] 提问 i1"
     (opened, _), (closed, _) = house.store.of("turn_opened"), house.store.of("turn_closed")
     assert isinstance(opened, TurnOpened)
     assert isinstance(closed, TurnClosed)
@@ -234,4 +258,4 @@ async def test_a_question_that_is_tried_again_is_looked_at_again() -> None:
         await house.turns.take(question, retry=before)
     shown = house.model.requests[0].messages[-1]
     assert isinstance(shown, UserMessage)
-    assert (lasting(shown.text), shown.images) == (f"{user.text}\n[Pictures shown] question", ("data:cat",))
+    assert (lasting(shown.text), shown.images) == (f"{user.text}\n[Pictures shown] question i1", ("data:cat",))

@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from bot.conversation.perception import MAX_PICTURES, Perception, Senses
-from bot.domain.errors import ActionUnanswered, MediaError, NotConnected
+from bot.domain.errors import ActionUnanswered, Lack, MediaError, NotConnected
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Seen
 from bot.domain.segments import Forward, Image, Quote, Text
@@ -237,7 +237,11 @@ async def test_of_too_many_pictures_the_questions_own_are_seen_first() -> None:
 async def test_a_picture_that_cannot_be_had_in_time_does_not_cost_the_others() -> None:
     eyes, _ = seeing()
     question = Question(showing("broken", "a", "slow"))
-    assert await eyes.look(question) == (Picture(PicturePlace.QUESTION, "data:a"),)
+    assert await eyes.look(question) == (
+        Picture(PicturePlace.QUESTION, lack=Lack.UNREADABLE),
+        Picture(PicturePlace.QUESTION, "data:a"),
+        Picture(PicturePlace.QUESTION, lack=Lack.OUT_OF_REACH),
+    )
 
 
 async def test_pictures_are_asked_for_at_the_account_that_got_the_question() -> None:

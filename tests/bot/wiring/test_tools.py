@@ -10,7 +10,7 @@ from adapters.fetching.client import HttpxWeb
 from adapters.media.folder import MediaFolder
 from adapters.traces.runs import RunLog
 from adapters.traces.spans import SpanObserver
-from bot.domain.ports import ChatLog, Speaker, Subagents
+from bot.domain.ports import ChatLog, Looking, Speaker, Subagents
 from bot.domain.run import Asker, RunStarted
 from bot.domain.tool import tool
 from bot.domain.traits import Permission
@@ -21,7 +21,7 @@ from config.settings import Settings
 from tests.fakes import GROUP, ManualClock
 from tools.get_game_version.games import Games
 
-OURS = ("chat_log", "get_game_version", "get_weather", "send_message", "stay_silent", "use_subagent")
+OURS = ("chat_log", "get_game_version", "get_weather", "look", "send_message", "stay_silent", "use_subagent")
 
 
 @tool(requires=("AMAP_KEY",))
@@ -69,9 +69,9 @@ async def test_a_run_has_the_ports_that_are_promised() -> None:
         subagents = NamedSubagents(clock=clock)
         media = MediaFolder(Path(), web=web)
         ports = build_ports(Settings(), subagents=subagents, media=media, web=web, games=games, clock=clock)
-        assert {*ports, ChatLog, Speaker} == PORTS
+        assert {*ports, ChatLog, Looking, Speaker} == PORTS
         without = build_ports(Settings(), subagents=None, media=media, web=web, games=games, clock=clock)
-        assert {*without, ChatLog, Speaker, Subagents} == PORTS
+        assert {*without, ChatLog, Looking, Speaker, Subagents} == PORTS
     finally:
         await web.aclose()
 

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+from bot.domain.events import Conversation
+from bot.domain.ports import Looking
+from bot.domain.result import ToolResult
+from bot.domain.traits import Audience
+from bot.engine.bodies import run_body
+from tests.fakes import GROUP, tool_context
+from tools.look import look
+
+SHOWN = ToolResult("小明#2: [文件 a3]", sources=("7",), authority=Audience.EVERYONE)
+
+
+class Looks:
+    def __init__(self) -> None:
+        self.asked: list[tuple[Conversation, str, str]] = []
+
+    async def look(self, conversation: Conversation, handle: str, *, run_id: str) -> ToolResult:
+        self.asked.append((conversation, handle, run_id))
+        return SHOWN
+
+
+async def test_what_is_opened_is_of_this_conversation_and_run_and_whose_it_is_stays_known() -> None:
+    looks = Looks()
+    context = tool_context({Looking: looks})
+    assert await run_body(look, context, look.check({"id": "a3"})) == SHOWN
+    assert looks.asked == [(GROUP, "a3", context.run_id)]
