@@ -131,7 +131,7 @@ def build_rooms(
     gestures, live = Gestures(transport=transport, clock=clock), LiveTurns(store=store, clock=clock)
     ages, lanes = Ages(clock), build_lanes(settings, clock=clock)
     on = Ground(lanes, ages, perception, history, store, outbox, gestures, live, telling, clock)
-    seen_by = [LogObserver(), Alarm(owner, mask=mask), *observers]
+    seen_by: list[Observer] = [LogObserver(), Alarm(owner, mask=mask), *observers]
     engine = build_engine(
         settings, model=model, toolset=toolset, store=store, observers=seen_by, clock=clock
     )
