@@ -117,13 +117,9 @@ def build_rooms(
         settings, who, things, store=store, model=model, toolset=toolset, folding=summaries
     )
     telling = Telling(history=history, speakers=history.speakers)
-    ports = {
-        **means.ports,
-        Approver: deciders,
-        ChatLog: build_log(settings, telling, store=store, members=history.speakers, clock=clock),
-        Looking: build_looks(settings, transport, telling, taken_in),
-        Members: history.speakers,
-    }
+    ports: dict[type, object] = {**means.ports, Approver: deciders, Members: history.speakers}
+    ports[Looking] = build_looks(settings, transport, telling, taken_in)
+    ports[ChatLog] = build_log(settings, telling, history.speakers, store=store, clock=clock)
     outbox, owner = build_outbox(
         settings, transport=transport, store=store, mask=mask, clock=clock, ids=ids
     )
@@ -293,7 +289,7 @@ def build_looks(
 
 
 def build_log(
-    settings: Settings, telling: Telling, *, store: Store, members: Members, clock: Clock
+    settings: Settings, telling: Telling, members: Members, *, store: Store, clock: Clock
 ) -> StoredChatLog:
     """Where a model looks up what was said."""
     render = partial(telling.line, limit=MAX_LOGGED)
