@@ -21,6 +21,7 @@ from tests.e2e.scenarios.parts import quoted_in
 from tests.e2e.scenarios.stage import Stage
 
 ASKED = re.compile(r"Q(\d+)")
+TOLD = re.compile(r"[QC]\d+")
 ANSWERED = re.compile(r"A(\d+)")
 QUOTED = re.compile(r"「[^」\n]*」")
 QUESTION = re.compile(r"^\[(?:提问|Question)[^\n]*$", re.MULTILINE)
@@ -60,6 +61,12 @@ class Asked:
     looked_up: bool
 
 
+def people_in(request: ModelRequest) -> str:
+    """What people said, as a request tells it; without quotes."""
+    texts = [message.text for message in request.messages if isinstance(message, UserMessage)]
+    return QUOTED.sub("", "\n".join(texts))
+
+
 def questions_in(request: ModelRequest) -> Asked:
     """Those below the heading of the question, and in what came while it was being answered."""
     last = max(
@@ -86,12 +93,16 @@ class Talk:
     chance: random.Random
     asked: dict[str, str] = field(default_factory=dict)  # by whom, by its number
     excused: set[str] = field(default_factory=set)
+    recalled: set[str] = field(default_factory=set)
+    chatted: int = 0  # lines among people
 
     async def go_on(self, steps: int) -> None:
         """So many things happen, and then nothing for a long time."""
         for _ in range(steps):
             await self._one()
             await self.stage.loop.pass_time(self.chance.choice((0.0, 0.3, 1.0, 3.0, 7.0)))
+        await self.stage.loop.pass_time(AFTERWARDS)
+        await say(self.stage, PEOPLE[0], "@bot 刚才都说了什么？")
         await self.stage.loop.pass_time(AFTERWARDS)
 
     async def _one(self) -> None:
@@ -100,16 +111,19 @@ class Talk:
             case luck if luck < 0.45:
                 await self._ask(name)
             case luck if luck < 0.8:
-                await say(self.stage, name, self.chance.choice(("哈哈", "今天真热", "等等", "吃了吗？")))
+                self.chatted += 1
+                await say(self.stage, name, f"C{self.chatted}{self.chance.choice(('哈哈', '，今天真热', '吃了吗？'))}")
             case luck if luck < 0.88 and self.asked:
                 number = self.chance.choice(list(self.asked))
                 if f"q{number}" in self.stage.labels:
                     await do(self.stage, "recall", f"q{number}")
                     del self.stage.labels[f"q{number}"]
+                    self.recalled.add(number)
                     self.excused |= self._with(number)
             case luck if luck < 0.93 and self.asked:
                 await self._stop(self.chance.choice(list(self.asked.values())))
             case luck if luck < 0.96:
+                await do(self.stage, "fault", "repeat 5")
                 await do(self.stage, "drop", True)
                 await self.stage.loop.pass_time(self.chance.choice((0.5, 5.0)))
                 await do(self.stage, "back", True)
@@ -144,11 +158,13 @@ class Talk:
         await say(self.stage, name, "@bot /stop")
 
     def wrong(self, requests: list[ModelRequest]) -> Iterator[str]:
-        """Whom nobody answered, who was answered twice, and lines that a prompt told twice."""
+        """Whom nobody answered, who was answered twice, lines told twice, and recalled ones told."""
+        watched = ASKED if "member" in self.stage.scenario.settings.values() else TOLD  # members overhear apart
         for position, request in enumerate(requests, 1):
-            texts = [message.text for message in request.messages if isinstance(message, UserMessage)]
-            lines = Counter(number for text in texts for number in ASKED.findall(QUOTED.sub("", text)))
-            yield from (f"request {position} tells Q{number} twice" for number in lines if lines[number] > 1)
+            lines = Counter(match[0] for match in watched.finditer(people_in(request)))
+            yield from (f"request {position} tells {line} twice" for line in lines if lines[line] > 1)
+        told_last = set(ASKED.findall(people_in(requests[-1])))
+        yield from (f"Q{number} was recalled and is told" for number in self.recalled & told_last)
         texts = [message.text for message in self.stage.simulator.delivered]
         told = Counter(number for text in texts for number in set(ANSWERED.findall(text)))
         yield from (f"Q{number} was answered {times} times" for number, times in told.items() if times > 1)
