@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,10 +23,15 @@ from bot.domain.journal import (
     TurnClosed,
     TurnOpened,
 )
+from bot.domain.redaction import RECALLED
 from bot.domain.run import StepFinished, ToolFinished, ToolStarted
+from bot.prompt.wording_en import EN
+from bot.prompt.wording_zh import ZH
 
 ROUND = tuple[Message, ...]
 ENDED = (SendState.CONFIRMED, SendState.REFUSED, SendState.WITHDRAWN, SendState.DROPPED)
+
+ADDED = tuple(f"[{words.added}" for words in (ZH, EN))
 
 TURNS = """
     SELECT turns.*, runs.stop FROM turns LEFT JOIN runs ON runs.turn_id = turns.turn_id ORDER BY turns.id"""
@@ -57,22 +63,25 @@ class Journal:
     calls: dict[tuple[str, int, str], str | None] = field(default_factory=dict)
     opened: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
-    def broken(self, promised: list[Entry]) -> Iterator[str]:
-        """The promises that were not kept."""
+    def broken(self, promised: list[Entry], taken_back: Sequence[str] = ()) -> Iterator[str]:
+        """The promises that were not kept; words that were `taken_back` are not to be there."""
         states = {row["send_id"]: row["state"] for row in self.sends}
         ended = {entry.send_id: entry.state for entry in promised if isinstance(entry, SendChanged)}
         for entry in promised:
-            if not self._holds(entry, states, ended):
+            if not self._holds(entry, states, ended, taken_back):
                 yield f"lost: {entry}"
 
-    def _holds(self, entry: Entry, states: dict[str, str], ended: dict[str, SendState]) -> bool:
+    def _holds(
+        self, entry: Entry, states: dict[str, str], ended: dict[str, SendState], taken_back: Sequence[str]
+    ) -> bool:
         match entry:
             case MessageObserved(message=message) | MessageOverheard(message=message):
                 return len(self.messages.get((str(message.conversation), message.message_id), [])) == 1
             case MessageErased(conversation=where, message_id=message_id):
                 return all(row["erased"] for row in self.messages.get((str(where), message_id), []))
             case TurnOpened(turn_id=turn_id, user=user):
-                return [row["user"] for row in self.opened.get(turn_id, [])] == [codec.write(user)]
+                stored = [without(row["user"], taken_back) for row in self.opened.get(turn_id, [])]
+                return stored == [without(codec.write(user), taken_back)]
             case StepFinished(run_id=turn_id, step=step, completion=completion):
                 return self.steps.get((turn_id, step)) == codec.write(completion.message)
             case ToolStarted(run_id=turn_id, step=step, call=call):
@@ -80,10 +89,11 @@ class Journal:
             case ToolFinished(run_id=turn_id, step=step, result=result):
                 return self.calls.get((turn_id, step, result.call_id)) == codec.write(result)
             case TurnClosed(turn_id=turn_id, round=round_):
-                text = codec.write(round_) if round_ else None
-                return [(row["round"], row["closed"] is None) for row in self.opened.get(turn_id, [])] == [
-                    (text, False)
-                ]
+                text = without(codec.write(round_), taken_back) if round_ else ""
+                return [
+                    (without(row["round"] or "", taken_back), row["closed"] is None)
+                    for row in self.opened.get(turn_id, [])
+                ] == [(text, False)]
             case SendQueued(send_id=send_id):
                 return send_id in states
             case SendChanged(send_id=send_id):
@@ -91,6 +101,13 @@ class Journal:
                 return last not in ENDED or states.get(send_id) == last
             case _:
                 return True
+
+
+def without(text: str, taken_back: Sequence[str]) -> str:
+    """The text with what was recalled since taken out of it."""
+    for words in taken_back:
+        text = re.sub(rf"{re.escape(words)}(?![0-9])", RECALLED, text)
+    return text
 
 
 def read_journal(file: Path) -> Journal:
@@ -127,3 +144,10 @@ def _turn(row: dict[str, Any]) -> Turn:
         stop=row["stop"] or "",
         retry_of=row["retry_of"],
     )
+
+
+def is_asked(message: Message, user: str) -> bool:
+    """Whether a message is a turn's question, perhaps with lines that steered it before anything was said."""
+    if not isinstance(message, UserMessage):
+        return False
+    return message.text == user or message.text.startswith(tuple(f"{user}\n{added}" for added in ADDED))

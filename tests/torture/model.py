@@ -104,7 +104,9 @@ class ScriptedModel:
 
 def read_request(messages: Sequence[Json]) -> Asked:
     """What is asked, from the last user message; how far its answer is, from what follows it."""
-    last = max(place for place, message in enumerate(messages) if message["role"] == "user")
+    users = [place for place, message in enumerate(messages) if message["role"] == "user"]
+    # What was said into a run stands behind its question, which alone tells the moment.
+    last = next((place for place in reversed(users) if MOMENT.search(messages[place]["content"])), users[-1])
     step = sum(message["role"] == "assistant" for message in messages[last:])
     words = messages[last]["content"]
     is_chat = MOMENT.search(words) is not None

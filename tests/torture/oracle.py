@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -16,8 +16,9 @@ from bot.domain.chat import AssistantMessage, Message, SystemMessage, ToolMessag
 from bot.domain.journal import Entry, MessageErased, MessageObserved, MessageOverheard, SendState
 from bot.domain.segments import Text
 from bot.policy.apologies import LOST, SORRY
+from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
-from tests.torture.journal import Journal, Turn
+from tests.torture.journal import ADDED, Journal, Turn, is_asked, without
 from tests.torture.model import Asked, Json, faults
 from tests.torture.moments import Kind
 from tests.torture.stage import ACCOUNT, Question
@@ -48,6 +49,11 @@ class Evidence:
     journal: Journal
     errors: list[str]
     log: list[str]
+    taken_back: tuple[str, ...] = ()  # what was recalled after somebody had read it
+
+    def as_kept(self, messages: Sequence[Json]) -> list[Json]:
+        """A request as it would be told now: what was recalled since leaves what it stood in."""
+        return [{**one, "content": without(one["content"], self.taken_back)} for one in messages]
 
     @property
     def kept(self) -> list[Entry]:
@@ -76,7 +82,7 @@ class Verdict:
     asked_again: int = 0
 
 
-NOTES = ZH.heading(ZH.notes)
+NOTES = tuple(words.heading(words.notes) for words in (ZH, EN))
 
 
 def judge(evidence: Evidence) -> Verdict:
@@ -90,7 +96,7 @@ def judge(evidence: Evidence) -> Verdict:
     verdict.complaints += evidence.errors
     verdict.complaints += evidence.invalid
     verdict.complaints += _logged(evidence)
-    verdict.complaints += journal.broken(evidence.kept)
+    verdict.complaints += journal.broken(evidence.kept, evidence.taken_back)
     verdict.complaints += _unsound(journal)
     verdict.complaints += _said_twice(evidence)
     verdict.complaints += (f"the model was asked {one} again after its answer" for one in evidence.asked_again)
@@ -137,7 +143,7 @@ def _unsound(journal: Journal) -> Iterator[str]:
         if not one.closed:
             yield f"turn {one.turn_id} was left open"
         if one.round is not None:
-            begins = [*one.round[:1]] == [UserMessage(one.user)]
+            begins = is_asked(one.round[0], one.user)
             if not (begins and _ends(one.round[-1])):
                 yield f"the round of turn {one.turn_id} does not begin with its question and end as it may"
             written = [{"role": "system", "content": ""}, *map(_as_wire, one.round)]
@@ -183,6 +189,9 @@ def _said_twice(evidence: Evidence) -> Iterator[str]:
             answers = [m.text for m in end if _is_final(m, question, evidence)]
             if question.friend:
                 answers = [text for text in answers if not text.startswith(POLITE)]
+            # What was answered before may stand in a later question of the same person, too.
+            own = [text for text in answers if text.startswith(POLITE) or text[2:] == question.token]
+            answers = own or answers
             if len(answers) > 1:
                 yield f"{question} was answered {len(answers)} times: {answers}"
     yield from _said_twice_in_private(evidence)
@@ -273,12 +282,23 @@ def _unanswered(evidence: Evidence, verdict: Verdict) -> Iterator[str]:
         if evidence.kind.comes_back and not heard and question.life < len(evidence.promised) - 2:
             verdict.excused["never taken, and then own words that no journal accounts for"] += 1
             continue
+        if any(_is_part_of(question, one) for one in evidence.journal.turns):
+            verdict.excused["said into the run of another question, and answered with it"] += 1
+            continue
         turns = _turns_of(question, evidence.journal)
         sends = [row for row in evidence.journal.sends if row["turn_id"] in {one.turn_id for one in turns}]
         if any(row["state"] == SendState.UNKNOWN for row in sends):
             verdict.excused["unknown"] += 1
         else:
             yield f"{question} in {question.where} got no reply (heard: {heard}); turns {turns}"
+
+
+def _is_part_of(question: Question, turn: Turn) -> bool:
+    """Whether a friend had asked something just before: then both are one question."""
+    if turn.message_id == str(question.message_id) or turn.stop != "answered" or not question.friend:
+        return False
+    asked = [message.text for message in turn.round or () if isinstance(message, UserMessage)]
+    return turn.where == question.where and any(str(question) in text for text in asked)
 
 
 def _is_reply(message: SentMessage, question: Question, evidence: Evidence) -> bool:
@@ -297,13 +317,14 @@ def _turns_of(question: Question, journal: Journal) -> list[Turn]:
 def _changed_prompts(evidence: Evidence) -> Iterator[str]:
     """Each request begins with what the one before it in its conversation said, as far as that is history."""
     before: dict[str, Asked] = {}
-    for asked, life in zip(evidence.asked, evidence.asked_in, strict=True):
+    told = [replace(asked, messages=tuple(evidence.as_kept(asked.messages))) for asked in evidence.asked]
+    for asked, life in zip(told, evidence.asked_in, strict=True):
         if not asked.conversation or life < evidence.first_of_one_journal:
             continue
-        if not _turns_behind(asked, evidence.journal):
+        if not _turns_behind(asked, evidence):
             yield f"the model was asked {asked.kind}#{asked.token} in a turn that is not stored"
         if (last := before.get(asked.conversation)) is not None:
-            kept = _kept(last, evidence.journal)
+            kept = _kept(last, evidence)
             if _bytes(asked.messages[: len(kept)]) != _bytes(kept):
                 yield (
                     f"the prompt of {asked.kind}#{asked.token} in {asked.conversation} does not begin with that of"
@@ -326,33 +347,51 @@ def _unread(evidence: Evidence) -> Iterator[str]:
     for entry in promised:
         match entry:
             case MessageObserved(message=message, overheard=True) | MessageOverheard(message=message):
-                words = "".join(segment.text for segment in message.segments if isinstance(segment, Text))
+                words = "".join(segment.text for segment in message.segments if isinstance(segment, Text)).strip()
                 prompt = last.get(str(message.conversation), "")
-                due = 0 if (message.conversation, message.message_id) in recalled else 1
-                if (times := len(re.findall(rf"{re.escape(words)}(?![0-9])", prompt))) != due:
+                is_recalled = (message.conversation, message.message_id) in recalled
+                if words in evidence.taken_back and not is_recalled:
+                    continue  # whether it was written down is not known
+                due = 0 if is_recalled else 1
+                if (times := len(re.findall(rf"(?:: |\] ){re.escape(words)}(?![0-9])", prompt))) != due:
                     yield f"{words!r} in {message.conversation} is {times} times in the last prompt"
             case _:
                 pass
 
 
-def _kept(asked: Asked, journal: Journal) -> Sequence[Json]:
+def _kept(asked: Asked, evidence: Evidence) -> Sequence[Json]:
     """What of a request must stand at the beginning of every later one."""
     messages = asked.messages
-    question = max(place for place, message in enumerate(messages) if message["role"] == "user")
-    turns = _turns_behind(asked, journal)
-    if all(one.round is None for one in turns):
-        return messages[:question]  # it was taken back
+    question = _question(messages)
+    turns = _turns_behind(asked, evidence)
+    words = messages[question]["content"]
+    told = [without(one.round[0].text, evidence.taken_back) for one in turns if one.round is not None]
+    if not any(text in words for text in told):
+        return messages[:question]  # it was taken back, or more was said before anybody answered
     if any(one.stop == "interrupted" for one in turns):
         return messages[: question + 1]  # what came of it may not have been written
     return messages
 
 
-def _turns_behind(asked: Asked, journal: Journal) -> list[Turn]:
+def _question(messages: Sequence[Json]) -> int:
+    """The place of what is asked: what was said into its run stands behind it."""
+    return max(
+        place
+        for place, message in enumerate(messages)
+        if message["role"] == "user" and not message["content"].startswith(ADDED)
+    )
+
+
+def _turns_behind(asked: Asked, evidence: Evidence) -> list[Turn]:
     """The turns a request can belong to: a second try has the words of the first."""
-    words = next(message["content"] for message in reversed(asked.messages) if message["role"] == "user")
+    words = asked.messages[_question(asked.messages)]["content"]
     if words.startswith(NOTES):  # on the round before; neighbours of one role are one message
         words = words.partition("\n\n")[2]
-    return [one for one in journal.turns if (one.where, one.user) == (asked.conversation, words)]
+    return [
+        one
+        for one in evidence.journal.turns
+        if one.where == asked.conversation and is_asked(UserMessage(words), without(one.user, evidence.taken_back))
+    ]
 
 
 def _bytes(messages: Sequence[Json]) -> list[str]:

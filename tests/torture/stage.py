@@ -15,7 +15,8 @@ from adapters.simulator.call import SentMessage
 from adapters.simulator.faults import Fault
 from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
-from adapters.simulator.wire import Json, text
+from adapters.simulator.shown import event_of
+from adapters.simulator.wire import Json, mention, text
 from adapters.simulator.world import World
 from tests.torture.model import EFFECTS, LONG, Asked
 from tests.torture.moments import Kind
@@ -43,6 +44,7 @@ class Question:
     life: int
     group: int = 0
     friend: int = 0
+    asker: int = 0
     effect: str = ""
     message_id: int = 0
     missed: bool = False
@@ -97,16 +99,18 @@ class Stage:
         self.asked_again: list[Question] = []
         world = simulator.world
         self._old_answer = world.post([text("很久以前的回答")], author=ACCOUNT, group_id=TWO).message_id
+        self.taken_back: list[str] = []  # words that were recalled after somebody had read them
         self._old_words = world.post([text("很久以前的话")], author=20002, group_id=ONE).message_id
         self._chats = count(1)
         self._drifted = False
+        self._steered: set[int] = set()  # steps
 
     # --- what is said ---------------------------------------------------------------------------------
 
     async def play(self) -> None:
         """The script of the first life."""
         await self.simulator.wait_connected(timeout=PATIENCE)
-        await self._chat(ONE)
+        read = await self._chat(ONE)
         await self._chat(TWO)
         first = await self._ask("plain", group=ONE, bare=True)
         await self._ask("tool", group=TWO)
@@ -116,14 +120,16 @@ class Stage:
         await self._wait_answered([first])
         if self.start_rival is not None:
             await self.start_rival()
+        await self._take_back(read)
         answer = next(message for message in self.simulator.delivered if first.is_answered_by(message))
         await self._ask("helper", group=ONE, quoted=answer.message_id)
         await self._ask("plain", friend=EVE)
-        await self._ask("plain", group=ONE)
+        await self._ask("plain", group=ONE, shared=True)
         await self._chat(ONE)
         await self._ask("same", group=TWO, quoted=self._old_answer)
         await self._chat(ONE, quoted=self._old_words)
-        await self._ask("timeout", group=ONE)
+        await self._ask("timeout", group=ONE, led=True)
+        await self._ask("steered", group=ONE)
         held = await self._ask("hold", group=TWO)
         await self._wait_answered(question for question in self.questions.values() if question is not held)
         await self.simulator.wait_until(lambda: held.recalled, timeout=PATIENCE)
@@ -148,7 +154,7 @@ class Stage:
         simulator = self.simulator
         await simulator.wait_connected(timeout=PATIENCE)
         await self._chat(TWO)
-        await self._wait_answered([await self._ask("tool", group=ONE), await self._ask("plain", friend=EVE)])
+        await self._wait_answered([await self._ask("tool", group=ONE, led=True), await self._ask("plain", friend=EVE)])
         await self._come_again()
         asked = [await self._ask("rounds", group=TWO), await self._ask("plain", friend=BOB, bare=True)]
         await self._chat(ONE)
@@ -187,25 +193,51 @@ class Stage:
         last += [await self._ask("last", friend=friend) for friend in FRIENDS]
         await self._wait_answered(last)
 
-    async def _chat(self, group: int, *, quoted: int = 0) -> None:
+    async def _chat(self, group: int, *, quoted: int = 0, user: int = 20002) -> int:
         words = f"闲话 {next(self._chats)}。"
-        await self.simulator.say([*_quote(quoted), text(words)], group_id=group, user_id=20002)
+        return await self.simulator.say([*_quote(quoted), text(words)], group_id=group, user_id=user)
+
+    async def _take_back(self, message_id: int) -> None:
+        """Somebody recalls what a run has read."""
+        (words,) = self.simulator.world.messages.find(message_id).segments
+        self.taken_back.append(words["data"]["text"])
+        await self.simulator.incidents.recall(message_id)
+
+    def _share(self) -> list[Json]:
+        """A merged forward with another in it."""
+        world = self.simulator.world
+        inner = world.add_forward([event_of(world, world.messages.find(self._old_answer))])
+        return [{"type": "forward", "data": {"id": inner}}]
 
     async def _ask(
-        self, kind: str, *, group: int = 0, friend: int = 0, quoted: int = 0, bare: bool = False
+        self,
+        kind: str,
+        *,
+        group: int = 0,
+        friend: int = 0,
+        quoted: int = 0,
+        bare: bool = False,
+        shared: bool = False,
+        led: bool = False,
     ) -> Question:
         """Something has an effect for every question that is not `bare`."""
         number = len(self.questions) + 1
         effect = "" if bare else list(EFFECTS)[number % 2]
-        question = Question(f"q{number}", kind, len(self.lives) - 1, group, friend, effect)
+        asker = friend or ASKERS + number  # nobody asks twice: that would steer
+        question = Question(f"q{number}", kind, len(self.lives) - 1, group, friend, asker, effect)
         self.questions[question.token] = question
         words = str(question)
+        if led:  # what he said just before belongs to it
+            await self._chat(group, user=asker)
         if friend:
             question.message_id = await self.simulator.say_private(words, user_id=friend)
+        elif shared:
+            parts = [*self._share(), *_to_bot(words)]
+            question.message_id = await self.simulator.say(parts, group_id=group, user_id=asker)
         elif quoted:
-            question.message_id = await self.simulator.say([*_quote(quoted), text(words)], group_id=group)
-        else:  # each is somebody's: those of one person who waits are one question
-            asker = ASKERS + number
+            parts = [*_quote(quoted), text(words)]
+            question.message_id = await self.simulator.say(parts, group_id=group, user_id=asker)
+        else:
             question.message_id = await self.simulator.say(f"@bot {words}", group_id=group, user_id=asker)
         question.missed = question.message_id in self.simulator.missed
         return question
@@ -240,6 +272,11 @@ class Stage:
         match asked.kind, asked.step:
             case "timeout", 1:
                 self.simulator.faults.arm(Fault.TIMEOUT)
+            case "steered", (0 | 1 as step) if step not in self._steered:
+                self._steered.add(step)
+                await self._chat(question.group, user=question.asker)
+                if not step:
+                    await asyncio.get_running_loop().create_future()  # it is for the service to ask anew
             case "hold", 1:
                 await self._recall(question)
             case "adrift", 0 if not self._drifted:
@@ -254,10 +291,15 @@ class Stage:
 
     async def _recall(self, question: Question) -> None:
         """Take the question back, and never answer who still asks: it is for the service to stop."""
+        self.taken_back.append(str(question))
         await self.simulator.incidents.recall(question.message_id)
         question.recalled = True
         self.simulator._tell()
         await asyncio.get_running_loop().create_future()
+
+
+def _to_bot(words: str) -> list[Json]:
+    return [mention(ACCOUNT), text(f" {words}")]
 
 
 def _quote(message_id: int) -> list[Json]:

@@ -112,9 +112,9 @@ def test_chatter_that_no_prompt_holds_is_noticed_and_recalled_words_in_one() -> 
         return [said for said in found if "in the last prompt" in said]
 
     recalled = MessageErased(where, "8")
-    assert unread(prompt="chatter") == unread(recalled, prompt="plain") == []
+    assert unread(prompt="小明#2: chatter") == unread(recalled, prompt="plain") == []
     assert "is 0 times" in unread(prompt="plain")[0]
-    assert "is 1 times" in unread(recalled, prompt="chatter")[0]
+    assert "is 1 times" in unread(recalled, prompt="小明#2: chatter")[0]
 
 
 def test_words_nobody_asked_for_are_noticed() -> None:

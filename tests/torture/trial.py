@@ -26,7 +26,7 @@ from tests.torture.processes import Life, Nursery
 from tests.torture.stage import PATIENCE, Stage, make_world
 from tests.torture.troubles import trouble
 
-WAITLESS = {"bot_loop": 0, "bot_debounce": 0.0, "bot_pace": False, "bot_steer": False, "bot_send_burst": 20}
+WAITLESS = {"bot_loop": 0, "bot_debounce": 0.02, "bot_pace": False, "bot_send_burst": 20}
 """What only waits, or is held back by who asks so fast."""
 
 
@@ -89,6 +89,7 @@ async def try_moment(nursery: Nursery, moment: Moment) -> Trial:
             promised=[life.promised for life in stage.lives],
             rung=ledger.read_text().splitlines() if ledger.exists() else [],
             journal=read_journal(file),
+            taken_back=tuple(stage.taken_back),
             errors=errors,
             log=log.splitlines(),
         )
