@@ -35,7 +35,7 @@ class Hall(House):
         )
         stages = build_stages(self.ground, asking, self.answering, rules=rules, owner=self.owner, steers=steers)
         self.seen, self.places, self.overflow = asking.seen, asking.places, asking.overflow
-        self.robots = asking.robots
+        self.robots, self.put_off = asking.robots, asking.put_off
         self.dispatcher, self.way, self.door = stages.dispatcher, stages.way, stages.door
         self.lane, self.live, self.goings_on = stages.lane, self.ground.live, stages.goings_on
         self.late, self.held, self.expiry = stages.late, stages.held, stages.expiry

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
 from msgspec.structs import replace
 
 from bot.conversation.ages import Ages
@@ -265,3 +266,24 @@ async def test_where_nobody_calls_any_more_nothing_is_asked_and_the_rest_is_over
         assert isinstance(task, Task)
         assert house.questions.recalled(task, call.message_id) is None
         assert house.overheard() == ["这个"]
+
+
+async def test_what_was_looked_back_at_calls_nobody_when_its_question_is_recalled() -> None:
+    async with porch() as house:
+        house.says("一", at=False)
+        call = house.says("帮我看看")
+        [task] = house.lanes.at(GROUP)
+        assert isinstance(task, Task)
+        assert house.questions.recalled(task, call.message_id) is None
+        assert house.overheard() == ["一"]
+
+
+@pytest.mark.parametrize("weak", [(True, False), (False, True), (True, True)])
+async def test_of_questions_that_wait_together_the_strongest_call_counts(weak: tuple[bool, bool]) -> None:
+    async with porch() as house:
+        await house.busy()
+        for is_weak in weak:
+            house.gathering.ask(said("一个问题？"), Wake("name", weak=is_weak))
+        house.gate.set()
+        await house.asked()
+        assert [task.wake.weak for task in house.tasks] == [all(weak)]

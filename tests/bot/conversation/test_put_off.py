@@ -3,13 +3,14 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
+from bot.conversation.tasks import Task
 from bot.domain.errors import NotConnected
 from bot.domain.events import (
     Connected,
     MessageReceived,
 )
 from bot.domain.segments import Quote, Text
-from bot.policy.wake import Rules
+from bot.policy.wake import Rules, Wake
 from tests.bot.conversation.test_recovery import turn
 from tests.bot.hall import hall
 from tests.fakes import BOT, said, words
@@ -30,6 +31,15 @@ async def test_a_quote_nobody_can_look_up_without_a_connection_waits_for_one() -
         house.transport.get_message = look_up  # type: ignore[method-assign]  # and put back
         await house.take(Connected(self_id=BOT, time=0.0))
         assert house.transport.texts == ["because"]
+
+
+async def test_a_question_whose_latest_line_called_nobody_is_asked_when_the_account_is_back() -> None:
+    async with hall(words("yes")) as house:
+        call, aside = said("hi"), said("you know", at=False)
+        task = Task(aside, Wake("mention"), house.clock.now(), lines=(call,), beside=(aside,))
+        house.put_off.add(task)
+        await house.take(Connected(self_id=BOT, time=0.0))
+        assert house.transport.texts == ["yes"]
 
 
 async def test_while_stopping_what_is_put_off_is_left_for_the_next_start_however_old_it_is() -> None:

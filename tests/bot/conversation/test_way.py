@@ -5,6 +5,7 @@ import logging
 
 import pytest
 
+from bot.conversation.tasks import Task
 from bot.domain.chat import Completion, ModelRequest, UserMessage
 from bot.domain.events import (
     Connected,
@@ -12,7 +13,7 @@ from bot.domain.events import (
 from bot.domain.journal import MessageErased, MessageObserved
 from bot.domain.segments import Card, Forward, Quote, Text
 from bot.policy.approval import notice
-from bot.policy.wake import Rules
+from bot.policy.wake import Rules, Wake
 from tests.bot.conversation.test_turn import OWNER
 from tests.bot.hall import hall
 from tests.e2e.test_suspended_turns import ask_first
@@ -89,3 +90,16 @@ async def test_an_owners_word_is_kept_as_taken_and_as_nothing_else(in_the_lane: 
         ]
         observed = MessageObserved(word, overheard=not in_the_lane)
         assert kept == [observed, MessageErased(GROUP, "71")]
+
+
+async def test_an_owners_word_leaves_the_question_that_it_waited_with() -> None:
+    asked = said(notice([1]), user=BOT, message_id="70", at=False)
+    word, question = said((Quote("70"), Text("同意")), user=OWNER), said("and now?", user=OWNER)
+    async with hall(calls(("ask_first", "")), words("later"), words("done")) as house:
+        house.toolset.register(ask_first)
+        house.store.put(MessageObserved(asked, overheard=False))
+        await house.take(said("please"))
+        house.lanes.put(GROUP, Task(question, Wake("mention"), house.clock.now(), lines=(word,)))
+        await house.lanes.wait_idle()
+        assert house.transport.texts == ["A1 已同意。", "later", "done"]
+        assert "同意" not in str(house.model.requests[1].messages[-1])

@@ -242,3 +242,12 @@ async def test_what_is_too_much_to_keep_of_the_talk_is_counted_before_and_after_
     await again.load(GROUP)
     assert again.missed(GROUP) == 8
     assert [message.message_id for message in again.take_overheard(GROUP)][-1] == "new"
+
+
+def test_where_members_have_runs_of_their_own_each_reads_on_until_a_round_tells_it() -> None:
+    history = History(store=RecordingStore(), by_member=True)
+    line = said("x", at=False, message_id="1")
+    history.overhear(line)
+    assert [history.take_overheard(GROUP, reader) for reader in (5, 5, 6)] == [(line,), (), (line,)]
+    history.add_round(GROUP, "t1", UserMessage("x", sources=("1",)), [AssistantMessage("ok")])
+    assert history.take_overheard(GROUP, 7) == ()
