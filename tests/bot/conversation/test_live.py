@@ -7,8 +7,9 @@ import asyncio
 import pytest
 
 from bot.conversation.live import Line
-from bot.domain.events import Conversation
-from bot.domain.journal import Remembered, TurnSteered
+from bot.domain.events import MessageReceived
+from bot.domain.journal import TurnSteered
+from bot.domain.segments import Quote, Text
 from bot.prompt.additions import addition
 from tests.bot.hall import hall
 from tests.bot.prompt import VIEW
@@ -52,15 +53,16 @@ async def test_a_turn_that_is_stopped_while_it_is_prepared_asks_nothing(monkeypa
     asked = asyncio.Event()
 
     async with hall(steers=True) as house:
-        remember = house.store.remember
 
-        async def slow(where: Conversation) -> Remembered | None:
-            asked.set()
-            await asyncio.Event().wait()
-            return await remember(where)
+        async def slow(account: int, message_id: str) -> MessageReceived | None:
+            if house.live.at(GROUP):
+                asked.set()
+                await asyncio.Event().wait()
+            return None
 
-        monkeypatch.setattr(house.store, "remember", slow)
-        await house.dispatcher.handle(QUESTION)
+        monkeypatch.setattr(house.transport, "get_message", slow)
+        await house.history.load(GROUP)
+        await house.dispatcher.handle(said((Quote("8"), Text("go")), message_id="q1"))
         await asked.wait()
         await house.dispatcher.handle(said("more", message_id="2"))
         await house.take(said("停", message_id="s"))

@@ -304,6 +304,15 @@ async def test_a_recalled_line_that_nobody_has_read_was_never_said() -> None:
         assert house.store.of("turn_steered") == []
 
 
+async def test_for_somebody_elses_line_that_is_recalled_nothing_is_asked_anew() -> None:
+    thought = Thought(words("fine"))
+    async with hall(thought, steers=True) as house:
+        await house.take(said("secret", at=False, user=5, message_id="9"))
+        await ask_while(house, thought, recalled("9"))
+        assert house.transport.texts == ["fine"]
+        assert "secret" not in str(house.history.messages(GROUP))
+
+
 async def test_a_line_leaves_with_its_question() -> None:
     thought = Thought(words("never"))
     async with hall(thought, steers=True) as house:
