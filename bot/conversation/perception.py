@@ -35,11 +35,15 @@ IN_TEXT = (PicturePlace.FORWARDED, PicturePlace.QUOTED, PicturePlace.QUESTION)
 
 @dataclass(frozen=True, slots=True)
 class Senses:
-    """Who takes in what people send besides words; None where nobody does."""
+    """Who takes in what people send besides words; None where nobody does.
+
+    `looking` is in seconds, for all pictures of a question together.
+    """
 
     sight: Sight | None = None
     ear: Ear | None = None
     reader: Reader | None = None
+    looking: float = LOOKING
 
     @property
     def kinds(self) -> str:
@@ -61,7 +65,6 @@ class Perception:
         history: History,
         senses: Senses = NO_SENSES,
         patience: float = PATIENCE,
-        looking: float = LOOKING,
     ) -> None:
         """The times are in seconds."""
         self._transport = transport
@@ -69,7 +72,7 @@ class Perception:
         self._senses = senses
         self._patience = patience
         self._forwards = Forwards(transport, patience=patience)
-        self._looking = looking
+        self._looking = senses.looking
 
     async def quotes_the_bot(self, message: MessageReceived, message_id: str) -> bool:
         """Whether the quoted message is the bot's own; False when nobody knows.

@@ -9,9 +9,11 @@ from adapters.media.texts import TextReader
 from adapters.media.voices import VoiceEar
 from adapters.onebot.transport import OneBotTransport
 from bot.conversation.describing import DescribedSight
-from bot.conversation.perception import Senses
+from bot.conversation.perception import LOOKING, Senses
 from bot.domain.ports import Clock, Ear, Sight, Store
 from bot.wiring.means import Means
+
+DESCRIBING = 25.0  # seconds until all pictures of a question are described
 
 SensesOf: TypeAlias = Callable[[Store, Clock], Senses]
 
@@ -23,10 +25,12 @@ def build_senses(means: Means, transport: OneBotTransport, store: Store, clock: 
     models, web = means.models, means.media.web
     sight: Sight | None = None
     ear: Ear | None = None
+    looking = LOOKING
     if models.see or models.vision is not None:
         sight = means.media.sight(transport.get_image)
     if sight is not None and models.vision is not None and not models.see:
+        looking = DESCRIBING
         sight = DescribedSight(sight, model=models.vision, store=store, clock=clock)
     if means.transcribe is not None:
         ear = VoiceEar(web=web, ask=transport.get_record, transcribe=means.transcribe)
-    return Senses(sight, ear, TextReader(web=web, ask=transport.get_file))
+    return Senses(sight, ear, TextReader(web=web, ask=transport.get_file), looking)

@@ -13,6 +13,7 @@ from bot.domain.actions import SendMessage
 from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from bot.domain.events import Connected, MessageRecalled, MessageReceived
 from bot.domain.journal import (
+    MemberNumbered,
     OpenTurn,
     Recovery,
     SendChanged,
@@ -140,7 +141,7 @@ async def test_a_young_question_is_asked_again_once_with_the_words_it_had() -> N
         await recoverer.recover(Recovery(turns=(structs.replace(old, at=house.clock.now() - 110),)))
         await house.dispatcher.handle(HELLO)
         await until(lambda: house.store.of("turn_closed")[1:])
-        closed, opened = house.store.entries[:2]
+        closed, opened = [entry for entry in house.store.entries if not isinstance(entry, MemberNumbered)][:2]
         assert isinstance(closed, TurnClosed)
         assert isinstance(opened, TurnOpened)
         assert (closed.turn_id, closed.stop, closed.round) == ("t0", Stop.INTERRUPTED, ())

@@ -8,11 +8,12 @@ from adapters.media.texts import TextReader
 from adapters.media.voices import VoiceEar
 from bot.app import as_it_is
 from bot.conversation.describing import DescribedSight
+from bot.conversation.perception import LOOKING
 from bot.runtime.clock import RandomIds, SystemClock
 from bot.wiring.discovery import Discovered
 from bot.wiring.means import open_means
 from bot.wiring.onebot import build_line
-from bot.wiring.senses import build_senses
+from bot.wiring.senses import DESCRIBING, build_senses
 from config.settings import Settings
 from tests.fakes import RecordingStore
 
@@ -45,4 +46,5 @@ async def test_who_looks_and_who_listens_is_as_the_settings_have_it(
     ) as means:
         line = build_line(settings, ids=ids)
         senses = build_senses(means, line.transport, RecordingStore(), clock)
+    assert senses.looking == (DESCRIBING if sight is DescribedSight else LOOKING)
     assert (type(senses.sight), type(senses.ear), type(senses.reader)) == (sight, ear, TextReader)
