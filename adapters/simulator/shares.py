@@ -153,15 +153,18 @@ def get_file(world: World, params: Params) -> Done:
         "file_size": str(medium.get("file_size") or 0),
         "file_name": kept,
     }
-    if kept in world.contents:
-        found["base64"] = base64.b64encode(world.contents[kept]).decode()
-    return Done(found)
+    return Done(found | _content(world, kept))
 
 
 def get_file_url(world: World, params: Params) -> Done:
-    """Where a shared file can be fetched."""
-    medium = world.messages.medium(str(params.get("file_id")))
-    return Done({"url": f"https://{HOST}/{medium['file']}"})
+    """Where a shared file can be fetched; with its content, as nobody serves it in the chat."""
+    name = world.messages.medium(str(params.get("file_id")))["file"]
+    return Done({"url": f"https://{HOST}/{name}", **_content(world, name)})
+
+
+def _content(world: World, name: str) -> Json:
+    content = world.contents.get(name)
+    return {} if content is None else {"base64": base64.b64encode(content).decode()}
 
 
 ACTIONS: dict[str, Action] = {

@@ -37,8 +37,9 @@ def test_a_shared_file_and_a_voice_come_with_their_content(world: World) -> None
     world.post([shares.voice(world, "v.amr", b"RIFF")], author=20001, group_id=4242)
     found = told(world, "get_file", file_id=note["data"]["file_id"])
     assert base64.b64decode(found["base64"]).decode() == "第一题"
-    url = told(world, "get_group_file_url", group_id=4242, file_id=note["data"]["file_id"])["url"]
-    assert url.endswith("/作业.txt")
+    linked = told(world, "get_group_file_url", group_id=4242, file_id=note["data"]["file_id"])
+    assert linked["url"].endswith("/作业.txt")
+    assert linked["base64"] == found["base64"]
     assert base64.b64decode(told(world, "get_record", file="v.amr", out_format="wav")["base64"]) == b"RIFF"
 
 
