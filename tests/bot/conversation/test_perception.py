@@ -205,9 +205,8 @@ class Eyes:
 
 def seeing(transport: RecordingTransport | None = None) -> tuple[Perception, Eyes]:
     eyes, history = Eyes(), History(store=RecordingStore())
-    return Perception(
-        transport=transport or RecordingTransport(), history=history, senses=Senses(eyes), looking=0.05
-    ), eyes
+    senses = Senses(eyes, looking=0.05)
+    return Perception(transport=transport or RecordingTransport(), history=history, senses=senses), eyes
 
 
 def showing(*urls: str, user: int = 777, message_id: str = "500") -> MessageReceived:
