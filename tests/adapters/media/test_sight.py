@@ -169,3 +169,12 @@ async def test_pictures_asked_for_side_by_side_are_all_shown(house: House) -> No
     async with asyncio.TaskGroup() as group:
         seeing = [group.create_task(house.sight.see(ACCOUNT, Image(url=url))) for url in urls]
     assert len({task.result() for task in seeing}) == 3
+
+
+async def test_the_same_bytes_are_unpacked_once_whatever_they_are_called(house: House) -> None:
+    urls = [house.tell(name, png()) for name in ("first", "again")]
+    shown = [await house.sight.see(ACCOUNT, Image(url=urls[0]))]
+    await house.decoder.aclose()
+    shown.append(await house.sight.see(ACCOUNT, Image(url=urls[1])))
+    assert shown[0] == shown[1]
+    assert house.decoder.pid is None
