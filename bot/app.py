@@ -103,7 +103,7 @@ class Service:
     @property
     def summaries(self) -> Summaries:
         """The summaries that are being made."""
-        return self.rooms.summaries
+        return self.rooms.keeping.summaries
 
     async def reload(self) -> Reread:
         """Read the files and the journal once more; runs that go on keep what they began with."""
@@ -160,7 +160,6 @@ async def open_service(
     """
     clock, ids, troubles = clock or SystemClock(), RandomIds(), Troubles()
     mask = mask or Mask(secrets_of(settings))
-    deciders = Deciders(settings.bot_owners, terminal)
     async with AsyncExitStack() as stack:
         stack.enter_context(troubles.logged_at_the_end())
         journal = await stack.enter_async_context(
@@ -180,14 +179,15 @@ async def open_service(
                 tell=troubles.tell,
             )
         )
-        line = build_line(settings, ids=ids)
+        line, watched = build_line(settings, ids=ids), following(settings, mask=mask, clock=clock)
         rooms = build_rooms(
             settings,
             means,
+            journal,
             transport=wrap(line.transport),
             store=WitnessedStore(wrap(journal), witnesses(settings, metrics)),
-            deciders=deciders,
-            observers=[metrics, *stack.enter_context(following(settings, mask=mask, clock=clock))],
+            deciders=Deciders(settings.bot_owners, terminal),
+            observers=[metrics, *stack.enter_context(watched)],
             senses=partial(build_senses, means, line.transport),
             mask=mask,
             clock=clock,
@@ -215,7 +215,8 @@ async def at_work(
         background(Watchdog(clock=clock, stalled=metrics.stalled).run()),
         rooms.on.outbox.open(),
         rooms.on.gestures.open(),
-        rooms.summaries.open(),
+        rooms.keeping.open(),
+        rooms.commands.open(),
         rooms.on.lanes.open(rooms.stages.lane.do),
         open_web(settings, metrics=metrics, rooms=rooms, peers=line.peers),
         open_onebot(settings, line, sink=sink, clock=clock, ids=ids) as port,

@@ -53,6 +53,7 @@ class Settings(BaseSettings):
     llm_dialect: Annotated[str, BeforeValidator(values.one_of("", *DIALECTS))] = ""
     llm_fallbacks: Annotated[tuple[Endpoint, ...], BeforeValidator(fallbacks)] = ()
     llm_vision_model: str = ""
+    llm_cheap_model: str = ""
     llm_context: Annotated[int, BeforeValidator(values.whole(0, values.MAX_CONTEXT))] = 0
     llm_parallel: Annotated[int, BeforeValidator(values.whole(0, 1000))] = 0
     llm_first_token: Annotated[float, BeforeValidator(values.number(0, 3600))] = 60.0
@@ -83,6 +84,7 @@ class Settings(BaseSettings):
     bot_debounce: Annotated[float, BeforeValidator(values.number(0, 60))] = 1.2
     bot_scope: Annotated[Scope, BeforeValidator(values.one_of("group", "member"))] = "group"
     bot_lane: Annotated[int, BeforeValidator(values.whole(0, 10_000))] = 64
+    bot_memory: Annotated[bool, BeforeValidator(values.switch)] = True
     bot_max_steps: Annotated[int, BeforeValidator(values.whole(1, 64))] = 12
     bot_run_requests: Annotated[int, BeforeValidator(values.whole(0, 1000))] = 24
     bot_run_tokens: Annotated[int, BeforeValidator(values.whole(0, 10**9))] = 0
@@ -178,6 +180,15 @@ class Settings(BaseSettings):
             return ()
         seeing = replace(self.main_model, model=self.llm_vision_model, context=0)
         return in_order(seeing, *self.main_models)
+
+    @property
+    def cheap_models(self) -> tuple[Endpoint, ...]:
+        """Who is asked for what nobody waits for, in order: the main models where none is named."""
+        if self.llm_cheap_model in {"", self.llm_model}:
+            return self.main_models
+        return in_order(
+            replace(self.main_model, model=self.llm_cheap_model, context=0), *self.main_models
+        )
 
     @property
     def coder_models(self) -> tuple[Endpoint, ...]:

@@ -28,6 +28,7 @@ LIBRARIES = {
     "bot/memory": {"cachetools"},
     "bot/speaking": {"cachetools"},
     "bot/conversation": {"cachetools"},
+    "bot/commands": set(),
     "bot/agent": {"cachetools", "jsonschema", "pydantic"},
     "bot/wiring": {"aiohttp", "pydantic"},
     "bot/cli": {"aiohttp", "dotenv", "pydantic", "pydantic_core", "sqlalchemy", "typer", "websockets", "yarl"},

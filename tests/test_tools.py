@@ -34,7 +34,9 @@ def names() -> list[str]:
     return [tool.name for tool in tools.discover()]
 
 
-OURS = ["chat_log", "get_game_version", "get_weather", "look", "send_message", "stay_silent", "use_subagent"]
+OURS = [
+    "chat_log", "get_game_version", "get_weather", "look", "memory", "send_message", "stay_silent", "use_subagent",
+]  # fmt: skip
 
 
 @pytest.fixture

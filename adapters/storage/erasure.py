@@ -68,22 +68,9 @@ def forget_user(database: Database, user: int) -> dict[str, int]:
     """Erase a person; how many rows of each table went. Raises ConfigError, Unusable, the driver's
     errors.
     """
-    named = f"%({user})%"
     with database.connect() as connection:
         with connection.begin():
-            _claim_turns(connection, user)
-            whose = _Whose(
-                f"%:private:{user}",
-                messages=(messages.c.sender == user,),
-                turns=(turns.c.asker == user, turns.c.user.like(named), turns.c.round.like(named)),
-                usage=(usage.c.asker == user,),
-                verdicts=(verdicts.c.sender == user,),
-                memories=(memories.c.subject == user, memories.c.author == user),
-            )
-            _erase_summaries(connection, whose, user)
-            gone = _erase(connection, whose)
-            _erase_member(connection, user)
-            _erase_names(connection, user)
+            gone = erase_user(connection, user)
         _compact(connection)
     return gone
 
@@ -94,9 +81,33 @@ def forget_group(database: Database, group: int) -> dict[str, int]:
     """
     with database.connect() as connection:
         with connection.begin():
-            gone = _erase(connection, _Whose(f"%:group:{group}"))
+            gone = erase_group(connection, group)
         _compact(connection)
     return gone
+
+
+def erase_user(connection: Connection, user: int) -> dict[str, int]:
+    """Delete all rows of a person, in the transaction that is open; how many of each table."""
+    named = f"%({user})%"
+    _claim_turns(connection, user)
+    whose = _Whose(
+        f"%:private:{user}",
+        messages=(messages.c.sender == user,),
+        turns=(turns.c.asker == user, turns.c.user.like(named), turns.c.round.like(named)),
+        usage=(usage.c.asker == user,),
+        verdicts=(verdicts.c.sender == user,),
+        memories=(memories.c.subject == user, memories.c.author == user),
+    )
+    _erase_summaries(connection, whose, user)
+    gone = _erase(connection, whose)
+    _erase_member(connection, user)
+    _erase_names(connection, user)
+    return gone
+
+
+def erase_group(connection: Connection, group: int) -> dict[str, int]:
+    """Delete all rows of a group, in the transaction that is open; how many of each table."""
+    return _erase(connection, _Whose(f"%:group:{group}"))
 
 
 def _claim_turns(connection: Connection, user: int) -> None:
@@ -194,20 +205,29 @@ def _nameless(segment: Segment, user: int) -> Segment:
     )
 
 
+def empty_log(connection: Connection) -> None:
+    """Leave no page of before in SQLite's write-ahead log. Raises Unusable where somebody reads all
+    the time.
+    """
+    driver: Any = connection.connection.driver_connection
+    for _ in range(TRIES):
+        busy, *_pages = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if not busy:
+            return
+    raise Unusable(
+        "it is erased, but its bytes are still in the log: stop the bot, and forget once more"
+    )
+
+
 def _compact(connection: Connection) -> None:
     """Write the tables anew, so that nothing is left of deleted rows in free space or in the
     write-ahead log.
     """
-    driver: Any = connection.connection.driver_connection
     if connection.dialect.name == "sqlite":
+        driver: Any = connection.connection.driver_connection
         driver.execute("VACUUM").close()
-        for _ in range(TRIES):
-            busy, *_pages = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-            if not busy:
-                return
-        raise Unusable(
-            "it is erased, but its bytes are still in the log: stop the bot, and forget once more"
-        )
+        empty_log(connection)
+        return
     connection.rollback()
     alone = connection.execution_options(isolation_level="AUTOCOMMIT")
     for table in metadata.sorted_tables:

@@ -11,8 +11,8 @@ from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, delete, func, or_, select, true
 
+from adapters.storage.memory_rows import EVERYWHERE, shelf_of, shelves_of
 from adapters.storage.reads import readable
-from adapters.storage.rows import EVERYWHERE, shelf_of
 from adapters.storage.tables import memories, memory_terms
 from bot.domain import codec
 from bot.domain.events import Conversation
@@ -21,6 +21,7 @@ from bot.domain.ports import Clock
 
 FOUND = 20  # facts of one search
 LISTED = 200
+MOST_SHELVES = 20_000
 SOURCES = tuple[str, ...]
 
 T = TypeVar("T")
@@ -35,9 +36,17 @@ class Reading(Protocol):
 class SqlMemories:
     """Fits `Memories`."""
 
-    def __init__(self, *, read: Reading, clock: Clock) -> None:
+    def __init__(self, *, read: Reading, peek: Reading, clock: Clock) -> None:
+        """`peek` finds what is written, without waiting for more."""
         self._read = read
+        self._peek = peek
         self._clock = clock
+        self._shelves: set[str] | None = None  # those with anything on them; None while unknown
+        self._new: set[str] = set()
+
+    def note(self, memory: Memory) -> None:
+        """Something is put on shelves: from now on they are looked at."""
+        self._new.update(shelves_of(memory))
 
     async def recall(
         self, where: Conversation, asker: int, terms: Collection[str]
@@ -45,10 +54,19 @@ class SqlMemories:
         """Those that have some of these words and may be told there to whom asks, the best
         first.
         """
-        if not terms:
+        if not terms or not await self._has_any(where, asker):
             return ()
         now = self._clock.now()
-        return await self._read(lambda connection: recall(connection, where, asker, terms, now), ())
+        return await self._peek(lambda connection: recall(connection, where, asker, terms, now), ())
+
+    async def _has_any(self, where: Conversation, asker: int) -> bool:
+        """Most questions are asked where nothing is remembered, and cost no read."""
+        if self._shelves is None:
+            self._shelves = await self._peek(shelves, None)
+        asked = {str(where), shelf_of(asker), EVERYWHERE}
+        if self._shelves is None or len(self._shelves) >= MOST_SHELVES:
+            return True
+        return not asked.isdisjoint(self._shelves) or not asked.isdisjoint(self._new)
 
     async def listed(
         self, *, scope: Conversation | None = None, subject: int | None = None
@@ -125,6 +143,11 @@ def _by_character(
         .limit(FOUND)
     )
     return tuple(connection.execute(query).all())
+
+
+def shelves(connection: Connection) -> set[str]:
+    """The shelves with anything on them, or so many of them that it is no use to know."""
+    return set(connection.scalars(select(memory_terms.c.shelf).distinct().limit(MOST_SHELVES)))
 
 
 def listed(

@@ -6,23 +6,22 @@ of its words, and is set apart by `batches.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, TypeAlias, assert_never
+from typing import Any, assert_never
 
 from msgspec.structs import replace
 
+from adapters.storage.columns import Row, plain
+from adapters.storage.memory_rows import memory_rows
 from adapters.storage.statements import OVERHEARD, Statement
 from bot.domain import codec
 from bot.domain.actions import Attachment, SentSegment
 from bot.domain.chat import Message, Usage
 from bot.domain.events import MessageReceived
 from bot.domain.journal import (
+    ConversationReset,
     Entry,
     Judged,
     MemberNumbered,
-    MemoriesForgotten,
-    MemoriesUsed,
-    MemoryKept,
     MessageErased,
     MessageObserved,
     MessageOverheard,
@@ -37,17 +36,12 @@ from bot.domain.journal import (
     UsageAdded,
     WindowMoved,
 )
-from bot.domain.memories import Memory, Visibility
+from bot.domain.memories import MemoriesForgotten, MemoriesUsed, MemoryKept
 from bot.domain.run import StepFinished, ToolFinished, ToolStarted
 from bot.domain.segments import Segment
 from bot.domain.things import PictureDescribed, ThingNamed
 
-Row: TypeAlias = tuple[Statement, dict[str, Any]]
-
 BESIDE = 0  # the step of what a turn used beside its steps, which count from 1
-IN_SCOPE = 500  # facts of one conversation: of more the least used go
-EVERYWHERE = "everywhere"
-"""The shelf of what may be told wherever anybody asks."""
 MAX_SOURCE = 100_000  # characters of a medium inside a message: larger ones are not kept
 
 SEGMENTS = tuple[Segment, ...]
@@ -83,9 +77,8 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
             return _taken_up(entry)
         case MessageErased():
             return _erased(entry)
-        case WindowMoved(first_turn=turn_id, light_to=light_to, summary=summary):
-            window = {"turn_id": turn_id, "light_to": light_to, "summary": plain(summary)}
-            return ((Statement.MOVE_WINDOW, {"conversation": str(entry.conversation), **window}),)
+        case WindowMoved() | ConversationReset():
+            return (_of_window(entry),)
         case MemberNumbered(number=number, user_id=user_id, name=name):
             member = {"number": number, "user_id": user_id, "name": plain(name)}
             return ((Statement.NUMBER_MEMBER, {"conversation": str(entry.conversation), **member}),)
@@ -100,7 +93,7 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
             }
             return ((Statement.ADD_USAGE, {**beside, **_tokens(entry.usage)}),)
         case MemoryKept() | MemoriesUsed() | MemoriesForgotten():
-            return _of_memory(entry)
+            return memory_rows(entry)
         case RunSuspended(turn_id=turn_id, state=state, expires=expires):
             run = {"run_id": turn_id, "turn_id": turn_id, "state": plain(state), "expires": expires}
             return ((Statement.SUSPEND_RUN, run),)
@@ -125,11 +118,16 @@ def _of_thing(entry: ThingNamed | PictureDescribed, taken: float) -> Row:
     return Statement.NAME_THING, thing
 
 
-def plain(text: str) -> str:
-    """The text as a column takes it: PostgreSQL has no NUL. (In JSON it is written as an escape,
-    and stays.)
-    """
-    return text.replace("\0", "�")
+def _of_window(entry: WindowMoved | ConversationReset) -> Row:
+    place = {"conversation": str(entry.conversation)}
+    match entry:
+        case WindowMoved(first_turn=turn_id, light_to=light_to, summary=summary):
+            window = {"turn_id": turn_id, "light_to": light_to, "summary": plain(summary)}
+            return Statement.MOVE_WINDOW, place | window
+        case ConversationReset():
+            return Statement.RESET_WINDOW, place
+        case _:
+            assert_never(entry)
 
 
 def kept(segments: tuple[SentSegment, ...]) -> tuple[tuple[SentSegment, ...], bool]:
@@ -330,68 +328,3 @@ def _of_send(entry: SendQueued | SendChanged) -> Row:
             }
         case _:
             assert_never(entry)
-
-
-# --- facts that are remembered --------------------------------------------------------------------
-
-
-def _of_memory(entry: MemoryKept | MemoriesUsed | MemoriesForgotten) -> tuple[Row, ...]:
-    match entry:
-        case MemoryKept(memory=memory, terms=terms):
-            return _kept_memory(memory, terms)
-        case MemoriesUsed(memory_ids=ids, at=at, expires=expires):
-            used = ({"memory_id": id_, "at": at, "expires": expires} for id_ in ids)
-            return tuple((Statement.USE_MEMORY, row) for row in used)
-        case MemoriesForgotten(memory_ids=ids):
-            gone = [{"memory_id": id_} for id_ in ids]
-            return (
-                *((Statement.FORGET_TERMS, row) for row in gone),
-                *((Statement.FORGET_MEMORY, row) for row in gone),
-            )
-        case _:
-            assert_never(entry)
-
-
-def _kept_memory(memory: Memory, terms: Iterable[str]) -> tuple[Row, ...]:
-    place = {"memory_id": memory.memory_id, "conversation": str(memory.scope)}
-    row = {
-        **place,
-        "private": not memory.scope.is_group,
-        "subject": memory.subject,
-        "author": memory.author,
-        "text": plain(memory.text),
-        "visibility": str(memory.visibility),
-        "sources": codec.write(memory.sources),
-        "made": memory.made,
-        "used": memory.used,
-        "expires": memory.expires,
-    }
-    found_by = (
-        (Statement.ADD_TERM, {**place, "shelf": shelf, "term": plain(term)})
-        for shelf in _shelves(memory)
-        for term in terms
-    )
-    crop = {"conversation": str(memory.scope), "most": IN_SCOPE}
-    return (
-        (Statement.FORGET_TERMS, {"memory_id": memory.memory_id}),
-        (Statement.KEEP_MEMORY, row),
-        *found_by,
-        (Statement.CROP_TERMS, crop),
-        (Statement.CROP_MEMORIES, crop),
-    )
-
-
-def _shelves(memory: Memory) -> tuple[str, ...]:
-    here = str(memory.scope)
-    match memory.visibility:
-        case Visibility.HERE:
-            return (here,)
-        case Visibility.PERSON:
-            return (here, shelf_of(memory.subject))
-        case Visibility.EVERYWHERE:
-            return (here, EVERYWHERE)
-
-
-def shelf_of(user: int) -> str:
-    """The shelf of what may be told wherever this person asks."""
-    return f"person:{user}"

@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from adapters.storage.rows import plain
+from adapters.storage.columns import plain
 from adapters.storage.tables import runs, steps, tool_calls, turns, usage
 from bot.domain import codec
 from bot.domain.chat import AssistantMessage, ToolMessage

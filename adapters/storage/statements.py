@@ -60,6 +60,7 @@ class Statement(IntEnum):
     CLOSE_RUN = 82
     CLOSE_TURN = 90
     MOVE_WINDOW = 100
+    RESET_WINDOW = 101
     NUMBER_MEMBER = 110
     NAME_THING = 120
     ERASE_THINGS = 121
@@ -239,6 +240,12 @@ SQL = {
     Statement.ERASE_THINGS: """
         UPDATE things SET thing = NULL, message_id = '', sender = 0
         WHERE conversation = :conversation AND message_id = :message_id""",
+    Statement.RESET_WINDOW: """
+        INSERT INTO windows (conversation, first_turn, read_to)
+        VALUES (:conversation, coalesce((SELECT max(id) FROM turns), 0) + 1,
+            coalesce((SELECT max(id) FROM messages WHERE conversation = :conversation), 0))
+        ON CONFLICT (conversation) DO UPDATE SET first_turn = excluded.first_turn,
+            read_to = excluded.read_to, light_to = 0, summary = ''""",
     Statement.ADD_USAGE: """
         INSERT INTO usage (turn_id, step, conversation, asker,
             model, prompt, completion, cached, reasoning, cost, at)

@@ -20,9 +20,11 @@ from sqlalchemy import Connection
 from adapters.storage import reads, unfinished
 from adapters.storage.ahead import ahead_of
 from adapters.storage.batches import EntryBatches
+from adapters.storage.books import SqlBooks
 from adapters.storage.claim import Taken
 from adapters.storage.damage import WHAT_TO_DO, SelfCheck
 from adapters.storage.database import READERS, Database, Migrate
+from adapters.storage.erasing import SqlErasing
 from adapters.storage.failures import Blame, fault, words
 from adapters.storage.memories import SqlMemories
 from adapters.storage.retention import Retention
@@ -37,6 +39,7 @@ from bot.domain.journal import (
     Remembered,
     Spoken,
 )
+from bot.domain.memories import MemoryKept
 from bot.domain.ports import Clock
 
 READING, IN_TROUBLE = 10.0, 1.0  # seconds a read may take; while the database cannot be written
@@ -55,23 +58,29 @@ class SqlStore:
 
     def __init__(
         self,
-        *,
         database: Database,
         writer: Writer,
         batches: EntryBatches,
         threads: Executor,
+        *,
+        writing: Executor,
         clock: Clock,
     ) -> None:
         self._database = database
         self._writer = writer
         self._batches = batches
         self._threads = threads
+        self._writing = writing
         self._clock = clock
         # The conversations that may have a past, and those of which this process knows one. Others
         # are not read about.
         self._with_past: set[Conversation] | None = None  # None while nobody has looked
         self._met: set[Conversation] = set()
-        self.memories = SqlMemories(read=self._read, clock=clock)
+        self.memories = SqlMemories(read=self._read, peek=self._peek, clock=clock)
+        self.books = SqlBooks(self._read)
+        self.erasing = SqlErasing(
+            database=database, batches=batches, writing=writing, commit=writer.commit
+        )
         self._opened = clock.now()
         self._is_untouched = True  # nothing was put yet: whatever is found is an earlier process's
 
@@ -87,6 +96,8 @@ class SqlStore:
                 isinstance(entry, MessageObserved) and entry.overheard
             ):
                 self._met.add(entry.message.conversation)
+            elif isinstance(entry, MemoryKept):
+                self.memories.note(entry.memory)
 
     async def commit(self, *entries: Entry) -> bool:
         """Take entries and wait until they and all before them are durable; False where that cannot
@@ -160,7 +171,7 @@ class SqlStore:
             "waiting": self._writer.waiting,
         }
 
-    async def tidy(self, retention: Retention, thread: Executor) -> None:
+    async def tidy(self, retention: Retention) -> None:
         """Delete what is too old or too much, for ever, in small batches: others' entries are
         written in between.
         """
@@ -173,7 +184,7 @@ class SqlStore:
             sweep = partial(retention.sweep, now=now, surplus=surplus)
             try:
                 while await asyncio.get_running_loop().run_in_executor(
-                    thread, self._batches.run, sweep
+                    self._writing, self._batches.run, sweep
                 ):
                     await self._clock.sleep(BETWEEN)
             except Exception as error:
@@ -216,6 +227,10 @@ class SqlStore:
         far.
         """
         await self._writer.commit()
+        return await self._peek(query, nothing)
+
+    async def _peek(self, query: Callable[[Connection], T], nothing: T) -> T:
+        """What the query finds in what is written."""
         if not self._database.ready:
             return nothing
 
@@ -276,14 +291,12 @@ async def open_store(
             ousted=ousted,
             ahead=ahead,
         )
-        store = SqlStore(
-            database=database, writer=writer, batches=batches, threads=threads, clock=clock
-        )
+        store = SqlStore(database, writer, batches, threads, writing=thread, clock=clock)
         try:
             if reason := await loop.run_in_executor(thread, batches.open):
                 await _begin_in_trouble(writer, reason, database)
             beside = (
-                store.tidy(Retention(keep_days, keep_messages), thread),
+                store.tidy(Retention(keep_days, keep_messages)),
                 store.watch(),
                 store.check_itself(trouble),
             )

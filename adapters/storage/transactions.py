@@ -14,10 +14,11 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from adapters.storage.ahead import Ahead, Put, move_mark, read_mark
+from adapters.storage.columns import Row
 from adapters.storage.database import Database
 from adapters.storage.failures import Blame, Unusable, fault
 from adapters.storage.redaction import redact_turns
-from adapters.storage.rows import Row, rows
+from adapters.storage.rows import rows
 from adapters.storage.statements import Prepared, Statement, compiled
 
 

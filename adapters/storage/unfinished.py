@@ -10,8 +10,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, select, text
 
+from adapters.storage.columns import plain
 from adapters.storage.reads import conversation_of, message_of, places, readable
-from adapters.storage.rows import SEND_SEGMENTS, plain
+from adapters.storage.rows import SEND_SEGMENTS
 from adapters.storage.tables import (
     UNFINISHED,
     messages,

@@ -23,6 +23,7 @@ from bot.domain.segments import Forward, Quote
 from bot.domain.trace import current_run
 from bot.domain.traits import Audience
 from bot.engine.engine import Run
+from bot.memory.remembering import NOTHING_RECALLED
 from bot.policy.authority import asker_of, least
 from bot.policy.budget import NOTHING_SPENT, Budget, Limits
 from bot.policy.wake import CALLED, Wake
@@ -64,6 +65,7 @@ class Turn:
     speaker: TurnSpeaker
     view: View
     wake: Wake = CALLED
+    recalled: tuple[str, ...] = ()
 
     @property
     def message(self) -> MessageReceived:
@@ -123,6 +125,7 @@ class Preparation:
         talk = NO_TALK if retry else self._telling.take_talk(where, message.sender.user_id)
         question = self._telling.named(question)
         talk = await self._telling.with_replies(question, talk)
+        recalled = NOTHING_RECALLED if retry else await self._telling.recalled(message)
         told = retry.user.text if retry else words_of(question, talk)
         view = self._telling.view(where, told, language=self._persona.language)
         user = retry.user if retry else self._telling.render(question, talk, view)
@@ -133,12 +136,13 @@ class Preparation:
             quoted=question.quoted,
             forwarded=question.forwarded.lines,
             overheard=(*talk.messages, *talk.replies.values()),
-            earlier=partial(self._telling.voices, where),
+            earlier=lambda: self._telling.voices(where) | recalled.authors,
         )
         if retry and not is_alone(message, retry.user):
             # Whose words are in it besides is not known any more.
             asker = replace(asker, authority=Audience.EVERYONE)
-        return self._turn(question, user, asker, run_id=self._ids.trace(), view=view, wake=wake)
+        turn = self._turn(question, user, asker, run_id=self._ids.trace(), view=view, wake=wake)
+        return dataclasses.replace(turn, recalled=recalled.lines)
 
     def go_on(self, turn_id: str, waiting: WaitingTurn) -> Turn:
         """A suspended turn, with no more authority than it had, and what it took and said so far;
@@ -168,7 +172,7 @@ class Preparation:
         neither the journal nor the history.
         """
         run, pictures = turn.run, await self._perception.look(turn.question)
-        now = moment(turn.message, turn.view, uncalled=turn.wake.is_uncalled)
+        now = moment(turn.message, turn.view, turn.recalled)
         shown = showing(run.transcript, pictures, words=turn.words, now=now)
         return dataclasses.replace(run, transcript=shown)
 

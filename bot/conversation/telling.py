@@ -15,6 +15,7 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.segments import Mention, Quote, Segment
 from bot.domain.things import ThingNamed
 from bot.memory.history import History
+from bot.memory.remembering import NOTHING_RECALLED, Recalled, Remembering
 from bot.memory.speakers import Speakers
 from bot.prompt.additions import addition
 from bot.prompt.compose import Forwarded, Question, Talk, last_day, user_message
@@ -31,9 +32,13 @@ LOOK_UPS = 8  # messages quoted among others that the store is asked for
 class Telling:
     """Renders questions and what was overheard before them, once the history is loaded."""
 
-    def __init__(self, *, history: History, speakers: Speakers) -> None:
+    def __init__(
+        self, *, history: History, speakers: Speakers, remembering: Remembering | None = None
+    ) -> None:
+        """Without `remembering` nothing is told of what is longer ago."""
         self._history = history
         self._speakers = speakers
+        self._remembering = remembering
 
     async def load(self, where: Conversation) -> None:
         """Have the history of the conversation at hand."""
@@ -69,6 +74,14 @@ class Telling:
             if found is not None:
                 replies[message_id] = self._named(found)
         return replace(talk, replies={id_: replies[id_] for id_ in quoted if id_ in replies})
+
+    async def recalled(self, message: MessageReceived) -> Recalled:
+        """What is remembered that a question is about."""
+        if self._remembering is None:
+            return NOTHING_RECALLED
+        asked = plain(message.segments, View(), self_id=message.self_id)
+        where, asker = message.conversation, message.sender.user_id
+        return await self._remembering.recalled(where, asker, asked)
 
     def named(self, question: Question) -> Question:
         """The question with the names by which those it mentions were last seen, and short names

@@ -15,7 +15,7 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock, Ids
 from bot.memory.history import History
 from bot.policy.chances import Chances
-from bot.policy.wake import NeedsQuoted, Observe, Rules, Verdict, Wake, judge
+from bot.policy.wake import Ignore, NeedsQuoted, Observe, Rules, Verdict, Wake, judge
 
 MAX_PLACES = 2000
 LATE = "it was answered, or was old, when it was found"
@@ -71,6 +71,18 @@ class Verdicts:
             if quoted is not None:
                 return Wake("quote") if quoted.is_own else verdict.otherwise
         return verdict
+
+    def hears(self, message: MessageReceived) -> bool:
+        """Whether its sender may ask anything there at all: neither blocked, unlisted nor a
+        robot.
+        """
+        match judge(message, self._rules, accounts=self._accounts, robots=self._robots.known):
+            case Ignore():
+                return False
+            case Observe(reason=reason):
+                return not reason
+            case Wake() | NeedsQuoted():
+                return True
 
     def against(self, task: Task, *, looked_up: bool) -> str:
         """Why a question is not answered when its turn comes, see `Restraint.against`."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from functools import partial
 from operator import eq
-from typing import assert_never
+from typing import Protocol, assert_never
 
 from bot.conversation.door import Door
 from bot.conversation.gathering import Gathering
@@ -31,6 +31,14 @@ from bot.speaking.outbox import Outbox
 logger = logging.getLogger(__name__)
 
 
+class Commands(Protocol):
+    """What people type for the service itself, `/help`."""
+
+    def take(self, message: MessageReceived) -> bool:
+        """Whether this is a command its sender may use; then it is being answered. Never waits."""
+        ...
+
+
 class MessageWay:
     """Takes every message through its stages, each of which may be its last."""
 
@@ -40,6 +48,7 @@ class MessageWay:
         door: Door,
         word: OwnersWord,
         stopping: Stopping,
+        commands: Commands,
         verdicts: Verdicts,
         steering: Steering,
         hearing: Hearing,
@@ -48,6 +57,7 @@ class MessageWay:
         self._door = door
         self._word = word
         self._stopping = stopping
+        self._commands = commands
         self._verdicts = verdicts
         self._steering = steering
         self._hearing = hearing
@@ -62,6 +72,9 @@ class MessageWay:
             self._hearing.forget_answer(message, kept=False)
             return
         if answer and self._stopping.take(message):  # is somebody to stop?
+            return
+        if answer and self._commands.take(message):  # a command, answered without a model?
+            self._hearing.forget_answer(message, kept=False)
             return
         verdict = self._verdicts.on(message, answer=answer)  # meant for the bot? may it speak?
         if answer and self._steering.take(message, verdict):  # part of what is being answered?

@@ -16,7 +16,7 @@ from msgspec import Struct
 from bot.domain.actions import SendMessage
 from bot.domain.chat import Message, Usage, UserMessage
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.memories import Memory
+from bot.domain.memories import MemoriesForgotten, MemoriesUsed, MemoryKept
 from bot.domain.run import StepFinished, Stop, ToolFinished, ToolStarted
 from bot.domain.things import PictureDescribed, ThingNamed
 
@@ -137,6 +137,13 @@ class WindowMoved(Struct, frozen=True, tag="window_moved"):
     type: ClassVar[Literal["window_moved"]] = "window_moved"
 
 
+class ConversationReset(Struct, frozen=True, tag="conversation_reset"):
+    """A conversation begins anew: nothing that was said in it until now is told again."""
+
+    conversation: Conversation
+    type: ClassVar[Literal["conversation_reset"]] = "conversation_reset"
+
+
 class UsageAdded(Struct, frozen=True, kw_only=True, tag="usage_added"):
     """A model was asked beside the steps of a turn, on its behalf: after its end to summarise what
     came before, or for an answer that was broken off.
@@ -157,32 +164,6 @@ class MemberNumbered(Struct, frozen=True, kw_only=True, tag="member_numbered"):
     user_id: int
     name: str = ""
     type: ClassVar[Literal["member_numbered"]] = "member_numbered"
-
-
-class MemoryKept(Struct, frozen=True, tag="memory_kept"):
-    """A fact is remembered, or the one of this id reads otherwise now; `terms` are what it is found
-    by.
-    """
-
-    memory: Memory
-    terms: tuple[str, ...]
-    type: ClassVar[Literal["memory_kept"]] = "memory_kept"
-
-
-class MemoriesUsed(Struct, frozen=True, tag="memories_used"):
-    """These facts were told to a model; they are kept until `expires`."""
-
-    memory_ids: tuple[str, ...]
-    at: float
-    expires: float
-    type: ClassVar[Literal["memories_used"]] = "memories_used"
-
-
-class MemoriesForgotten(Struct, frozen=True, tag="memories_forgotten"):
-    """These facts are no more."""
-
-    memory_ids: tuple[str, ...]
-    type: ClassVar[Literal["memories_forgotten"]] = "memories_forgotten"
 
 
 class SendState(StrEnum):
@@ -254,6 +235,7 @@ Entry: TypeAlias = (
     | ToolFinished
     | TurnClosed
     | WindowMoved
+    | ConversationReset
     | UsageAdded
     | MemberNumbered
     | ThingNamed

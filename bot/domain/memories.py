@@ -5,6 +5,7 @@ they may be told again.
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import ClassVar, Literal
 
 from msgspec import Struct
 
@@ -39,3 +40,32 @@ class Memory(Struct, frozen=True, kw_only=True):
     made: float = 0.0
     used: float = 0.0
     expires: float = 0.0
+
+
+# --- entries of the journal -----------------------------------------------------------------------
+
+
+class MemoryKept(Struct, frozen=True, tag="memory_kept"):
+    """A fact is remembered, or the one of this id reads otherwise now; `terms` are what it is found
+    by.
+    """
+
+    memory: Memory
+    terms: tuple[str, ...]
+    type: ClassVar[Literal["memory_kept"]] = "memory_kept"
+
+
+class MemoriesUsed(Struct, frozen=True, tag="memories_used"):
+    """These facts were told to a model; they are kept until `expires`."""
+
+    memory_ids: tuple[str, ...]
+    at: float
+    expires: float
+    type: ClassVar[Literal["memories_used"]] = "memories_used"
+
+
+class MemoriesForgotten(Struct, frozen=True, tag="memories_forgotten"):
+    """These facts are no more."""
+
+    memory_ids: tuple[str, ...]
+    type: ClassVar[Literal["memories_forgotten"]] = "memories_forgotten"

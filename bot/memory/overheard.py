@@ -22,6 +22,10 @@ class Overheard:
         self._untold: deque[tuple[MessageReceived, set[int]]] = deque(maxlen=most)  # and by whom
         self.missed = 0
 
+    def __len__(self) -> int:
+        """How many wait to be taken, or counted."""
+        return len(self._messages) + self.missed
+
     def add(self, message: MessageReceived) -> None:
         """It was overheard."""
         self.missed += len(self._messages) == self._messages.maxlen

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
+from cachetools import LRUCache
 from msgspec.structs import replace
 
 from bot.domain.errors import InvalidArguments, ToolDenied
 from bot.domain.events import Conversation
-from bot.domain.journal import MemoriesForgotten, MemoriesUsed, MemoryKept
-from bot.domain.memories import Memory, Visibility
+from bot.domain.memories import MemoriesForgotten, MemoriesUsed, Memory, MemoryKept, Visibility
 from bot.domain.notebook import Memories
 from bot.domain.ports import Clock, Ids, Store
 from bot.domain.tool import ToolContext
@@ -31,12 +32,24 @@ from bot.policy.remembering import (
 from bot.prompt.frame import label
 from bot.prompt.render import MAX_NAME
 
+MAX_FORGOTTEN = 10_000
 KEPT = 180 * 86_400.0  # seconds since a fact was told last
 NOT_THEIRS = "only that person, or an owner of the bot, may have something remembered about them"
 NOT_FORGOTTEN = "only the person it is about, or an owner of the bot, may have that forgotten"
 NO_SUCH = "there is no fact {id!r} here; list or search names their ids"
 NOBODY = "nobody here is {about!r}: use me, here, or a number as #2"
 NOTHING = "nothing is remembered about that"
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """Facts as a prompt tells them, a line each, and the accounts of those who said them."""
+
+    lines: tuple[str, ...] = ()
+    authors: frozenset[int] = frozenset()
+
+
+NOTHING_RECALLED = Recalled()
 
 
 class Remembering:
@@ -50,18 +63,18 @@ class Remembering:
         self._store = store
         self._clock = clock
         self._ids = ids
+        self._forgotten: LRUCache[str, None] = LRUCache(MAX_FORGOTTEN)
 
-    async def recalled(self, where: Conversation, asker: int, question: str) -> tuple[str, ...]:
-        """The few facts that a question there is about, a line each; they are kept for longer
-        then.
-        """
+    async def recalled(self, where: Conversation, asker: int, question: str) -> Recalled:
+        """The few facts that a question there is about; they are kept for longer then."""
         found = await self._memories.recall(where, asker, terms(question))
         told = best(self._told(found, where, asker), question, asker=asker)
-        if told:
-            now = self._clock.now()
-            ids = tuple(one.memory_id for one in told)
-            self._store.put(MemoriesUsed(ids, now, now + KEPT))
-        return tuple(self._line(one, where) for one in told)
+        if not told:
+            return NOTHING_RECALLED
+        now = self._clock.now()
+        self._store.put(MemoriesUsed(tuple(one.memory_id for one in told), now, now + KEPT))
+        lines = tuple(self._line(one, where) for one in told)
+        return Recalled(lines, frozenset(one.author for one in told))
 
     async def keep(self, memory: Memory) -> Memory:
         """Keep a fact: a new one, or in the place of one that says the same of the same person
@@ -85,7 +98,7 @@ class Remembering:
         found = await self._memories.listed(scope=where)
         gone = tuple(one.memory_id for one in found if message_id in one.sources)
         if gone:
-            self._store.put(MemoriesForgotten(gone))
+            self._forget(*gone)
 
     # --- for the tool -----------------------------------------------------------------------------
 
@@ -134,8 +147,13 @@ class Remembering:
             raise InvalidArguments(NO_SUCH.format(id=memory_id))
         if not may_forget(asker, memory, where=where):
             raise ToolDenied(NOT_FORGOTTEN)
-        self._store.put(MemoriesForgotten((memory.memory_id,)))
+        self._forget(memory.memory_id)
         return f"forgotten: {self._line(memory, where)}"
+
+    def _forget(self, *memory_ids: str) -> None:
+        """From this moment on they are not told: the tables may still have them for a while."""
+        self._forgotten.update(dict.fromkeys(memory_ids))
+        self._store.put(MemoriesForgotten(memory_ids))
 
     def _subject(self, context: ToolContext, about: str) -> int:
         named = about.strip().casefold()
@@ -150,7 +168,11 @@ class Remembering:
         return user
 
     def _told(self, found: Iterable[Memory], where: Conversation, asker: int) -> list[Memory]:
-        return [one for one in found if surfaces(one, where=where, asker=asker)]
+        return [
+            one
+            for one in found
+            if one.memory_id not in self._forgotten and surfaces(one, where=where, asker=asker)
+        ]
 
     def _lines(self, found: Iterable[Memory], where: Conversation) -> str:
         told = [f"[{one.memory_id}] {self._line(one, where)}" for one in found]

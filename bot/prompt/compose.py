@@ -121,6 +121,7 @@ def system_prompt(persona: str, *, name: str, words: Wording, sees: bool = True)
         "added": words.heading(words.added),
         "notes": words.heading(words.notes),
         "now": words.heading(words.now),
+        "recalled": words.heading(words.recalled),
         "own": words.own,
     }
     rules = words.rules.format(name=name, **headings) + ("" if sees else f"\n{words.blind}")
@@ -271,15 +272,17 @@ def showing(
     return (*messages[:-1], replace(question, text="\n".join(parts), images=images))
 
 
-def moment(question: MessageReceived, view: View, *, uncalled: bool = False) -> str:
-    """The date, where this is, and who asks, behind the heading `[此刻]`; where the bot joins in
-    `uncalled`, that nobody does.
+def moment(question: MessageReceived, view: View, recalled: Sequence[str] = ()) -> str:
+    """The date, where this is, and who asks, behind the heading `[此刻]`; then what is remembered,
+    a line each, under `[记得]`.
     """
     words = view.words
-    return f"{words.heading(words.now)} {words.comma.join(_facts(question, view, uncalled))}"
+    now = f"{words.heading(words.now)} {words.comma.join(_facts(question, view))}"
+    lines = [f"  {indented(line)}" for line in recalled]
+    return "\n".join([now, *([words.heading(words.recalled), *lines] if lines else [])])
 
 
-def _facts(question: MessageReceived, view: View, uncalled: bool) -> Iterator[str]:
+def _facts(question: MessageReceived, view: View) -> Iterator[str]:
     words, where = view.words, question.conversation
     yield from filter(None, [view.date(question.time)])
     if not where.is_group:
@@ -287,5 +290,4 @@ def _facts(question: MessageReceived, view: View, uncalled: bool) -> Iterator[st
         return
     if name := label(question.group_name, MAX_NAME):
         yield words.here.format(name=name)
-    role = words.roles.get(question.sender.role, "")
-    yield from filter(None, [words.uncalled if uncalled else role])
+    yield from filter(None, [words.roles.get(question.sender.role, "")])

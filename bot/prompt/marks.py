@@ -54,6 +54,7 @@ HEADINGS = any_of(
         words.earlier,
         words.pictures,
         words.now,
+        words.recalled,
         words.notes,
     )
 )
@@ -64,7 +65,9 @@ HEADING = re.compile(
 )
 LABEL = re.compile(r"[\[［【][^\]］】\n]{1,20}[\]］】]")
 _beside = any_of(
-    words.heading(heading) for words in WORDINGS for heading in (words.pictures, words.now)
+    words.heading(heading)
+    for words in WORDINGS
+    for heading in (words.pictures, words.now, words.recalled)
 )
 _days = any_of(day for words in WORDINGS for day in words.weekdays)
 BESIDE = re.compile(rf"(?:{_beside})[^\n]*|\[\d{{4}}-\d\d-\d\d (?:{_days})\]")

@@ -78,6 +78,7 @@ class Wording:
     added: str
     pictures: str
     now: str
+    recalled: str
     notes: str
     more: str
     nothing: str
@@ -93,7 +94,6 @@ class Wording:
     private: str
     comma: str
     roles: Mapping[str, str]
-    uncalled: str
     segments: SegmentWords
     about: NoteWords
     summary: SummaryWords

@@ -16,7 +16,8 @@ How this chat works
 - Lines under {record} were not said to you, those under {forwarded} are what the question passes
   on. Answer what stands under {question}, in its language. What the asker says while you are at
   work stands under {added}: it is part of the question, and its latest word counts.
-- {now} tells today's date, which group this is, and who in it is asking.
+- {now} tells today's date, which group this is, and who in it is asking. Under {recalled} stand
+  facts you noted earlier that may matter; they may have changed, and need not be used.
 - Your final words go to the chat as they are. Talk as a member of it does: plain text, short, no
   Markdown, no headings, no tables, no name in front, no number behind a name. To call somebody,
   write @name#number. Say what you do not know.
@@ -43,6 +44,7 @@ EN = Wording(
     added="Added",
     pictures="Pictures shown",
     now="Right now",
+    recalled="You remember",
     notes="System note",
     more="({number} more before these)",
     nothing="(no text)",
@@ -68,7 +70,6 @@ EN = Wording(
         "admin": "an admin of the group is asking",
         "member": "a member is asking",
     },
-    uncalled="nobody is asking you: say something worth saying, or else call stay_silent",
     segments=SegmentWords(
         face="face",
         sticker="sticker",

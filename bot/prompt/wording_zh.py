@@ -15,7 +15,8 @@ RULES = """\
 - {record} 下面的话不是对你说的，{forwarded} 下面是提问里转发来的。\
 你只回答 {question} 下面的话，用它的语言。
 - 你忙的时候，提问的人又说的话写在 {added} 下面：那也是提问的一部分，前后不一样时听后来的。
-- {now} 说明今天的日期、这是哪个群、提问的是什么人。
+- {now} 说明今天的日期、这是哪个群、提问的是什么人；{recalled} 下面是你以前记下的、可能有关的事，\
+也许已经变了，用得上才用。
 - 你最后的话会原样发出去：像群里的人一样说话，纯文字，短，不用 Markdown、标题和表格，\
 前面不写名字，名字后面不带号码。要叫谁看，就写 @名字#号码。不知道就说不知道。
 - send_message 会马上发出去，用在发图片、连发几条，或者要查很久、先回一句的时候。\
@@ -39,6 +40,7 @@ ZH = Wording(
     added="补充",
     pictures="附图",
     now="此刻",
+    recalled="记得",
     notes="系统记录",
     more="(另有 {number} 条)",
     nothing="(没有文字)",
@@ -60,7 +62,6 @@ ZH = Wording(
     private="私聊",
     comma="，",
     roles={"owner": "提问的是群主", "admin": "提问的是管理员", "member": "提问的是普通成员"},
-    uncalled="这句话不是在问你：有值得说的才插一句，没有就用 stay_silent",
     segments=SegmentWords(
         face="表情",
         sticker="表情",

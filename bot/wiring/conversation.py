@@ -45,7 +45,7 @@ from bot.conversation.tasks import Work
 from bot.conversation.telling import Telling
 from bot.conversation.turn import Turns
 from bot.conversation.verdicts import Verdicts
-from bot.conversation.way import LaneWay, MessageWay
+from bot.conversation.way import Commands, LaneWay, MessageWay
 from bot.domain.ports import Clock, Ids, Store
 from bot.engine.engine import Engine
 from bot.memory.history import History
@@ -248,12 +248,19 @@ def build_asking(
 
 
 def build_stages(
-    on: Ground, asking: Asking, answering: Answering, *, rules: Rules, owner: Owner, steers: bool
+    on: Ground,
+    asking: Asking,
+    answering: Answering,
+    commands: Commands,
+    *,
+    rules: Rules,
+    owner: Owner,
+    steers: bool,
 ) -> Stages:
     """The way from a question to its answer, and who sends messages on it."""
     door = Door(seen=asking.seen, ages=on.ages)
     goings_on = build_goings_on(on, asking, answering)
-    way = build_way(on, asking, answering, door, goings_on, rules=rules, steers=steers)
+    way = build_way(on, asking, answering, door, goings_on, commands, rules=rules, steers=steers)
     dispatcher = build_dispatcher(on, asking, answering, way, owner=owner)
     late = Late(
         seen=asking.seen,
@@ -268,7 +275,13 @@ def build_stages(
         lanes=on.lanes, seen=asking.seen, put_off=asking.put_off, questions=asking.questions
     )
     lane = build_lane_way(on, asking, answering)
-    return Stages(dispatcher, way, lane, goings_on, door, late, held, build_expiry(on, answering))
+    expiry = Expiry(
+        suspensions=answering.suspensions,
+        approvals=answering.approvals,
+        lanes=on.lanes,
+        clock=on.clock,
+    )
+    return Stages(dispatcher, way, lane, goings_on, door, late, held, expiry)
 
 
 def build_way(
@@ -277,6 +290,7 @@ def build_way(
     answering: Answering,
     door: Door,
     goings_on: GoingsOn,
+    commands: Commands,
     *,
     rules: Rules,
     steers: bool,
@@ -292,6 +306,7 @@ def build_way(
             gestures=on.gestures,
             rules=rules,
         ),
+        commands=commands,
         verdicts=asking.verdicts,
         steering=Steering(
             live=on.live,
@@ -380,14 +395,4 @@ def build_goings_on(on: Ground, asking: Asking, answering: Answering) -> GoingsO
         lanes=on.lanes,
         questions=asking.questions,
         outbox=on.outbox,
-    )
-
-
-def build_expiry(on: Ground, answering: Answering) -> Expiry:
-    """Who lets turns go on that nobody decided about."""
-    return Expiry(
-        suspensions=answering.suspensions,
-        approvals=answering.approvals,
-        lanes=on.lanes,
-        clock=on.clock,
     )

@@ -29,12 +29,14 @@ from config.settings import Settings
 class Models:
     """The one that answers and the Coder's; what one learns of an endpoint, the other knows.
 
-    `see`: the one that answers is known to take pictures; `vision` is one that does where it is not
-    the same. `at` makes a further one, of the endpoints to ask in order.
+    `cheap` is asked for what nobody waits for, summaries and facts: the one that answers, where
+    none is named. `see`: the one that answers is known to take pictures; `vision` is one that does
+    where it is not the same. `at` makes a further one, of the endpoints to ask in order.
     """
 
     main: Failover
     coder: Failover
+    cheap: Failover
     at: Callable[[tuple[Endpoint, ...]], ChatModel]
     see: bool = False
     vision: Failover | None = None
@@ -77,6 +79,7 @@ def build_models(
     return Models(
         failover(settings.main_models, settings.vision_models),
         failover(settings.coder_models),
+        failover(settings.cheap_models),
         at=failover,
         see=settings.llm_vision_model == settings.llm_model or known.sees(settings.llm_model),
         vision=failover(settings.vision_models) if settings.vision_models else None,

@@ -4,10 +4,13 @@ adapters around.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from adapters.storage.store import SqlStore
+from bot.commands.commands import Commands
+from bot.commands.errors import Failures
 from bot.conversation.ages import Ages
 from bot.conversation.arrivals import Arrivals
 from bot.conversation.catchup import Catchup
@@ -24,7 +27,7 @@ from bot.conversation.preparation import Persona
 from bot.conversation.recovery import Recoverer
 from bot.conversation.tasks import Work, due_of, person_of
 from bot.conversation.telling import Telling
-from bot.domain.chat import ModelRequest
+from bot.conversation.verdicts import Verdicts
 from bot.domain.masking import Mask
 from bot.domain.ports import (
     Approver,
@@ -41,17 +44,10 @@ from bot.engine.batches import Batches
 from bot.engine.engine import Engine
 from bot.engine.toolset import Toolset
 from bot.memory.chat_log import StoredChatLog
-from bot.memory.history import Folding, History
 from bot.memory.recorder import Recorder
-from bot.memory.speakers import Speakers
-from bot.memory.summaries import Summaries
 from bot.memory.things import Things
 from bot.models.failover import Failover
 from bot.policy.budget import Limits
-from bot.policy.tokens import estimate_text
-from bot.prompt.compose import system_prompt
-from bot.prompt.language import WORDINGS
-from bot.prompt.older_rounds import told_today
 from bot.runtime.observers import LogObserver, Observers
 from bot.speaking.alarm import Alarm
 from bot.speaking.carrier import Carrier
@@ -60,6 +56,7 @@ from bot.speaking.outbox import Outbox
 from bot.speaking.owner import Owner
 from bot.speaking.queues import Queues
 from bot.speaking.sends import Rows
+from bot.wiring.commands import build_commands
 from bot.wiring.conversation import (
     Answering,
     Asking,
@@ -69,8 +66,9 @@ from bot.wiring.conversation import (
     build_asking,
     build_stages,
 )
+from bot.wiring.keeping import Keeping, build_keeping
 from bot.wiring.means import Means
-from bot.wiring.models import build_rules, told_of_history
+from bot.wiring.models import build_rules
 from bot.wiring.senses import SensesOf
 from config.settings import Settings, read_persona
 
@@ -84,7 +82,7 @@ class Rooms:
 
     on: Ground
     owner: Owner
-    summaries: Summaries
+    keeping: Keeping
     answering: Answering
     asking: Asking
     stages: Stages
@@ -92,11 +90,13 @@ class Rooms:
     catchup: Catchup
     doubts: Doubts
     inquiries: Inquiries
+    commands: Commands
 
 
 def build_rooms(
     settings: Settings,
     means: Means,
+    journal: SqlStore,
     *,
     transport: Transport,
     store: Store,
@@ -109,15 +109,13 @@ def build_rooms(
 ) -> Rooms:
     """The rooms, each given what it needs."""
     who, model, toolset = persona(settings), means.models.main, means.staff.toolset
-    one_by_one = settings.llm_parallel == 1
-    summaries = Summaries(model=model, store=store, clock=clock, one_by_one=one_by_one)
     taken_in = senses(store, clock)
     things = Things(store=store, kinds=taken_in.kinds)
-    history = build_history(
-        settings, who, things, store=store, model=model, toolset=toolset, folding=summaries
+    keeping = build_keeping(
+        settings, who, means, things, store=store, facts=journal.memories, clock=clock, ids=ids
     )
-    telling = Telling(history=history, speakers=history.speakers)
-    ports: dict[type, object] = {**means.ports, Approver: deciders, Members: history.speakers}
+    store, history, telling = keeping.store, keeping.history, keeping.telling
+    ports: dict[type, object] = {**means.ports, **keeping.ports, Approver: deciders}
     ports[Looking] = build_looks(settings, transport, telling, taken_in)
     ports[ChatLog] = build_log(settings, telling, history.speakers, store=store, clock=clock)
     outbox, owner = build_outbox(
@@ -127,7 +125,8 @@ def build_rooms(
     gestures, live = Gestures(transport=transport, clock=clock), LiveTurns(store=store, clock=clock)
     ages, lanes = Ages(clock), build_lanes(settings, clock=clock)
     on = Ground(lanes, ages, perception, history, store, outbox, gestures, live, telling, clock)
-    seen_by: list[Observer] = [LogObserver(), Alarm(owner, mask=mask), *observers]
+    failures = Failures(clock=clock, mask=mask)
+    seen_by: list[Observer] = [LogObserver(), Alarm(owner, mask=mask), failures, *observers]
     engine = build_engine(
         settings, model=model, toolset=toolset, store=store, observers=seen_by, clock=clock
     )
@@ -142,17 +141,19 @@ def build_rooms(
         ids=ids,
         paced=settings.bot_pace,
     )
-    rooms = on, owner, summaries, answering, settings
-    return connect(*rooms, toolset=toolset, transport=transport, ids=ids)
+    typed = partial(build_commands, keeping, journal, failures, owners=settings.bot_owners)
+    rooms = on, owner, keeping, answering, settings
+    return connect(*rooms, commands=typed, toolset=toolset, transport=transport, ids=ids)
 
 
 def connect(
     on: Ground,
     owner: Owner,
-    summaries: Summaries,
+    keeping: Keeping,
     answering: Answering,
     settings: Settings,
     *,
+    commands: Callable[[Ground, Verdicts], Commands],
     toolset: Toolset,
     transport: Transport,
     ids: Ids,
@@ -169,13 +170,14 @@ def connect(
         ids=ids,
         debounce=settings.bot_debounce,
     )
+    typed = commands(on, asking.verdicts)
     stages = build_stages(
-        on, asking, answering, rules=rules, owner=owner, steers=settings.bot_steer
+        on, asking, answering, typed, rules=rules, owner=owner, steers=settings.bot_steer
     )
     return Rooms(
         on,
         owner,
-        summaries,
+        keeping,
         answering,
         asking,
         stages,
@@ -189,6 +191,7 @@ def connect(
             places=asking.places,
             clock=on.clock,
         ),
+        commands=typed,
     )
 
 
@@ -251,32 +254,6 @@ def build_engine(
         observer=Observers([Recorder(store=store), *observers]),
         batches=Batches(toolset.calls, max_calls=settings.tools_max_calls, recorded=store.commit),
         max_steps=settings.bot_max_steps,
-    )
-
-
-def build_history(
-    settings: Settings,
-    who: Persona,
-    things: Things | None = None,
-    *,
-    store: Store,
-    model: Failover,
-    toolset: Toolset,
-    folding: Folding | None = None,
-) -> History:
-    """The memory, with as much room as the model leaves beside the system prompt and the tools."""
-    speakers = Speakers(store=store)
-    longest = max(WORDINGS, key=lambda words: estimate_text(words.rules))
-    system = system_prompt(who.prompt, name=who.name, words=longest)
-    around = ModelRequest((system,), toolset.all_definitions())
-    return History(
-        store=store,
-        room=told_of_history(model, around, most=settings.bot_history_tokens),
-        told=partial(told_today, who.names, speakers),
-        folding=folding,
-        speakers=speakers,
-        by_member=settings.bot_scope == "member",
-        things=things,
     )
 
 

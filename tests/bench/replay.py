@@ -41,7 +41,14 @@ MENTION = re.compile(r"^@[^#(]*(?:#\d+|\(\d+\)) ")
 BEGINNING = 20  # characters by which a line is known again
 DIGITS = [bytes([digit]) for digit in b"0123456789"]
 COUNTED = re.compile(r"\(另有 (\d+) 条")
-WAITING = {"bot_debounce": 0.0, "bot_steer": False, "bot_pace": False, "bot_stale": 0.0, "bot_loop": 0}
+WAITING = {
+    "bot_debounce": 0.0,
+    "bot_steer": False,
+    "bot_pace": False,
+    "bot_memory": False,
+    "bot_stale": 0.0,
+    "bot_loop": 0,
+}
 """Settings that only make a replay wait: hours are said in seconds."""
 
 

@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from bot.commands.commands import Commands
 from bot.conversation.arrivals import Arrivals
 from bot.conversation.places import Arrival
 from bot.domain.events import Event, MessageRecalled, Muted
 from bot.policy.wake import Rules
+from bot.speaking.postbox import Postbox
 from bot.wiring.conversation import build_asking, build_stages
 from tests.bot.conversation.test_turn import House
 from tests.fakes import BOT, GROUP, CountingIds, ScriptedModel, Step
@@ -33,7 +35,17 @@ class Hall(House):
             owner=self.owner,
             ids=CountingIds(),
         )
-        stages = build_stages(self.ground, asking, self.answering, rules=rules, owner=self.owner, steers=steers)
+        self.commands = Commands(
+            (),
+            postbox=Postbox(outbox=self.outbox, history=self.history, clock=self.clock),
+            history=self.history,
+            owners=rules.owners,
+            hears=asking.verdicts.hears,
+            clock=self.clock,
+        )
+        stages = build_stages(
+            self.ground, asking, self.answering, self.commands, rules=rules, owner=self.owner, steers=steers
+        )
         self.seen, self.places, self.overflow = asking.seen, asking.places, asking.overflow
         self.robots, self.put_off = asking.robots, asking.put_off
         self.dispatcher, self.way, self.door = stages.dispatcher, stages.way, stages.door

@@ -51,6 +51,7 @@ def settings(model: str, **more: Any) -> Settings:
         "onebot_access_token": TOKEN,
         "bot_loop": 0,
         "bot_pace": False,
+        "bot_memory": False,
         "bot_send_rate": 0.0,
         "bot_debounce": 0.0,
         "web_port": 0,

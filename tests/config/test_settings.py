@@ -49,6 +49,8 @@ TYPED: dict[str, tuple[str, object]] = {
     "BOT_CHANCE": ("0.02", 0.02),
     "BOT_STALE": ("60", 60.0),
     "BOT_STEER": ("0", False),
+    "BOT_MEMORY": ("0", False),
+    "LLM_CHEAP_MODEL": ("small", "small"),
     "BOT_LOOP": ("0", 0),
     "BOT_DEBOUNCE": ("0", 0.0),
     "BOT_SCOPE": ("Member", "member"),

@@ -70,6 +70,7 @@ async def running(folder: Path, *steps: Step, token: str = TOKEN, **given: Any) 
         store_url=SecretStr(f"sqlite:///{folder}/bot.db"),
         bot_send_rate=0.0,
         bot_pace=False,
+        bot_memory=False,
         bot_loop=0,
         bot_debounce=0.0,
         web_port=0,

@@ -65,6 +65,7 @@ class House:
                 "media_dir": self.folder,
                 "bot_send_rate": 0.0,
                 "bot_pace": False,
+                "bot_memory": False,
                 "bot_loop": 0,
                 "bot_debounce": 0.0,
                 "web_port": 0,

@@ -49,6 +49,7 @@ async def life(
         store_url=SecretStr(f"sqlite:///{folder}/bot.db"),
         bot_send_rate=0.0,
         bot_pace=False,
+        bot_memory=False,
         bot_loop=0,
         bot_debounce=0.0,
         web_port=0,

@@ -195,6 +195,7 @@ class Town:
             bot_owners=owners,
             bot_send_rate=0.0,
             bot_pace=False,
+            bot_memory=False,
             bot_loop=0,
             bot_debounce=0.0,
             tools_dir=self.folder / "tools",

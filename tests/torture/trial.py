@@ -26,7 +26,13 @@ from tests.torture.processes import Life, Nursery
 from tests.torture.stage import PATIENCE, Stage, make_world
 from tests.torture.troubles import trouble
 
-WAITLESS = {"bot_loop": 0, "bot_debounce": 0.02, "bot_pace": False, "bot_send_burst": 20}
+WAITLESS = {
+    "bot_loop": 0,
+    "bot_debounce": 0.02,
+    "bot_pace": False,
+    "bot_memory": False,
+    "bot_send_burst": 20,
+}
 """What only waits, or is held back by who asks so fast."""
 
 

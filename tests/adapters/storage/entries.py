@@ -25,14 +25,13 @@ from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.journal import (
     Entry,
     Judged,
-    MemoryKept,
     MessageObserved,
     SendQueued,
     TurnClosed,
     TurnOpened,
     TurnSteered,
 )
-from bot.domain.memories import Memory, Visibility
+from bot.domain.memories import Memory, MemoryKept, Visibility
 from bot.domain.run import StepFinished, Stop, ToolFinished, ToolStarted
 from bot.domain.segments import Face, Image, Mention, Quote, Segment, Text
 from bot.domain.things import ThingNamed

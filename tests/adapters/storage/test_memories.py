@@ -5,11 +5,10 @@ from sqlalchemy import func, select
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.memories import listed, recall
-from adapters.storage.rows import IN_SCOPE
+from adapters.storage.memory_rows import IN_SCOPE
 from adapters.storage.tables import memories, memory_terms
 from bot.domain.events import Conversation
-from bot.domain.journal import MemoriesForgotten, MemoriesUsed
-from bot.domain.memories import Visibility
+from bot.domain.memories import MemoriesForgotten, MemoriesUsed, Visibility
 from bot.policy.recall import terms
 from bot.runtime.clock import SystemClock
 from tests.adapters.storage.conftest import opened
@@ -107,6 +106,7 @@ async def test_a_store_gives_back_what_was_put_just_now(url: str) -> None:
     entry = fact("1", "小明对花生过敏", expires=now + 1e6)
     async with opened(url) as place:
         place.store.put(entry)
+        await place.store.commit()
         assert await place.store.memories.recall(GROUP, HONG, terms("花生")) == (entry.memory,)
         assert await place.store.memories.listed(subject=MING) == (entry.memory,)
         assert await place.store.memories.recall(GROUP, HONG, ()) == ()

@@ -23,6 +23,7 @@ from bot.domain.actions import Attachment, Merged, SendMessage
 from bot.domain.chat import Message
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.journal import (
+    ConversationReset,
     Entry,
     LogQuery,
     MessageErased,
@@ -374,3 +375,13 @@ def test_the_log_is_searched_by_time_by_person_and_by_words_here_only(
     assert (found(words=("%",)), found(words=("_",))) == (["2"], [])
     assert found(sender=5) == ["4"]
     assert found(since=NOW + 2, until=NOW + 3) == ["2", "3"]
+
+
+def test_after_a_reset_nothing_of_before_is_told_and_all_of_after_is(batches: EntryBatches, database: Database) -> None:
+    before, after = opening("t1", said("before")), opening("t2", said("after"))
+    batches.write(put(heard("old"), before, closing(before), WindowMoved(GROUP, "t1", "t1", "notes"), heard("older")))
+    batches.write(put(ConversationReset(GROUP)))
+    remembered = read(database, reads.remember, GROUP)
+    assert (remembered.rounds, remembered.overheard, remembered.summary) == ((), (), "")
+    batches.write(put(heard("new"), after, closing(after)))
+    assert [round_.turn_id for round_ in read(database, reads.remember, GROUP).rounds] == ["t2"]

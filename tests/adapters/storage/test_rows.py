@@ -8,17 +8,17 @@ import pytest
 from msgspec.structs import replace
 
 from adapters.storage.ahead import Put
-from adapters.storage.rows import MAX_SOURCE, kept, plain, rows
+from adapters.storage.columns import plain
+from adapters.storage.rows import MAX_SOURCE, kept, rows
 from adapters.storage.statements import SQL, Statement, compiled
 from bot.domain import codec
 from bot.domain.actions import Attachment, SendMessage
 from bot.domain.chat import ToolMessage, Usage
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
+    ConversationReset,
     Entry,
     MemberNumbered,
-    MemoriesForgotten,
-    MemoriesUsed,
     MessageErased,
     MessageOverheard,
     MessageTakenUp,
@@ -30,7 +30,7 @@ from bot.domain.journal import (
     UsageAdded,
     WindowMoved,
 )
-from bot.domain.memories import Visibility
+from bot.domain.memories import MemoriesForgotten, MemoriesUsed, Visibility
 from bot.domain.segments import Text
 from bot.domain.things import PictureDescribed
 from tests.adapters.storage.entries import (
@@ -70,6 +70,7 @@ ENTRIES: list[tuple[Entry, list[Statement]]] = [
     ),
     (closing(opening("t1")), [Statement.CLOSE_RUN, Statement.CLOSE_TURN]),
     (WindowMoved(GROUP, "t1", "t2", "notes"), [Statement.MOVE_WINDOW]),
+    (ConversationReset(GROUP), [Statement.RESET_WINDOW]),
     (UsageAdded(turn_id="t1", model="demo", usage=Usage(10, 5), at=NOW), [Statement.ADD_USAGE]),
     (MemberNumbered(conversation=GROUP, number=2, user_id=777, name="小明"), [Statement.NUMBER_MEMBER]),
     (thing(1), [Statement.NAME_THING]),

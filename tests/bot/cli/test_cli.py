@@ -6,7 +6,7 @@ import json
 import subprocess
 from pathlib import Path
 
-from tests.bot.commands import command, run, serving
+from tests.bot.cli.commands import command, run, serving
 
 
 def test_with_nothing_configured_it_is_a_chat_that_ends_with_its_input(tmp_path: Path) -> None:

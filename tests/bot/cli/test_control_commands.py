@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bot.cli.control_commands import warning_of_docker
-from tests.bot.commands import run, serving
+from tests.bot.cli.commands import run, serving
 
 
 def test_a_running_bot_says_how_it_is_reads_again_and_stops(tmp_path: Path) -> None:

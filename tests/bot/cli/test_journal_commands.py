@@ -11,7 +11,7 @@ from adapters.storage.ahead import Put
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from bot.domain.journal import MessageObserved
-from tests.bot.commands import run
+from tests.bot.cli.commands import run
 from tests.fakes import said
 
 

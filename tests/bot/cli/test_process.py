@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bot.cli.process import go
-from tests.bot.commands import command, serving
+from tests.bot.cli.commands import command, serving
 
 
 @pytest.mark.parametrize("name", [signal.SIGTERM, signal.SIGINT])

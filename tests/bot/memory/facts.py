@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from bot.domain.events import Conversation
-from bot.domain.journal import MemoriesForgotten, MemoryKept
-from bot.domain.memories import Memory
+from bot.domain.memories import MemoriesForgotten, Memory, MemoryKept
 from bot.policy.recall import terms as terms_of
 from tests.fakes import RecordingStore
 

@@ -10,14 +10,13 @@ from msgspec.structs import replace
 from bot.domain.chat import Completion, ModelRequest, Usage, UserMessage
 from bot.domain.errors import ModelTransport
 from bot.domain.journal import (
-    MemoriesForgotten,
-    MemoryKept,
     MessageErased,
     MessageObserved,
     TurnClosed,
     TurnOpened,
     UsageAdded,
 )
+from bot.domain.memories import MemoriesForgotten, MemoryKept
 from bot.domain.run import Stop
 from bot.memory.extraction import LINES, QUIET, ROUNDS, Extraction
 from bot.memory.remembering import Remembering

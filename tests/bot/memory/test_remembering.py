@@ -7,8 +7,7 @@ from msgspec.structs import replace
 
 from bot.domain.errors import InvalidArguments, ToolDenied
 from bot.domain.events import Conversation
-from bot.domain.journal import MemoriesUsed, MemoryKept
-from bot.domain.memories import Memory, Visibility
+from bot.domain.memories import MemoriesUsed, Memory, MemoryKept, Visibility
 from bot.domain.run import Asker
 from bot.domain.tool import ToolContext
 from bot.memory.remembering import KEPT, Remembering
@@ -39,6 +38,9 @@ class Room:
     async def write(self, text: str, *, about: str = "me", by: ToolContext | None = None, all_: bool = False) -> str:
         return await self.book.write(by or asks(MING), text, about=about, everywhere=all_)
 
+    async def recalled(self, where: Conversation, user: int, question: str) -> tuple[str, ...]:
+        return (await self.book.recalled(where, user, question)).lines
+
 
 def asks(user: int, *, where: Conversation = GROUP, role: str = "member") -> ToolContext:
     asker = Asker(user, role=role, is_owner=user == OWNER)
@@ -49,8 +51,9 @@ async def test_what_somebody_tells_of_himself_is_known_when_a_question_is_about_
     room = Room()
     said = await room.write("对花生\n过敏")
     assert re.fullmatch(r"remembered: 小明#1: 对花生 过敏 \[\w+\]", said)
-    assert await room.book.recalled(GROUP, HONG, "谁不能吃花生？") == ("小明#1: 对花生 过敏",)
-    assert await room.book.recalled(GROUP, HONG, "今天吃什么") == ()
+    assert await room.recalled(GROUP, HONG, "谁不能吃花生？") == ("小明#1: 对花生 过敏",)
+    assert (await room.book.recalled(GROUP, HONG, "谁不能吃花生？")).authors == {MING}
+    assert await room.recalled(GROUP, HONG, "今天吃什么") == ()
     used = room.store.entries[-1]
     assert isinstance(used, MemoriesUsed)
     assert used.expires == room.clock.now() + KEPT
@@ -109,7 +112,7 @@ async def test_only_owners_have_something_known_everywhere() -> None:
     with pytest.raises(ToolDenied):
         await room.write("群规在公告里", about="here", all_=True)
     await room.write("群规在公告里", about="here", by=asks(OWNER), all_=True)
-    assert await room.book.recalled(ELSEWHERE, HONG, "群规在哪") == ("群规在公告里",)
+    assert await room.recalled(ELSEWHERE, HONG, "群规在哪") == ("群规在公告里",)
 
 
 async def test_what_was_told_in_private_or_elsewhere_is_nowhere_else() -> None:
@@ -121,13 +124,13 @@ async def test_what_was_told_in_private_or_elsewhere_is_nowhere_else() -> None:
     )
     await room.book.keep(Memory(memory_id="", scope=ELSEWHERE, subject=MING, author=MING, text="喜欢小红花"))
     for user in (MING, HONG, OWNER):
-        assert await room.book.recalled(GROUP, user, "谁喜欢小红") == ()
+        assert await room.recalled(GROUP, user, "谁喜欢小红") == ()
         assert await room.book.search(asks(user), "喜欢小红") == "nothing is remembered about that"
         assert await room.book.listed(asks(user), about="#1") == "nothing is remembered about that"
     for fact in await room.facts.listed():
         with pytest.raises(InvalidArguments, match="there is no fact"):
             await room.book.forget(asks(MING), fact.memory_id)
-    assert await room.book.recalled(PRIVATE, MING, "小红") == ("?#1: 喜欢小红",)
+    assert await room.recalled(PRIVATE, MING, "小红") == ("?#1: 喜欢小红",)
 
 
 async def test_what_was_taken_from_a_recalled_message_is_forgotten() -> None:

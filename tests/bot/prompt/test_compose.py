@@ -140,11 +140,6 @@ def test_behind_the_question_stands_what_is_so_at_the_moment() -> None:
     assert moment(said("hi", where=PRIVATE), VIEW) == "[此刻] 2023-11-14 星期二，私聊"
 
 
-def test_where_nobody_called_the_moment_says_so() -> None:
-    told = moment(said("I like tea", at=False), VIEW, uncalled=True)
-    assert told == "[此刻] 2023-11-14 星期二，这句话不是在问你：有值得说的才插一句，没有就用 stay_silent"
-
-
 def test_in_english_every_word_of_ours_is_english() -> None:
     overheard = [said("one", at=False), said((Quote("1"), Text("two")), at=False)]
     question = Question(said("hi"), quoted=said("was?", user=5, name="Ann"), forwarded=inside(said("three")))

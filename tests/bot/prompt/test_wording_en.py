@@ -8,6 +8,6 @@ from bot.prompt.wording_en import EN as WORDS
 
 def test_the_rules_name_every_heading() -> None:
     fields = {name for _, name, _, _ in Formatter().parse(WORDS.rules) if name}
-    assert fields == {"name", "own", "earlier", "record", "forwarded", "question", "added", "now", "notes"}
+    assert fields == {"name", "own", "earlier", "record", "forwarded", "question", "added", "now", "recalled", "notes"}
     assert WORDS.language == "en"
     assert not is_chinese(WORDS.rules)

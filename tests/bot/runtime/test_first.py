@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from bot.runtime import first
-from tests.bot.commands import ROOT
+from tests.bot.cli.commands import ROOT
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="containers are Linux's")
 

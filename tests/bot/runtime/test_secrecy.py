@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from bot.runtime.secrecy import forget_secrets
-from tests.bot.commands import ROOT
+from tests.bot.cli.commands import ROOT
 
 SCRIPT = """
 import ctypes, os, subprocess, sys

@@ -14,13 +14,16 @@ from bot.domain.run import Asker, Outcome
 from bot.domain.tool import tool
 from bot.engine.engine import Run, RunState
 from bot.engine.toolset import Toolset
+from bot.memory.speakers import Speakers
 from bot.models.failover import Failover
 from bot.models.upstreams import Upstream
 from bot.policy.budget import Limits
 from bot.prompt.notes import note
 from bot.prompt.wording_zh import ZH
 from bot.runtime.clock import RandomIds, SystemClock
-from bot.wiring.service import build_engine, build_history, limits_of, persona
+from bot.wiring.keeping import around_of, build_history
+from bot.wiring.models import told_of_history
+from bot.wiring.service import build_engine, limits_of, persona
 from config.settings import Settings
 from tests.fakes import GROUP, RecordingStore
 
@@ -38,9 +41,7 @@ def room(window: int | None, *, most: int = 5000) -> float:
     with ScriptedModel() as model:
         failover = Failover([Upstream(model, window=window)], clock=SystemClock(), ids=RandomIds())
         toolset = Toolset([look], clock=SystemClock())
-        return build_history(
-            Settings(bot_history_tokens=most), WHO, store=RecordingStore(), model=failover, toolset=toolset
-        )._room()
+        return told_of_history(failover, around_of(WHO, toolset), most=most)()
 
 
 def test_the_persona_is_the_operators(tmp_path: Path) -> None:
@@ -53,11 +54,8 @@ def test_the_persona_is_the_operators(tmp_path: Path) -> None:
 async def test_what_an_older_version_noted_in_its_answers_is_told_otherwise() -> None:
     store = RecordingStore()
     store.remembered[GROUP] = Remembered((Round("t0", (UserMessage("hi"), AssistantMessage("(没有回答)"))),), ())
-    with ScriptedModel() as model:
-        failover = Failover([Upstream(model)], clock=SystemClock(), ids=RandomIds())
-        toolset = Toolset(clock=SystemClock())
-        history = build_history(Settings(), WHO, store=store, model=failover, toolset=toolset)
-        await history.load(GROUP)
+    history = build_history(WHO, Speakers(store=store), store=store, room=lambda: 5000.0)
+    await history.load(GROUP)
     assert "没有回答)" not in str(history.messages(GROUP))
     assert history.messages(GROUP)[-1] == note(ZH, ZH.about.unanswered)
 

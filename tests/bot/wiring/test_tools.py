@@ -21,7 +21,9 @@ from config.settings import Settings
 from tests.fakes import GROUP, ManualClock
 from tools.get_game_version.games import Games
 
-OURS = ("chat_log", "get_game_version", "get_weather", "look", "send_message", "stay_silent", "use_subagent")
+OURS = (
+    "chat_log", "get_game_version", "get_weather", "look", "memory", "send_message", "stay_silent", "use_subagent",
+)  # fmt: skip
 
 
 @tool(requires=("AMAP_KEY",))

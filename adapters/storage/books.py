@@ -1,0 +1,168 @@
+"""Reading the journal for people: what was spent, and how one answer came about. Blocks, but for
+`SqlBooks`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol, TypeVar
+
+from msgspec.structs import replace
+from sqlalchemy import Connection, Row, Table, func, select
+
+from adapters.storage.tables import messages, runs, sends, steps, tool_calls, turns, usage, verdicts
+from bot.domain.books import PlaceSum, Story, StoryCall, UsageSum
+from bot.domain.events import Conversation
+
+SENT = ("confirmed", "sending", "unknown")
+FAILED = ("refused", "dropped")
+CALLS = 20  # of one turn, the first
+PLACES = 30
+
+T = TypeVar("T")
+
+
+class Reading(Protocol):
+    """Asks the database, once all that was put is written; `nothing` where it cannot be read."""
+
+    def __call__(self, query: Callable[[Connection], T], nothing: T) -> Awaitable[T]: ...
+
+
+class SqlBooks:
+    """Fits `Books`."""
+
+    def __init__(self, read: Reading) -> None:
+        self._read = read
+
+    async def usage(
+        self, *, since: float, where: Conversation | None = None, asker: int | None = None
+    ) -> UsageSum | None:
+        """What was spent since then: there, by questions of somebody, or in all."""
+        return await self._read(lambda connection: spent(connection, since, where, asker), None)
+
+    async def places(self, *, since: float) -> tuple[PlaceSum, ...] | None:
+        """The conversations heard since then, the busiest first."""
+        return await self._read(lambda connection: places(connection, since), None)
+
+    async def story(self, where: Conversation, message_id: str = "") -> Story | None:
+        """How a message fared, or the one it answers; of the last turn there without an id."""
+        return await self._read(lambda connection: story(connection, where, message_id), None)
+
+
+def spent(
+    connection: Connection, since: float, where: Conversation | None, asker: int | None
+) -> UsageSum:
+    """The sums of what was used since then."""
+    query = select(
+        func.count(),
+        func.coalesce(func.sum(usage.c.prompt), 0),
+        func.coalesce(func.sum(usage.c.cached), 0),
+        func.coalesce(func.sum(usage.c.completion), 0),
+        func.coalesce(func.sum(usage.c.cost), 0.0),
+        func.count() - func.count(usage.c.cost),
+    ).where(usage.c.at >= since)
+    if where is not None:
+        query = query.where(usage.c.conversation == str(where))
+    if asker is not None:
+        query = query.where(usage.c.asker == asker)
+    requests, prompt, cached, completion, cost, unpriced = connection.execute(query).one()
+    return UsageSum(requests, int(prompt), int(cached), int(completion), float(cost), unpriced)
+
+
+def places(connection: Connection, since: float) -> tuple[PlaceSum, ...]:
+    """The busiest conversations since then."""
+    number = func.count().label("number")
+    query = (
+        select(messages.c.conversation, number, func.max(messages.c.taken))
+        .where(messages.c.taken >= since)
+        .group_by(messages.c.conversation)
+        .order_by(number.desc(), messages.c.conversation)
+        .limit(PLACES)
+    )
+    return tuple(
+        PlaceSum(Conversation.parse(here), count, last)
+        for here, count, last in connection.execute(query)
+    )
+
+
+def story(connection: Connection, where: Conversation, message_id: str) -> Story | None:
+    """What is known of a message and of its turn; None where that is nothing."""
+    here = str(where)
+    turn = _turn(connection, here, message_id)
+    asked = message_id if turn is None else turn.message_id
+    message = _latest(connection, messages, here, asked)
+    verdict = _latest(connection, verdicts, here, asked)
+    told = Story(asker=0, taken=0.0 if message is None else message.taken)
+    if verdict is not None:
+        told = replace(
+            told,
+            asker=verdict.sender,
+            wakes=verdict.wakes,
+            weak=verdict.weak,
+            reason=verdict.reason,
+        )
+    elif turn is None:
+        return None
+    return told if turn is None else _with_turn(connection, told, turn)
+
+
+def _latest(connection: Connection, table: Table, here: str, message_id: str) -> Row[Any] | None:
+    query = select(table).where(table.c.conversation == here, table.c.message_id == message_id)
+    return connection.execute(query.order_by(table.c.id.desc()).limit(1)).one_or_none()
+
+
+def _turn(connection: Connection, here: str, message_id: str) -> Row[Any] | None:
+    """The turn that a message asked for or answers; the last one there without an id."""
+    if not message_id:
+        last = select(turns).where(turns.c.conversation == here)
+        return connection.execute(last.order_by(turns.c.id.desc()).limit(1)).one_or_none()
+    for table in (sends, messages):
+        row = _latest(connection, table, here, message_id)
+        if row is None or not row.turn_id:
+            continue
+        query = select(turns).where(turns.c.turn_id == row.turn_id)
+        turn = connection.execute(query.order_by(turns.c.id.desc()).limit(1)).one_or_none()
+        # A message that was only overheard was read by a turn that it did not ask for.
+        if turn is not None and (table is sends or turn.message_id == message_id):
+            return turn
+    return None
+
+
+def _with_turn(connection: Connection, told: Story, turn: Row[Any]) -> Story:
+    turn_id = turn.turn_id
+    run = connection.execute(select(runs).where(runs.c.turn_id == turn_id)).first()
+    calls = connection.execute(
+        select(tool_calls).where(tool_calls.c.turn_id == turn_id).order_by(tool_calls.c.id)
+    ).all()
+    said = connection.scalars(select(sends.c.state).where(sends.c.turn_id == turn_id)).all()
+    used = connection.execute(select(usage).where(usage.c.turn_id == turn_id)).all()
+    steps_done = connection.scalar(
+        select(func.count()).select_from(steps).where(steps.c.turn_id == turn_id)
+    )
+    return replace(
+        told,
+        asker=turn.asker,
+        turn_id=turn_id,
+        opened=turn.opened,
+        closed=turn.closed or 0.0,
+        stop="" if run is None else run.stop,
+        error="" if run is None else run.error,
+        steps=steps_done or 0,
+        calls=tuple(StoryCall(row.name, row.code, row.seconds or 0.0) for row in calls[:CALLS]),
+        models=tuple(dict.fromkeys(row.model for row in used if row.model)),
+        usage=_sum(used),
+        sends=sum(state in SENT for state in said),
+        failed=sum(state in FAILED for state in said),
+    )
+
+
+def _sum(used: Sequence[Row[Any]]) -> UsageSum:
+    priced = [row.cost for row in used if row.cost is not None]
+    return UsageSum(
+        requests=len(used),
+        prompt=sum(row.prompt for row in used),
+        cached=sum(row.cached for row in used),
+        completion=sum(row.completion for row in used),
+        cost=sum(priced),
+        unpriced=len(used) - len(priced),
+    )

@@ -1,0 +1,66 @@
+"""Forgetting by a running bot: in the thread that writes, without compacting the whole file.
+
+SQLite writes zeros over what it deletes (`database.py`), and the log is emptied: no byte is left.
+PostgreSQL frees what was deleted when it vacuums.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Executor
+
+from sqlalchemy import Connection
+
+from adapters.storage.batches import EntryBatches
+from adapters.storage.database import Database
+from adapters.storage.erasure import empty_log, erase_group, erase_user
+from adapters.storage.failures import Unusable, words
+from bot.domain.errors import BotError
+
+
+class NotErased(BotError):
+    """It could not be forgotten just now, wholly or at all."""
+
+
+class SqlErasing:
+    """Fits `Eraser`. `commit` waits until all that was put is in its tables."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        batches: EntryBatches,
+        writing: Executor,
+        commit: Callable[[], Awaitable[bool]],
+    ) -> None:
+        self._database = database
+        self._batches = batches
+        self._writing = writing
+        self._commit = commit
+
+    async def forget_user(self, user: int) -> int:
+        """Erase a person; how many rows went. Raises NotErased."""
+        return await self._forget(lambda connection: erase_user(connection, user))
+
+    async def forget_group(self, group: int) -> int:
+        """Erase a group; how many rows went. Raises NotErased."""
+        return await self._forget(lambda connection: erase_group(connection, group))
+
+    async def _forget(self, erase: Callable[[Connection], dict[str, int]]) -> int:
+        if not await self._commit():
+            raise NotErased("the journal cannot be written now")
+
+        def work() -> int:
+            gone = self._batches.run(erase)
+            if self._database.is_sqlite:
+                with self._database.connect() as connection:
+                    empty_log(connection)
+            return sum(gone.values())
+
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._writing, work)
+        except Unusable as error:
+            raise NotErased(str(error)) from error
+        except Exception as error:
+            raise NotErased(words(error)) from error

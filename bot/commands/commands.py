@@ -1,0 +1,135 @@
+"""Takes commands on the message's way, before the lanes: no model, no budget, no token.
+
+In a group a command is said to the bot (mentioned or quoted); in private always. An unknown one, or
+one the asker may not use, is words like any others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+
+from bot.commands.rights import may_use
+from bot.domain.command import Asked, Command
+from bot.domain.events import MessageReceived
+from bot.domain.faults import BROKEN, isolate
+from bot.domain.ports import Clock
+from bot.domain.run import Asker
+from bot.domain.segments import Mention, Quote, Text
+from bot.memory.history import History
+from bot.prompt.frame import label
+from bot.prompt.render import MAX_NAME
+from bot.speaking.postbox import Postbox
+
+DEADLINE = 10.0  # seconds for an answer
+LONGEST = 1000  # characters of a message that may be a command
+AT_ONCE = 8
+TYPED = re.compile(r"\s*[/／](?P<name>[^\s/／]+)(?P<rest>(?:\s[^\0]*)?)")
+CJK = re.compile(r"[\u3400-\u9fff]")
+SORRY = ("这个命令现在答不上来，稍后再试。", "This cannot be answered now, try again later.")
+
+logger = logging.getLogger(__name__)
+
+
+class Commands:
+    """Answers the commands it is given, each by its names, to those whom the bot `hears`."""
+
+    def __init__(
+        self,
+        commands: Iterable[Command],
+        *,
+        postbox: Postbox,
+        history: History,
+        owners: frozenset[int],
+        hears: Callable[[MessageReceived], bool],
+        clock: Clock,
+    ) -> None:
+        self._by_name: Mapping[str, Command] = {
+            name.casefold(): one for one in commands for name in one.names
+        }
+        self._postbox = postbox
+        self._history = history
+        self._owners = owners
+        self._hears = hears
+        self._clock = clock
+        self._group: asyncio.TaskGroup | None = None
+        self._places = asyncio.Semaphore(AT_ONCE)
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Answer while the block runs."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            try:
+                yield
+            finally:
+                self._group = None
+
+    def take(self, message: MessageReceived) -> bool:
+        """Whether this is a command its sender may use; then it is being answered. Never waits."""
+        found = self._read(message)
+        if found is None or self._group is None:
+            return False
+        self._group.create_task(self._answer(message, *found))
+        return True
+
+    def _read(self, message: MessageReceived) -> tuple[Command, Asked] | None:
+        text, quoted, is_to_us = _parts(message)
+        typed = TYPED.fullmatch(text) if len(text) <= LONGEST else None
+        command = self._by_name.get(typed["name"].casefold()) if typed else None
+        if typed is None or command is None or message.is_own or not self._hears(message):
+            return None
+        where, sender = message.conversation, message.sender
+        known = self._history.known(where, quoted) if quoted else None
+        if where.is_group and not is_to_us and not (known is not None and known.is_own):
+            return None
+        is_owner = sender.user_id in self._owners
+        name = label(sender.name, MAX_NAME)
+        asker = Asker(sender.user_id, name, sender.role, is_owner=is_owner)
+        if not may_use(asker, command.audience, where=where):
+            return None
+        return command, Asked(
+            where=where,
+            asker=asker,
+            words=tuple(typed["rest"].split()),
+            quoted=quoted,
+            now=self._clock.now(),
+            chinese=CJK.search(text) is not None or self._is_chinese(message),
+        )
+
+    def _is_chinese(self, message: MessageReceived) -> bool:
+        """A command in Latin letters says nothing: its sender's name and the group's may."""
+        return CJK.search(f"{message.sender.name}{message.group_name}") is not None
+
+    async def _answer(self, message: MessageReceived, command: Command, asked: Asked) -> None:
+        try:
+            async with self._places, asyncio.timeout(DEADLINE):
+                words = await command.answer(asked)
+        except BROKEN as failure:
+            isolate(failure)
+            logger.exception("the command /%s has failed", command.names[0])
+            words = asked.either(*SORRY)
+        if words:
+            quote = message.message_id if message.has_identity and asked.where.is_group else ""
+            self._postbox.post(asked.where, words, quote=quote)
+
+
+def _parts(message: MessageReceived) -> tuple[str, str, bool]:
+    """The words of a message, the id it quotes, and whether it mentions the bot."""
+    text, quoted, is_to_us = "", "", False
+    for segment in message.segments:
+        match segment:
+            case Text(text=words):
+                text += words
+            case Quote(message_id=message_id):
+                quoted = quoted or message_id
+            case Mention(user_id=user_id) if user_id == message.self_id:
+                is_to_us = True
+            case Mention(user_id=user_id):
+                text += f" @{user_id} "
+            case _:
+                text += "\0"  # what has more than words is no command
+    return text, quoted, is_to_us

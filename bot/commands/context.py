@@ -1,0 +1,64 @@
+"""`/context`: what the next question would carry along, in tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from bot.commands.money import tokens
+from bot.domain.command import Asked, Command, command
+from bot.domain.events import Conversation
+
+
+@dataclass(frozen=True, slots=True)
+class ContextSize:
+    """Tokens by our estimate: of the system prompt, the tools, the summary, the rounds that are
+    told (`number` of them), what was `overheard` since (lines); and the `room` rounds may take.
+    """
+
+    system: float
+    tools: float
+    summary: float
+    rounds: float
+    number: int
+    overheard: int
+    room: float
+
+    @property
+    def whole(self) -> float:
+        return self.system + self.tools + self.summary + self.rounds
+
+
+Measure: TypeAlias = Callable[[Conversation], Awaitable[ContextSize]]
+
+
+def context_command(measure: Measure) -> Command:
+    """By blocks, in the order of the prompt."""
+
+    @command(
+        "context", "上下文", about=("下个问题会带上多少", "what the next question carries along")
+    )
+    async def context(asked: Asked) -> str:
+        size = await measure(asked.where)
+        blocks = (
+            (asked.either("人设和规则", "persona and rules"), size.system),
+            (asked.either("工具说明", "tools"), size.tools),
+            (asked.either("摘要", "summary"), size.summary),
+            (asked.either(f"对话 {size.number} 轮", f"{size.number} rounds"), size.rounds),
+        )
+        lines = [f"{name}: {tokens(round(number))}" for name, number in blocks]
+        room = tokens(round(size.room))
+        whole = tokens(round(size.whole))
+        return "\n".join(
+            [
+                *lines,
+                asked.either(f"旁听未读 {size.overheard} 行", f"{size.overheard} lines overheard"),
+                asked.either(
+                    f"合计约 {whole} token；对话最多留 {room}",
+                    f"about {whole} tokens in all; rounds have room for {room}",
+                ),
+            ]
+        )
+
+    return context

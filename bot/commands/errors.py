@@ -1,0 +1,54 @@
+"""`/errors`: the last runs that failed."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+
+from bot.domain.command import Asked, Command, command
+from bot.domain.ports import Clock
+from bot.domain.run import RunEvent, RunFinished, Stop
+from bot.domain.traits import Audience
+
+KEPT = 10
+LONGEST = 120  # characters of an error
+NONE = ("从启动到现在没有失败。", "Nothing has failed since the start.")
+
+
+class Failures:
+    """Fits `Observer`: keeps the last failed runs in mind. `mask` takes secrets out of errors."""
+
+    def __init__(self, *, clock: Clock, mask: Callable[[str], str]) -> None:
+        self._clock = clock
+        self._mask = mask
+        self.last: deque[tuple[float, str, str]] = deque(maxlen=KEPT)
+
+    def notice(self, event: RunEvent) -> None:
+        match event:
+            case RunFinished(outcome=outcome) if outcome.stop is Stop.FAILED and not event.parent:
+                error = self._mask(outcome.error)[:LONGEST]
+                self.last.append((self._clock.now(), event.run_id, error))
+            case _:
+                pass
+
+
+def errors_command(failures: Failures) -> Command:
+    """With time and run id, the latest first; for owners, in private: errors name services."""
+
+    @command(
+        "errors",
+        "错误",
+        about=("最近失败的回答（私聊里看）", "the last failures (in private)"),
+        audience=Audience.OWNER,
+    )
+    async def errors(asked: Asked) -> str:
+        if asked.where.is_group:
+            return asked.either("这个请私聊问我。", "Ask me that in private.")
+        lines = [
+            f"{time.strftime('%m-%d %H:%M', time.localtime(at))} {run_id} {error}"
+            for at, run_id, error in reversed(failures.last)
+        ]
+        return "\n".join(lines) or asked.either(*NONE)
+
+    return errors

@@ -1,0 +1,67 @@
+"""`/forget`: everything that is kept of a person, or of this group, is erased for good."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from bot.domain.books import Eraser
+from bot.domain.command import Asked, Command, command
+from bot.domain.errors import BotError
+from bot.domain.ports import Members
+from bot.memory.history import History
+
+ME = frozenset({"me", "我"})
+GROUP = frozenset({"group", "群"})
+HOW = (
+    "/忘记 我：删掉关于你的一切。主人还可以：/忘记 #2、/忘记 群",
+    "/forget me erases all that is kept of you. Owners also: /forget #2, /forget group",
+)
+NOT_YOURS = ("只有主人能删别人的。", "Only an owner can do that for others.")
+NOBODY = ("这里没有这个编号。", "Nobody here has that number.")
+DONE = (
+    "删好了：{rows} 条记录。以前的备份里可能还有。",
+    "Erased: {rows} records. Backups made before may still have them.",
+)
+FAILED = ("现在删不了，稍后再试。", "It cannot be erased now, try again later.")
+
+logger = logging.getLogger(__name__)
+
+
+def forget_command(
+    eraser: Eraser, members: Members, history: History, *, then: Sequence[Callable[[], None]] = ()
+) -> Command:
+    """Of oneself for everybody, of `#2` or of the whole group for owners. `then` lets go of what
+    else is in memory.
+    """
+
+    async def erase(asked: Asked, user: int | None) -> str:
+        try:
+            if user is None:
+                rows = await eraser.forget_group(asked.where.session_id)
+            else:
+                rows = await eraser.forget_user(user)
+        except BotError as error:
+            logger.warning("nothing could be forgotten: %s", error)
+            return asked.either(*FAILED)
+        await history.reread()
+        for let_go in then:
+            let_go()
+        return asked.either(*DONE).format(rows=rows)
+
+    @command("forget", "忘记", about=("我：删掉关于你的一切", "me: erase all about you"))
+    async def forget(asked: Asked) -> str:
+        whom = next(iter(asked.words), "").casefold()
+        if whom in ME:
+            return await erase(asked, asked.asker.user_id)
+        if not whom.startswith("#") and whom not in GROUP:
+            return asked.either(*HOW)
+        if not asked.asker.is_owner:
+            return asked.either(*NOT_YOURS)
+        if whom in GROUP:
+            return await erase(asked, None) if asked.where.is_group else asked.either(*HOW)
+        number = int(whom[1:]) if whom[1:].isdecimal() else 0
+        user = members.user_id(asked.where, number)
+        return asked.either(*NOBODY) if user is None else await erase(asked, user)
+
+    return forget

@@ -1,0 +1,36 @@
+"""`/help`: the commands that the asker may use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.commands.rights import may_use
+from bot.domain.command import Answering, Asked, Command, command
+
+
+def help_command(others: Sequence[Command]) -> Command:
+    """The command that tells of itself and of the others."""
+    listed: list[Command] = []
+    made = command("help", "帮助", about=("能用的命令", "the commands you can use"))(
+        _telling(listed)
+    )
+    listed += [made, *others]
+    return made
+
+
+def _telling(commands: Sequence[Command]) -> Answering:
+    async def tell(asked: Asked) -> str:
+        lines = [
+            f"/{_name(one, asked)} {asked.either(*one.about)}"
+            for one in commands
+            if may_use(asked.asker, one.audience, where=asked.where)
+        ]
+        note = asked.either("不带斜杠就是和我聊天。", "Anything without a slash is talk with me.")
+        return "\n".join([*lines, note])
+
+    return tell
+
+
+def _name(one: Command, asked: Asked) -> str:
+    """The name in the asker's language: the first is English, the second Chinese."""
+    return one.names[1] if asked.chinese and len(one.names) > 1 else one.names[0]

@@ -1,0 +1,33 @@
+"""`/reset`: the conversation begins anew."""
+
+from __future__ import annotations
+
+from bot.domain.command import Asked, Command, command
+from bot.domain.journal import ConversationReset
+from bot.domain.ports import Store
+from bot.domain.traits import Audience
+from bot.memory.history import History
+
+DONE = (
+    "好，从这里重新开始；之前说的我不再带上。",
+    "Fine, we begin anew here; I carry nothing on from before.",
+)
+FAILED = ("现在做不到，稍后再试。", "Not now, try again later.")
+
+
+def reset_command(store: Store, history: History) -> Command:
+    """For a group's admins, and for everybody in private with the bot."""
+
+    @command(
+        "reset",
+        "重来",
+        about=("重新开始，不再带上之前的对话", "begin anew, without what was said before"),
+        audience=Audience.GROUP_ADMIN,
+    )
+    async def reset(asked: Asked) -> str:
+        if not await store.commit(ConversationReset(asked.where)):
+            return asked.either(*FAILED)
+        await history.reread()
+        return asked.either(*DONE)
+
+    return reset

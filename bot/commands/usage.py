@@ -1,0 +1,66 @@
+"""`/usage`: what was spent today, in 7 and in 30 days."""
+
+from __future__ import annotations
+
+import time
+
+from bot.commands.money import money, tokens
+from bot.domain.books import Books, UsageSum
+from bot.domain.command import Asked, Command, command
+
+DAY = 86_400.0
+ME, HERE, ALL = (
+    frozenset({"me", "我"}),
+    frozenset({"group", "here", "群"}),
+    frozenset({"all", "全部"}),
+)
+AWAY = ("现在读不到账。", "The books cannot be read now.")
+
+
+def usage_command(books: Books) -> Command:
+    """`/usage`, `/usage me`, `/usage group`; owners also `/usage all`."""
+
+    @command("usage", "用量", about=("用了多少：我、群、全部", "what was used: me, group, all"))
+    async def usage(asked: Asked) -> str:
+        whose = next(iter(asked.words), "").casefold()
+        where = None if whose in ALL or whose in ME else asked.where
+        asker = asked.asker.user_id if whose in ME else None
+        if whose in ALL and not asked.asker.is_owner:
+            return asked.either("全部的账只给主人看。", "All of it is for the owner.")
+        lines = [_heading(asked, whose)]
+        for name, since in _periods(asked):
+            spent = await books.usage(since=since, where=where, asker=asker)
+            if spent is None:
+                return asked.either(*AWAY)
+            lines.append(_line(asked, name, spent))
+        return "\n".join(lines)
+
+    return usage
+
+
+def _periods(asked: Asked) -> tuple[tuple[str, float], ...]:
+    local = time.localtime(asked.now)
+    today = asked.now - (local.tm_hour * 3600 + local.tm_min * 60 + local.tm_sec)
+    week, month = asked.now - 7 * DAY, asked.now - 30 * DAY
+    return (
+        (asked.either("今天", "today"), today),
+        (asked.either("7 天", "7 days"), week),
+        (asked.either("30 天", "30 days"), month),
+    )
+
+
+def _heading(asked: Asked, whose: str) -> str:
+    if whose in ME:
+        return asked.either("你问的问题用了：", "Your questions took:")
+    if whose in ALL:
+        return asked.either("总共用了：", "In all:")
+    return asked.either("这里用了：", "This chat took:")
+
+
+def _line(asked: Asked, name: str, spent: UsageSum) -> str:
+    read = tokens(spent.prompt + spent.completion)
+    cached = f"{100 * spent.cached // spent.prompt}%" if spent.prompt else "0%"
+    return asked.either(
+        f"{name}：{spent.requests} 次请求，{read} token（缓存 {cached}），{money(spent)}",
+        f"{name}: {spent.requests} requests, {read} tokens ({cached} cached), {money(spent)}",
+    )

@@ -1,0 +1,106 @@
+"""`/why`: how an answer came about, or why there was none."""
+
+from __future__ import annotations
+
+from bot.commands.money import money, tokens
+from bot.domain.books import Books, Story, StoryCall
+from bot.domain.command import Asked, Command, command
+
+REASONS = {
+    "private": ("私聊", "written in private"),
+    "mention": ("被 @", "mentioned"),
+    "quote": ("引用了我的话", "quoted me"),
+    "name": ("叫了我的名字", "called by name"),
+    "prefix": ("用了前缀", "began with a prefix"),
+    "all": ("@全体成员", "everybody was mentioned"),
+    "chance": ("随机插话", "joined in by chance"),
+    "retry": ("上次中断，补答", "asked again after a crash"),
+    "the bot is muted there": ("我在这里被禁言了", "I am muted here"),
+    "the bot and the sender answer each other for ever": (
+        "和对方互相回复太多次，先停十分钟",
+        "we answered each other too often: ten minutes of rest",
+    ),
+    "nobody came to it in time": ("轮到它时已经太久了", "its turn came too late"),
+    "the sender is a robot": ("对方是机器人", "the sender is a robot"),
+    "the sender is not on the list": ("对方不在名单上", "the sender is not on the list"),
+    "it was answered, or was old, when it was found": (
+        "重连时找到的，已经回答过或太旧",
+        "found after a reconnect, answered or too old",
+    ),
+}
+STOPS = {
+    "answered": ("回答了", "answered"),
+    "silent": ("选择不说话", "chose to stay silent"),
+    "stopped": ("被叫停", "was stopped"),
+    "denied": ("没有得到允许", "was not allowed"),
+    "failed": ("失败了", "failed"),
+    "out_of_budget": ("预算用完了", "ran out of budget"),
+    "interrupted": ("被重启打断", "was interrupted by a restart"),
+    "": ("还在进行", "goes on"),
+}
+UNKNOWN = ("不知道这条消息的事。", "Nothing is known of that message.")
+SHOWN = 5  # calls of one answer
+
+
+def why_command(books: Books) -> Command:
+    """Of what is quoted, an answer or a question; of the last answer here where nothing is."""
+
+    @command("why", "为什么", about=("刚才为什么这么答，或没答", "how the last answer came about"))
+    async def why(asked: Asked) -> str:
+        story = await books.story(asked.where, asked.quoted)
+        if story is None:
+            return asked.either(*UNKNOWN)
+        return "\n".join(tell(asked, story))
+
+    return why
+
+
+def tell(asked: Asked, story: Story) -> list[str]:
+    """The story in a few lines; failures of services only to owners."""
+    lines = [_verdict(asked, story)]
+    if not story.turn_id:
+        return lines
+    waited = max(0.0, story.opened - story.taken) if story.taken else 0.0
+    took = max(0.0, (story.closed or asked.now) - story.opened)
+    ended = asked.either(*STOPS.get(story.stop, (story.stop, story.stop)))
+    lines.append(
+        asked.either(
+            f"等了 {waited:.1f} 秒，用了 {took:.1f} 秒，{story.steps} 步，{ended}",
+            f"waited {waited:.1f} s, took {took:.1f} s, {story.steps} steps, {ended}",
+        )
+    )
+    if story.calls:
+        shown = ", ".join(map(_call, story.calls[:SHOWN]))
+        more = len(story.calls) - SHOWN
+        lines.append(f"{asked.either('工具', 'tools')}: {shown}{f' +{more}' if more > 0 else ''}")
+    if story.usage.requests:
+        used, cached = story.usage.prompt + story.usage.completion, story.usage.cached
+        lines.append(
+            f"{', '.join(story.models)} · {tokens(used)} token"
+            f"({asked.either('缓存', 'cached')} {tokens(cached)}) · {money(story.usage)}"
+        )
+    sent = asked.either(f"发出 {story.sends} 条", f"{story.sends} sent")
+    failed = asked.either(f"，没发出去 {story.failed} 条", f", {story.failed} not")
+    lines.append(
+        f"{sent}{failed if story.failed else ''} · {asked.either('编号', 'run')} {story.turn_id}"
+    )
+    if story.error and asked.asker.is_owner:
+        lines.append(story.error[:200])
+    return lines
+
+
+def _verdict(asked: Asked, story: Story) -> str:
+    reason = asked.either(*REASONS.get(story.reason, (story.reason, story.reason)))
+    if story.wakes is None:
+        return asked.either("没有记下为什么被唤醒", "what woke me was not written down")
+    if story.wakes:
+        weak = (
+            asked.either("（不确定是在叫我）", " (perhaps not meant for me)") if story.weak else ""
+        )
+        return asked.either(f"唤醒：{reason}{weak}", f"woken: {reason}{weak}")
+    return asked.either(f"没有回答：{reason}", f"not answered: {reason}")
+
+
+def _call(call: StoryCall) -> str:
+    mark = "" if call.code == "ok" else f" {call.code or '…'}"
+    return f"{call.name} {call.seconds:.1f}s{mark}"

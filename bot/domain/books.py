@@ -1,0 +1,97 @@
+"""What the journal tells people about the past: what was spent, and how one answer came about."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from msgspec import Struct
+
+from bot.domain.events import Conversation
+
+
+class UsageSum(Struct, frozen=True):
+    """What some requests took, in tokens (`prompt` includes `cached`), and what they cost in US
+    dollars; of `unpriced` of them nobody knows that.
+    """
+
+    requests: int = 0
+    prompt: int = 0
+    cached: int = 0
+    completion: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
+
+
+class StoryCall(Struct, frozen=True):
+    """A tool call: its name, the word it ended with (empty while it goes on), its seconds."""
+
+    name: str
+    code: str
+    seconds: float
+
+
+class Story(Struct, frozen=True, kw_only=True):
+    """How a message to the bot fared. `wakes` and `reason` are its verdict, None where there is
+    none; `turn_id` is empty where no model was asked.
+
+    Times are in seconds since 1970, 0 where they are not known: when it was said and taken, when
+    its turn opened and closed. `stop` is how its run ended, empty while it goes on. `sends` counts
+    the messages that were sent, `failed` those that were not.
+    """
+
+    asker: int
+    wakes: bool | None = None
+    weak: bool = False
+    reason: str = ""
+    turn_id: str = ""
+    taken: float = 0.0
+    opened: float = 0.0
+    closed: float = 0.0
+    stop: str = ""
+    error: str = ""
+    steps: int = 0
+    calls: tuple[StoryCall, ...] = ()
+    models: tuple[str, ...] = ()
+    usage: UsageSum = UsageSum()
+    sends: int = 0
+    failed: int = 0
+
+
+class PlaceSum(Struct, frozen=True):
+    """A conversation in use: how many messages were heard there, and when the last one."""
+
+    where: Conversation
+    messages: int
+    last: float
+
+
+class Eraser(Protocol):
+    """Forgets for good what is kept of somebody, or of a group."""
+
+    async def forget_user(self, user: int) -> int:
+        """Erase a person; how many rows went. Raises BotError where it cannot be done now."""
+        ...
+
+    async def forget_group(self, group: int) -> int:
+        """Erase a group; how many rows went. Raises BotError where it cannot be done now."""
+        ...
+
+
+class Books(Protocol):
+    """Reads the journal for people; nothing is known where it cannot be read."""
+
+    async def usage(
+        self, *, since: float, where: Conversation | None = None, asker: int | None = None
+    ) -> UsageSum | None:
+        """What was spent since then: there, by questions of somebody, or in all."""
+        ...
+
+    async def places(self, *, since: float) -> tuple[PlaceSum, ...] | None:
+        """The conversations heard since then, the busiest first."""
+        ...
+
+    async def story(self, where: Conversation, message_id: str = "") -> Story | None:
+        """How the message of this id fared, or the one it answers; of the last turn there without
+        an id. None where nothing is known of it.
+        """
+        ...

@@ -1,0 +1,73 @@
+"""The commands of the chat, put together."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from adapters.storage.store import SqlStore
+from bot.commands.commands import Commands
+from bot.commands.context import ContextSize, context_command
+from bot.commands.errors import Failures, errors_command
+from bot.commands.forget import forget_command
+from bot.commands.groups import groups_command
+from bot.commands.help import help_command
+from bot.commands.me import me_command
+from bot.commands.reset import reset_command
+from bot.commands.usage import usage_command
+from bot.commands.why import why_command
+from bot.conversation.verdicts import Verdicts
+from bot.domain.chat import UserMessage
+from bot.domain.events import Conversation
+from bot.policy.tokens import estimate, estimate_messages, estimate_text
+from bot.speaking.postbox import Postbox
+from bot.wiring.conversation import Ground
+from bot.wiring.keeping import Keeping
+
+
+def build_commands(
+    keeping: Keeping,
+    journal: SqlStore,
+    failures: Failures,
+    on: Ground,
+    verdicts: Verdicts,
+    *,
+    owners: frozenset[int],
+) -> Commands:
+    """All of them."""
+    history, books = keeping.history, journal.books
+    let_go = () if keeping.extraction is None else (keeping.extraction.forget,)
+    known = (
+        usage_command(books),
+        context_command(partial(measure, keeping)),
+        why_command(books),
+        me_command(journal.memories),
+        forget_command(journal.erasing, history.speakers, history, then=let_go),
+        reset_command(on.store, history),
+        groups_command(books),
+        errors_command(failures),
+    )
+    return Commands(
+        (help_command(known), *known),
+        postbox=Postbox(outbox=on.outbox, history=history, clock=on.clock),
+        history=history,
+        owners=owners,
+        hears=verdicts.hears,
+        clock=on.clock,
+    )
+
+
+async def measure(keeping: Keeping, where: Conversation) -> ContextSize:
+    """How much the next prompt of a conversation would hold, by its blocks."""
+    history, around = keeping.history, keeping.around
+    await history.load(where)
+    rounds = history.messages(where)
+    system = estimate_messages(around.messages)
+    return ContextSize(
+        system=system,
+        tools=estimate(around) - system,
+        summary=estimate_text(history.summary(where)),
+        rounds=estimate_messages(rounds),
+        number=sum(isinstance(message, UserMessage) for message in rounds),
+        overheard=len(history.unread(where)),
+        room=keeping.room(),
+    )

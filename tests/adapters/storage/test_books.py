@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from adapters.storage.batches import EntryBatches
+from adapters.storage.books import CALLS, places, spent, story
+from adapters.storage.database import Database
+from bot.domain.books import PlaceSum, StoryCall, UsageSum
+from bot.domain.chat import ToolMessage, Usage
+from bot.domain.events import Conversation
+from bot.domain.journal import Entry, Judged, MessageObserved, SendChanged, SendState, UsageAdded
+from tests.adapters.storage.entries import NOW, began, closing, ended, heard, opening, put, read, sending, step
+from tests.fakes import BOT, GROUP, said
+
+ELSEWHERE = Conversation(BOT, "group", 4343)
+QUESTION = said("北京天气", message_id="5")
+
+
+def whole(turn_id: str = "t1") -> list[Entry]:
+    """A question that was answered, with a call and two sends of which one was refused."""
+    opened = replace(opening(turn_id, QUESTION), at=NOW + 1)
+    return [
+        MessageObserved(QUESTION, overheard=False),
+        Judged(conversation=GROUP, message_id="5", sender=777, wakes=True, reason="mention"),
+        opened,
+        step(turn_id, 1),
+        began(turn_id),
+        ended(turn_id, ToolMessage("c1", "get_weather", "晴"), code="ok", seconds=1.5),
+        step(turn_id, 2),
+        sending("s1", turn_id),
+        SendChanged(send_id="s1", state=SendState.CONFIRMED, at=NOW + 3, message_id="6"),
+        sending("s2", turn_id),
+        SendChanged(send_id="s2", state=SendState.REFUSED, at=NOW + 3),
+        closing(opened),
+    ]
+
+
+def write(batches: EntryBatches, *entries: Entry) -> None:
+    assert batches.write(put(*entries)).failure == ""
+
+
+def test_a_question_and_its_answer_tell_the_same_story(batches: EntryBatches, database: Database) -> None:
+    write(batches, *whole(), heard("overheard", message_id="9"))
+    told = read(database, story, GROUP, "5")
+    assert told is not None
+    assert (told.asker, told.wakes, told.reason, told.turn_id) == (777, True, "mention", "t1")
+    assert (told.taken, told.opened, told.closed, told.stop) == (NOW, NOW + 1, NOW + 2, "answered")
+    assert (told.steps, told.calls, told.models) == (2, (StoryCall("get_weather", "ok", 1.5),), ("demo",))
+    assert told.usage == UsageSum(2, 20, 6, 10, 0.5, 0)
+    assert (told.sends, told.failed) == (1, 1)
+    assert read(database, story, GROUP, "6") == told  # the answer's id
+    assert read(database, story, GROUP, "") == told  # the last one there
+    assert read(database, story, ELSEWHERE, "5") is None
+
+
+def test_a_message_that_was_only_overheard_has_no_turn(batches: EntryBatches, database: Database) -> None:
+    write(batches, heard("chatter", message_id="4"), *whole())
+    assert read(database, story, GROUP, "4") is None
+    write(batches, Judged(conversation=GROUP, message_id="4", sender=888, wakes=False, reason="muted"))
+    told = read(database, story, GROUP, "4")
+    assert told is not None
+    assert (told.asker, told.wakes, told.reason, told.turn_id) == (888, False, "muted", "")
+
+
+def test_a_turn_that_goes_on_has_no_end_and_many_calls_are_cut(batches: EntryBatches, database: Database) -> None:
+    calls = [began("t1", 1, f"c{number}") for number in range(CALLS + 5)]
+    write(batches, MessageObserved(QUESTION, overheard=False), opening("t1", QUESTION), *calls)
+    told = read(database, story, GROUP, "5")
+    assert told is not None
+    assert (told.stop, told.closed, len(told.calls), told.calls[0].code) == ("", 0.0, CALLS, "")
+
+
+def test_sums_are_of_a_time_a_place_and_a_person(batches: EntryBatches, database: Database) -> None:
+    for turn_id, where, user in (("a", GROUP, 777), ("b", ELSEWHERE, 777), ("c", GROUP, 888)):
+        write(batches, opening(turn_id, said("?", where=where, user=user)))
+        unpriced = UsageAdded(turn_id=turn_id, model="m", usage=Usage(5, 5, 0, 0, None), at=NOW - 100)
+        write(batches, step(turn_id), unpriced)
+    one, other = UsageSum(1, 10, 3, 5, 0.25, 0), UsageSum(2, 15, 3, 10, 0.25, 1)
+    assert read(database, spent, NOW, GROUP, 777) == one
+    assert read(database, spent, NOW - 100, GROUP, 777) == other
+    assert read(database, spent, NOW, GROUP, None).requests == 2
+    assert read(database, spent, NOW, None, 777).requests == 2
+    assert read(database, spent, NOW - 100, None, None).requests == 6
+    assert read(database, spent, NOW + 1, None, None) == UsageSum()
+
+
+def test_places_are_told_the_busiest_first(batches: EntryBatches, database: Database) -> None:
+    write(batches, heard("1", where=ELSEWHERE), heard("2"), heard("3"))
+    assert read(database, places, NOW) == (PlaceSum(GROUP, 2, NOW), PlaceSum(ELSEWHERE, 1, NOW))
+    assert read(database, places, NOW + 1) == ()

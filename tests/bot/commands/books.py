@@ -1,0 +1,28 @@
+"""Books in a dictionary, for tests."""
+
+from __future__ import annotations
+
+from bot.domain.books import PlaceSum, Story, UsageSum
+from bot.domain.events import Conversation
+
+
+class PaperBooks:
+    """Fits `Books`; `away` ones cannot be read."""
+
+    def __init__(self, *stories: tuple[str, Story], places: tuple[PlaceSum, ...] = (), away: bool = False) -> None:
+        self._stories = dict(stories)
+        self._places = places
+        self._away = away
+        self.asked: list[tuple[float, Conversation | None, int | None]] = []
+
+    async def usage(
+        self, *, since: float, where: Conversation | None = None, asker: int | None = None
+    ) -> UsageSum | None:
+        self.asked.append((since, where, asker))
+        return None if self._away else UsageSum(3, 1200, 900, 34, 0.0021)
+
+    async def places(self, *, since: float) -> tuple[PlaceSum, ...] | None:
+        return None if self._away else self._places
+
+    async def story(self, where: Conversation, message_id: str = "") -> Story | None:
+        return self._stories.get(message_id)

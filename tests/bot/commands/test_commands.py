@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from bot.commands.commands import SORRY, Commands
+from bot.domain.command import Asked, command
+from bot.domain.events import MessageReceived
+from bot.domain.segments import Image, Mention, Quote, Segment, Text
+from bot.memory.history import History
+from bot.speaking.postbox import Postbox
+from tests.bot.speaking.post import build_outbox
+from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore, RecordingTransport, said
+
+OWNER = 999
+
+
+class Desk:
+    """Commands with a chat around them; `asked` is what they were asked."""
+
+    def __init__(self) -> None:
+        store, clock = RecordingStore(), ManualClock()
+        self.transport, self.history = RecordingTransport(), History(store=store)
+        self.outbox, _ = build_outbox(self.transport, store, clock)
+        self.asked: list[Asked] = []
+
+        @command("echo", "回声", about=("说一遍", "say it"))
+        async def echo(asked: Asked) -> str:
+            self.asked.append(asked)
+            return f"{asked.either('听到', 'heard')} {' '.join(asked.words)}".strip()
+
+        @command("groups", about=("", ""), audience="owner")
+        async def groups(asked: Asked) -> str:
+            self.asked.append(asked)
+            return ""
+
+        @command("crash", about=("", ""))
+        async def crash(asked: Asked) -> str:
+            raise RuntimeError("a bug")
+
+        self.commands = Commands(
+            (echo, groups, crash),
+            postbox=Postbox(outbox=self.outbox, history=self.history, clock=clock),
+            history=self.history,
+            owners=frozenset({OWNER}),
+            hears=lambda message: message.sender.user_id != 666,
+            clock=clock,
+        )
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        async with asyncio.timeout(5), self.outbox.open():
+            async with self.commands.open():
+                yield
+            await self.outbox.wait_idle()
+
+    def sent(self) -> list[str]:
+        return [
+            "".join(part.text for part in action.segments if isinstance(part, Text)) for action in self.transport.sent
+        ]
+
+
+@pytest.mark.parametrize("text", ["/echo a b", " /ECHO  a\nb ", "／回声 a b", "/回声 a b"])
+async def test_a_command_that_is_said_to_the_bot_is_answered(text: str) -> None:
+    desk = Desk()
+    async with desk.open():
+        assert desk.commands.take(said(text, message_id="5"))
+    (asked,) = desk.asked
+    assert (asked.where, asked.asker.user_id, asked.words) == (GROUP, 777, ("a", "b"))
+    assert desk.sent() == ["听到 a b"]
+    assert desk.transport.sent[0].segments[0] == Quote("5")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        said("/echo a", at=False),  # to nobody
+        said("/unknown a"),
+        said("echo a"),
+        said("what is /echo"),
+        said("/ echo"),
+        said("/echo/a"),
+        said((Text("/echo "), Image(file="a.png"))),
+        said("/echo a", user=BOT),
+        said("/echo a", user=666),  # not heard
+        said("/groups"),  # not the asker's
+        said("/groups", role="owner"),
+        said("/echo " + "a" * 2000),
+    ],
+    ids=lambda message: str(message.segments)[:60],
+)
+async def test_anything_else_is_words_like_any_others(message: MessageReceived) -> None:
+    desk = Desk()
+    async with desk.open():
+        assert not desk.commands.take(message)
+    assert (desk.asked, desk.sent()) == ([], [])
+
+
+async def test_in_private_and_in_answer_to_the_bot_no_mention_is_needed() -> None:
+    desk = Desk()
+    desk.history.know(said("hello", user=BOT, message_id="8", at=False))
+    desk.history.know(said("hello", message_id="9", at=False))
+    async with desk.open():
+        assert desk.commands.take(said("/echo", where=PRIVATE))
+        assert desk.commands.take(said((Quote("8"), Text("/echo a")), at=False))
+        assert not desk.commands.take(said((Quote("9"), Text("/echo b")), at=False))
+    assert [asked.quoted for asked in desk.asked] == ["", "8"]
+
+
+async def test_an_owner_may_what_is_his_and_an_empty_answer_says_nothing() -> None:
+    desk = Desk()
+    async with desk.open():
+        assert desk.commands.take(said("/groups", user=OWNER))
+    assert desk.asked[0].asker.is_owner
+    assert desk.sent() == []
+
+
+async def test_whom_a_command_mentions_stands_among_its_words() -> None:
+    desk = Desk()
+    parts: tuple[Segment, ...] = (Text("/echo "), Mention(888), Text("x"))
+    async with desk.open():
+        assert desk.commands.take(said(parts))
+    assert desk.asked[0].words == ("@888", "x")
+
+
+async def test_the_answer_is_in_the_askers_language_for_all_one_can_see() -> None:
+    desk = Desk()
+    async with desk.open():
+        desk.commands.take(said("/echo", name="Ming"))
+        desk.commands.take(said("/echo", name="小明"))
+        desk.commands.take(said("/echo 在吗", name="Ming"))
+    assert desk.sent() == ["heard", "听到", "听到 在吗"]
+
+
+async def test_a_command_that_breaks_is_one_polite_line_and_the_next_one_is_answered() -> None:
+    desk = Desk()
+    async with desk.open():
+        assert desk.commands.take(said("/crash"))
+        assert desk.commands.take(said("/echo a"))
+    assert sorted(desk.sent()) == sorted([SORRY[0], "听到 a"])
+
+
+async def test_while_nobody_is_at_work_nothing_is_a_command() -> None:
+    assert not Desk().commands.take(said("/echo a"))

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import pytest
+
+from bot.commands.forget import DONE, FAILED, HOW, NOBODY, NOT_YOURS, forget_command
+from bot.domain.command import Command
+from bot.domain.errors import BotError
+from bot.memory.history import History
+from bot.memory.speakers import Speakers
+from tests.bot.commands.typed import HONG, MING, OWNER, lines
+from tests.fakes import GROUP, PRIVATE, RecordingStore, said
+
+
+class Shredder:
+    """Fits `Eraser`; what it was asked to erase."""
+
+    def __init__(self) -> None:
+        self.gone: list[tuple[str, int]] = []
+        self.away = False
+
+    async def forget_user(self, user: int) -> int:
+        return self._shred("user", user)
+
+    async def forget_group(self, group: int) -> int:
+        return self._shred("group", group)
+
+    def _shred(self, kind: str, number: int) -> int:
+        if self.away:
+            raise BotError("the disk is full")
+        self.gone.append((kind, number))
+        return 12
+
+
+class Room:
+    def __init__(self) -> None:
+        self.eraser, store = Shredder(), RecordingStore()
+        speakers = Speakers(store=store)
+        speakers.learn(GROUP, ())
+        speakers.meet(GROUP, MING, "小明")
+        speakers.meet(GROUP, HONG, "小红")
+        self.history = History(store=store)
+        self.history.know(said("我的秘密", message_id="5"))
+        self.let_go = 0
+        self.command: Command = forget_command(self.eraser, speakers, self.history, then=(self._let_go,))
+
+    def _let_go(self) -> None:
+        self.let_go += 1
+
+
+async def test_everybody_may_have_himself_forgotten_and_memory_lets_go_of_it() -> None:
+    room = Room()
+    assert await lines(room.command, "我") == [DONE[0].format(rows=12)]
+    assert room.eraser.gone == [("user", MING)]
+    assert (room.history.known(GROUP, "5"), room.let_go) == (None, 1)
+
+
+async def test_others_and_groups_are_forgotten_by_owners_alone() -> None:
+    room = Room()
+    for words in ("#2", "group", "群"):
+        assert await lines(room.command, words, role="owner") == [NOT_YOURS[0]]
+    assert room.eraser.gone == []
+    assert await lines(room.command, "#2", user=OWNER) == [DONE[0].format(rows=12)]
+    assert await lines(room.command, "群", user=OWNER) == [DONE[0].format(rows=12)]
+    assert room.eraser.gone == [("user", HONG), ("group", GROUP.session_id)]
+    assert await lines(room.command, "#9", user=OWNER) == [NOBODY[0]]
+    assert await lines(room.command, "群", user=OWNER, where=PRIVATE) == HOW[0].splitlines()
+
+
+@pytest.mark.parametrize("words", [(), ("everything",), ("小明",)])
+async def test_without_saying_whom_nothing_is_forgotten(words: tuple[str, ...]) -> None:
+    room = Room()
+    assert await lines(room.command, *words, user=OWNER, chinese=False) == [HOW[1]]
+    assert room.eraser.gone == []
+
+
+async def test_what_cannot_be_erased_now_is_told_and_nothing_let_go() -> None:
+    room = Room()
+    room.eraser.away = True
+    assert await lines(room.command, "me") == [FAILED[0]]
+    assert room.let_go == 0

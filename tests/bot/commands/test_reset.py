@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from bot.commands.reset import DONE, FAILED, reset_command
+from bot.domain.chat import AssistantMessage, UserMessage
+from bot.domain.journal import ConversationReset
+from bot.domain.traits import Audience
+from bot.memory.history import History
+from tests.bot.commands.typed import lines
+from tests.fakes import GROUP, RecordingStore
+
+
+async def test_a_conversation_begins_anew_once_that_is_written_down() -> None:
+    store = RecordingStore()
+    history = History(store=store)
+    await history.load(GROUP)
+    history.add_round(GROUP, "t1", UserMessage("?"), [AssistantMessage("!")])
+    command = reset_command(store, history)
+    assert command.audience is Audience.GROUP_ADMIN
+    store.trouble = True
+    assert await lines(command) == [FAILED[0]]
+    assert history.messages(GROUP)
+    store.trouble = False
+    assert await lines(command) == [DONE[0]]
+    assert ConversationReset(GROUP) in store.entries
+    assert history.messages(GROUP) == ()

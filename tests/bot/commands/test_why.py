@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from bot.commands.why import REASONS, STOPS, why_command
+from bot.conversation import restraint, verdicts
+from bot.domain.books import Story, StoryCall, UsageSum
+from bot.domain.run import Stop
+from bot.policy import wake
+from tests.bot.commands.books import PaperBooks
+from tests.bot.commands.typed import MING, NOW, OWNER, lines
+
+ANSWERED = Story(
+    asker=MING,
+    wakes=True,
+    reason="mention",
+    turn_id="t7",
+    taken=NOW - 10,
+    opened=NOW - 9.2,
+    closed=NOW - 6,
+    stop="answered",
+    steps=2,
+    calls=(StoryCall("get_weather", "ok", 1.13), StoryCall("web", "TOOL_TIMEOUT", 30.0)),
+    models=("deepseek@x.test",),
+    usage=UsageSum(2, 3000, 2000, 120, 0.0012),
+    sends=1,
+)
+FAILED = Story(
+    asker=MING, wakes=True, weak=True, reason="name", turn_id="t8", stop="failed", error="auth: no", failed=1
+)
+
+
+async def test_of_an_answer_is_told_what_woke_it_how_long_it_took_and_what_it_cost() -> None:
+    why = why_command(PaperBooks(("5", ANSWERED)))
+    assert await lines(why, quoted="5") == [
+        "唤醒：被 @",
+        "等了 0.8 秒，用了 3.2 秒，2 步，回答了",
+        "工具: get_weather 1.1s, web 30.0s TOOL_TIMEOUT",
+        "deepseek@x.test · 3.1k token(缓存 2.0k) · $0.0012",
+        "发出 1 条 · 编号 t7",
+    ]
+
+
+async def test_of_a_silence_is_told_what_stood_against_it() -> None:
+    why = why_command(PaperBooks(("", Story(asker=MING, wakes=False, reason="the bot is muted there"))))
+    assert await lines(why) == ["没有回答：我在这里被禁言了"]
+    assert await lines(why, chinese=False) == ["not answered: I am muted here"]
+    assert await lines(why, quoted="6") == ["不知道这条消息的事。"]
+
+
+async def test_the_error_of_a_service_is_for_owners_alone() -> None:
+    why = why_command(PaperBooks(("", FAILED)))
+    assert (await lines(why))[0] == "唤醒：叫了我的名字（不确定是在叫我）"
+    assert (await lines(why))[-1] == "发出 0 条，没发出去 1 条 · 编号 t8"
+    assert (await lines(why, user=OWNER))[-1] == "auth: no"
+
+
+def test_every_reason_and_every_end_has_words() -> None:
+    reasons = {wake.A_ROBOT, wake.NOT_LISTED, restraint.MUTED, restraint.LOOP, restraint.STALE, verdicts.LATE}
+    assert reasons | {"private", "mention", "quote", "name", "prefix", "all", "chance", "retry"} <= set(REASONS)
+    assert {str(stop) for stop in Stop} <= set(STOPS)

@@ -1,0 +1,30 @@
+"""Commands as the tests type them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bot.domain.command import Asked, Command
+from bot.domain.events import Conversation
+from bot.domain.run import Asker
+from tests.fakes import GROUP
+
+NOW = 1_700_000_000.0
+MING, HONG, OWNER = 777, 888, 999
+
+
+def asked(
+    *words: str,
+    user: int = MING,
+    role: str = "member",
+    where: Conversation = GROUP,
+    quoted: str = "",
+    chinese: bool = True,
+) -> Asked:
+    asker = Asker(user, "小明", role, is_owner=user == OWNER)
+    return Asked(where=where, asker=asker, words=words, quoted=quoted, now=NOW, chinese=chinese)
+
+
+async def lines(command: Command, *words: str, **more: Any) -> list[str]:
+    """The answer's lines."""
+    return (await command.answer(asked(*words, **more))).splitlines()
