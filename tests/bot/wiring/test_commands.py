@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
+
+import pytest
 
 from bot.conversation.telling import Telling
 from bot.domain.chat import AssistantMessage, ModelRequest, SystemMessage, ToolSpec, UserMessage
@@ -35,7 +38,10 @@ async def test_what_the_next_prompt_would_hold_is_measured_by_its_blocks() -> No
     assert (size.summary, size.number, size.overheard, size.room) == (0, 1, 1, 9000.0)
 
 
-async def test_commands_are_answered_without_a_model_and_no_prompt_tells_of_them() -> None:
+async def test_commands_are_answered_without_a_model_and_no_prompt_tells_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # its journal is there
     async with reverse(bot_memory=True) as (service, simulator, model):
         for words in ("@bot /help", "@bot /usage", "@bot /context", "@bot /why", "@bot /me", "@bot /unheard-of"):
             await simulator.say(words)
