@@ -12,6 +12,7 @@ import tools
 from adapters.traces.runs import RunLog
 from adapters.traces.spans import SpanObserver
 from bot.domain.masking import Mask
+from bot.domain.notebook import Notebook
 from bot.domain.ports import ChatLog, Clock, Looking, Media, Observer, Speaker, Subagents, Web
 from bot.domain.tool import Tool
 from bot.engine.toolset import Toolset
@@ -25,7 +26,7 @@ from tools.get_weather.sources import WeatherSources
 logger = logging.getLogger(__name__)
 
 PORTS: frozenset[type] = frozenset(
-    {ChatLog, Games, Looking, Media, Speaker, Subagents, WeatherSources, Web}
+    {ChatLog, Games, Looking, Media, Notebook, Speaker, Subagents, WeatherSources, Web}
 )
 """What a run of the service can use."""
 

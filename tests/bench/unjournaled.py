@@ -45,6 +45,19 @@ class NullStore:
     async def recover(self) -> Recovery:
         return Recovery()
 
+    @property
+    def memories(self) -> NullStore:
+        """Nor is anything remembered for longer."""
+        return self
+
+    books = erasing = memories
+
+    async def recall(self, *_: Any) -> tuple[()]:
+        return ()
+
+    async def listed(self, **_: Any) -> tuple[()]:
+        return ()
+
 
 @asynccontextmanager
 async def open_nothing(*_: Any, **__: Any) -> AsyncIterator[Store]:

@@ -148,6 +148,7 @@ class Stage:
             "BOT_OWNERS": ",".join(str(self.number(name)) for name in owners),
             "TOOLS_DIR": str(TOOLS),
             "WEB_PORT": "0",
+            "BOT_MEMORY": "0",  # what asks its model for facts, says so
             "TOOLS_MIRRORS": json.dumps({shares.HOST: self.shelf.url()}),
             **{name: value.replace("$SHELF", self.shelf.url()) for name, value in self.scenario.settings.items()},
         }
