@@ -7,9 +7,10 @@ its lane, for whatever reason, joins it, and so do his further questions: one an
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TypeGuard
+
+from msgspec.structs import replace
 
 from bot.conversation.hearing import Hearing
 from bot.conversation.lanes import Lanes

@@ -5,7 +5,6 @@ ask for them.
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import logging
 
 from msgspec.structs import replace
@@ -49,7 +48,7 @@ async def listened(question: Question, ear: Ear, *, within: float = LISTENING) -
     def told(message: MessageReceived) -> MessageReceived:
         return replace(message, segments=tuple(_told(part, words) for part in message.segments))
 
-    return dataclasses.replace(
+    return replace(
         question,
         message=told(question.message),
         lines=tuple(map(told, question.lines)),

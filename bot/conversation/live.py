@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from dataclasses import replace as changed
 from typing import TypeAlias
 
 from msgspec.structs import replace
@@ -104,7 +103,7 @@ class LiveTurn:
 
     def begin(self, turn: Turn, see: See = as_it_is) -> Turn:
         """It is prepared; the turn with this inbox."""
-        self.turn, self.see = changed(turn, run=changed(turn.run, inbox=self)), see
+        self.turn, self.see = replace(turn, run=replace(turn.run, inbox=self)), see
         self.first = self.asked = turn.user.text
         return self.turn
 
@@ -186,13 +185,13 @@ class LiveTurn:
         return self.turn
 
     def _rephrase(self, user: UserMessage) -> None:
-        self.turn = changed(self._turn, user=user)
+        self.turn = replace(self._turn, user=user)
 
     def _belong(self, lines: tuple[MessageReceived, ...]) -> None:
         """These lines stand beside the question; their pictures are seen with it."""
         before = self._turn.question
-        question = changed(before, lines=lines)
-        self.turn = changed(self._turn, question=question)
+        question = replace(before, lines=lines)
+        self.turn = replace(self._turn, question=question)
         self.is_seen &= _pictures(question.lines) == _pictures(before.lines)
 
     def _asking(self, run: Run) -> Run:
@@ -203,12 +202,12 @@ class LiveTurn:
         before, _, after = last.text.rpartition(self.asked)
         self.asked = user.text
         question = replace(last, text=f"{before}{user.text}{after}", sources=user.sources)
-        return changed(run, transcript=(*run.transcript[:-1], question))
+        return replace(run, transcript=(*run.transcript[:-1], question))
 
     async def _see(self) -> Run:
         """The run with the question as it is now, and with its pictures."""
         turn, self.asked = self._turn, self.first
-        return await self.see(changed(turn, run=self._asking(turn.run)))
+        return await self.see(replace(turn, run=self._asking(turn.run)))
 
     def _steered(self, line: Line, step: int) -> Entry:
         turn_id = self._turn.run.id

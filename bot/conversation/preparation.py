@@ -4,11 +4,11 @@ may take.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from bot.conversation.perception import Perception
@@ -55,8 +55,7 @@ class Persona:
         return (self.name, *self.aliases)
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Struct, frozen=True):
     """A question that is being answered: `user` is what the model reads of it."""
 
     question: Question
@@ -142,7 +141,7 @@ class Preparation:
             # Whose words are in it besides is not known any more.
             asker = replace(asker, authority=Audience.EVERYONE)
         turn = self._turn(question, user, asker, run_id=self._ids.trace(), view=view, wake=wake)
-        return dataclasses.replace(turn, recalled=recalled.lines)
+        return replace(turn, recalled=recalled.lines)
 
     def go_on(self, turn_id: str, waiting: WaitingTurn) -> Turn:
         """A suspended turn, with no more authority than it had, and what it took and said so far;
@@ -174,7 +173,7 @@ class Preparation:
         run, pictures = turn.run, await self._perception.look(turn.question)
         now = moment(turn.message, turn.view, turn.recalled)
         shown = showing(run.transcript, pictures, words=turn.words, now=now)
-        return dataclasses.replace(run, transcript=shown)
+        return replace(run, transcript=shown)
 
     def _turn(
         self,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from bot.conversation.hearing import Hearing
 from bot.conversation.lanes import Lanes

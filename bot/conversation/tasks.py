@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bot.domain.events import MessageReceived
 from bot.domain.journal import OpenTurn
@@ -25,8 +28,7 @@ class Resume:
     question: MessageReceived | None
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Struct, frozen=True):
     """A message to answer, once it is certain that it is for us.
 
     It was taken at `since`, by our clock: the server's may be another. `retry` is its interrupted

@@ -5,9 +5,8 @@ language.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
-from msgspec import structs
+from msgspec.structs import replace
 
 from bot.domain.chat import Message, UserMessage
 from bot.domain.errors import Lack
@@ -173,7 +172,7 @@ class Telling:
         message = self._history.things.named(message)
         if not any(isinstance(segment, Mention) for segment in message.segments):
             return message
-        return structs.replace(
+        return replace(
             message, segments=tuple(self._name(message, one) for one in message.segments)
         )
 
@@ -181,7 +180,7 @@ class Telling:
         if not isinstance(segment, Mention):
             return segment
         seen = self._speakers.name(message.conversation, segment.user_id)
-        return structs.replace(segment, name=seen) if seen else segment
+        return replace(segment, name=seen) if seen else segment
 
 
 def words_of(question: Question, talk: Talk) -> str:

@@ -8,9 +8,9 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 
 from cachetools import LRUCache
+from msgspec.structs import replace
 
 from bot.conversation.closing import Closing, LastWords
 from bot.conversation.ledger import Ledger

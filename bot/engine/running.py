@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import msgspec
 from msgspec.structs import replace
 
 from bot.domain.chat import (
@@ -52,8 +53,7 @@ def as_it_is(message: AssistantMessage) -> AssistantMessage:
     return message
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One question to the engine. `transcript` is everything the model gets to read before its
     first step.
 
@@ -67,10 +67,10 @@ class Run:
     conversation: Conversation
     asker: Asker
     transcript: tuple[Message, ...]
-    ports: Mapping[type, object] = field(default_factory=dict)
+    ports: Mapping[type, object] = msgspec.field(default_factory=dict)
     heard: Callable[[], bool] = lambda: False
     tidy: Callable[[AssistantMessage], AssistantMessage] = as_it_is
-    share: Share = field(default_factory=lambda: Budget().share())
+    share: Share = msgspec.field(default_factory=lambda: Budget().share())
     may_be_silent: bool = False
     inbox: Inbox | None = None
 

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from bot.domain.chat import Message, SystemMessage, UserMessage
@@ -28,16 +29,14 @@ MAX_TALK = 1500  # tokens of what was overheard
 NAME_TOKENS = 8.0  # in front of a line
 
 
-@dataclass(frozen=True, slots=True)
-class Passed:
+class Passed(Struct, frozen=True):
     """A message inside a merged forward; `depth` is 1, and one more for each forward around it."""
 
     message: MessageReceived
     depth: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Forwarded:
+class Forwarded(Struct, frozen=True):
     """The messages inside a merged forward, each before those inside it; so many more are left
     out.
     """
@@ -46,8 +45,7 @@ class Forwarded:
     left_out: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """A wake with what it refers to: the message it quotes, and the messages inside what it
     forwards.
 
@@ -62,8 +60,7 @@ class Question:
     lines: tuple[MessageReceived, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Talk:
+class Talk(Struct, frozen=True):
     """What was overheard since the last run, oldest first, and how many before it nobody kept.
 
     `replies` are messages that these quote, by their ids.

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -78,13 +77,13 @@ async def test_a_request_that_is_broken_off_is_counted_and_made_again_one_that_t
         raise TimeoutError
 
     with ScriptedModel(broken_off, words("done")) as model:
-        asked = dataclasses.replace(run(), inbox=inbox, share=share)
+        asked = replace(run(), inbox=inbox, share=share)
         outcome = await to_the_end(engine(model).run(asked, state))
     (lost,) = inbox.lost
     assert (outcome.text, outcome.steps, outcome.usage.prompt) == ("done", 2, lost.prompt + 10)
     assert share.budget.spent == Spent(requests=2, tokens=lost.prompt + 15)
     with ScriptedModel(late) as model, pytest.raises(TimeoutError):
-        await engine(model).run(dataclasses.replace(run(), inbox=inbox), RunState())
+        await engine(model).run(replace(run(), inbox=inbox), RunState())
 
 
 async def test_at_the_step_limit_one_request_without_tools_asks_for_words() -> None:
@@ -146,7 +145,7 @@ async def test_an_empty_answer_that_nobody_waits_for_is_asked_for_no_more() -> N
 
 
 async def test_spoilt_words_that_nobody_waits_for_are_asked_for_once_more_and_then_let_be() -> None:
-    spoilt = dataclasses.replace(run(may_be_silent=True), tidy=lambda message: replace(message, text=""))
+    spoilt = replace(run(may_be_silent=True), tidy=lambda message: replace(message, text=""))
     with ScriptedModel(words("小明: hi"), words("小明: hi")) as model:
         outcome = await to_the_end(engine(model).run(spoilt, RunState()))
     assert (outcome.stop, outcome.messages) == (Stop.SILENT, ())
@@ -265,7 +264,7 @@ async def test_with_its_last_request_a_run_ends_and_what_is_asked_more_waits() -
         state = RunState()
         state.follow_up(UserMessage("and?"))
         share = Budget(Limits(requests=1)).share()
-        outcome = await to_the_end(engine(model).run(dataclasses.replace(run(), share=share), state))
+        outcome = await to_the_end(engine(model).run(replace(run(), share=share), state))
     assert (outcome.text, outcome.stop, outcome.steps) == ("a", Stop.ANSWERED, 1)
     assert list(state.follow_ups) == [UserMessage("and?")]
 
@@ -278,7 +277,7 @@ async def test_a_run_that_waits_says_what_its_tree_has_spent() -> None:
 
     budget = Budget(Limits(requests=20), Spent(requests=10, sends=2))
     with ScriptedModel(calls(("ask_first", "{}"))) as model:
-        ended = await engine(model, ask_first).run(dataclasses.replace(run(), share=budget.share()), RunState())
+        ended = await engine(model, ask_first).run(replace(run(), share=budget.share()), RunState())
     assert isinstance(ended, SuspendedRun)
     assert ended.spent == Spent(requests=11, tokens=15, sends=2)
 
@@ -286,7 +285,7 @@ async def test_a_run_that_waits_says_what_its_tree_has_spent() -> None:
 async def test_what_was_said_is_tidied_before_anybody_is_told() -> None:
     observer = RecordingObserver()
     with ScriptedModel(words("F: a")) as model:
-        tidy = dataclasses.replace(run(), tidy=lambda message: replace(message, text=message.text.removeprefix("F: ")))
+        tidy = replace(run(), tidy=lambda message: replace(message, text=message.text.removeprefix("F: ")))
         outcome = await to_the_end(engine(model, observer=observer).run(tidy, RunState()))
     assert outcome.text == "a"
     assert outcome.messages == (AssistantMessage("a"),)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import Mapping
 
 import pytest
@@ -255,7 +254,7 @@ async def test_what_it_takes_is_the_asking_runs_and_what_it_tells_names_that() -
     seen = RecordingObserver()
     asking = ScriptedModel(calls(("ask", '{"name": "Coder", "content": "one"}')), words("done"))
     with model, asking:
-        outer = dataclasses.replace(run(), ports={Subagents: subagents})
+        outer = replace(run(), ports={Subagents: subagents})
         outcome = await to_the_end(engine(asking, ask, observer=seen).run(outer, RunState()))
     assert outcome.usage == Usage(30, 15)
     told = [(event.type, event.run_id, event.parent) for event in seen.events]
