@@ -43,7 +43,6 @@ class Statement(IntEnum):
     ERASE_MESSAGE = 2
     CONSUME_MESSAGES = 3
     MARK_READ = 4
-    ADD_VERDICT = 5
     CONSUME_LINE = 6
     TAKE_IN_LINE = 7
     ADD_STEERED = 8
@@ -65,6 +64,7 @@ class Statement(IntEnum):
     NAME_THING = 120
     ERASE_THINGS = 121
     DESCRIBE_PICTURE = 130
+    ADD_VERDICT = 140
     KEEP_MEMORY = 600
     FORGET_TERMS = 601
     FORGET_MEMORY = 602
