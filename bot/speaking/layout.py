@@ -96,11 +96,14 @@ def _length(message: Parts) -> int:
 def _readable(messages: Iterable[Parts]) -> Iterator[Parts]:
     """The messages as people read them; one that is marks and nothing else stays as it is."""
     for message in messages:
-        read = tuple(
-            Text(plain(segment.text)) if isinstance(segment, Text) else segment
-            for segment in message
-        )
+        read = tuple([_read(segment) for segment in message])
         yield read if _says_something(read) else message
+
+
+def _read(segment: SendSegment) -> SendSegment:
+    if not isinstance(segment, Text) or (text := plain(segment.text)) is segment.text:
+        return segment
+    return Text(text)
 
 
 def _messages_of(segments: Parts, *, limit: int) -> Iterator[Parts]:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-MARKED: Final = re.compile(r"[*_`#>|\[\\~=]|^[^\S\n]*[-+]", re.MULTILINE)
+MARKED: Final = re.compile(r"[*_`<|\[\\]|^[^\S\n]*(?:[-+>~=]|#+\s)", re.MULTILINE)
 
 # A line that opens a code block: a mark after it on the same line means a code span (CommonMark
 # 4.5).
