@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from typing import Final
 
 from bot.domain.actions import Gesture, React, ShowTyping
@@ -23,7 +24,15 @@ WORKING: Final = "212"  # QQ's face 托腮: the question is being thought about
 NOT_NOW: Final = "27"  # QQ's face 流汗: too many questions, this one is not answered
 
 LONG: Final = 3.0  # seconds of a run after which its asker is shown that something happens
-MOST: Final = 200  # signs under way, or that may become due; more are not made
+MOST: Final = 200  # signs under way; more are not made
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Work:
+    """A question that is being answered, and when its asker may doubt it."""
+
+    message: MessageReceived
+    due: float
 
 
 class Gestures:
@@ -34,6 +43,8 @@ class Gestures:
         self._clock = clock
         self._group: asyncio.TaskGroup | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._working: dict[_Work, None] = {}  # oldest first
+        self._watch: asyncio.Task[None] | None = None
         self._unsupported: set[tuple[int, type[Gesture]]] = set()  # by account
 
     @asynccontextmanager
@@ -65,19 +76,27 @@ class Gestures:
         """Show whoever asked that something happens, once the block has taken so long that they
         may doubt it.
         """
-        task = self._start(self._show_work(message))
+        work = _Work(message, self._clock.monotonic() + LONG)
+        self._working[work] = None
+        if self._watch is None or self._watch.done():
+            self._watch = self._start(self._show_work())
         try:
             yield
         finally:
-            if task is not None:
-                task.cancel()
+            self._working.pop(work, None)
 
-    async def _show_work(self, message: MessageReceived) -> None:
-        await self._clock.sleep(LONG)
-        if message.conversation.is_group:
-            self.react(message)
-        else:
-            self.typing(message.conversation)
+    async def _show_work(self) -> None:
+        # One task for all: hardly any work takes so long, and each would pay for its timer.
+        while self._working:
+            work = next(iter(self._working))
+            if (left := work.due - self._clock.monotonic()) > 0:
+                await self._clock.sleep(left)
+                continue
+            del self._working[work]
+            if work.message.conversation.is_group:
+                self.react(work.message)
+            else:
+                self.typing(work.message.conversation)
 
     def _make(self, gesture: Gesture) -> None:
         if (gesture.conversation.platform_id, type(gesture)) not in self._unsupported:
