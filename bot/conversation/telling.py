@@ -17,7 +17,7 @@ from bot.memory.history import History
 from bot.memory.remembering import NOTHING_RECALLED, Recalled, Remembering
 from bot.memory.speakers import Speakers
 from bot.prompt.additions import addition
-from bot.prompt.compose import Forwarded, Question, Talk, last_day, user_message
+from bot.prompt.compose import Forwarded, Question, Talk, user_message
 from bot.prompt.language import wording_of
 from bot.prompt.looked import lacking, looked
 from bot.prompt.older_rounds import by_number
@@ -55,7 +55,7 @@ class Telling:
         """What was overheard since the last run, which belongs to the run that begins for this
         person.
         """
-        missed = self._history.missed(where)
+        missed = self._history.unread(where).missed
         heard = self._history.take_overheard(where, reader)
         self._meet(*heard)
         return Talk([self._named(message) for message in heard], missed)
@@ -130,7 +130,7 @@ class Telling:
         for message in (*talk.replies.values(), *filter(None, [question.quoted])):
             if not self._speakers.name(where, message.sender.user_id):  # that was longer ago
                 self._meet(message)
-        return user_message(question, view, talk, day=last_day(self.rounds(where)))
+        return user_message(question, view, talk, day=self._history.day(where))
 
     def addition(
         self, message: MessageReceived, view: View | None, *, quoted: MessageReceived | None

@@ -196,10 +196,6 @@ class History:
         """
         return self._memories[conversation].overheard.take(reader if self._by_member else None)
 
-    def missed(self, conversation: Conversation) -> int:
-        """How many messages were overheard before those that can be taken, and are not kept."""
-        return self._memories[conversation].overheard.missed
-
     def unread(self, conversation: Conversation) -> Overheard:
         """What was overheard there, and no run has taken yet."""
         return self._memories[conversation].overheard
@@ -222,6 +218,10 @@ class History:
         """The rounds as one transcript, oldest first, as they are told."""
         rounds = self._memories[conversation].window.rounds
         return tuple(chain.from_iterable([told.messages for told in rounds]))
+
+    def day(self, conversation: Conversation) -> str:
+        """The last date that the rounds tell; empty where they tell none."""
+        return self._memories[conversation].window.day
 
     def summary(self, conversation: Conversation) -> str:
         """The summary of all before the first of the rounds; empty where nothing was, or nobody

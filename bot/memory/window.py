@@ -18,6 +18,7 @@ from bot.domain.journal import Round, WindowMoved
 from bot.domain.redaction import lines_of, redacted
 from bot.policy.compaction import lighten
 from bot.policy.tokens import estimate_messages, estimate_text
+from bot.prompt.compose import last_day
 from bot.prompt.summary import continued, in_one_line
 
 FULL = 0.85  # of its room: then the window moves,
@@ -29,16 +30,17 @@ LINES, SHARE = 400.0, 0.1  # tokens of rounds told in a line each, at most, and 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A round as the prompt tells it, and its estimated tokens."""
+    """A round as the prompt tells it, its estimated tokens, and the last date in it, if any."""
 
     turn_id: str
     messages: tuple[Message, ...]
     tokens: float
+    day: str
 
     @classmethod
     def of(cls, turn_id: str, messages: tuple[Message, ...], *, light: bool = False) -> Told:
         messages = lighten(messages) if light else messages
-        return cls(turn_id, messages, estimate_messages(messages))
+        return cls(turn_id, messages, estimate_messages(messages), last_day(messages))
 
     def lighter(self) -> Told:
         """The same with its long tool results cut."""
@@ -82,6 +84,11 @@ class Window:
         """Tell these from now on."""
         self.summary, self.rounds = summary, rounds
         self.tokens = estimate_text(summary) + _tokens(rounds)
+
+    @property
+    def day(self) -> str:
+        """The last date that the rounds tell; empty where they tell none."""
+        return next((told.day for told in reversed(self.rounds) if told.day), "")
 
     def add(self, told: Told) -> None:
         """Tell one more round."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from bot.domain.chat import Message, UserMessage
 from bot.prompt.wording import Wording
@@ -36,6 +37,10 @@ def wording_of(rounds: Sequence[Message], user: str, *, chosen: str = "") -> Wor
     """
     if chosen:
         return BY_NAME[chosen]
-    first = next((one.text for one in rounds if isinstance(one, UserMessage)), user)
-    few = len(LETTER.findall(FRAME.sub("", first))) < FEW
-    return ZH if few or is_chinese(first) else EN
+    return _spoken_in(next((one.text for one in rounds if isinstance(one, UserMessage)), user))
+
+
+@lru_cache(maxsize=1024)  # every turn reads the same first round again
+def _spoken_in(text: str) -> Wording:
+    few = len(LETTER.findall(FRAME.sub("", text))) < FEW
+    return ZH if few or is_chinese(text) else EN

@@ -25,16 +25,16 @@ class View:
 
     def clock(self, time: float) -> str:
         """The time of day, `14:02`; empty for a moment that cannot be."""
-        return f"{moment:%H:%M}" if (moment := self._moment(time)) else ""
+        return f"{moment.hour:02}:{moment.minute:02}" if (moment := self._moment(time)) else ""
 
     def day(self, time: float) -> str:
         """The date, `2026-11-22`; empty for a moment that cannot be."""
-        return f"{moment:%Y-%m-%d}" if (moment := self._moment(time)) else ""
+        return str(moment.date()) if (moment := self._moment(time)) else ""
 
     def date(self, time: float) -> str:
         """The date with its weekday; empty for a moment that cannot be."""
         moment = self._moment(time)
-        return f"{moment:%Y-%m-%d} {self.words.weekdays[moment.weekday()]}" if moment else ""
+        return f"{moment.date()} {self.words.weekdays[moment.weekday()]}" if moment else ""
 
     def _moment(self, time: float) -> datetime | None:
         """Servers have sent 0 and milliseconds."""

@@ -232,15 +232,15 @@ async def test_what_is_too_much_to_keep_of_the_talk_is_counted_before_and_after_
     history = History(store=store)
     for number in range(MAX_OVERHEARD + 5):
         history.overhear(said("x", message_id=str(number)))
-    assert history.missed(GROUP) == 5
+    assert history.unread(GROUP).missed == 5
     history.take_overheard(GROUP)
-    assert history.missed(GROUP) == 0
+    assert history.unread(GROUP).missed == 0
     stored = tuple(said("x", message_id=f"s{number}") for number in range(MAX_OVERHEARD))
     store.remembered[GROUP] = Remembered(overheard=stored, missed=7)
     again = History(store=store)
     again.overhear(said("y", message_id="new"))
     await again.load(GROUP)
-    assert again.missed(GROUP) == 8
+    assert again.unread(GROUP).missed == 8
     assert [message.message_id for message in again.take_overheard(GROUP)][-1] == "new"
 
 
