@@ -94,6 +94,8 @@ class Gathering:
 
         lines = self._hearing.take_up(message.conversation, belongs, most=MOST_BACK)
         due, at_latest = self._patience(message, any(map(words_of, lines)))
+        if not lines and not due:
+            return task
         return replace(task, lines=lines, beside=lines, due=due, at_latest=at_latest)
 
     def _merged(self, task: Task, work: Work) -> Task | None:

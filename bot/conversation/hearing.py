@@ -69,7 +69,8 @@ class Hearing:
         belong to a question. Oldest first.
         """
         lines = self._history.unread(where).take_lines(wanted, most=most)
-        self._store.put(*map(MessageTakenUp, lines))
+        if lines:
+            self._store.put(*map(MessageTakenUp, lines))
         return lines
 
     def forget_answer(self, message: MessageReceived, *, kept: bool) -> None:

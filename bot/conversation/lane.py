@@ -59,7 +59,7 @@ class Lane(Generic[Item]):
         """The place of what may begin now: the oldest, but somebody else's before one of whom it
         was the last; None where nothing may.
         """
-        if self.in_progress >= order.abreast:
+        if not self.waiting or self.in_progress >= order.abreast:
             return None
         busy = {order.person(item) for item in self.tasks.values() if item is not None}
         again = None

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 
 from cachetools import LRUCache
-from msgspec.structs import replace
 
 from bot.conversation.closing import Closing, LastWords
 from bot.conversation.ledger import Ledger
@@ -178,7 +177,7 @@ class Turns:
                     LastWords(note=turn.words.about.stopped),
                 )
             if outcome is not None and not ending:
-                self._closing.keep(replace(turn, user=live.user), state, outcome, last)
+                self._closing.keep(live.turn or turn, state, outcome, last)
             elif disowned:
                 self._closing.drop(turn, state)
             # Else it waits, or the process is ending, perhaps with the answer ready and not said:
