@@ -138,6 +138,8 @@ class House:
             "ONEBOT_ACCESS_TOKEN": TOKEN,
             "WEB_PORT": str(free_port()),
             "BOT_STEER": "0",
+            "BOT_DEBOUNCE": "0",
+            "BOT_PACE": "0",
         }
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, *(words or ("-m", "bot", "run"))),

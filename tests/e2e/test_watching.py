@@ -56,6 +56,10 @@ def settings(model: str, folder: Path, **more: Any) -> Settings:
         "onebot_access_token": SecretStr(TOKEN),
         "store_url": SecretStr(f"sqlite:///{folder}/journal.db"),
         "bot_owners": {OWNER},
+        "bot_debounce": 0.0,
+        "bot_loop": 0,
+        "bot_memory": False,
+        "bot_pace": False,
         "web_port": 0,
     }
     return Settings(**{**defaults, **more})

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
+WAITLESS = {"BOT_DEBOUNCE": "0", "BOT_PACE": "0"}
+"""Settings without which the bot does not wait as among people."""
 CLEAN = {
     name: value
     for name, value in os.environ.items()
@@ -20,7 +22,7 @@ CLEAN = {
 def command(folder: Path, *words: str, **environment: str) -> tuple[list[str], dict[str, str], Path]:
     return (
         [sys.executable, "-m", "bot", *words],
-        CLEAN | {"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"} | environment,
+        CLEAN | {"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", **WAITLESS} | environment,
         folder,
     )
 

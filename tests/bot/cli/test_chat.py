@@ -8,7 +8,7 @@ from config.settings import Settings
 
 async def chat(text: str) -> list[str]:
     said: list[str] = []
-    await converse(Settings(), io.StringIO(text), said.append, lambda _: None)
+    await converse(Settings(bot_debounce=0.0), io.StringIO(text), said.append, lambda _: None)
     return said
 
 
@@ -33,7 +33,7 @@ async def test_a_line_with_an_exclamation_mark_is_for_the_simulator() -> None:
     said: list[str] = []
     told: list[str] = []
     lines = "!help\n!timeout next\n!nonsense\n@bot hello\n!faults\n! faults are what I make\n"
-    await converse(Settings(), io.StringIO(lines), said.append, told.append)
+    await converse(Settings(bot_debounce=0.0), io.StringIO(lines), said.append, told.append)
     assert len(said) == 1
     _, listing, armed, unknown, nothing, other = told
     assert "timeout" in listing
@@ -51,7 +51,9 @@ async def test_a_line_after_a_reconnect_waits_for_the_bot() -> None:
 async def test_nobody_hears_what_is_said_to_an_account_that_is_offline() -> None:
     told: list[str] = []
     said: list[str] = []
-    await converse(Settings(), io.StringIO("!offline\n@bot hello\n!online\n@bot again\n"), said.append, told.append)
+    await converse(
+        Settings(bot_debounce=0.0), io.StringIO("!offline\n@bot hello\n!online\n@bot again\n"), said.append, told.append
+    )
     assert len(said) == 1
     assert [line for line in told if line.startswith("Nobody heard that")]
 
@@ -69,7 +71,7 @@ async def test_a_call_that_must_be_allowed_is_asked_about_on_the_terminal_and_th
     said: list[str] = []
     told: list[str] = []
     lines = "@bot send me a message with a picture\n同意 A1\n@bot send me a message with a picture\ndeny a2 no\n"
-    settings = Settings(tools_approve=("send_message",))
+    settings = Settings(bot_debounce=0.0, tools_approve=("send_message",))
     await converse(settings, io.StringIO(lines), said.append, told.append)
     asked = [line for line in told if line.startswith("#A")]
     assert len(asked) == 2
@@ -81,7 +83,7 @@ async def test_a_call_that_must_be_allowed_is_asked_about_on_the_terminal_and_th
 
 async def test_a_call_that_nobody_answers_about_does_not_hold_up_the_end_of_the_chat() -> None:
     told: list[str] = []
-    settings = Settings(tools_approve=("send_message",))
+    settings = Settings(bot_debounce=0.0, tools_approve=("send_message",))
     line = "@bot send me a message with a picture"
     await converse(settings, io.StringIO(line), told.append, told.append)
     assert not any("[image" in line for line in told)
