@@ -10,6 +10,7 @@ from adapters.fetching.client import HttpxWeb
 from adapters.media.folder import MediaFolder
 from adapters.traces.runs import RunLog
 from adapters.traces.spans import SpanObserver
+from bot.domain.notebook import Notebook
 from bot.domain.ports import ChatLog, Looking, Speaker, Subagents
 from bot.domain.run import Asker, RunStarted
 from bot.domain.tool import tool
@@ -71,9 +72,9 @@ async def test_a_run_has_the_ports_that_are_promised() -> None:
         subagents = NamedSubagents(clock=clock)
         media = MediaFolder(Path(), web=web)
         ports = build_ports(Settings(), subagents=subagents, media=media, web=web, games=games, clock=clock)
-        assert {*ports, ChatLog, Looking, Speaker} == PORTS
+        assert {*ports, ChatLog, Looking, Notebook, Speaker} == PORTS
         without = build_ports(Settings(), subagents=None, media=media, web=web, games=games, clock=clock)
-        assert {*without, ChatLog, Looking, Speaker, Subagents} == PORTS
+        assert {*without, ChatLog, Looking, Notebook, Speaker, Subagents} == PORTS
     finally:
         await web.aclose()
 
