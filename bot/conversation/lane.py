@@ -53,7 +53,7 @@ class Lane(Generic[Item]):
     @property
     def in_progress(self) -> int:
         """How many items are being done."""
-        return sum(item is not None for item in self.tasks.values())
+        return len(self.tasks) - self.is_starting
 
     def next(self, order: Order[Item], now: float) -> int | None:
         """The place of what may begin now: the oldest, but somebody else's before one of whom it
@@ -120,6 +120,8 @@ class Lane(Generic[Item]):
         """Whether a timer is needed that wakes it when the next item is due; it has none any more
         in that case.
         """
+        if not self.waiting:
+            return False
         due = min((due for item in self.waiting if (due := order.due(item)) > now), default=None)
         if due is None or (self.timer is not None and self.wakes_at <= due):
             return False

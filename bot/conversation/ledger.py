@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
+from typing import Any
+
 from bot.domain.chat import Message, UserMessage
 from bot.domain.journal import Entry, OpenTurn, TurnClosed, TurnOpened
 from bot.domain.ports import Clock, Store
@@ -47,9 +50,9 @@ class Ledger:
             error=outcome.error,
         )
 
-    async def commit(self, *entries: Entry) -> bool:
+    def commit(self, *entries: Entry) -> Coroutine[Any, Any, bool]:
         """Write these down; whether that can be promised."""
-        return await self._store.commit(*entries)
+        return self._store.commit(*entries)
 
     def give_up(self, turn_id: str, *entries: Entry) -> None:
         """Close a turn that does not go on, after these entries; it leaves nothing behind."""

@@ -97,6 +97,8 @@ class Telling:
 
     def _within(self, message: MessageReceived, forwarded: Forwarded) -> Forwarded:
         """What a message passes on, with names for what can be opened in it."""
+        if not forwarded.lines:
+            return forwarded
         things = self._history.things
         lines = (
             replace(passed, message=things.named(passed.message, within=message))
@@ -170,14 +172,11 @@ class Telling:
 
     def _named(self, message: MessageReceived) -> MessageReceived:
         message = self._history.things.named(message)
-        if not any(isinstance(segment, Mention) for segment in message.segments):
-            return message
-        return replace(
-            message, segments=tuple(self._name(message, one) for one in message.segments)
-        )
+        segments = tuple([self._name(message, one) for one in message.segments])
+        return message if segments == message.segments else replace(message, segments=segments)
 
     def _name(self, message: MessageReceived, segment: Segment) -> Segment:
-        if not isinstance(segment, Mention):
+        if not isinstance(segment, Mention) or segment.user_id == message.self_id:
             return segment
         seen = self._speakers.name(message.conversation, segment.user_id)
         return replace(segment, name=seen) if seen else segment

@@ -23,7 +23,6 @@ from msgspec.structs import replace
 
 from bot.domain.chat import Message, ToolMessage, UserMessage
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import Round
 from bot.domain.ports import Store
 from bot.domain.redaction import lines_of, redacted, sources_of
 from bot.memory.overheard import Overheard
@@ -240,20 +239,20 @@ class History:
         # Nor with what was recalled while the run went on.
         read = {id_ for message in messages for id_ in sources_of(message)}
         gone = frozenset(id_ for id_ in read if (conversation, id_) in self._recalled)
-        round_ = Round(turn_id, redacted(messages, gone, lines_of(messages, gone)))
+        messages = redacted(messages, gone, lines_of(messages, gone)) if gone else messages
         if conversation in self._let_go:
             # It began before: the store knows whether it is still to be told.
-            return round_.messages
+            return messages
         memory = self._memories[conversation]
         memory.overheard.told(user.sources)
         window, room = memory.window, self._room()
-        window.add(Told.of(turn_id, self._tell(conversation, round_.messages)))
+        window.add(Told.of(turn_id, self._tell(conversation, messages)))
         if memory.loaded and window.is_full(room):
             if window.lighten(room):
                 self._moved(conversation, memory)
             elif self._folding is not None:
                 self._folding.begin(conversation, self)
-        return round_.messages
+        return messages
 
     # --- the window -------------------------------------------------------------------------------
 

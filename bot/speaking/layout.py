@@ -65,10 +65,10 @@ def merged(segments: Parts, messages: list[Parts], *, name: str) -> Merged | Non
     """What is too long for messages, as a merged forward in which `name` says it; None where it is
     short (as more than three messages of words never are), or not in words alone.
     """
+    if sum(map(_length, messages)) <= LIMIT:
+        return None
     words = [segment.text for segment in segments if isinstance(segment, Text)]
     if not all(isinstance(segment, Quote | Text) for segment in segments):
-        return None
-    if sum(map(_length, messages)) <= LIMIT:
         return None
     nodes = [plain(node) for node in split_text("".join(words), NODE)]
     said = [node for node in nodes if node.strip()]
@@ -90,7 +90,7 @@ def _typing(message: Parts) -> float:
 
 
 def _length(message: Parts) -> int:
-    return sum(len(segment.text) for segment in message if isinstance(segment, Text))
+    return sum([len(segment.text) for segment in message if isinstance(segment, Text)])
 
 
 def _readable(messages: Iterable[Parts]) -> Iterator[Parts]:
