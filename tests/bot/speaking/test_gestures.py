@@ -58,6 +58,23 @@ async def test_a_question_that_is_answered_soon_gets_none() -> None:
     assert not server.gestures
 
 
+async def test_a_question_that_takes_long_gets_its_sign_though_an_earlier_one_was_answered_soon() -> None:
+    server = Server()
+    async with at(server) as (gestures, clock):
+        with gestures.while_working(said("hi", where=PRIVATE)):
+            await clock.advance(LONG / 2)
+            late = gestures.while_working(QUESTION)
+            late.__enter__()
+        await clock.advance(LONG - 0.1)
+        assert not server.gestures
+        await clock.advance(0.2)
+        assert server.gestures == [React(GROUP, "7", WORKING)]
+        late.__exit__(None, None, None)
+        with gestures.while_working(said("once more", message_id="8")):
+            await clock.advance(LONG + 0.1)
+        assert server.gestures[1:] == [React(GROUP, "8", WORKING)]
+
+
 async def test_a_sign_that_a_server_does_not_know_is_not_asked_for_again_until_it_is_another_one() -> None:
     server = Server(ActionUnsupported("set_msg_emoji_like", retcode=1404, wording=""))
     async with at(server) as (gestures, clock):
