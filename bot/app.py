@@ -27,13 +27,13 @@ from adapters.storage.store import SqlStore, open_store
 from bot.conversation.deciders import Deciders, Say
 from bot.conversation.gate import Gate
 from bot.conversation.lanes import Lanes
-from bot.conversation.preparation import Preparation
 from bot.conversation.tasks import Work
-from bot.domain.errors import ConfigError, Problem
+from bot.domain.errors import ConfigError
 from bot.domain.events import Identity
 from bot.domain.masking import Mask
 from bot.domain.ports import Clock, Ids, Witness
 from bot.memory.history import History
+from bot.memory.personas import Personas
 from bot.memory.summaries import Summaries
 from bot.memory.witnesses import ContentLog, WitnessedStore
 from bot.runtime.clock import RandomIds, SystemClock
@@ -44,8 +44,9 @@ from bot.speaking.outbox import Outbox
 from bot.wiring.background import background
 from bot.wiring.means import Means, open_means
 from bot.wiring.onebot import OneBotLine, build_line, open_onebot
+from bot.wiring.personas import PersonaFiles
 from bot.wiring.senses import build_senses
-from bot.wiring.service import Rooms, build_rooms, persona
+from bot.wiring.service import Rooms, build_rooms
 from bot.wiring.tools import find_tools, following
 from bot.wiring.troubles import Troubles
 from bot.wiring.web import open_web
@@ -196,7 +197,7 @@ async def open_service(
         working = at_work(settings, rooms, line, metrics=metrics, ids=ids)
         port = await stack.enter_async_context(working)
         await stack.enter_async_context(finishing(rooms, troubles, grace=grace))
-        again = reloads(settings, rooms.answering.preparation, means)
+        again = reloads(settings, rooms.keeping.personas, means)
         yield Service(rooms, line.transport, line.peers, journal, metrics, port, again)
 
 
@@ -221,8 +222,10 @@ async def at_work(
         open_web(settings, metrics=metrics, rooms=rooms, peers=line.peers),
         open_onebot(settings, line, sink=sink, clock=clock, ids=ids) as port,
     ):
+        await rooms.keeping.personas.start()
         await rooms.recoverer.start()
         loops = (
+            rooms.keeping.personas.run(),
             rooms.recoverer.run(),
             rooms.catchup.run(),
             rooms.doubts.run(),
@@ -284,22 +287,14 @@ def witnesses(settings: Settings, metrics: Metrics) -> list[Witness]:
     return [metrics, ContentLog()] if settings.log_content else [metrics]
 
 
-def reloads(settings: Settings, speaks: Preparation, means: Means) -> dict[str, Reload]:
+def reloads(settings: Settings, personas: Personas, means: Means) -> dict[str, Reload]:
     """For each file that is set, a function that reads it once more."""
-
-    def reread_persona() -> tuple[Problem, ...]:
-        try:
-            speaks.become(persona(settings))
-        except ConfigError as error:
-            return error.problems
-        return ()
-
     files = {
-        "the persona": (settings.bot_persona, reread_persona),
         "the table of games": (settings.games_file, means.games.reload),
         "the file of subagents": (settings.subagents_file, means.staff.reload),
     }
-    return {name: reload for name, (file, reload) in files.items() if file is not None}
+    again = PersonaFiles(settings, means.models.named).reloads(personas)
+    return again | {name: reload for name, (file, reload) in files.items() if file is not None}
 
 
 def user_agent(settings: Settings) -> str:

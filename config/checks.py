@@ -14,6 +14,8 @@ from msgspec.structs import replace
 
 from bot.domain.errors import ConfigError, Problem
 from config import sources, values
+from config.groups import read_groups
+from config.persona_files import read_personas
 from config.settings import DIALECTS, Settings, read_persona
 from config.subagents import read_subagents
 from config.tokens import parts_of
@@ -134,6 +136,11 @@ def _check_persona(settings: Settings) -> Iterator[Problem]:
         read_persona(settings)
     except ConfigError as error:
         yield from error.problems
+    personas, problems = read_personas(settings.personas_dir)
+    _, more = read_groups(settings.groups_file, personas)
+    for wrong in (problems, more):
+        if wrong:
+            yield replace(wrong[0], what="; ".join(problem.what for problem in wrong))
 
 
 def _check_media(settings: Settings) -> Iterator[Problem]:

@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from bot.domain.errors import ConfigError, Problem
 from config import tokens, values
 from config.endpoints import Endpoint, fallbacks, in_order
+from config.persona_files import PersonaFile, PersonaHead, read_persona_file
 
 DEFAULT_PERSONA = Path(__file__).parent / "personas" / "default.md"
 DEFAULT_STORE = "sqlite+aiosqlite:///data/frostagent.db"
@@ -71,6 +72,8 @@ class Settings(BaseSettings):
     bot_owners: QQNumbers = frozenset()
     bot_persona: FilePath | None = None
     system_prompt: str = ""
+    personas_dir: FilePath | None = None
+    groups_file: FilePath | None = None
     bot_groups: QQNumbers = frozenset()
     bot_users: QQNumbers = frozenset()
     bot_block: QQNumbers = frozenset()
@@ -181,14 +184,18 @@ class Settings(BaseSettings):
         seeing = replace(self.main_model, model=self.llm_vision_model, context=0)
         return in_order(seeing, *self.main_models)
 
+    def models_named(self, model: str) -> tuple[Endpoint, ...]:
+        """Who is asked where this model is wanted, in order."""
+        wanted = replace(self.main_model, model=model)
+        wanted = wanted if model == self.llm_model else replace(wanted, context=0)
+        return in_order(wanted, *self.main_models)
+
     @property
     def cheap_models(self) -> tuple[Endpoint, ...]:
         """Who is asked for what nobody waits for, in order: the main models where none is named."""
         if self.llm_cheap_model in {"", self.llm_model}:
             return self.main_models
-        return in_order(
-            replace(self.main_model, model=self.llm_cheap_model, context=0), *self.main_models
-        )
+        return self.models_named(self.llm_cheap_model)
 
     @property
     def coder_models(self) -> tuple[Endpoint, ...]:
@@ -218,12 +225,12 @@ SUBAGENTS_FILE names.
 """
 
 
-def read_persona(settings: Settings) -> str:
-    """Who the bot is: SYSTEM_PROMPT, else the file BOT_PERSONA, else the default. Raises
+def read_persona(settings: Settings) -> PersonaFile:
+    """Who the bot usually is: SYSTEM_PROMPT, else the file BOT_PERSONA, else the default. Raises
     ConfigError for the file.
     """
     if settings.system_prompt:
-        return settings.system_prompt
+        return PersonaFile(key="", head=PersonaHead(), prompt=settings.system_prompt)
     file = settings.bot_persona or DEFAULT_PERSONA
     shown = values.shown_path(file)
     mend = "Name a text file that says who the bot is, as config/personas/default.md does"
@@ -239,4 +246,4 @@ def read_persona(settings: Settings) -> str:
         ) from None
     if not text:
         raise ConfigError(Problem("BOT_PERSONA", f"{shown} is empty", mend))
-    return text
+    return read_persona_file(file, setting="BOT_PERSONA")

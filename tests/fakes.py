@@ -18,6 +18,7 @@ from bot.domain.journal import (
     LogQuery,
     MessageErased,
     MessageObserved,
+    PersonaChosen,
     Recovery,
     Remembered,
     SendChanged,
@@ -224,6 +225,10 @@ class RecordingStore:
         self._heard = set(self._known)
         self._erased: set[tuple[Conversation, str]] = set()
         self._sends: dict[str, SendQueued] = {}
+
+    async def choices(self) -> Mapping[Conversation, str] | None:
+        chosen = [one for one in self.entries if isinstance(one, PersonaChosen)]
+        return None if self.trouble else {one.conversation: one.persona for one in chosen}
 
     def put(self, *entries: Entry) -> None:
         for entry in entries:

@@ -222,7 +222,7 @@ def test_no_page_sends_a_signal_with_docker() -> None:
 @pytest.mark.parametrize("block", every("ini"), ids=lambda block: block.place)
 def test_the_settings_of_a_page_are_settings(tmp_path: Path, block: Block, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "data").mkdir()
+    (tmp_path / "data/personas").mkdir(parents=True)
     (tmp_path / "data/persona.md").write_text("A fox.", "utf-8")
     file = tmp_path / ".env"
     file.write_text(block.text, "utf-8")

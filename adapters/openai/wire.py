@@ -94,6 +94,8 @@ def write_request(
     }
     if stream_options:
         body["stream_options"] = {"include_usage": True}
+    if request.temperature is not None:
+        body["temperature"] = request.temperature
     if request.tools:
         body["tools"] = _write_tools(request.tools, dialect)
     elif dialect.tools_stay and (tools := _tools_of(messages)):

@@ -4,13 +4,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from msgspec.structs import replace
 from sqlalchemy import Connection, Row, Table, func, select
 
-from adapters.storage.tables import messages, runs, sends, steps, tool_calls, turns, usage, verdicts
+from adapters.storage.tables import (
+    chosen,
+    messages,
+    runs,
+    sends,
+    steps,
+    tool_calls,
+    turns,
+    usage,
+    verdicts,
+)
 from bot.domain.books import PlaceSum, Story, StoryCall, UsageSum
 from bot.domain.events import Conversation
 
@@ -44,9 +54,19 @@ class SqlBooks:
         """The conversations heard since then, the busiest first."""
         return await self._read(lambda connection: places(connection, since), None)
 
+    async def choices(self) -> Mapping[Conversation, str] | None:
+        """The persona's key in each conversation where one was chosen."""
+        return await self._read(choices, None)
+
     async def story(self, where: Conversation, message_id: str = "") -> Story | None:
         """How a message fared, or the one it answers; of the last turn there without an id."""
         return await self._read(lambda connection: story(connection, where, message_id), None)
+
+
+def choices(connection: Connection) -> dict[Conversation, str]:
+    """Which persona was chosen where."""
+    query = select(chosen.c.conversation, chosen.c.persona)
+    return {Conversation.parse(here): persona for here, persona in connection.execute(query)}
 
 
 def spent(

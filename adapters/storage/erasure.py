@@ -32,6 +32,7 @@ from adapters.storage.memories import drop
 from adapters.storage.rows import SEGMENTS
 from adapters.storage.tables import (
     BY_TURN,
+    chosen,
     memories,
     messages,
     metadata,
@@ -162,6 +163,7 @@ def _erase(connection: Connection, whose: _Whose) -> dict[str, int]:
         windows: rows(windows),
         verdicts: rows(verdicts, *whose.verdicts),
         speakers: rows(speakers),
+        chosen: rows(chosen),
         things: rows(things),
         turns: their_turns,  # last: the others ask it which turns
     }

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Table, select
 
 from adapters.storage.tables import (
+    chosen,
     memories,
     messages,
     runs,
@@ -37,6 +38,7 @@ TYPES = {
     "window": windows,
     "verdict": verdicts,
     "speaker": speakers,
+    "choice": chosen,
     "thing": things,
     "memory": memories,
 }

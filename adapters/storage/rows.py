@@ -26,6 +26,7 @@ from bot.domain.journal import (
     MessageObserved,
     MessageOverheard,
     MessageTakenUp,
+    PersonaChosen,
     RunResumed,
     RunSuspended,
     SendChanged,
@@ -77,7 +78,7 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
             return _taken_up(entry)
         case MessageErased():
             return _erased(entry)
-        case WindowMoved() | ConversationReset():
+        case WindowMoved() | ConversationReset() | PersonaChosen():
             return (_of_window(entry),)
         case MemberNumbered(number=number, user_id=user_id, name=name):
             member = {"number": number, "user_id": user_id, "name": plain(name)}
@@ -118,7 +119,7 @@ def _of_thing(entry: ThingNamed | PictureDescribed, taken: float) -> Row:
     return Statement.NAME_THING, thing
 
 
-def _of_window(entry: WindowMoved | ConversationReset) -> Row:
+def _of_window(entry: WindowMoved | ConversationReset | PersonaChosen) -> Row:
     place = {"conversation": str(entry.conversation)}
     match entry:
         case WindowMoved(first_turn=turn_id, light_to=light_to, summary=summary):
@@ -126,6 +127,8 @@ def _of_window(entry: WindowMoved | ConversationReset) -> Row:
             return Statement.MOVE_WINDOW, place | window
         case ConversationReset():
             return Statement.RESET_WINDOW, place
+        case PersonaChosen(persona=persona):
+            return Statement.CHOOSE_PERSONA, place | {"persona": plain(persona)}
         case _:
             assert_never(entry)
 

@@ -60,6 +60,7 @@ class Statement(IntEnum):
     CLOSE_TURN = 90
     MOVE_WINDOW = 100
     RESET_WINDOW = 101
+    CHOOSE_PERSONA = 105
     NUMBER_MEMBER = 110
     NAME_THING = 120
     ERASE_THINGS = 121
@@ -212,6 +213,9 @@ SQL = {
             coalesce((SELECT max(id) FROM turns WHERE turn_id = :light_to), 0), :summary)
         ON CONFLICT (conversation) DO UPDATE SET first_turn = excluded.first_turn,
             light_to = excluded.light_to, summary = excluded.summary""",
+    Statement.CHOOSE_PERSONA: """
+        INSERT INTO choices (conversation, persona) VALUES (:conversation, :persona)
+        ON CONFLICT (conversation) DO UPDATE SET persona = excluded.persona""",
     # Who was forgotten meanwhile stays so.
     Statement.NUMBER_MEMBER: """
         INSERT INTO speakers (conversation, number, user_id, name)

@@ -30,7 +30,7 @@ from sqlalchemy import (
     text,
 )
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006")
 """Every revision of the schema, oldest first; the last is the one this code needs
 (migrations/versions).
 """
@@ -276,6 +276,13 @@ speakers = _table(
 )
 """The numbers of people in conversations, `小明#2`."""
 
+chosen = _table(
+    "choices",
+    Column("conversation", Text, nullable=False, unique=True),
+    _words("persona"),  # its key; empty: as the files say
+)
+"""Who the bot is in a conversation, where somebody chose that by command."""
+
 things = _table(
     "things",
     Column("conversation", Text, nullable=False),
@@ -355,6 +362,7 @@ BY_CONVERSATION = (
     usage,
     verdicts,
     speakers,
+    chosen,
     things,
     memories,
     memory_terms,

@@ -5,7 +5,6 @@ may take.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 
 from msgspec import Struct
@@ -23,6 +22,7 @@ from bot.domain.segments import Forward, Quote
 from bot.domain.trace import current_run
 from bot.domain.traits import Audience
 from bot.engine.engine import Run
+from bot.memory.personas import Personas
 from bot.memory.remembering import NOTHING_RECALLED
 from bot.policy.authority import asker_of, least
 from bot.policy.budget import NOTHING_SPENT, Budget, Limits
@@ -36,23 +36,6 @@ from bot.prompt.view import View
 from bot.prompt.wording import Wording
 from bot.speaking.delivery import Delivery
 from bot.speaking.speech import TurnSpeaker
-
-
-@dataclass(frozen=True, slots=True)
-class Persona:
-    """Who the bot is in its chats: its system prompt, the name it goes by, and what else it is
-    called; the language of its prompts, empty for that of each conversation.
-    """
-
-    prompt: str
-    name: str
-    aliases: tuple[str, ...] = ()
-    language: str = ""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All that it is called."""
-        return (self.name, *self.aliases)
 
 
 class Turn(Struct, frozen=True):
@@ -86,7 +69,7 @@ class Preparation:
         perception: Perception,
         telling: Telling,
         delivery: Delivery,
-        persona: Persona,
+        personas: Personas,
         owners: frozenset[int],
         ports: Mapping[type, object],
         limits: Limits,
@@ -95,15 +78,11 @@ class Preparation:
         self._perception = perception
         self._telling = telling
         self._delivery = delivery
-        self._persona = persona
+        self._personas = personas
         self._owners = owners
         self._ports = ports
         self._limits = limits
         self._ids = ids
-
-    def become(self, persona: Persona) -> None:
-        """Speak as this one from the next turn on."""
-        self._persona = persona
 
     async def begin(
         self,
@@ -126,7 +105,7 @@ class Preparation:
         talk = await self._telling.with_replies(question, talk)
         recalled = NOTHING_RECALLED if retry else await self._telling.recalled(message)
         told = retry.user.text if retry else words_of(question, talk)
-        view = self._telling.view(where, told, language=self._persona.language)
+        view = self._telling.view(where, told, language=self._personas.of(where).language)
         user = retry.user if retry else self._telling.render(question, talk, view)
         asker = asker_of(
             question.message,
@@ -159,7 +138,9 @@ class Preparation:
             waiting.user,
             asker,
             run_id=turn_id,
-            view=self._telling.view(where, waiting.user.text, language=self._persona.language),
+            view=self._telling.view(
+                where, waiting.user.text, language=self._personas.of(where).language
+            ),
             spent=spent_by(waiting),
         )
         turn.speaker.said += waiting.said
@@ -188,14 +169,12 @@ class Preparation:
     ) -> Turn:
         message, where = question.message, question.message.conversation
         current_run.set(run_id)  # for the rest of this lane's task
-        words, rounds = view.words, self._telling.rounds(where)
-        system = system_prompt(
-            self._persona.prompt, name=self._persona.name, words=words, sees=self._perception.sees
-        )
+        who, words, rounds = self._personas.of(where), view.words, self._telling.rounds(where)
+        system = system_prompt(who.prompt, name=who.name, words=words, sees=self._perception.sees)
         summary = self._telling.summary(where)
-        read = transcript(system, rounds, user, words=words, summary=summary)
+        read = transcript(system, rounds, user, words=words, summary=summary, examples=who.examples)
         asked = plain(message.segments, view, self_id=message.self_id)
-        frames = Frames(self._persona.names, number=where.platform_id, people=People.of(read))
+        frames = Frames(who.names, number=where.platform_id, people=People.of(read))
         budget = Budget(self._limits, spent)
         speaker = TurnSpeaker(self._delivery, run_id, asker, where, frames, budget)
         speaker.question = message.message_id if message.has_identity else ""
@@ -209,6 +188,9 @@ class Preparation:
             tidy=partial(tidy, frames, question=asked),
             share=budget.share(),
             may_be_silent=wake.weak,
+            model=who.model,
+            temperature=who.temperature,
+            denied=who.denied,
         )
         return Turn(question, user, run, speaker, view, wake)
 

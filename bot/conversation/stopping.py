@@ -18,7 +18,7 @@ from bot.memory.history import History
 from bot.policy.approval import quote_in
 from bot.policy.authority import authority_of, reaches
 from bot.policy.stop_words import StopWord, stop_in
-from bot.policy.wake import Observe, Rules
+from bot.policy.wake import Local, Observe, Rules, alike
 from bot.speaking.gestures import Gestures
 
 logger = logging.getLogger(__name__)
@@ -38,16 +38,18 @@ class Stopping:
         history: History,
         gestures: Gestures,
         rules: Rules,
+        local: Local = alike,
     ) -> None:
         self._goings_on = goings_on
         self._hearing = hearing
         self._history = history
         self._gestures = gestures
         self._rules = rules
+        self._local = local
 
     def take(self, message: MessageReceived) -> bool:
         """Whether somebody is to stop; then it is done with. Where nothing goes on it is talk."""
-        stop = stop_in(message, self._rules.names)
+        stop = stop_in(message, self._local(message.conversation, self._rules).names)
         if stop is None:
             return False
         where, sender = message.conversation, message.sender.user_id

@@ -15,7 +15,17 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock, Ids
 from bot.memory.history import History
 from bot.policy.chances import Chances
-from bot.policy.wake import Ignore, NeedsQuoted, Observe, Rules, Verdict, Wake, judge
+from bot.policy.wake import (
+    Ignore,
+    Local,
+    NeedsQuoted,
+    Observe,
+    Rules,
+    Verdict,
+    Wake,
+    alike,
+    judge,
+)
 
 MAX_PLACES = 2000
 LATE = "it was answered, or was old, when it was found"
@@ -34,8 +44,11 @@ class Verdicts:
         robots: Robots,
         clock: Clock,
         ids: Ids,
+        local: Local = alike,
     ) -> None:
+        """`local` are the rules of one place, made of those of all."""
         self._rules = rules
+        self._local = local
         self._history = history
         self._restraint = restraint
         self._accounts = accounts
@@ -65,7 +78,7 @@ class Verdicts:
 
         A quote of a message in memory is decided at once, so that talk among people fills no lane.
         """
-        verdict = judge(message, self._rules, accounts=self._accounts, robots=self._robots.known)
+        verdict = self._judge(message)
         if isinstance(verdict, NeedsQuoted):
             quoted = self._history.known(message.conversation, verdict.message_id)
             if quoted is not None:
@@ -76,7 +89,7 @@ class Verdicts:
         """Whether its sender may ask anything there at all: neither blocked, unlisted nor a
         robot.
         """
-        match judge(message, self._rules, accounts=self._accounts, robots=self._robots.known):
+        match self._judge(message):
             case Ignore():
                 return False
             case Observe(reason=reason):
@@ -90,8 +103,13 @@ class Verdicts:
             self._robots.meet(task.message)
         return self._restraint.against(task, looked_up=looked_up)
 
+    def _judge(self, message: MessageReceived) -> Verdict:
+        rules = self._local(message.conversation, self._rules)
+        return judge(message, rules, accounts=self._accounts, robots=self._robots.known)
+
     def _joins(self, where: Conversation) -> bool:
         if self._restraint.is_muted(where):
             return False
         chances = self._chances.setdefault(where, Chances())
-        return chances.take(self._rules.chance, draw=self._ids.jitter(), now=self._clock.now())
+        chance = self._local(where, self._rules).chance
+        return chances.take(chance, draw=self._ids.jitter(), now=self._clock.now())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from msgspec import Struct
@@ -74,6 +75,16 @@ class Eraser(Protocol):
 
     async def forget_group(self, group: int) -> int:
         """Erase a group; how many rows went. Raises BotError where it cannot be done now."""
+        ...
+
+
+class Choices(Protocol):
+    """What was chosen by command, over restarts."""
+
+    async def choices(self) -> Mapping[Conversation, str] | None:
+        """The persona's key in each conversation where one was chosen; None where that cannot be
+        read now.
+        """
         ...
 
 

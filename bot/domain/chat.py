@@ -136,16 +136,22 @@ class ModelRequest(Struct, frozen=True):
     """One request. No tools means that no `tools` key is sent.
 
     `allowance` is asked before each attempt but the first; without one there may be any number.
+    `temperature` is 0 to 2, and not sent where it is None.
     """
 
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
     allowance: Allowance | None = None
+    temperature: float | None = None
 
     def __eq__(self, other: object) -> bool:  # who counts the attempts asks for nothing else
         if not isinstance(other, ModelRequest):
             return NotImplemented
-        return (self.messages, self.tools) == (other.messages, other.tools)
+        return (self.messages, self.tools, self.temperature) == (
+            other.messages,
+            other.tools,
+            other.temperature,
+        )
 
     def __hash__(self) -> int:
         return hash((self.messages, self.tools))

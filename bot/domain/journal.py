@@ -144,6 +144,16 @@ class ConversationReset(Struct, frozen=True, tag="conversation_reset"):
     type: ClassVar[Literal["conversation_reset"]] = "conversation_reset"
 
 
+class PersonaChosen(Struct, frozen=True, tag="persona_chosen"):
+    """Somebody chose who the bot is in a conversation, by the key of a persona; empty: as the files
+    say.
+    """
+
+    conversation: Conversation
+    persona: str
+    type: ClassVar[Literal["persona_chosen"]] = "persona_chosen"
+
+
 class UsageAdded(Struct, frozen=True, kw_only=True, tag="usage_added"):
     """A model was asked beside the steps of a turn, on its behalf: after its end to summarise what
     came before, or for an answer that was broken off.
@@ -236,6 +246,7 @@ Entry: TypeAlias = (
     | TurnClosed
     | WindowMoved
     | ConversationReset
+    | PersonaChosen
     | UsageAdded
     | MemberNumbered
     | ThingNamed

@@ -33,6 +33,7 @@ TOO_OFTEN = (
     "{name} was called with the same arguments {times} times. "
     "Use what it gave, and do not call it again."
 )
+DENIED = "{name} may not be run. Do without it."
 CLOSED = (
     "{name} was called with wrong arguments three times in a row: it is not run any more. "
     "Do without it."
@@ -111,7 +112,7 @@ class CallRules:
             )
         permission = self.permission(tool)
         if permission is Permission.DENY:
-            raise ToolDenied(f"{tool.name} may not be run. Do without it.")
+            raise ToolDenied(DENIED.format(name=tool.name))
         if tool.is_guarded_from_repeats:
             match tally.repeats.judge(key_of(tool.name, flow.input)):
                 case Known(result=result):

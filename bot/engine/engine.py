@@ -163,10 +163,10 @@ class Engine:
         return ended
 
     async def _steps(self, run: Run, state: RunState) -> Outcome | SuspendedRun:
-        model, empty, notice = self._model, 0, ""
+        model, empty, notice = run.model or self._model, 0, ""
         while True:
             run = await run.inbox.read(run, state) if run.inbox else run
-            specs = self._toolset.definitions(run.ports)
+            specs = self._toolset.definitions(run.ports, run.denied)
             if lost := self._toolset.lost(run.ports):
                 text = f"tool: {lost.name} is critical and cannot be used: it {lost.reason}"
                 return state.outcome(Stop.FAILED, error=text)
@@ -179,7 +179,7 @@ class Engine:
             messages = with_notice(
                 (*run.transcript, *state.messages), LAST_STEP if last else notice
             )
-            request = ModelRequest(messages, () if last else specs, run.share)
+            request = ModelRequest(messages, () if last else specs, run.share, run.temperature)
             if hooks := self._toolset.hooks:
                 request, model = await ask_before_request(
                     hooks, request, model, metadata_of_run(run, state.steps + 1)

@@ -106,9 +106,11 @@ class Registry:
         """The names the operator denies or wants approved that no tool has, sorted."""
         return tuple(sorted(self._rules.named.difference(self._tools)))
 
-    def definitions(self, ports: Collection[type] = ()) -> tuple[ToolSpec, ...]:
+    def definitions(
+        self, ports: Collection[type] = (), denied: Collection[str] = ()
+    ) -> tuple[ToolSpec, ...]:
         """The definitions for the model: the tools that can be used with these ports now and are
-        not denied, by name.
+        not denied, by the operator or by name.
 
         The same object for the same tools, so that adapters may remember how they wrote it.
         """
@@ -117,7 +119,9 @@ class Registry:
             equipped = tuple(tool for tool in self._offered if not self._rules.lacks(tool, there))
             self._equipped[there] = equipped
             self._tell_of_missed()
-        names = tuple([tool.name for tool in equipped if not why_not(tool)])
+        names = tuple(
+            [tool.name for tool in equipped if tool.name not in denied and not why_not(tool)]
+        )
         if (definitions := self._definitions.get(names)) is None:
             definitions = self._definitions[names] = tuple(
                 self._tools[name].spec for name in sorted(names)

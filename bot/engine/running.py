@@ -61,6 +61,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     is fine. `tidy` makes of what the model said what may be said and kept. `share` is what of its
     question's budget is its own. `may_be_silent`: nobody called for certain, so an empty answer is
     an end, too. With an `inbox` whatever steers it is read before its final words are said.
+    `model` is asked, the engine's own where it is None, with a `temperature` where there is one;
+    tools of `denied` names are neither offered nor run.
     """
 
     id: str
@@ -73,6 +75,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     share: Share = msgspec.field(default_factory=lambda: Budget().share())
     may_be_silent: bool = False
     inbox: Inbox | None = None
+    model: ChatModel | None = None
+    temperature: float | None = None
+    denied: frozenset[str] = frozenset()
 
     def may_end_empty(self, *, spoilt: bool) -> bool:
         """Whether it may end without words; `spoilt` are such that had to be cut."""

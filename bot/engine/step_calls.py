@@ -25,6 +25,7 @@ from bot.domain.run import (
 from bot.domain.suspension import Allow, Decision, Deny
 from bot.domain.tool import ToolContext
 from bot.engine.batches import Batch, Batches
+from bot.engine.call_rules import DENIED
 from bot.engine.registry import Registry
 from bot.engine.running import Inside, Run, RunState
 from bot.engine.steps import ask_after_step
@@ -61,6 +62,8 @@ class StepCalls:
         for index, call in enumerate(batch.calls):
             if len(batch.calls) > 1 and (tool := self._toolset.get(call.name)) and tool.alone:
                 batch.deny(index, ToolDenied(NOT_ALONE.format(name=call.name)))
+            if call.name in run.denied:
+                batch.deny(index, ToolDenied(DENIED.format(name=call.name)))
         if answer.completion.finish is FinishReason.LENGTH:
             for index, call in enumerate(batch.calls):
                 batch.deny(index, InvalidArguments(CUT_OFF.format(name=call.name)))

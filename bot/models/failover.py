@@ -79,6 +79,11 @@ class Failover:
         """Whom it asks first."""
         return self._upstreams[0].name
 
+    @property
+    def upstreams(self) -> tuple[Upstream, ...]:
+        """All it asks, in order; those for pictures last."""
+        return (*self._upstreams, *self._vision)
+
     def first(self, request: ModelRequest) -> Upstream:
         """Who would be asked first."""
         return self._order(request)[0]

@@ -73,6 +73,13 @@ class Upstream(_Busy):
         self._toolless_until = 0.0
         self._blind_until = 0.0
 
+    def rests(self, now: float) -> float:
+        """For how many more seconds it is left alone: itself, or every key of it; 0 where it is
+        asked.
+        """
+        keys = min(max(line.breaker.left(now), line.busy_until - now) for line in self.lines)
+        return max(self.breaker.left(now), self.busy_until - now, keys, 0.0)
+
     def fit(self, request: ModelRequest, now: float) -> ModelRequest:
         """The request without what this model is known not to take, and no longer than its window.
 

@@ -34,6 +34,10 @@ class Breaker:
         """Whether it may be asked: closed, or its rest is over and nobody else is trying it."""
         return self._until is None or (now >= self._until and not self._probes)
 
+    def left(self, now: float) -> float:
+        """How many seconds it still rests."""
+        return 0.0 if self._until is None else max(0.0, self._until - now)
+
     def asking(self) -> AbstractContextManager[None]:
         """Somebody asks; where it is not closed, that is a probe."""
         return NOTHING_TO_TRY if self._until is None else self._probing()

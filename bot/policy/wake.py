@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import TypeAlias
 from unicodedata import category, normalize
 
-from bot.domain.events import MessageReceived
+from bot.domain.events import Conversation, MessageReceived
 from bot.domain.segments import Mention, MentionAll, Quote, Text
 
 # QQ's official robots, inclusive (LLOneBot/LuckyLilliaBot src/onebot11/entities.ts): two bots that
@@ -58,6 +58,15 @@ class Rules:
     chance: float = 0.0
     stale: float = 0.0
     loop: int = 0
+
+
+Local: TypeAlias = Callable[[Conversation, Rules], Rules]
+"""The rules of one place, made of those of all."""
+
+
+def alike(_where: Conversation, rules: Rules) -> Rules:
+    """Everywhere the same."""
+    return rules
 
 
 @dataclass(frozen=True, slots=True)

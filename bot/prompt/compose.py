@@ -237,15 +237,16 @@ def transcript(
     *,
     words: Wording,
     summary: str = "",
+    examples: tuple[Message, ...] = (),
 ) -> tuple[Message, ...]:
     """The transcript that a run begins with. The `summary` of what came before stands in the first
-    user message: it is no round.
+    user message: it is no round. The persona's `examples` stand before everything that changes.
     """
     messages = (*history, user)
     if summary and isinstance(first := messages[0], UserMessage):
         earlier = f"{words.heading(words.earlier)}\n  {indented(summary)}\n{first.text}"
         messages = (replace(first, text=earlier), *messages[1:])
-    return (system, *messages)
+    return (system, *examples, *messages)
 
 
 def showing(

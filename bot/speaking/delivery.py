@@ -5,7 +5,7 @@ Text always leaves as text segments, never as a string a server would search for
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, assert_never
@@ -34,14 +34,19 @@ from bot.speaking.outbox import Outbox
 from bot.speaking.splitting import LIMIT
 
 
+def nameless(_where: Conversation) -> str:
+    """No name."""
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Manner:
     """How answers are said: `paced`, message by message as people write; what is long as a merged
-    forward in which `name` speaks, in pieces where it is empty.
+    forward in which the bot speaks by its `name` there, in pieces where it is empty.
     """
 
     paced: bool = False
-    name: str = ""
+    name: Callable[[Conversation], str] = nameless
 
 
 PLAIN: Final = Manner()
@@ -82,10 +87,10 @@ class Delivery:
         self._manner = manner
         self._limit = limit
 
-    def count(self, segments: Parts) -> int:
-        """How many QQ messages they would be."""
+    def count(self, where: Conversation, segments: Parts) -> int:
+        """How many QQ messages they would be there."""
         messages = messages_of(segments, limit=self._limit)
-        return 1 if self._merged(segments, messages) else len(messages)
+        return 1 if self._merged(where, segments, messages) else len(messages)
 
     async def say(
         self,
@@ -102,14 +107,14 @@ class Delivery:
         """
         messages = messages_of(segments, limit=self._limit)
         # A temporary session takes no forward (onebot.md 5 names no parameter for its group).
-        if not where.via_group and (merged := self._merged(segments, messages)):
+        if not where.via_group and (merged := self._merged(where, segments, messages)):
             said = await self._send(where, [(merged,)], turn_id=turn_id, final=final)
             if not any(is_refused_by_qq(one.receipt) for one in said):
                 return said
         return await self._send(where, messages, turn_id=turn_id, final=final)
 
-    def _merged(self, segments: Parts, messages: list[Parts]) -> Merged | None:
-        name = self._manner.name
+    def _merged(self, where: Conversation, segments: Parts, messages: list[Parts]) -> Merged | None:
+        name = self._manner.name(where)
         return merged(segments, messages, name=name) if name else None
 
     async def _send(

@@ -75,7 +75,7 @@ class TurnSpeaker:
     ) -> tuple[Receipt, ...]:
         target = self._target(session)
         segments = self._own_words(self._quoting(segments, target))
-        number = self.delivery.count(segments)
+        number = self.delivery.count(target, segments)
         if not number:
             return ()
         text, media = words_of(segments), digests_of(segments)
@@ -124,7 +124,7 @@ class TurnSpeaker:
             else segment
             for segment in segments
         )
-        if own != segments and not self.delivery.count(own):
+        if own != segments and not self.delivery.count(self.conversation, own):
             raise InvalidArguments(ONLY_FRAME, fields=(ONLY_FRAME,))
         return own
 

@@ -12,6 +12,8 @@ from bot.commands.forget import forget_command
 from bot.commands.groups import groups_command
 from bot.commands.help import help_command
 from bot.commands.me import me_command
+from bot.commands.model import model_command
+from bot.commands.persona import persona_command
 from bot.commands.reset import reset_command
 from bot.commands.usage import usage_command
 from bot.commands.why import why_command
@@ -22,16 +24,17 @@ from bot.policy.tokens import estimate, estimate_messages, estimate_text
 from bot.speaking.postbox import Postbox
 from bot.wiring.conversation import Ground
 from bot.wiring.keeping import Keeping
+from bot.wiring.models import Models
 
 
 def build_commands(
     keeping: Keeping,
     journal: SqlStore,
     failures: Failures,
+    models: Models,
+    owners: frozenset[int],
     on: Ground,
     verdicts: Verdicts,
-    *,
-    owners: frozenset[int],
 ) -> Commands:
     """All of them."""
     history, books = keeping.history, journal.books
@@ -43,6 +46,8 @@ def build_commands(
         me_command(journal.memories),
         forget_command(journal.erasing, history.speakers, history, then=let_go),
         reset_command(on.store, history),
+        persona_command(keeping.personas),
+        model_command(models.upstreams, on.clock.monotonic),
         groups_command(books),
         errors_command(failures),
     )
@@ -58,7 +63,7 @@ def build_commands(
 
 async def measure(keeping: Keeping, where: Conversation) -> ContextSize:
     """How much the next prompt of a conversation would hold, by its blocks."""
-    history, around = keeping.history, keeping.around
+    history, around = keeping.history, keeping.around(where)
     await history.load(where)
     rounds = history.messages(where)
     system = estimate_messages(around.messages)

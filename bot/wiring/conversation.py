@@ -29,7 +29,7 @@ from bot.conversation.owners_word import OwnersWord
 from bot.conversation.perception import Perception
 from bot.conversation.places import Arrive, Places
 from bot.conversation.pokes import Pokes
-from bot.conversation.preparation import Persona, Preparation
+from bot.conversation.preparation import Preparation
 from bot.conversation.put_off import PutOff
 from bot.conversation.questions import Questions
 from bot.conversation.quotes import Quotes
@@ -49,8 +49,9 @@ from bot.conversation.way import Commands, LaneWay, MessageWay
 from bot.domain.ports import Clock, Ids, Store
 from bot.engine.engine import Engine
 from bot.memory.history import History
+from bot.memory.personas import Personas
 from bot.policy.budget import Limits
-from bot.policy.wake import Rules
+from bot.policy.wake import Local, Rules, alike
 from bot.speaking.delivery import Delivery, Manner
 from bot.speaking.gestures import Gestures
 from bot.speaking.outbox import Outbox
@@ -72,6 +73,7 @@ class Ground:
     live: LiveTurns
     telling: Telling
     clock: Clock
+    local: Local = alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,7 @@ def build_answering(
     on: Ground,
     *,
     engine: Engine,
-    persona: Persona,
+    personas: Personas,
     deciders: Deciders,
     owners: frozenset[int],
     ports: Mapping[type, object],
@@ -132,7 +134,7 @@ def build_answering(
     """Turns, with approvals on both sides of them; `paced` ones write as people do."""
     history, store, clock = on.history, on.store, on.clock
     postbox = Postbox(outbox=on.outbox, history=history, clock=clock)
-    delivery = build_delivery(on, Manner(paced=paced, name=persona.name))
+    delivery = build_delivery(on, Manner(paced=paced, name=lambda where: personas.of(where).name))
     requests, ledger = Requests(runs=on.lanes, clock=clock), Ledger(store=store, clock=clock)
     approvals = Approvals(deciders=deciders, requests=requests, postbox=postbox, clock=clock)
     suspensions = Suspensions(store=store, approvals=approvals, requests=requests, ledger=ledger)
@@ -140,7 +142,7 @@ def build_answering(
         perception=on.perception,
         telling=on.telling,
         delivery=delivery,
-        persona=persona,
+        personas=personas,
         owners=owners,
         ports=ports,
         limits=limits,
@@ -186,13 +188,9 @@ def build_verdicts(
     ids: Ids,
 ) -> Verdicts:
     """Who says what a message is to the bot."""
+    clock, ages = on.clock, on.ages
     restraint = Restraint(
-        rules=rules,
-        ages=on.ages,
-        mutes=mutes,
-        outbox=on.outbox,
-        owner=owner,
-        clock=on.clock,
+        rules=rules, ages=ages, mutes=mutes, outbox=on.outbox, owner=owner, clock=clock
     )
     return Verdicts(
         rules=rules,
@@ -202,6 +200,7 @@ def build_verdicts(
         robots=robots,
         clock=on.clock,
         ids=ids,
+        local=on.local,
     )
 
 
@@ -305,6 +304,7 @@ def build_way(
             history=on.history,
             gestures=on.gestures,
             rules=rules,
+            local=on.local,
         ),
         commands=commands,
         verdicts=asking.verdicts,

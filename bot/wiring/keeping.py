@@ -7,22 +7,22 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 
-from bot.conversation.preparation import Persona
 from bot.conversation.telling import Telling
-from bot.domain.chat import ModelRequest
+from bot.domain.chat import Message, ModelRequest
+from bot.domain.events import Conversation
 from bot.domain.notebook import Memories, Notebook
 from bot.domain.ports import Clock, Ids, Members, Store
 from bot.engine.toolset import Toolset
 from bot.memory.extraction import Extraction
 from bot.memory.history import Folding, History
+from bot.memory.personas import Cast, Persona, Personas
 from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers
 from bot.memory.summaries import Summaries
 from bot.memory.things import Things
 from bot.memory.witnesses import WitnessedStore
-from bot.policy.tokens import estimate_text
+from bot.policy.tokens import estimate, estimate_text
 from bot.prompt.compose import system_prompt
 from bot.prompt.language import WORDINGS
 from bot.prompt.older_rounds import told_today
@@ -33,15 +33,16 @@ from config.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """`store` shows what is written to who picks facts from it. `around` is what stands before
-    every conversation, which has `room` for so many estimated tokens.
+    """`store` shows what is written to who picks facts from it. `around` is what stands before a
+    conversation, which has `room` for so many estimated tokens, with each persona.
     """
 
+    personas: Personas
     store: Store
     history: History
     telling: Telling
     summaries: Summaries
-    around: ModelRequest
+    around: Callable[[Conversation], ModelRequest]
     room: Callable[[], float]
     extraction: Extraction | None = None
     ports: dict[type, object] = field(default_factory=dict)
@@ -59,7 +60,7 @@ class Keeping:
 
 def build_keeping(
     settings: Settings,
-    who: Persona,
+    personas: Personas,
     means: Means,
     things: Things,
     *,
@@ -82,25 +83,37 @@ def build_keeping(
         store = WitnessedStore(store, (extraction,))
     one_by_one = settings.llm_parallel == 1
     summaries = Summaries(model=cheap, store=store, clock=clock, one_by_one=one_by_one)
-    around = around_of(who, means.staff.toolset)
-    room = told_of_history(means.models.main, around, most=settings.bot_history_tokens)
+    toolset = means.staff.toolset
+    most = most_around(personas.cast, toolset)
+    room = told_of_history(means.models.main, most, most=settings.bot_history_tokens)
     by_member = settings.bot_scope == "member"
     history = build_history(
-        who, speakers, things, store=store, room=room, folding=summaries, by_member=by_member
+        personas, speakers, things, store=store, room=room, folding=summaries, by_member=by_member
     )
     telling = Telling(history=history, speakers=speakers, remembering=remembering)
-    return Keeping(store, history, telling, summaries, around, room, extraction, ports)
+
+    def around(where: Conversation) -> ModelRequest:
+        return around_of(personas.of(where), toolset)
+
+    kept = personas, store, history, telling, summaries
+    return Keeping(*kept, around, room, extraction, ports)
 
 
 def around_of(who: Persona, toolset: Toolset) -> ModelRequest:
     """What stands before every conversation at most: the system prompt and the tools."""
     longest = max(WORDINGS, key=lambda words: estimate_text(words.rules))
     system = system_prompt(who.prompt, name=who.name, words=longest)
-    return ModelRequest((system,), toolset.all_definitions())
+    return ModelRequest((system, *who.examples), toolset.all_definitions())
+
+
+def most_around(cast: Cast, toolset: Toolset) -> ModelRequest:
+    """The same for the persona with the most words."""
+    every = (cast.usual, *cast.others.values())
+    return max((around_of(who, toolset) for who in every), key=estimate)
 
 
 def build_history(
-    who: Persona,
+    personas: Personas,
     speakers: Speakers,
     things: Things | None = None,
     *,
@@ -110,10 +123,14 @@ def build_history(
     by_member: bool = False,
 ) -> History:
     """The memory, with as much room as the model leaves beside the system prompt and the tools."""
+
+    def told(where: Conversation, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        return told_today(personas.of(where).names, speakers, where, messages)
+
     return History(
         store=store,
         room=room,
-        told=partial(told_today, who.names, speakers),
+        told=told,
         folding=folding,
         speakers=speakers,
         by_member=by_member,

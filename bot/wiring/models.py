@@ -31,15 +31,21 @@ class Models:
 
     `cheap` is asked for what nobody waits for, summaries and facts: the one that answers, where
     none is named. `see`: the one that answers is known to take pictures; `vision` is one that does
-    where it is not the same. `at` makes a further one, of the endpoints to ask in order.
+    where it is not the same. `at` makes a further one, of the endpoints to ask in order; `named`
+    one that asks the model of this name first.
     """
 
     main: Failover
     coder: Failover
     cheap: Failover
     at: Callable[[tuple[Endpoint, ...]], ChatModel]
+    named: Callable[[str], ChatModel]
     see: bool = False
     vision: Failover | None = None
+
+    def upstreams(self) -> tuple[Upstream, ...]:
+        """Everybody who is asked."""
+        return (*self.main.upstreams, *self.cheap.upstreams, *self.coder.upstreams)
 
 
 def build_models(
@@ -81,6 +87,7 @@ def build_models(
         failover(settings.coder_models),
         failover(settings.cheap_models),
         at=failover,
+        named=lambda name: failover(settings.models_named(name), settings.vision_models),
         see=settings.llm_vision_model == settings.llm_model or known.sees(settings.llm_model),
         vision=failover(settings.vision_models) if settings.vision_models else None,
     )

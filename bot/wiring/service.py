@@ -23,7 +23,6 @@ from bot.conversation.lanes import Lanes
 from bot.conversation.live import LiveTurns
 from bot.conversation.looking import Looks
 from bot.conversation.perception import Perception, Senses
-from bot.conversation.preparation import Persona
 from bot.conversation.recovery import Recoverer
 from bot.conversation.tasks import Work, due_of, person_of
 from bot.conversation.telling import Telling
@@ -69,8 +68,9 @@ from bot.wiring.conversation import (
 from bot.wiring.keeping import Keeping, build_keeping
 from bot.wiring.means import Means
 from bot.wiring.models import build_rules
+from bot.wiring.personas import build_personas
 from bot.wiring.senses import SensesOf
-from config.settings import Settings, read_persona
+from config.settings import Settings
 
 MAX_LOGGED = 200  # characters of a line that is looked up
 ABREAST = 3  # people answered side by side in a group
@@ -108,32 +108,32 @@ def build_rooms(
     ids: Ids,
 ) -> Rooms:
     """The rooms, each given what it needs."""
-    who, model, toolset = persona(settings), means.models.main, means.staff.toolset
-    taken_in = senses(store, clock)
-    things = Things(store=store, kinds=taken_in.kinds)
+    model, toolset = means.models.main, means.staff.toolset
+    personas = build_personas(settings, means.models.named, journal.books, store, clock)
+    things = Things(store=store, kinds=(taken_in := senses(store, clock)).kinds)
     keeping = build_keeping(
-        settings, who, means, things, store=store, facts=journal.memories, clock=clock, ids=ids
+        settings, personas, means, things, store=store, facts=journal.memories, clock=clock, ids=ids
     )
     store, history, telling = keeping.store, keeping.history, keeping.telling
     ports: dict[type, object] = {**means.ports, **keeping.ports, Approver: deciders}
-    ports[Looking] = build_looks(settings, transport, telling, taken_in)
-    ports[ChatLog] = build_log(settings, telling, history.speakers, store=store, clock=clock)
+    ports |= ports_of_chat(settings, transport, keeping, taken_in, clock)
     outbox, owner = build_outbox(
         settings, transport=transport, store=store, mask=mask, clock=clock, ids=ids
     )
     perception = Perception(transport=transport, history=history, senses=taken_in)
     gestures, live = Gestures(transport=transport, clock=clock), LiveTurns(store=store, clock=clock)
     ages, lanes = Ages(clock), build_lanes(settings, clock=clock)
-    on = Ground(lanes, ages, perception, history, store, outbox, gestures, live, telling, clock)
-    failures = Failures(clock=clock, mask=mask)
-    seen_by: list[Observer] = [LogObserver(), Alarm(owner, mask=mask), failures, *observers]
+    shared = lanes, ages, perception, history, store, outbox, gestures, live, telling, clock
+    on = Ground(*shared, personas.rules)
+    failures, alarm = Failures(clock=clock, mask=mask), Alarm(owner, mask=mask)
+    seen_by: list[Observer] = [LogObserver(), alarm, failures, *observers]
     engine = build_engine(
         settings, model=model, toolset=toolset, store=store, observers=seen_by, clock=clock
     )
     answering = build_answering(
         on,
         engine=engine,
-        persona=who,
+        personas=personas,
         deciders=deciders,
         owners=settings.bot_owners,
         ports=ports,
@@ -141,9 +141,9 @@ def build_rooms(
         ids=ids,
         paced=settings.bot_pace,
     )
-    typed = partial(build_commands, keeping, journal, failures, owners=settings.bot_owners)
-    rooms = on, owner, keeping, answering, settings
-    return connect(*rooms, commands=typed, toolset=toolset, transport=transport, ids=ids)
+    typed = partial(build_commands, keeping, journal, failures, means.models, settings.bot_owners)
+    built = on, owner, keeping, answering, settings
+    return connect(*built, commands=typed, toolset=toolset, transport=transport, ids=ids)
 
 
 def connect(
@@ -257,6 +257,17 @@ def build_engine(
     )
 
 
+def ports_of_chat(
+    settings: Settings, transport: Transport, keeping: Keeping, senses: Senses, clock: Clock
+) -> dict[type, object]:
+    """Where a model looks, in a chat."""
+    telling, members = keeping.telling, keeping.history.speakers
+    return {
+        Looking: build_looks(settings, transport, telling, senses),
+        ChatLog: build_log(settings, telling, members, store=keeping.store, clock=clock),
+    }
+
+
 def build_looks(
     settings: Settings, transport: Transport, telling: Telling, senses: Senses
 ) -> Looks:
@@ -297,10 +308,3 @@ def build_outbox(
 def limits_of(settings: Settings) -> Limits:
     """The limits of one question."""
     return Limits(settings.bot_run_requests, settings.bot_run_tokens, settings.bot_max_sends)
-
-
-def persona(settings: Settings) -> Persona:
-    """Who the bot is. Raises ConfigError for a file that cannot be used."""
-    return Persona(
-        read_persona(settings), settings.bot_name, settings.bot_aliases, settings.bot_language
-    )

@@ -31,7 +31,7 @@ def test_the_names_of_the_go_frostagent_load(tmp_path: Path) -> None:
     assert settings.main_model.base_url == "https://old.test/v1"
     assert settings.main_model.api_key.get_secret_value() == "k"
     assert settings.main_model.model == "old"
-    assert read_persona(settings) == "Be a fox."
+    assert read_persona(settings).prompt == "Be a fox."
     assert not {"old", "https://old.test/v1"} & secrets_of(settings), "the log may name them"
 
 

@@ -101,8 +101,8 @@ def test_every_variable_arrives_in_its_field(tmp_path: Path) -> None:
     rows.touch()
     table = TYPED | {
         **dict.fromkeys(("LLM_PRICES", "BOT_PERSONA", "GAMES_FILE", "LOG_RUNS"), (str(persona), persona)),
-        "SUBAGENTS_FILE": (str(rows), rows),
-        **dict.fromkeys(("TOOLS_DIR", "MEDIA_DIR"), (str(tmp_path), tmp_path)),
+        **dict.fromkeys(("SUBAGENTS_FILE", "GROUPS_FILE"), (str(rows), rows)),
+        **dict.fromkeys(("TOOLS_DIR", "PERSONAS_DIR", "MEDIA_DIR"), (str(tmp_path), tmp_path)),
     }
     assert set(table) == set(KNOWN) - {"SYSTEM_PROMPT"}
     settings, warnings = load({name: typed for name, (typed, _) in table.items()})
@@ -138,9 +138,9 @@ def test_a_persona_file_is_read_checked_and_used(tmp_path: Path) -> None:
     assert "cannot be read (Is a directory)" in problem
     file.write_bytes(b"\xef\xbb\xbf\xe7\x8b\x90\n")
     settings, _ = load(GOOD | {"BOT_PERSONA": str(file)})
-    assert read_persona(settings) == "狐"
+    assert read_persona(settings).prompt == "狐"
 
 
 def test_the_default_persona_is_there() -> None:
-    assert read_persona(Settings()) == DEFAULT_PERSONA.read_text("utf-8").strip()
-    assert 100 < len(read_persona(Settings())) < 2000
+    assert read_persona(Settings()).prompt == DEFAULT_PERSONA.read_text("utf-8").strip()
+    assert 100 < len(read_persona(Settings()).prompt) < 2000

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from bot.conversation.preparation import Persona
 from bot.domain.chat import Completion, Message, ModelRequest
 from bot.domain.events import MessageReceived, Role
 from bot.domain.journal import MemberNumbered, Remembered
 from bot.domain.segments import Image, Mention, Quote, Segment, Text
+from bot.memory.personas import Cast, Persona
 from bot.prompt.wording import Wording
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
@@ -82,7 +82,7 @@ async def test_a_whole_request_reads_as_it_stands_in_the_file(wording: Wording) 
     async with living(words(talk[6]), words("ok")) as house:
         members = (MemberNumbered(conversation=GROUP, number=1, user_id=ACCOUNTS[0], name="阿澈"),)
         house.store.remembered[GROUP] = Remembered(members=members)
-        house.answering.preparation.become(Persona("你是霜。", "霜"))
+        house.personas.become(Cast(Persona("你是霜。", "霜")))
         house.history.overhear(at(-2880, 0, "阿澈", talk[0], key="1"))
         await house.turns.take(at(-2879, 1, "小明", Mention(BOT), talk[4], key="2"))
         own = said(talk[6], user=BOT, name="", at=False, message_id="3")

@@ -74,6 +74,10 @@ def test_a_request_asks_for_a_stream_and_for_nothing_that_some_vendor_refuses() 
     }
 
 
+def test_a_temperature_is_written_where_there_is_one() -> None:
+    assert write(UserMessage("hi"), temperature=0.0)["temperature"] == 0.0
+
+
 def test_the_usage_is_not_asked_for_where_that_is_not_understood() -> None:
     """2.19"""
     body = write_request(ModelRequest((ASKED,)), origin=ORIGIN, dialect=PLAIN, stream_options=False)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from bot.conversation.preparation import Persona, spent_by
+from bot.conversation.preparation import spent_by
 from bot.conversation.suspensions import WaitingTurn
 from bot.domain.chat import (
     AssistantMessage,
@@ -19,6 +19,7 @@ from bot.domain.journal import MemberNumbered, Remembered, Round
 from bot.domain.run import Asker, Spent, SuspendedRun
 from bot.domain.segments import Mention, Quote, Text
 from bot.domain.traits import Audience
+from bot.memory.personas import Cast, Persona
 from bot.prompt.compose import Question, user_message
 from bot.prompt.view import View
 from tests.bot.conversation.test_recovery import turn
@@ -107,7 +108,7 @@ NUMBERED = MemberNumbered(conversation=GROUP, number=9, user_id=6, name="刚哥"
 async def test_a_conversation_in_english_is_told_in_english_unless_one_language_is_chosen() -> None:
     async with living(words("a"), words("b")) as house:
         await house.turns.take(said("how are you today, my friend?"))
-        house.answering.preparation.become(Persona("p", "n", language="zh"))
+        house.personas.become(Cast(Persona("p", "n", language="zh")))
         await house.turns.take(said("and what is for dinner tonight?"))
     english, chinese = house.model.requests
     assert "How this chat works" in english.messages[0].text

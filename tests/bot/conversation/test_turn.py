@@ -13,7 +13,6 @@ from bot.conversation.lane import Order
 from bot.conversation.lanes import Lanes
 from bot.conversation.live import LiveTurns
 from bot.conversation.perception import Perception, Senses
-from bot.conversation.preparation import Persona
 from bot.conversation.tasks import Work, due_of, person_of
 from bot.conversation.telling import Telling
 from bot.domain.actions import (
@@ -36,6 +35,7 @@ from bot.domain.segments import Quote, Text
 from bot.engine.engine import Engine
 from bot.engine.toolset import Toolset
 from bot.memory.history import History
+from bot.memory.personas import Cast, Persona, Personas
 from bot.memory.recorder import Recorder
 from bot.policy.budget import NO_LIMITS, Limits
 from bot.speaking.gestures import LONG, WORKING, Gestures
@@ -106,10 +106,11 @@ class House:
             telling=Telling(history=self.history, speakers=self.history.speakers),
             clock=clock,
         )
+        self.personas = Personas(Cast(Persona("be nice", "Frost")), store=self.store, choices=self.store, clock=clock)
         self.answering = build_answering(
             self.ground,
             engine=engine,
-            persona=Persona("be nice", "Frost"),
+            personas=self.personas,
             deciders=Deciders(frozenset({OWNER}), self.asked.append),
             owners=frozenset({OWNER}),
             ports={Media: AnyMedia()},

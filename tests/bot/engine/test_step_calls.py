@@ -131,3 +131,19 @@ async def test_a_call_that_is_made_alone_is_not_run_beside_others() -> None:
     told = [message.content for message in model.requests[1].messages if isinstance(message, ToolMessage)]
     assert told == ["<a>", "error: leave was not run: it is called alone, or not at all. [TOOL_DENIED]"]
     assert (outcome.stop, outcome.text) == (Stop.SILENT, "")
+
+
+async def test_what_a_run_denies_is_neither_offered_nor_run_and_its_own_model_is_asked_with_its_temperature() -> None:
+    @tool
+    async def leave() -> ToolResult:
+        """Leaves."""
+        return ToolResult(terminate=True)
+
+    with ScriptedModel() as usual, ScriptedModel(calls(("leave", "")), words("so I stay")) as model:
+        here = replace(run(), model=model, temperature=0.3, denied=frozenset({"leave"}))
+        outcome = await to_the_end(engine(usual, echo, leave).run(here, RunState()))
+    assert outcome.text == "so I stay"
+    assert [spec.name for spec in model.requests[0].tools] == ["echo"]
+    assert [request.temperature for request in model.requests] == [0.3, 0.3]
+    told = [message.content for message in model.requests[1].messages if isinstance(message, ToolMessage)]
+    assert told == ["error: leave may not be run. Do without it. [TOOL_DENIED]"]

@@ -121,10 +121,10 @@ LONG = "长" * 1000 + "\n\n" + "话" * 1000
 
 
 async def test_a_long_answer_is_a_merged_forward_and_its_words_are_known_when_somebody_quotes_it() -> None:
-    async with speaking(Manner(name="小霜")) as mouth:
+    async with speaking(Manner(name=lambda _: "小霜")) as mouth:
         (one,) = await mouth.delivery.answer(said("hi"), LONG)
         assert [action.segments for action in mouth.transport.sent] == [(Merged(("长" * 1000, "话" * 1000), "小霜"),)]
-        assert mouth.delivery.count((Text(LONG),)) == 1
+        assert mouth.delivery.count(GROUP, (Text(LONG),)) == 1
         assert one.words == LONG
         known = await mouth.history.find(GROUP, "9001")
         assert known is not None
@@ -132,7 +132,7 @@ async def test_a_long_answer_is_a_merged_forward_and_its_words_are_known_when_so
 
 
 async def test_a_forward_that_qq_refuses_is_said_in_pieces() -> None:
-    async with speaking(Manner(name="小霜")) as mouth:
+    async with speaking(Manner(name=lambda _: "小霜")) as mouth:
         mouth.transport.failures = [ActionRefused("send_group_forward_msg", retcode=1200, wording="no")]
         said_ = await mouth.delivery.answer(said("hi", message_id="7"), LONG)
         assert mouth.transport.texts == ["长" * 1000, "话" * 1000]
@@ -141,7 +141,7 @@ async def test_a_forward_that_qq_refuses_is_said_in_pieces() -> None:
 
 
 async def test_a_forward_that_may_have_arrived_is_not_said_again() -> None:
-    async with speaking(Manner(name="小霜")) as mouth:
+    async with speaking(Manner(name=lambda _: "小霜")) as mouth:
         mouth.transport.failures = [ActionUnanswered("lost")]
         (one,) = await mouth.delivery.answer(said("hi"), LONG)
         assert isinstance(one.receipt, Unknown)
@@ -149,7 +149,7 @@ async def test_a_forward_that_may_have_arrived_is_not_said_again() -> None:
 
 
 async def test_a_forward_that_was_never_on_the_wire_is_not_tried_in_another_form() -> None:
-    async with speaking(Manner(name="小霜")) as mouth:
+    async with speaking(Manner(name=lambda _: "小霜")) as mouth:
         mouth.transport.failures = [NotConnected("away")]
         async with asyncio.TaskGroup() as group:
             saying = group.create_task(mouth.delivery.answer(said("hi"), LONG))
@@ -161,7 +161,7 @@ async def test_a_forward_that_was_never_on_the_wire_is_not_tried_in_another_form
 
 
 async def test_a_temporary_session_takes_no_forward() -> None:
-    async with speaking(Manner(name="小霜")) as mouth:
+    async with speaking(Manner(name=lambda _: "小霜")) as mouth:
         await mouth.delivery.say(Conversation(BOT, "private", 777, via_group=4242), (Text(LONG),))
         assert len(mouth.transport.texts) == 2
 
@@ -180,7 +180,7 @@ async def test_people_called_by_name_and_number_are_mentioned_three_at_most_and_
 
 
 async def test_in_a_forward_people_are_called_by_name() -> None:
-    async with speaking(Manner(name="小霜")) as mouth:
+    async with speaking(Manner(name=lambda _: "小霜")) as mouth:
         number = mouth.history.speakers.meet(GROUP, 777, "小明")
         (one,) = await mouth.delivery.say(GROUP, (Text(f"@小明#{number} 看\n\n" + LONG),))
         assert one.words == "@小明 看\n\n" + LONG

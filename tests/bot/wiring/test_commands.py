@@ -8,6 +8,7 @@ import pytest
 from bot.conversation.telling import Telling
 from bot.domain.chat import AssistantMessage, ModelRequest, SystemMessage, ToolSpec, UserMessage
 from bot.memory.history import History
+from bot.memory.personas import Cast, Persona, Personas
 from bot.memory.summaries import Summaries
 from bot.wiring.commands import measure
 from bot.wiring.keeping import Keeping
@@ -21,11 +22,12 @@ async def test_what_the_next_prompt_would_hold_is_measured_by_its_blocks() -> No
     around = ModelRequest((SystemMessage("你是狐狸。" * 20),), (ToolSpec("look", "Look." * 50, {}),))
     with ScriptedModel() as model:
         keeping = Keeping(
+            Personas(Cast(Persona("", "")), store=store, choices=store, clock=ManualClock()),
             store,
             history,
             Telling(history=history, speakers=history.speakers),
             Summaries(model=model, store=store, clock=ManualClock()),
-            around,
+            lambda _: around,
             lambda: 9000.0,
         )
         await history.load(GROUP)

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from bot.conversation.preparation import Persona
 from bot.domain.chat import SystemMessage
 from bot.domain.tool import tool
 from bot.engine.toolset import Toolset
+from bot.memory.personas import Persona
 from bot.runtime.clock import SystemClock
 from bot.wiring.keeping import around_of
 

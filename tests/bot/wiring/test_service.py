@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from bot.agent.scripted import ScriptedModel, call
-from bot.conversation.preparation import Persona
 from bot.domain.chat import AssistantMessage, UserMessage
 from bot.domain.journal import Remembered, Round
 from bot.domain.run import Asker, Outcome
 from bot.domain.tool import tool
 from bot.engine.engine import Run, RunState
 from bot.engine.toolset import Toolset
+from bot.memory.personas import Cast, Persona, Personas
 from bot.memory.speakers import Speakers
 from bot.models.failover import Failover
 from bot.models.upstreams import Upstream
@@ -23,7 +21,7 @@ from bot.prompt.wording_zh import ZH
 from bot.runtime.clock import RandomIds, SystemClock
 from bot.wiring.keeping import around_of, build_history
 from bot.wiring.models import told_of_history
-from bot.wiring.service import build_engine, limits_of, persona
+from bot.wiring.service import build_engine, limits_of
 from config.settings import Settings
 from tests.fakes import GROUP, RecordingStore
 
@@ -44,17 +42,11 @@ def room(window: int | None, *, most: int = 5000) -> float:
         return told_of_history(failover, around_of(WHO, toolset), most=most)()
 
 
-def test_the_persona_is_the_operators(tmp_path: Path) -> None:
-    (tmp_path / "fox.md").write_text("你是狐狸。", "utf-8")
-    settings = Settings(bot_persona=tmp_path / "fox.md", bot_name="小狐", bot_aliases=("狐狸",))
-    assert persona(settings) == Persona("你是狐狸。", "小狐", ("狐狸",))
-    assert persona(settings).names == ("小狐", "狐狸")
-
-
 async def test_what_an_older_version_noted_in_its_answers_is_told_otherwise() -> None:
     store = RecordingStore()
     store.remembered[GROUP] = Remembered((Round("t0", (UserMessage("hi"), AssistantMessage("(没有回答)"))),), ())
-    history = build_history(WHO, Speakers(store=store), store=store, room=lambda: 5000.0)
+    personas = Personas(Cast(WHO), store=store, choices=store, clock=SystemClock())
+    history = build_history(personas, Speakers(store=store), store=store, room=lambda: 5000.0)
     await history.load(GROUP)
     assert "没有回答)" not in str(history.messages(GROUP))
     assert history.messages(GROUP)[-1] == note(ZH, ZH.about.unanswered)

@@ -6,6 +6,7 @@ measured. `python -m tests.e2e.scenarios 17` plays one and shows it as a chat.
 
     title: a sentence that says what is true
     settings: {BOT_STEER: 0}          # as in .env; what is not named is as in production
+    files: {fox/fox.md: 你是狐狸。}   # in a folder that settings call $FILES
     people: {管理: admin}             # besides 主人 (BOT_OWNERS), 小明, 阿澈, 小红
     model:                            # what the model answers, one for each request, in order
       - 周六吧                        # in words
@@ -38,7 +39,8 @@ mapping with `role`, `number`, `card`, `robot: true` (an official one).
 What happens: `recall: label` (or `{label: name of the operator}`), `mute: seconds`, `lift: true`,
 `mute_all: true`, `lift_all: true`, `poke: name` (the bot; `{name: name}` each other), `type: name`, `react:
 {name: label}`, `robot: {小冰: 20}` (another robot joins and answers each message of the bot's after a
-second, so often), `restart: true` (a proper end and a new start; `restart: seconds` later), `drop:
+second, so often), `restart: true` (a proper end and a new start; `restart: seconds` later), `write:
+{fox.md: text}` (a file in $FILES), `reload: [words of the outcome]` (the files are read again), `drop:
 true` and `back: true` (the connection), `fault: "timeout 2 times"` (as `!` lines in the simulator's chat),
 `server: Lagrange`, `report: true` (own messages are reported), `rename: {小明: 主人}` (the card in the group).
 

@@ -90,6 +90,20 @@ async def restart(stage: Stage, pause: Any) -> None:
     await stage.open()
 
 
+async def write(stage: Stage, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        file = stage.files / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
+
+
+async def reload(stage: Stage, lines: list[str]) -> None:
+    """Read the files again; the outcome has these words in this order."""
+    told = "\n".join((await stage.reload()).lines)
+    for words in lines:
+        assert words in told, f"{words!r} was not told of the reload: {told}"
+
+
 async def drop(stage: Stage, _: Any) -> None:
     await stage.simulator.sockets.drop()
 
@@ -132,6 +146,8 @@ DOINGS: Mapping[str, Doing] = {
     "react": react,
     "robot": robot,
     "restart": restart,
+    "write": write,
+    "reload": reload,
     "drop": drop,
     "back": back,
     "fault": fault,

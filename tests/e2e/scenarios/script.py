@@ -13,7 +13,7 @@ from tests.e2e.scenarios.model import Answer, read_answer
 
 FOLDER = Path(__file__).parent
 CAST: Mapping[str, Any] = {"主人": "owner", "小明": "member", "阿澈": "member", "小红": "member"}
-KEYS = {"title", "about", "settings", "people", "model", "script"}
+KEYS = {"title", "about", "settings", "files", "people", "model", "script"}
 EXPECTATIONS = {
     "sent", "count", "gestures", "requests", "cancelled", "shown", "hidden", "request", "pictures", "fetched", "heard",
 }  # fmt: skip
@@ -32,6 +32,7 @@ class Scenario:
     answers: tuple[Answer, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     people: Mapping[str, Any] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
     about: str = ""
 
 
@@ -58,4 +59,5 @@ def read_scenario(file: Path, verbs: Collection[str]) -> Scenario:
         answers=tuple(map(read_answer, written.get("model", ()))),
         settings={name: str(value) for name, value in written.get("settings", {}).items()},
         people=people,
+        files=written.get("files", {}),
     )

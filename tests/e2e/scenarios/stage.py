@@ -17,6 +17,7 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.world import World
 from bot.app import Service, open_service
 from bot.domain.ports import ChatModel
+from bot.runtime.reloading import Reread
 from config.loading import load_settings
 from tests.e2e.scenarios.loop import ScriptedClock, ScriptedLoop
 from tests.e2e.scenarios.model import StageModel
@@ -104,6 +105,10 @@ class Stage:
 
     async def open(self) -> None:
         """Let the service live; from then on time stands still."""
+        for name, text in self.scenario.files.items():
+            (self.files / name).parent.mkdir(parents=True, exist_ok=True)
+            if not (self.files / name).exists():
+                (self.files / name).write_text(text, "utf-8")
         settings, _ = load_settings(environ=self._environ(), env_file=None)
 
         def wrap(port: T, /) -> T:
@@ -115,6 +120,16 @@ class Stage:
         self.loop.freeze()
         await self.loop.pass_time(0.1)  # histories are read, the journal has settled
         self._began = self._began or self.loop.time()
+
+    @property
+    def files(self) -> Path:
+        """The folder that a script writes files into: `$FILES` in a setting."""
+        return self.folder / "files"
+
+    async def reload(self) -> Reread:
+        """The service reads its files again."""
+        assert self._service is not None
+        return await self._service.reload()
 
     async def close(self) -> None:
         """The service ends properly."""
@@ -150,8 +165,11 @@ class Stage:
             "WEB_PORT": "0",
             "BOT_MEMORY": "0",  # what asks its model for facts, says so
             "TOOLS_MIRRORS": json.dumps({shares.HOST: self.shelf.url()}),
-            **{name: value.replace("$SHELF", self.shelf.url()) for name, value in self.scenario.settings.items()},
+            **{name: self._filled(value) for name, value in self.scenario.settings.items()},
         }
+
+    def _filled(self, value: str) -> str:
+        return value.replace("$SHELF", self.shelf.url()).replace("$FILES", str(self.files))
 
     # --- what is seen -----------------------------------------------------------------------------
 

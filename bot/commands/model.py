@@ -1,0 +1,32 @@
+"""`/model`: who is asked for answers, and who is left alone for a while."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from bot.domain.command import Asked, Command, command
+from bot.domain.traits import Audience
+from bot.models.upstreams import Upstream
+
+
+def model_command(
+    upstreams: Callable[[], Sequence[Upstream]], monotonic: Callable[[], float]
+) -> Command:
+    """In the order in which they are asked; for owners."""
+
+    @command(
+        "model",
+        "模型",
+        about=("有哪些模型，哪些在休息", "which models there are, and which are resting"),
+        audience=Audience.OWNER,
+    )
+    async def model(asked: Asked) -> str:
+        now = monotonic()
+        lines = []
+        for upstream in dict.fromkeys(upstreams()):
+            seconds = upstream.rests(now)
+            rest = asked.either(f"（休息 {seconds:.0f} 秒）", f" (rests for {seconds:.0f} s)")
+            lines.append(upstream.name + (rest if seconds else ""))
+        return "\n".join(lines)
+
+    return model

@@ -1,0 +1,70 @@
+"""`/persona`: who the bot is here, and who else it may be."""
+
+from __future__ import annotations
+
+from bot.domain.command import Asked, Command, command
+from bot.domain.traits import Audience
+from bot.memory.personas import Personas
+
+SHOW = frozenset({"show", "看"})
+USUAL = frozenset({"usual", "默认"})
+SHOWN = 400  # characters of a prompt
+
+HOW = (
+    "换人设：/人设 名称；看内容：/人设 看 名称；恢复设置里的：/人设 默认",
+    "/persona NAME changes it, /persona show NAME shows it, /persona usual is as set up",
+)
+NOBODY = ("没有这个人设。", "There is no such persona.")
+DONE = ("好，从下一句起我是 {name}。", "Fine, from the next message on I am {name}.")
+FAILED = ("现在换不了，稍后再试。", "Not now, try again later.")
+
+
+def persona_command(personas: Personas) -> Command:
+    """For a group's admins. A persona that names its groups is offered in them alone, but to
+    owners.
+    """
+
+    def offered(asked: Asked) -> dict[str, str]:
+        claimed = personas.cast.claimed
+        theirs = {key for group, key in claimed.items() if group == asked.where.session_id}
+        theirs |= {personas.key(asked.where)}
+        return {
+            key.casefold(): key
+            for key in sorted(personas.cast.others)
+            if asked.asker.is_owner or key in theirs or key not in claimed.values()
+        }
+
+    async def choose(asked: Asked, key: str) -> str:
+        if not await personas.choose(asked.where, key):
+            return asked.either(*FAILED)
+        return asked.either(*DONE).format(name=personas.of(asked.where).name)
+
+    def told(asked: Asked) -> str:
+        now = personas.key(asked.where)
+        lines = [f"{asked.either('现在', 'now')}: {now or asked.either('默认', 'usual')}"]
+        lines += [f"{key} {personas.cast.others[key].name}" for key in offered(asked).values()]
+        return "\n".join([*lines, asked.either(*HOW)])
+
+    @command(
+        "persona",
+        "人设",
+        about=("看有哪些人设，换一个", "which personas there are, and choose one"),
+        audience=Audience.GROUP_ADMIN,
+    )
+    async def persona(asked: Asked) -> str:
+        match [word.casefold() for word in asked.words]:
+            case []:
+                return told(asked)
+            case [word] if word in USUAL:
+                return await choose(asked, "")
+            case [word] if key := offered(asked).get(word):
+                return await choose(asked, key)
+            case [word, name] if word in SHOW and (key := offered(asked).get(name)):
+                prompt = personas.cast.others[key].prompt
+                return prompt if len(prompt) <= SHOWN else f"{prompt[:SHOWN]}…"
+            case [_] | [_, _]:
+                return asked.either(*NOBODY)
+            case _:
+                return asked.either(*HOW)
+
+    return persona

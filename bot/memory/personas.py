@@ -1,0 +1,155 @@
+"""Who the bot is in each conversation: what was chosen there by command, else what the operator's
+file of groups says, else the persona that names the group itself, else the usual one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from bot.domain.books import Choices
+from bot.domain.chat import Message
+from bot.domain.events import Conversation
+from bot.domain.journal import PersonaChosen
+from bot.domain.ports import ChatModel, Clock, Store
+from bot.policy.wake import Rules
+
+LOOK = 2.0  # seconds between two looks at choices that could not be read
+
+
+@dataclass(frozen=True, slots=True)
+class Persona:
+    """Who the bot is in its chats: its system prompt, the name it goes by, and what else it is
+    called; the language of its prompts, empty for that of each conversation.
+
+    `examples` stand behind the system prompt as messages. `model` answers, the engine's own where
+    it is None; `temperature` is None where none is sent; tools of `denied` names are not used.
+    """
+
+    prompt: str
+    name: str
+    aliases: tuple[str, ...] = ()
+    language: str = ""
+    examples: tuple[Message, ...] = ()
+    model: ChatModel | None = None
+    temperature: float | None = None
+    denied: frozenset[str] = frozenset()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that it is called."""
+        return (self.name, *self.aliases)
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """One group by the operator's file: the key of its persona, its house rules, and how often the
+    bot joins in there unasked; empty and None where that is as everywhere.
+    """
+
+    persona: str = ""
+    rules: str = ""
+    chance: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """The usual persona and all others by key, whose groups are `claimed`, and the file's groups by
+    number.
+    """
+
+    usual: Persona
+    others: Mapping[str, Persona] = field(default_factory=dict)
+    claimed: Mapping[int, str] = field(default_factory=dict)
+    houses: Mapping[int, House] = field(default_factory=dict)
+
+
+class Personas:
+    """Who the bot is, where; `become` changes that from the next turn on."""
+
+    def __init__(self, cast: Cast, *, store: Store, choices: Choices, clock: Clock) -> None:
+        self._cast = cast
+        self._store = store
+        self._choices = choices
+        self._clock = clock
+        self._chosen: dict[Conversation, str] = {}
+        self._is_read = False
+        self._told: dict[tuple[str, int], Persona] = {}
+        self._rules: dict[tuple[str, int], Rules] = {}
+
+    @property
+    def cast(self) -> Cast:
+        """All there are now."""
+        return self._cast
+
+    def become(self, cast: Cast) -> None:
+        """Be these from the next turn on."""
+        self._cast = cast
+        self._told.clear()
+        self._rules.clear()
+
+    async def start(self) -> bool:
+        """Read what was chosen before; False where it cannot be read: `run` goes on trying."""
+        if (chosen := await self._choices.choices()) is None:
+            return False
+        self._chosen = {**chosen, **self._chosen}
+        self._is_read = True
+        return True
+
+    async def run(self) -> None:
+        """Read it once that can be done, unless it was."""
+        while not self._is_read:
+            await self._clock.sleep(LOOK)
+            await self.start()
+
+    async def choose(self, where: Conversation, key: str) -> bool:
+        """Be the persona of this key there, over restarts; as the files say where it is empty.
+        False where that cannot be written down now: nothing is changed then.
+        """
+        if not await self._store.commit(PersonaChosen(where, key)):
+            return False
+        self._chosen[where] = key
+        return True
+
+    def key(self, where: Conversation) -> str:
+        """The key of the persona there, empty for the usual one; one that is gone is passed by."""
+        group = where.session_id if where.is_group else 0
+        house = self._cast.houses.get(group)
+        for key in (
+            self._chosen.get(where, ""),
+            "" if house is None else house.persona,
+            self._cast.claimed.get(group, ""),
+        ):
+            if key in self._cast.others:
+                return key
+        return ""
+
+    def of(self, where: Conversation) -> Persona:
+        """The persona there, with the rules of the house behind its prompt."""
+        key = self.key(where)
+        who = self._cast.others.get(key, self._cast.usual)
+        house = self._house(where)
+        if house is None or not house.rules:
+            return who
+        place = key, where.session_id
+        if (told := self._told.get(place)) is None:
+            prompt = f"{who.prompt.strip()}\n\n{house.rules.strip()}"
+            told = self._told[place] = dataclasses.replace(who, prompt=prompt)
+        return told
+
+    def rules(self, where: Conversation, rules: Rules) -> Rules:
+        """What wakes the bot there: the names it has there, and the chance of the house."""
+        key, house = self.key(where), self._house(where)
+        if not key and house is None:
+            return rules
+        place = key, 0 if house is None else where.session_id
+        if (told := self._rules.get(place)) is None:
+            chance = rules.chance if house is None or house.chance is None else house.chance
+            names = self._cast.others[key].names if key else rules.names
+            told = dataclasses.replace(rules, names=names, chance=chance)
+            self._rules[place] = told
+        return told
+
+    def _house(self, where: Conversation) -> House | None:
+        return self._cast.houses.get(where.session_id) if where.is_group else None

@@ -1,0 +1,105 @@
+"""Who the bot is, put together from the settings and the files they name, and read again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from bot.domain.books import Choices
+from bot.domain.chat import AssistantMessage, Message, UserMessage
+from bot.domain.errors import ConfigError, Problem
+from bot.domain.ports import ChatModel, Clock, Store
+from bot.memory.personas import Cast, House, Persona, Personas
+from bot.runtime.reloading import Reload
+from config.groups import GroupRow, read_groups
+from config.persona_files import PersonaFile, by_group, read_personas
+from config.settings import Settings, read_persona
+
+ModelOf = Callable[[str], ChatModel]
+"""Makes the model of a name, at the base url of the settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class PersonaFiles:
+    """Reads them; what is wrong is told, and not used."""
+
+    settings: Settings
+    model_of: ModelOf
+
+    def cast(self) -> Cast:
+        """All there are. Raises ConfigError for a file that cannot be used."""
+        files, problems = read_personas(self.settings.personas_dir)
+        rows, more = read_groups(self.settings.groups_file, files)
+        if problems := (*problems, *more):
+            raise ConfigError(*problems)
+        usual = self.persona(read_persona(self.settings))
+        return Cast(usual, self._others(files), by_group(files), _houses(rows))
+
+    def persona(self, file: PersonaFile) -> Persona:
+        """What the file says, and the settings where it says nothing."""
+        settings, head = self.settings, file.head
+        aliases = settings.bot_aliases if not head.name else ()
+        return Persona(
+            file.prompt,
+            head.name or settings.bot_name,
+            (*aliases, *head.aliases),
+            settings.bot_language,
+            examples=tuple(_examples(file)),
+            model=self.model_of(head.model) if head.model else None,
+            temperature=head.temperature,
+            denied=frozenset(head.tools_deny),
+        )
+
+    def reloads(self, personas: Personas) -> dict[str, Reload]:
+        """For each file or folder that is set, a function that reads it once more."""
+        kept, _ = read_personas(self.settings.personas_dir)
+
+        def usual() -> tuple[Problem, ...]:
+            try:
+                who = self.persona(read_persona(self.settings))
+            except ConfigError as error:
+                return error.problems
+            personas.become(replace(personas.cast, usual=who))
+            return ()
+
+        def others() -> tuple[Problem, ...]:
+            nonlocal kept
+            kept, problems = read_personas(self.settings.personas_dir, before=kept)
+            personas.become(
+                replace(personas.cast, others=self._others(kept), claimed=by_group(kept))
+            )
+            return problems
+
+        def groups() -> tuple[Problem, ...]:
+            rows, problems = read_groups(self.settings.groups_file, personas.cast.others)
+            if not problems:
+                personas.become(replace(personas.cast, houses=_houses(rows)))
+            return problems
+
+        every = {
+            "the persona": (self.settings.bot_persona, usual),
+            "the folder of personas": (self.settings.personas_dir, others),
+            "the file of groups": (self.settings.groups_file, groups),
+        }
+        return {name: reload for name, (file, reload) in every.items() if file is not None}
+
+    def _others(self, files: Mapping[str, PersonaFile]) -> dict[str, Persona]:
+        return {key: self.persona(file) for key, file in files.items()}
+
+
+def build_personas(
+    settings: Settings, model_of: ModelOf, choices: Choices, store: Store, clock: Clock
+) -> Personas:
+    """Who the bot is, where. Raises ConfigError for a file that cannot be used."""
+    cast = PersonaFiles(settings, model_of).cast()
+    return Personas(cast, store=store, choices=choices, clock=clock)
+
+
+def _examples(file: PersonaFile) -> Iterator[Message]:
+    for example in file.head.examples:
+        yield UserMessage(example.user)
+        yield AssistantMessage(example.bot)
+
+
+def _houses(rows: Mapping[int, GroupRow]) -> dict[int, House]:
+    return {group: House(row.persona, row.rules, row.chance) for group, row in rows.items()}

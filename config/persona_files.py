@@ -1,0 +1,187 @@
+"""Files of personas: who the bot is in one group or another (`docs/personas.md` has each field).
+
+A file is its prompt; TOML between two lines of `+++` may stand before it.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bot.domain.errors import ConfigError, Problem
+from config import values
+
+SETTING = "PERSONAS_DIR"
+MEND = "Correct it as docs/personas.md says"
+BUILT_IN = Path(__file__).parent / "personas"
+FENCE = "+++"
+MAX_PROMPT = 50_000  # characters
+
+Name = Annotated[str, Field(min_length=1, max_length=24)]
+Words = Annotated[str, Field(min_length=1, max_length=2000)]
+
+
+class PersonaExample(BaseModel):
+    """A question and its answer, as this persona talks."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, strict=True)
+
+    user: Words
+    bot: Words
+
+
+class PersonaHead(BaseModel):
+    """The front matter: empty name, model and groups are those of the settings.
+
+    `temperature` is 0 to 2, none where the service's own counts; `tools_deny` are tools this
+    persona never uses.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, strict=True)
+
+    name: Annotated[str, Field(max_length=24)] = ""
+    aliases: list[Name] = Field(default_factory=list, max_length=20)
+    groups: list[Annotated[int, Field(ge=1)]] = Field(default_factory=list)
+    model: Annotated[str, Field(max_length=200)] = ""
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    tools_deny: list[Name] = Field(default_factory=list)
+    examples: list[PersonaExample] = Field(default_factory=list, max_length=20)
+
+
+class PersonaFile(BaseModel):
+    """A persona, by the `key` that its file is called: `fox` for fox.md."""
+
+    model_config = ConfigDict(frozen=True)
+
+    key: str
+    head: PersonaHead
+    prompt: str
+
+
+def read_persona_file(file: Path, *, setting: str = SETTING) -> PersonaFile:
+    """The persona in a file. Raises ConfigError with all that is wrong, by line."""
+    shown = values.shown_path(file)
+    try:
+        text = file.read_text("utf-8-sig")
+    except OSError as error:
+        what = f"{shown} cannot be read ({error.strerror})"
+        raise ConfigError(Problem(setting, what, MEND)) from None
+    except UnicodeDecodeError:
+        what = f"{shown} is not UTF-8 text"
+        raise ConfigError(Problem(setting, what, "Save it once more as UTF-8")) from None
+    head, prompt, line = _parts(text)
+    problems = [f"line {number}: {what}" for number, what in _wrong_with_text(head, prompt, line)]
+    if head is not None and not problems:
+        try:
+            return PersonaFile(
+                key=file.stem,
+                head=PersonaHead.model_validate(tomllib.loads(head)),
+                prompt=prompt.strip(),
+            )
+        except tomllib.TOMLDecodeError as error:
+            problems = [_moved(str(error))]
+        except ValidationError as error:
+            problems = list(_complaints(error, head))
+    raise ConfigError(*(Problem(setting, f"{shown} {what}", MEND) for what in problems))
+
+
+def read_personas(
+    folder: Path | None, *, before: Mapping[str, PersonaFile] | None = None
+) -> tuple[Mapping[str, PersonaFile], tuple[Problem, ...]]:
+    """All personas by key, the operator's own before built-in ones, and what is wrong with files.
+
+    A file that cannot be used is as it was `before`. Two that claim one group are a problem, and
+    neither gets it.
+    """
+    found: dict[str, PersonaFile] = {}
+    problems: list[Problem] = []
+    for place in (BUILT_IN, folder):
+        if place is None:
+            continue
+        if not place.is_dir():
+            what = f"{values.shown_path(place)} is no folder"
+            problems.append(Problem(SETTING, what, "Make it, or leave the setting out"))
+            found |= before or {}
+            continue
+        for file in sorted(place.glob("*.md")):
+            try:
+                found[file.stem] = read_persona_file(file)
+            except ConfigError as error:
+                problems += error.problems
+                if before and file.stem in before:
+                    found[file.stem] = before[file.stem]
+    problems += _claimed_twice(found)
+    return found, tuple(problems)
+
+
+def by_group(personas: Mapping[str, PersonaFile]) -> Mapping[int, str]:
+    """Whose each group is, by the front matters; none of those that several claim."""
+    claims: dict[int, set[str]] = {}
+    for key, persona in personas.items():
+        for group in persona.head.groups:
+            claims.setdefault(group, set()).add(key)
+    return {group: keys.pop() for group, keys in claims.items() if len(keys) == 1}
+
+
+def _claimed_twice(personas: Mapping[str, PersonaFile]) -> Iterator[Problem]:
+    first: dict[int, str] = {}
+    for key, persona in personas.items():
+        for group in persona.head.groups:
+            other = first.setdefault(group, key)
+            if other != key:
+                what = f"{other}.md and {key}.md both name the group {group}"
+                yield Problem(SETTING, what, "Name it in one of them")
+
+
+def _parts(text: str) -> tuple[str | None, str, int]:
+    """The front matter (None where its end is missing), the prompt, and the prompt's line."""
+    lines = text.split("\n")
+    if lines[0].strip() != FENCE:
+        return "", text, 1
+    for number, line in enumerate(lines[1:], 1):
+        if line.strip() == FENCE:
+            head = "".join(f"{line}\n" for line in lines[1:number])
+            return head, "\n".join(lines[number + 1 :]), number + 2
+    return None, "", 1
+
+
+def _wrong_with_text(head: str | None, prompt: str, line: int) -> Iterator[tuple[int, str]]:
+    if head is None:
+        yield 1, f"the front matter has no end: a second line of {FENCE}"
+    elif prompt.lstrip().startswith("---\n") and not head:
+        yield line, f"the front matter is TOML between two lines of {FENCE}, not YAML"
+    elif not prompt.strip():
+        yield line, "the prompt is empty"
+    elif len(prompt) > MAX_PROMPT:
+        yield line, f"the prompt has more than {MAX_PROMPT} characters"
+
+
+def _moved(complaint: str) -> str:
+    """TOML's complaint with the line of the file: the front matter begins on the second one."""
+    found = re.search(r"\s*\(at line (\d+), column \d+\)$", complaint)
+    if found is None:  # "(at end of document)"
+        return f"line 2: the front matter is not TOML: {complaint}"
+    words = complaint[: found.start()]
+    return f"line {int(found[1]) + 1}: the front matter is not TOML: {words}"
+
+
+def _complaints(error: ValidationError, head: str) -> Iterator[str]:
+    """Each wrong field with its line; never its value."""
+    for detail in error.errors(include_url=False, include_input=False, include_context=False):
+        place = ".".join(str(part) for part in detail["loc"])
+        message = detail["msg"].removeprefix("Value error, ")
+        yield f"line {_line_of(detail['loc'], head)}: {place}: {message}"
+
+
+def _line_of(place: tuple[Any, ...], head: str) -> int:
+    """The line of the file where a field stands, as far as a look at the text tells."""
+    field, more = str(place[0]), place[1:]
+    key = re.compile(rf"\s*(?:\[\[?\s*)?{re.escape(field)}\b")
+    lines = [number for number, line in enumerate(head.split("\n"), 2) if key.match(line)]
+    number = more[0] if more and isinstance(more[0], int) else 0
+    return lines[number] if number < len(lines) else next(iter(lines), 2)

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from bot.commands.persona import FAILED, HOW, NOBODY, persona_command
+from bot.domain.journal import PersonaChosen
+from bot.domain.traits import Audience
+from bot.memory.personas import Cast, Persona, Personas
+from tests.bot.commands.typed import OWNER, lines
+from tests.fakes import GROUP, ManualClock, RecordingStore
+
+OTHERS = {"fox.zh": Persona("你是狐狸。", "小霜"), "Secret": Persona("x" * 500, "暗")}
+
+
+async def test_a_groups_admins_see_choose_and_give_up_its_persona() -> None:
+    store = RecordingStore()
+    who = Personas(
+        Cast(Persona("你是霜。", "霜"), OTHERS, {4343: "Secret"}), store=store, choices=store, clock=ManualClock()
+    )
+    command = persona_command(who)
+    assert command.audience is Audience.GROUP_ADMIN
+    assert await lines(command) == ["现在: 默认", "fox.zh 小霜", HOW[0]]
+    assert await lines(command, "show", "fox.zh") == ["你是狐狸。"]
+    assert await lines(command, "Fox.zh") == ["好，从下一句起我是 小霜。"]
+    assert PersonaChosen(GROUP, "fox.zh") in store.entries
+    assert (await lines(command))[0] == "现在: fox.zh"
+    store.trouble = True
+    assert await lines(command, "默认") == [FAILED[0]]
+    assert who.key(GROUP) == "fox.zh"
+    store.trouble = False
+    assert await lines(command, "默认") == ["好，从下一句起我是 霜。"]
+    assert who.key(GROUP) == ""
+    assert await lines(command, "owl") == await lines(command, "看", "owl") == [NOBODY[0]]
+    assert await lines(command, "one", "two", "three") == [HOW[0]]
+
+
+async def test_a_persona_of_other_groups_is_only_an_owners_to_see_and_choose() -> None:
+    store = RecordingStore()
+    who = Personas(Cast(Persona("", "霜"), OTHERS, {4343: "Secret"}), store=store, choices=store, clock=ManualClock())
+    command = persona_command(who)
+    assert await lines(command, "secret") == await lines(command, "show", "secret") == [NOBODY[0]]
+    (shown,) = await lines(command, "show", "secret", user=OWNER)
+    assert shown == "x" * 400 + "…"
+    assert await lines(command, "secret", user=OWNER) == ["好，从下一句起我是 暗。"]

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bot.domain.events import Conversation
+from bot.memory.personas import Cast, House, Persona, Personas
+from bot.policy.wake import Rules
+from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore
+
+USUAL, FOX, OWL = Persona("usual", "霜"), Persona("fox", "小霜", ("霜霜",)), Persona("owl", "夜")
+OTHER = Conversation(BOT, "group", 4343)
+CAST = Cast(USUAL, {"fox": FOX, "owl": OWL}, {4242: "fox"})
+
+
+def personas(cast: Cast = CAST, store: RecordingStore | None = None) -> Personas:
+    store = store or RecordingStore()
+    return Personas(cast, store=store, choices=store, clock=ManualClock())
+
+
+async def test_a_choice_comes_before_the_operators_file_and_that_before_the_personas_own_groups() -> None:
+    store = RecordingStore()
+    who = personas(store=store)
+    assert (who.of(GROUP), who.of(OTHER), who.of(PRIVATE)) == (FOX, USUAL, USUAL)
+    who.become(replace(CAST, houses={4242: House("owl")}))
+    assert who.of(GROUP) == OWL
+    assert await who.choose(GROUP, "fox")
+    assert who.of(GROUP) == FOX
+    again = personas(replace(CAST, houses={4242: House("owl")}), store)
+    assert await again.start()
+    assert again.of(GROUP) == FOX
+    assert await again.choose(GROUP, "")
+    assert again.of(GROUP) == OWL
+
+
+async def test_what_cannot_be_written_down_changes_nothing_and_what_cannot_be_read_is_asked_again() -> None:
+    store = RecordingStore()
+    who = personas(store=store)
+    store.trouble = True
+    assert not await who.choose(OTHER, "owl")
+    assert who.of(OTHER) == USUAL
+    assert not await who.start()
+    store.trouble = False
+    await who.run()
+    assert who.of(OTHER) == OWL  # the store had kept it in memory
+
+
+async def test_a_persona_that_is_gone_is_passed_by() -> None:
+    who = personas()
+    await who.choose(GROUP, "owl")
+    who.become(replace(CAST, others={"fox": FOX}))
+    assert who.of(GROUP) == FOX
+
+
+def test_house_rules_stand_behind_the_persona_in_their_group_alone() -> None:
+    who = personas(replace(CAST, claimed={}, houses={4242: House(rules="不剧透。")}))
+    assert who.of(GROUP) == replace(USUAL, prompt="usual\n\n不剧透。")
+    assert who.of(OTHER) == USUAL
+    who.become(replace(CAST, houses={4242: House(rules="只说英文。")}))
+    assert who.of(GROUP).prompt == "fox\n\n只说英文。"
+
+
+def test_it_wakes_by_the_names_and_the_chance_of_the_place() -> None:
+    rules = Rules(names=("霜",), chance=0.1)
+    who = personas(replace(CAST, houses={4242: House(chance=0.0), 4343: House("owl", chance=0.5)}))
+    assert who.rules(PRIVATE, rules) is rules
+    assert who.rules(GROUP, rules) == Rules(names=("小霜", "霜霜"), chance=0.0)
+    assert who.rules(OTHER, rules) == Rules(names=("夜",), chance=0.5)

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from config.groups import GroupRow, read_groups
+
+PERSONAS = {"fox.zh": None, "tutor.zh": None}
+
+
+def read(folder: Path, text: str) -> tuple[dict[int, GroupRow], list[str]]:
+    file = folder / "groups.toml"
+    file.write_text(text, "utf-8")
+    rows, problems = read_groups(file, PERSONAS)
+    return dict(rows), [problem.what for problem in problems]
+
+
+def test_a_row_says_what_is_otherwise_in_a_group(tmp_path: Path) -> None:
+    rows, problems = read(
+        tmp_path,
+        """
+        [[group]]
+        number = 4242
+        persona = "fox.zh"
+        rules = "不聊游戏以外的事。"
+        chance = 0.02
+
+        [[group]]
+        number = 4243
+        """,
+    )
+    assert problems == []
+    assert rows == {
+        4242: GroupRow(number=4242, persona="fox.zh", rules="不聊游戏以外的事。", chance=0.02),
+        4243: GroupRow(number=4243),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[[group]]\nnumber = '4242'", ["groups.toml row 1: number: Input should be a valid integer"]),
+        (
+            "[[group]]\nnumber = 1\nchance = 2.0\nlimit = 3",
+            [
+                "groups.toml row 1: chance: Input should be less than or equal to 1",
+                "groups.toml row 1: limit: Extra inputs are not permitted",
+            ],
+        ),
+        ("[group]\nnumber = 1", ["groups.toml has a [group]: each stands under [[group]]"]),
+        ("[[groups]]\nnumber = 1", ["groups.toml has groups, which is no [[group]]"]),
+        ("[[group]]\nnumber = 1\npersona = 'owl'", ["groups.toml row 1: persona: there are only fox.zh, tutor.zh"]),
+    ],
+)
+def test_what_is_wrong_with_a_row_is_told_and_the_row_left_out(tmp_path: Path, text: str, said: list[str]) -> None:
+    assert read(tmp_path, text) == ({}, said)
+
+
+def test_of_two_rows_for_one_group_the_first_counts_and_the_second_is_told(tmp_path: Path) -> None:
+    rows, problems = read(tmp_path, "[[group]]\nnumber = 1\nrules = 'a'\n[[group]]\nnumber = 1\nrules = 'b'")
+    assert rows[1].rules == "a"
+    assert problems == ["groups.toml row 2: an earlier row has the group 1"]
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    assert read_groups(None, PERSONAS) == ({}, ())
+    rows, (problem,) = read_groups(tmp_path / "groups.toml", PERSONAS)
+    assert rows == {}
+    assert problem.what == f"{tmp_path / 'groups.toml'} cannot be read (No such file or directory)"
+    _, (wrong,) = read(tmp_path, "[[group")
+    assert wrong.startswith(f"{tmp_path / 'groups.toml'} is not TOML: ")
