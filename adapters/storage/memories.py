@@ -54,13 +54,15 @@ class SqlMemories:
         """Those that have some of these words and may be told there to whom asks, the best
         first.
         """
-        if not terms or not await self._has_any(where, asker):
+        if not terms:
             return ()
         now = self._clock.now()
         return await self._peek(lambda connection: recall(connection, where, asker, terms, now), ())
 
-    async def _has_any(self, where: Conversation, asker: int) -> bool:
-        """Most questions are asked where nothing is remembered, and cost no read."""
+    async def has_any(self, where: Conversation, asker: int) -> bool:
+        """Whether there may be facts to be told there to whom asks; where nothing is remembered, as
+        in most places, that costs no read.
+        """
         if self._shelves is None:
             self._shelves = await self._peek(shelves, None)
         asked = {str(where), shelf_of(asker), EVERYWHERE}

@@ -13,6 +13,10 @@ from bot.domain.tool import ToolContext
 class Memories(Protocol):
     """The facts that are remembered, to be read; they are written as entries of the journal."""
 
+    async def has_any(self, where: Conversation, asker: int) -> bool:
+        """Whether there may be facts to be told there to whom asks."""
+        ...
+
     async def recall(
         self, where: Conversation, asker: int, terms: Collection[str]
     ) -> tuple[Memory, ...]:

@@ -67,6 +67,8 @@ class Remembering:
 
     async def recalled(self, where: Conversation, asker: int, question: str) -> Recalled:
         """The few facts that a question there is about; they are kept for longer then."""
+        if not await self._memories.has_any(where, asker):
+            return NOTHING_RECALLED
         found = await self._memories.recall(where, asker, terms(question))
         told = best(self._told(found, where, asker), question, asker=asker)
         if not told:

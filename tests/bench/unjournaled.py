@@ -52,6 +52,9 @@ class NullStore:
 
     books = erasing = memories
 
+    async def has_any(self, *_: Any) -> bool:
+        return False
+
     async def recall(self, *_: Any) -> tuple[()]:
         return ()
 

@@ -110,3 +110,15 @@ async def test_a_store_gives_back_what_was_put_just_now(url: str) -> None:
         assert await place.store.memories.recall(GROUP, HONG, terms("花生")) == (entry.memory,)
         assert await place.store.memories.listed(subject=MING) == (entry.memory,)
         assert await place.store.memories.recall(GROUP, HONG, ()) == ()
+
+
+async def test_where_nothing_is_remembered_that_is_known_without_a_read_also_after_a_restart(url: str) -> None:
+    async with opened(url) as place:
+        assert not await place.store.memories.has_any(GROUP, HONG)
+        place.store.put(fact("1", "小明对花生过敏", visibility=Visibility.PERSON))
+        assert await place.store.memories.has_any(GROUP, HONG)
+        assert await place.store.memories.has_any(ELSEWHERE, MING)
+        assert not await place.store.memories.has_any(ELSEWHERE, HONG)
+    async with opened(url) as place:
+        assert await place.store.memories.has_any(GROUP, HONG)
+        assert not await place.store.memories.has_any(ELSEWHERE, HONG)

@@ -16,6 +16,9 @@ class KeptFacts:
     def __init__(self, store: RecordingStore) -> None:
         self._store = store
 
+    async def has_any(self, where: Conversation, asker: int) -> bool:
+        return True
+
     async def recall(self, where: Conversation, asker: int, terms: Collection[str]) -> tuple[Memory, ...]:
         return tuple(one for one in self._facts() if set(terms) & {*terms_of(one.text), *one.text})
 
