@@ -17,6 +17,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TextIO
 
@@ -29,7 +30,7 @@ from adapters.simulator.console import render, render_gesture
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World, demo_world
 from bot.app import Service, open_service
-from config.settings import Settings
+from config.settings import Settings, read_persona
 
 logger = logging.getLogger(__name__)
 
@@ -73,6 +74,14 @@ async def converse(
         if said:
             await settle(service, simulator, said[-LATEST:])
         await finish(service)
+
+
+def speaking_as(settings: Settings, file: Path) -> Settings:
+    """The settings with this persona alone. Raises ConfigError for a file that cannot be used."""
+    alone = {"system_prompt": "", "personas_dir": None, "groups_file": None}
+    changed = settings.model_copy(update={"bot_persona": file, **alone})
+    read_persona(changed)
+    return changed
 
 
 async def finish(service: Service) -> None:

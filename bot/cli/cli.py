@@ -26,6 +26,8 @@ TOKEN_BYTES = 16
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=False)
 tools = typer.Typer()
 app.add_typer(tools, name="tools")
+persona = typer.Typer()
+app.add_typer(persona, name="persona")
 app.add_typer(journal_commands.app)
 app.add_typer(control_commands.app)
 
@@ -62,6 +64,24 @@ def chat() -> None:
     settings = configure(service=False)
     from bot.cli.chat import converse, print_line
 
+    go(lambda: converse(settings, sys.stdin, print_line, tell))
+
+
+@persona.callback()
+def personas() -> None:
+    """Who the bot is."""
+
+
+@persona.command("try")
+def persona_try(file: Annotated[Path, Argument(help="A file as docs/personas.md says.")]) -> None:
+    """Talk with a persona in a chat on standard input: it has the rules and tools of a group."""
+    settings = configure(service=False)
+    from bot.cli.chat import converse, print_line, speaking_as
+
+    try:
+        settings = speaking_as(settings, file)
+    except ConfigError as error:
+        end_with(error)
     go(lambda: converse(settings, sys.stdin, print_line, tell))
 
 

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
-from bot.cli.chat import converse, read_lines
+import pytest
+
+from bot.cli.chat import converse, read_lines, speaking_as
+from bot.domain.errors import ConfigError
 from config.settings import Settings
 
 
@@ -23,6 +27,18 @@ async def test_the_answers_to_one_line_stand_before_those_to_the_next() -> None:
     assert "[image" in said[0]
     assert "demo model" in said[-1]
     assert len(said) == 3
+
+
+async def test_a_persona_is_tried_by_its_own_names_and_those_of_groups_are_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "fox.md"
+    file.write_text('+++\nname = "小霜"\n+++\n你是一只狐狸。', "utf-8")
+    usual = Settings(bot_debounce=0.0, bot_name="Frost", system_prompt="x", personas_dir=tmp_path / "gone")
+    said: list[str] = []
+    await converse(speaking_as(usual, file), io.StringIO("Frost, hello\n小霜，你好\n"), said.append, lambda _: None)
+    assert len(said) == 1
+    file.write_text("+++\nname = \n+++\nx", "utf-8")
+    with pytest.raises(ConfigError, match=r"fox.md line 2"):
+        speaking_as(usual, file)
 
 
 async def test_an_empty_input_ends_the_chat() -> None:
