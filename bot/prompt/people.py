@@ -11,6 +11,7 @@ from bot.domain.chat import Message, UserMessage
 from bot.prompt import marks
 
 NUMBER = re.compile(rf"{marks.HASH}(\d+)")
+ADDRESS = re.compile(r"://[^\s()（）「」，。]*$")
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,14 @@ class People:
         return self._called.get(number, ())
 
     def without_numbers(self, text: str) -> str:
-        """The text without the numbers behind their names, but for those it mentions: `@小明#2`."""
+        """The text without the numbers behind their names, but for those it mentions, `@小明#2`,
+        and those in an address.
+        """
 
         def number_of(found: re.Match[str]) -> str:
             before = text[: found.start()].casefold()
+            if ADDRESS.search(before):
+                return found[0]
             for name in self.called(found[1]):
                 if before.endswith(name) and not before.removesuffix(name).endswith("@"):
                     return ""

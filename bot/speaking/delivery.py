@@ -5,7 +5,7 @@ Text always leaves as text segments, never as a string a server would search for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, assert_never
@@ -29,6 +29,7 @@ from bot.policy.apologies import is_quoted
 from bot.prompt import notes
 from bot.prompt.wording import Wording
 from bot.speaking.layout import Parts, in_turns, merged, messages_of, pauses
+from bot.speaking.markdown import untouched
 from bot.speaking.mentions import MOST, mentioning, naming
 from bot.speaking.outbox import Outbox
 from bot.speaking.splitting import LIMIT
@@ -105,13 +106,13 @@ class Delivery:
 
         After a message that was refused, or whose fate is unknown, the rest is not sent.
         """
-        messages = messages_of(segments, limit=self._limit)
+        messages, kept = messages_of(segments, limit=self._limit), untouched(_words_of(segments))
         # A temporary session takes no forward (onebot.md 5 names no parameter for its group).
         if not where.via_group and (merged := self._merged(where, segments, messages)):
-            said = await self._send(where, [(merged,)], turn_id=turn_id, final=final)
+            said = await self._send(where, [(merged,)], kept, turn_id=turn_id, final=final)
             if not any(is_refused_by_qq(one.receipt) for one in said):
                 return said
-        return await self._send(where, messages, turn_id=turn_id, final=final)
+        return await self._send(where, messages, kept, turn_id=turn_id, final=final)
 
     def _merged(self, where: Conversation, segments: Parts, messages: list[Parts]) -> Merged | None:
         name = self._manner.name(where)
@@ -121,12 +122,13 @@ class Delivery:
         self,
         where: Conversation,
         messages: Sequence[tuple[SentSegment, ...]],
+        kept: Collection[str],
         *,
         turn_id: str,
         final: bool,
         pauses: Sequence[float] = (),
     ) -> tuple[Said, ...]:
-        actions = [SendMessage(where, message) for message in self._calling(where, messages)]
+        actions = [SendMessage(where, message) for message in self._calling(where, messages, kept)]
         if not actions:
             return ()
         receipts = await self._outbox.send_all(actions, turn_id=turn_id, final=final, pauses=pauses)
@@ -145,14 +147,18 @@ class Delivery:
         first: Parts = (Quote(message.message_id),) if is_quoted(message) else ()
         segments, where = (*first, Text(text)), message.conversation
         if self._manner.paced and (turns := in_turns(segments)):
-            return await self._send(where, turns, turn_id=turn_id, final=True, pauses=pauses(turns))
+            at, kept = pauses(turns), untouched(text)
+            return await self._send(where, turns, kept, turn_id=turn_id, final=True, pauses=at)
         return await self.say(where, segments, turn_id=turn_id, final=True)
 
     def _calling(
-        self, where: Conversation, messages: Sequence[tuple[SentSegment, ...]]
+        self,
+        where: Conversation,
+        messages: Sequence[tuple[SentSegment, ...]],
+        kept: Collection[str],
     ) -> Iterator[tuple[SentSegment, ...]]:
         """The messages with the people in them who are called by name and number: mentioned, as QQ
-        does that in groups, or by name.
+        does that in groups, or by name; nobody by what is `kept` as it is.
         """
         left = MOST if where.is_group else 0
         who = partial(self._who, where)
@@ -161,11 +167,12 @@ class Delivery:
             for segment in message:
                 match segment:
                     case Text(text=text):
-                        named = mentioning(text, who, most=left)
+                        named = mentioning(text, who, most=left, but=kept)
                         left -= sum(isinstance(part, Mention) for part in named)
                         parts += named
                     case Merged(nodes=nodes, name=name):
-                        parts.append(Merged(tuple(map(naming, nodes)), name))
+                        named_nodes = tuple(naming(node, but=kept) for node in nodes)
+                        parts.append(Merged(named_nodes, name))
                     case _:
                         parts.append(segment)
             yield tuple(parts)
@@ -188,6 +195,10 @@ class Delivery:
                 segments=tuple(map(as_received, action.segments)),
             )
         )
+
+
+def _words_of(segments: Parts) -> str:
+    return "".join(segment.text for segment in segments if isinstance(segment, Text))
 
 
 def is_refused_by_qq(receipt: Receipt) -> bool:

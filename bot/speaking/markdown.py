@@ -62,6 +62,18 @@ def plain(text: str) -> str:
     return "\n".join(lines)
 
 
+def untouched(text: str) -> tuple[str, ...]:
+    """The code and the addresses in it, in which nothing may change."""
+    if not MARKED.search(text) and "://" not in text:
+        return ()  # as nearly always
+    found: list[str] = []
+    for block, is_code in blocks(text):
+        lines = "\n".join(block)
+        matches = () if is_code else KEPT.finditer(lines)
+        found += [lines] if is_code else [_kept(match)[0] for match in matches]
+    return tuple(found)
+
+
 def blocks(text: str) -> Iterator[tuple[list[str], bool]]:
     """Runs of lines, and whether they are a code block, fences included; one left open runs to the
     end.

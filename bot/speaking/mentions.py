@@ -6,7 +6,7 @@ A few people at most are called so at once, and never everybody: the rest stay n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final, TypeAlias
 
 from bot.domain.segments import Mention, Text
@@ -21,8 +21,13 @@ CALLED: Final = re.compile(r"(?<![A-Za-z0-9._-])@([^\s@#＃]+)$")
 JOINED: Final = re.compile(r"[a-z0-9._-]$")  # an address, not a mention
 
 
-def mentioning(text: str, who: Who, *, most: int = MOST) -> list[Text | Mention]:
-    """The text with mentions in it, `most` of them; whoever else is meant is called by name."""
+def mentioning(
+    text: str, who: Who, *, most: int = MOST, but: Collection[str] = ()
+) -> list[Text | Mention]:
+    """The text with mentions in it, `most` of them; whoever else is meant is called by name.
+
+    Nobody is called by what stands in one of the texts in `but`: code, or an address.
+    """
     parts: list[Text | Mention] = []
     words, done, left = "", 0, most
     for number in NUMBER.finditer(text):
@@ -30,7 +35,7 @@ def mentioning(text: str, who: Who, *, most: int = MOST) -> list[Text | Mention]
         done = number.end()
         found = who(int(number[1]))
         name = _name(words, found[1] if found else "")
-        if not name:
+        if not name or any(f"@{name}{number[0]}" in one for one in but):
             words += number[0]
         elif found is not None and left:
             left -= 1
@@ -40,9 +45,9 @@ def mentioning(text: str, who: Who, *, most: int = MOST) -> list[Text | Mention]
     return [part for part in parts if not isinstance(part, Text) or part.text]
 
 
-def naming(text: str) -> str:
+def naming(text: str, *, but: Collection[str] = ()) -> str:
     """The text with whoever it calls called by name alone: where nobody can be mentioned."""
-    said = mentioning(text, lambda _: None)
+    said = mentioning(text, lambda _: None, but=but)
     return "".join(part.text for part in said if isinstance(part, Text))
 
 

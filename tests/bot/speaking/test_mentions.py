@@ -34,3 +34,11 @@ def test_of_more_people_the_rest_are_called_by_name() -> None:
     assert [part.user_id for part in said if isinstance(part, Mention)] == [777, 778, 779]
     assert said[-1] == Text(" @Tom @小红！")
     assert mentioning("@小明#1 好", PEOPLE.get, most=0) == [Text("@小明 好")]
+
+
+def test_code_and_addresses_call_nobody() -> None:
+    code = ("https://t.me/@小明#1", "@小明#1")
+    assert mentioning("看 https://t.me/@小明#1，用 @小明#1，@小红#5", PEOPLE.get, but=code) == [
+        Text("看 https://t.me/@小明#1，用 @小明#1，"),
+        Mention(781, "小红"),
+    ]
