@@ -21,6 +21,16 @@ REASONS = {
         "we answered each other too often: ten minutes of rest",
     ),
     "nobody came to it in time": ("轮到它时已经太久了", "its turn came too late"),
+    "its turn was stopped before anybody read it": (
+        "还没看到就被叫停了",
+        "stopped before I read it",
+    ),
+    "it was stopped before anybody came to it": ("还没轮到就被叫停了", "stopped before its turn"),
+    "what goes on is not the sender's to stop": (
+        "叫停的人没有权限停下它",
+        "whoever said stop may not stop that",
+    ),
+    "too many questions were waiting": ("排队的问题太多了", "too many questions were waiting"),
     "the sender is a robot": ("对方是机器人", "the sender is a robot"),
     "the sender is not on the list": ("对方不在名单上", "the sender is not on the list"),
     "it was answered, or was old, when it was found": (

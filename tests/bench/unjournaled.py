@@ -52,6 +52,9 @@ class NullStore:
 
     books = erasing = memories
 
+    async def choices(self) -> dict[Conversation, str]:
+        return {}
+
     async def has_any(self, *_: Any) -> bool:
         return False
 

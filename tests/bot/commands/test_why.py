@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from bot.commands.why import REASONS, STOPS, why_command
-from bot.conversation import restraint, verdicts
+from bot.conversation import goings_on, questions, restraint, steering, stopping, verdicts
 from bot.domain.books import Story, StoryCall, UsageSum
 from bot.domain.run import Stop
 from bot.policy import wake
@@ -55,5 +55,6 @@ async def test_the_error_of_a_service_is_for_owners_alone() -> None:
 
 def test_every_reason_and_every_end_has_words() -> None:
     reasons = {wake.A_ROBOT, wake.NOT_LISTED, restraint.MUTED, restraint.LOOP, restraint.STALE, verdicts.LATE}
+    reasons |= {goings_on.STOPPED, steering.STOPPED, stopping.NOT_HIS, questions.FULL}
     assert reasons | {"private", "mention", "quote", "name", "prefix", "all", "chance", "retry"} <= set(REASONS)
     assert {str(stop) for stop in Stop} <= set(STOPS)
