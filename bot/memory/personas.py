@@ -141,12 +141,12 @@ class Personas:
     def rules(self, where: Conversation, rules: Rules) -> Rules:
         """What wakes the bot there: the names it has there, and the chance of the house."""
         key, house = self.key(where), self._house(where)
-        if not key and house is None:
+        names = self._cast.others.get(key, self._cast.usual).names
+        if house is None and names == rules.names:
             return rules
         place = key, 0 if house is None else where.session_id
         if (told := self._rules.get(place)) is None:
             chance = rules.chance if house is None or house.chance is None else house.chance
-            names = self._cast.others[key].names if key else rules.names
             told = dataclasses.replace(rules, names=names, chance=chance)
             self._rules[place] = told
         return told

@@ -33,9 +33,10 @@ async def test_a_persona_is_tried_by_its_own_names_and_those_of_groups_are_left_
     file = tmp_path / "fox.md"
     file.write_text('+++\nname = "小霜"\n+++\n你是一只狐狸。', "utf-8")
     usual = Settings(bot_debounce=0.0, bot_name="Frost", system_prompt="x", personas_dir=tmp_path / "gone")
-    said: list[str] = []
-    await converse(speaking_as(usual, file), io.StringIO("Frost, hello\n小霜，你好\n"), said.append, lambda _: None)
-    assert len(said) == 1
+    for line, answers in (("Frost, hello", 0), ("小霜，你好", 1)):
+        said: list[str] = []
+        await converse(speaking_as(usual, file), io.StringIO(line), said.append, lambda _: None)
+        assert len(said) == answers
     file.write_text("+++\nname = \n+++\nx", "utf-8")
     with pytest.raises(ConfigError, match=r"fox.md line 2"):
         speaking_as(usual, file)
