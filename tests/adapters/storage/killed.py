@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 SCRIPT = """
-import sys, time
+import sys
 from adapters.storage.ahead import Put
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
@@ -18,7 +18,7 @@ batches = EntryBatches(Database(sys.argv[1], migrate=lambda _: None, owner=True)
 for number in range(int(sys.argv[2])):
     assert not batches.write([Put(heard(message_id=str(number)), 1.0)]).failure
 print("written", flush=True)
-time.sleep(60)
+sys.stdin.read()
 """
 
 
@@ -26,7 +26,8 @@ def killed_in(folder: Path, *, messages: int = 5) -> Path:
     """The journal of a process that wrote so many messages and was killed then."""
     file = folder / "data" / "frost.db"
     words = [sys.executable, "-c", SCRIPT, f"sqlite:///{file}", str(messages)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "written\n"
         process.send_signal(signal.SIGKILL)
