@@ -57,6 +57,8 @@ def test_house_rules_stand_behind_the_persona_in_their_group_alone() -> None:
     assert who.of(OTHER) == USUAL
     who.become(replace(CAST, houses={4242: House(rules="只说英文。")}))
     assert who.of(GROUP).prompt == "fox\n\n只说英文。"
+    who.become(replace(CAST, houses={4242: House(rules="只说中文。")}))
+    assert who.of(GROUP).prompt == "fox\n\n只说中文。"
 
 
 def test_it_wakes_by_the_names_and_the_chance_of_the_place() -> None:
@@ -65,3 +67,5 @@ def test_it_wakes_by_the_names_and_the_chance_of_the_place() -> None:
     assert who.rules(PRIVATE, rules) is rules
     assert who.rules(GROUP, rules) == Rules(names=("小霜", "霜霜"), chance=0.0)
     assert who.rules(OTHER, rules) == Rules(names=("夜",), chance=0.5)
+    who.become(replace(CAST, houses={4343: House("owl", chance=0.2)}))
+    assert who.rules(OTHER, rules) == Rules(names=("夜",), chance=0.2)
