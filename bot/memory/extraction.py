@@ -76,6 +76,7 @@ class Extraction:
         self._turns: LRUCache[str, Conversation] = LRUCache(PLACES)
         self._recalled: deque[tuple[Conversation, str]] = deque(maxlen=PLACES)
         self._due = asyncio.Event()
+        self._times_forgotten = 0
 
     def see(self, entry: Entry) -> None:
         """Keep in mind what was said, and when rounds ended. Never waits."""
@@ -101,7 +102,10 @@ class Extraction:
                 pass
 
     def forget(self) -> None:
-        """Somebody is forgotten: of no talk anything is kept in mind."""
+        """Somebody is forgotten: of no talk anything is kept in mind, nor what a model is just being
+        asked about one.
+        """
+        self._times_forgotten += 1
         self._talks.clear()
 
     def _talk(self, where: Conversation) -> _Talk:
@@ -164,6 +168,7 @@ class Extraction:
 
     async def _ask(self, where: Conversation, lines: list[SaidLine], turn_id: str) -> None:
         chinese = any(CJK.search(line.text) for line in lines)
+        forgotten = self._times_forgotten
         completion = await self._model.complete(extraction_request(lines, chinese=chinese))
         if usage := completion.usage:
             model = completion.endpoint or completion.model
@@ -171,6 +176,8 @@ class Extraction:
             self._store.put(UsageAdded(turn_id=turn_id, model=model, usage=usage, at=now))
         facts = read_facts(completion, lines)
         for fact in facts:
+            if forgotten != self._times_forgotten:  # one of these may be whoever was forgotten
+                return
             await self._remembering.keep(
                 Memory(
                     memory_id="",

@@ -52,6 +52,13 @@ class Recalled:
 NOTHING_RECALLED = Recalled()
 
 
+def _stands_for(memory: Memory, known: Memory) -> bool:
+    """Whether a fact takes the place of one: nobody takes away so what he may not forget."""
+    is_theirs = memory.subject != 0 or memory.author == known.author
+    is_as_wide = memory.visibility is known.visibility
+    return is_theirs and is_as_wide and is_same(known.text, memory.text)
+
+
 class Remembering:
     """Fits `Notebook`, and tells a prompt what it is to know."""
 
@@ -80,10 +87,10 @@ class Remembering:
 
     async def keep(self, memory: Memory) -> Memory:
         """Keep a fact: a new one, or in the place of one that says the same of the same person
-        there. `made`, `used`, `expires` and, where it is empty, `memory_id` are set here.
+        there and is told as widely; of a conversation, the same author's. `made`, `used`, `expires` and, where it is empty, `memory_id` are set here.
         """
         known = await self._memories.listed(scope=memory.scope, subject=memory.subject)
-        same = [one for one in known if is_same(one.text, memory.text)]
+        same = [one for one in known if _stands_for(memory, one)]
         now = self._clock.now()
         kept = replace(
             memory,

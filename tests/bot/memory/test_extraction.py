@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -145,6 +146,29 @@ async def test_what_is_recalled_before_is_not_shown_and_what_is_recalled_later_i
         room.extraction.see(MessageErased(GROUP, "5"))
         await until(lambda: isinstance(room.store.entries[-1], MemoriesForgotten))
     assert await room.facts.listed() == ()
+
+
+async def test_what_a_model_was_asked_before_somebody_was_forgotten_is_not_kept() -> None:
+    asked, erased = asyncio.Event(), asyncio.Event()
+
+    async def slow(_request: ModelRequest) -> Completion:
+        asked.set()
+        await erased.wait()
+        return answer(("#1", "对花生过敏", 1))
+
+    room = Room(slow, answer(("#1", "养了一只猫", 1)))
+    async with asyncio.timeout(5), room.open():
+        for text in ("我对花生过敏", "哈哈", "好的"):
+            room.hear(text)
+        room.rounds()
+        await asked.wait()
+        room.extraction.forget()
+        erased.set()
+        for text in ("我养了一只猫", "哈哈", "好的"):
+            room.hear(text)
+        room.rounds()
+        await until(lambda: room.store.entries and isinstance(room.store.entries[-1], MemoryKept))
+    assert [fact.text for fact in await room.facts.listed()] == ["养了一只猫"]
 
 
 async def bug(_request: ModelRequest) -> Completion:

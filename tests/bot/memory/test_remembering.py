@@ -91,6 +91,17 @@ async def test_facts_about_the_group_are_anybodys_to_tell_and_its_admins_to_forg
     assert await room.book.forget(asks(HONG, role="admin"), f"[{fact.memory_id}]") == "forgotten: 每周六晚上打副本"
 
 
+async def test_nobody_rewrites_what_another_told_of_the_group_or_an_owner_told_everywhere() -> None:
+    room = Room()
+    await room.write("每周六晚上打副本", about="here", by=asks(OWNER))
+    await room.write("每周五晚上打副本", about="here", by=asks(HONG))
+    await room.write("喜欢住在杭州西湖边", about="#1", by=asks(OWNER), all_=True)
+    await room.write("喜欢住在杭州西湖边上")
+    texts = {(one.text, one.visibility) for one in await room.facts.listed()}
+    assert {("每周六晚上打副本", Visibility.HERE), ("喜欢住在杭州西湖边", Visibility.EVERYWHERE)} < texts
+    assert len(texts) == 4
+
+
 @pytest.mark.parametrize(
     ("text", "about", "said"),
     [
