@@ -102,7 +102,7 @@ class Extraction:
                 pass
 
     def forget(self) -> None:
-        """Somebody is forgotten: of no talk anything is kept in mind, nor what a model is just being
+        """Somebody is forgotten: of no talk anything is kept in mind, nor what a model is just
         asked about one.
         """
         self._times_forgotten += 1

@@ -87,7 +87,8 @@ class Remembering:
 
     async def keep(self, memory: Memory) -> Memory:
         """Keep a fact: a new one, or in the place of one that says the same of the same person
-        there and is told as widely; of a conversation, the same author's. `made`, `used`, `expires` and, where it is empty, `memory_id` are set here.
+        there and is told as widely; of a conversation, the same author's. `made`, `used`, `expires`
+        and, where it is empty, `memory_id` are set here.
         """
         known = await self._memories.listed(scope=memory.scope, subject=memory.subject)
         same = [one for one in known if _stands_for(memory, one)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
 from functools import partial
 
 from adapters.storage.store import SqlStore
@@ -15,16 +17,20 @@ from bot.commands.me import me_command
 from bot.commands.model import model_command
 from bot.commands.persona import persona_command
 from bot.commands.reset import reset_command
+from bot.commands.stop import stop_command
 from bot.commands.usage import usage_command
 from bot.commands.why import why_command
 from bot.conversation.verdicts import Verdicts
 from bot.domain.chat import UserMessage
+from bot.domain.command import Command
 from bot.domain.events import Conversation
 from bot.policy.tokens import estimate, estimate_messages, estimate_text
 from bot.speaking.postbox import Postbox
 from bot.wiring.conversation import Ground
 from bot.wiring.keeping import Keeping
 from bot.wiring.models import Models
+
+logger = logging.getLogger(__name__)
 
 
 def build_commands(
@@ -35,11 +41,14 @@ def build_commands(
     owners: frozenset[int],
     on: Ground,
     verdicts: Verdicts,
+    *,
+    own: Sequence[Command] = (),
 ) -> Commands:
-    """All of them."""
+    """All of them, and an operator's `own`; what is ours keeps its names."""
     history, books = keeping.history, journal.books
     let_go = () if keeping.extraction is None else (keeping.extraction.forget,)
     known = (
+        stop_command(),
         usage_command(books),
         context_command(partial(measure, keeping)),
         why_command(books),
@@ -51,8 +60,13 @@ def build_commands(
         groups_command(books),
         errors_command(failures),
     )
+    ours = {name.casefold() for one in known for name in one.names} | {"help", "帮助"}
+    others = [one for one in own if ours.isdisjoint(map(str.casefold, one.names))]
+    for one in own:
+        if one not in others:
+            logger.warning("the command /%s of TOOLS_DIR has a name of ours", one.names[0])
     return Commands(
-        (help_command(known), *known),
+        (help_command((*known, *others)), *known, *others),
         postbox=Postbox(outbox=on.outbox, history=history, clock=on.clock),
         history=history,
         owners=owners,

@@ -17,17 +17,20 @@ import stat
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.machinery import SOURCE_SUFFIXES, FileFinder, ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
+from bot.domain.command import Command
 from bot.domain.errors import Problem
 from bot.domain.faults import BROKEN, isolate
 from bot.domain.tool import Tool
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 VARIABLE = "TOOLS_DIR"
 MEND = "Correct the file; its tools are left out until then"
@@ -37,10 +40,11 @@ PACKAGE = "tools_dir_"
 
 @dataclass(frozen=True, slots=True)
 class FoundTools:
-    """Tools, each with the file it is told to be in, and what could not be used."""
+    """Tools, each with the file it is told to be in, what could not be used, and commands."""
 
     tools: tuple[tuple[Tool, str], ...] = ()
     problems: tuple[Problem, ...] = ()
+    commands: tuple[Command, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,7 @@ class Discovered:
 
     tools: tuple[Tool, ...] = ()
     problems: tuple[Problem, ...] = ()
+    commands: tuple[Command, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -70,8 +75,10 @@ def discover(*sources: ToolSource) -> Discovered:
     """The tools of all sources; a later one may replace what an earlier one has, if it says so."""
     tools: dict[str, tuple[Tool, str]] = {}
     problems: list[Problem] = []
+    commands: list[Command] = []
     for found in (source.find() for source in sources):
         problems += found.problems
+        commands += found.commands
         for tool, place in found.tools:
             known, where = tools.get(tool.name, (None, ""))
             if known is None or tool.replaces:
@@ -81,7 +88,8 @@ def discover(*sources: ToolSource) -> Discovered:
                 problems.append(
                     Problem(place, f"has a second tool {tool.name}, besides that of {where}", mend)
                 )
-    return Discovered(tuple(tools[name][0] for name in sorted(tools)), tuple(problems))
+    in_order = tuple(tools[name][0] for name in sorted(tools))
+    return Discovered(in_order, tuple(problems), tuple(commands))
 
 
 def report(problems: Iterable[Problem]) -> None:
@@ -146,7 +154,7 @@ class ToolFolder:
         found = _look_into(
             self.package, [str(self.folder.absolute())], label=str(self.folder), empty=True
         )
-        return FoundTools(found.tools, (*doubtful, *found.problems))
+        return replace(found, problems=(*doubtful, *found.problems))
 
     def _enter(self) -> None:
         if self.package not in sys.modules:
@@ -214,30 +222,33 @@ def _look_into(package: str, folders: list[str], *, label: str, empty: bool = Fa
     `label` is what people call the folder: what is wrong is told as `label/file.py:line`.
     """
     tools: dict[int, tuple[Tool, str]] = {}
+    commands: dict[int, Command] = {}
     problems = []
     for info in pkgutil.iter_modules(folders):
         if info.name.startswith("_"):
             continue
         place = f"{label}/{info.name}" + ("" if info.ispkg else ".py")
         try:
-            found = list(_tools_of(importlib.import_module(f"{package}.{info.name}")))
+            module = importlib.import_module(f"{package}.{info.name}")
+            found, typed = list(_all_of(Tool, module)), list(_all_of(Command, module))
         except BROKEN as error:
             isolate(error)
             logger.debug("a tool cannot be used", exc_info=True)
             problems.append(_broken(error, place, folders, label))
             continue
         tools |= {id(tool): (tool, place) for tool in found if id(tool) not in tools}
-        if empty and not found:
-            mend = "Put @tool on its function; a module that only others use begins with _"
-            problems.append(Problem(place, "has no tool", mend))
-    return FoundTools(tuple(tools.values()), tuple(problems))
+        commands |= {id(one): one for one in typed}
+        if empty and not found and not typed:
+            mend = "Put @tool or @command on its function; what only others use begins with _"
+            problems.append(Problem(place, "has no tool and no command", mend))
+    return FoundTools(tuple(tools.values()), tuple(problems), tuple(commands.values()))
 
 
-def _tools_of(module: ModuleType) -> Iterator[Tool]:
-    """The tools a module has: alone, and in lists."""
+def _all_of(kind: type[T], module: ModuleType) -> Iterator[T]:
+    """What of this kind a module has: alone, and in lists."""
     for value in vars(module).values():
         for item in value if isinstance(value, list | tuple) else (value,):
-            if isinstance(item, Tool):
+            if isinstance(item, kind):
                 yield item
 
 

@@ -12,6 +12,7 @@ from adapters.media.voices import Transcribe
 from adapters.openai.client import make_session
 from adapters.openai.transcription import Transcription
 from bot.domain.chat import Attempt
+from bot.domain.command import Command
 from bot.domain.ports import ChatModel, Clock, Ids
 from bot.wiring.discovery import Discovered, report
 from bot.wiring.fetching import LateWeb
@@ -25,7 +26,8 @@ from tools.get_game_version.games import Games
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """`ports` are what tools can use in any run; the toolset is the staff's. `transcribe` makes
+    """`ports` are what tools can use in any run; the toolset is the staff's. `commands` are an
+    operator's own. `transcribe` makes
     text of speech, where somebody can.
     """
 
@@ -35,6 +37,7 @@ class Means:
     media: Foreign
     ports: Mapping[type, object]
     transcribe: Transcribe | None = None
+    commands: tuple[Command, ...] = ()
 
 
 @asynccontextmanager
@@ -73,7 +76,8 @@ async def open_means(
             games=games,
             clock=clock,
         )
-        yield Means(models, staff, games, media, ports, listener(settings, session))
+        hears = listener(settings, session)
+        yield Means(models, staff, games, media, ports, hears, found.commands)
 
 
 def listener(settings: Settings, session: ClientSession) -> Transcribe | None:

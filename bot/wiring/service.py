@@ -141,7 +141,8 @@ def build_rooms(
         ids=ids,
         paced=settings.bot_pace,
     )
-    typed = partial(build_commands, keeping, journal, failures, means.models, settings.bot_owners)
+    fixed = keeping, journal, failures, means.models, settings.bot_owners
+    typed = partial(build_commands, *fixed, own=means.commands)
     built = on, owner, keeping, answering, settings
     return connect(*built, commands=typed, toolset=toolset, transport=transport, ids=ids)
 

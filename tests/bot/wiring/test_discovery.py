@@ -286,7 +286,7 @@ def test_a_broken_module_among_the_packaged_ones_does_not_stop_the_others(
 def test_a_file_without_a_tool_is_told(folder: Path) -> None:
     (folder / "empty.py").write_text("def roll_dice():\n    return 6\n")
     (line,) = told(look(folder))
-    assert line.startswith(f"{folder}/empty.py: has no tool. Put @tool")
+    assert line.startswith(f"{folder}/empty.py: has no tool and no command. Put @tool")
 
 
 def test_a_folder_or_file_that_everybody_can_write_is_told(folder: Path) -> None:
@@ -342,3 +342,14 @@ def test_whatever_a_file_does_costs_only_its_own_tools(folder: Path, text: str) 
 def test_a_file_whose_name_has_a_dot_is_told(folder: Path) -> None:
     (folder / "a.b.py").write_text(DICE)
     assert ["a.b.py" in line and "dot in its name" in line for line in told(look(folder))] == [True]
+
+
+def test_a_command_of_an_operators_own_is_a_file_too(folder: Path) -> None:
+    (folder / "greet.py").write_text(
+        "from bot.domain.command import command\n\n"
+        "@command('greet', '问好', about=('问个好', 'greet'))\n"
+        "async def greet(asked):\n"
+        "    return asked.either('你好', 'hello')\n"
+    )
+    found = look(folder)
+    assert ([one.names for one in found.commands], found.problems) == ([("greet", "问好")], ())

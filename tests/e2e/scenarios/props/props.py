@@ -33,3 +33,9 @@ async def hang() -> str:
 async def wipe_disk(disk: str) -> str:
     """Wipes a disk."""
     return f"{disk} is wiped"
+
+
+@tool(audience="owner", side_effects="read")
+async def open_safe() -> str:
+    """Opens the safe."""
+    return "the safe is open"
