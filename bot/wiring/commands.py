@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from functools import partial
 
 from adapters.storage.store import SqlStore
@@ -22,13 +21,12 @@ from bot.commands.usage import usage_command
 from bot.commands.why import why_command
 from bot.conversation.verdicts import Verdicts
 from bot.domain.chat import UserMessage
-from bot.domain.command import Command
 from bot.domain.events import Conversation
 from bot.policy.tokens import estimate, estimate_messages, estimate_text
 from bot.speaking.postbox import Postbox
 from bot.wiring.conversation import Ground
 from bot.wiring.keeping import Keeping
-from bot.wiring.models import Models
+from bot.wiring.means import Means
 
 logger = logging.getLogger(__name__)
 
@@ -37,15 +35,13 @@ def build_commands(
     keeping: Keeping,
     journal: SqlStore,
     failures: Failures,
-    models: Models,
+    means: Means,
     owners: frozenset[int],
     on: Ground,
     verdicts: Verdicts,
-    *,
-    own: Sequence[Command] = (),
 ) -> Commands:
-    """All of them, and an operator's `own`; what is ours keeps its names."""
-    history, books = keeping.history, journal.books
+    """All of them, and an operator's own; what is ours keeps its names."""
+    history, books, models = keeping.history, journal.books, means.models
     let_go = () if keeping.extraction is None else (keeping.extraction.forget,)
     known = (
         stop_command(),
@@ -61,8 +57,8 @@ def build_commands(
         errors_command(failures),
     )
     ours = {name.casefold() for one in known for name in one.names} | {"help", "帮助"}
-    others = [one for one in own if ours.isdisjoint(map(str.casefold, one.names))]
-    for one in own:
+    others = [one for one in means.commands if ours.isdisjoint(map(str.casefold, one.names))]
+    for one in means.commands:
         if one not in others:
             logger.warning("the command /%s of TOOLS_DIR has a name of ours", one.names[0])
     return Commands(

@@ -141,8 +141,7 @@ def build_rooms(
         ids=ids,
         paced=settings.bot_pace,
     )
-    fixed = keeping, journal, failures, means.models, settings.bot_owners
-    typed = partial(build_commands, *fixed, own=means.commands)
+    typed = partial(build_commands, keeping, journal, failures, means, settings.bot_owners)
     built = on, owner, keeping, answering, settings
     return connect(*built, commands=typed, toolset=toolset, transport=transport, ids=ids)
 
