@@ -19,6 +19,7 @@ from bot.conversation.tasks import Task, Work
 from bot.domain.events import MessageReceived
 from bot.domain.ports import Clock
 from bot.policy.unfinished import (
+    calls,
     is_bare,
     is_for_others,
     looks_unfinished,
@@ -59,8 +60,11 @@ class Gathering:
         self._debounce = debounce
 
     def hear(self, message: MessageReceived, verdict: Observe) -> None:
-        """It is overheard, unless it belongs to what waits already."""
-        self._hearing.observe(message, verdict, overheard=not self.take(message))
+        """It is overheard, unless it belongs to what waits already; a question that is not to be
+        answered, as one that was before, belongs to none.
+        """
+        joins = not verdict.reason and self.take(message)
+        self._hearing.observe(message, verdict, overheard=not joins)
 
     def ask(self, message: MessageReceived, verdict: Wake | NeedsQuoted) -> None:
         """It called the bot, or may have."""
@@ -89,8 +93,10 @@ class Gathering:
         message = task.message
 
         def belongs(line: MessageReceived) -> bool:
+            # One that called the bot was a question of its own: it was answered, stopped, let be.
+            is_talk = not is_for_others(line) and not calls(line)
             is_his = line.sender.user_id == message.sender.user_id
-            return is_his and message.time - line.time <= BACK and not is_for_others(line)
+            return is_his and is_talk and message.time - line.time <= BACK
 
         lines = self._hearing.take_up(message.conversation, belongs, most=MOST_BACK)
         due, at_latest = self._patience(message, any(map(words_of, lines)))

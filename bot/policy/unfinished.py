@@ -79,6 +79,14 @@ def looks_unfinished(message: MessageReceived) -> bool:
     return len(words) < SHORT and not words.endswith(END) and not ASKING.search(words)
 
 
+def calls(message: MessageReceived) -> bool:
+    """Whether it is said to the bot beyond doubt: in private all is."""
+    return not message.conversation.is_group or any(
+        isinstance(segment, Mention) and segment.user_id == message.self_id
+        for segment in message.segments
+    )
+
+
 def is_for_others(message: MessageReceived) -> bool:
     """Whether it mentions or quotes somebody: it may be for him, and goes on with nothing."""
     return any(

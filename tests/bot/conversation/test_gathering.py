@@ -287,3 +287,22 @@ async def test_of_questions_that_wait_together_the_strongest_call_counts(weak: t
         house.gate.set()
         await house.asked()
         assert [task.wake.weak for task in house.tasks] == [all(weak)]
+
+
+async def test_a_question_that_is_not_answered_belongs_to_no_other_one() -> None:
+    async with porch(1.2) as at:
+        at.lanes.put(GROUP, BUSY)
+        at.says("北京的天气怎么样？")
+        late = replace(said("上海的天气怎么样？"), time=at.clock.now())  # found later, in the same second
+        at.gathering.hear(late, Observe("it was answered, or was old, when it was found"))
+        at.gate.set()
+        assert await at.asked() == [["北京的天气怎么样？"]]
+    assert MessageObserved(late, overheard=True) in at.store.entries
+
+
+async def test_a_question_that_was_let_be_is_not_looked_back_at() -> None:
+    async with porch(1.2) as at:
+        question = replace(said("北京的天气怎么样？"), time=at.clock.now())
+        at.gathering.hear(question, Observe("it was answered, or was old, when it was found"))
+        at.says("上海的天气怎么样？")
+        assert await at.asked() == [["上海的天气怎么样？"]]

@@ -16,7 +16,7 @@ from bot.domain.segments import (
     Segment,
     Text,
 )
-from bot.policy.unfinished import is_bare, is_for_others, looks_unfinished, shows_something
+from bot.policy.unfinished import calls, is_bare, is_for_others, looks_unfinished, shows_something
 from tests.fakes import BOT, PRIVATE, said
 
 
@@ -84,3 +84,10 @@ def test_a_call_is_bare_where_nothing_stands_beside_it() -> None:
 def test_a_line_that_mentions_or_quotes_somebody_is_for_others() -> None:
     assert [is_for_others(alone(one)) for one in (Mention(5), MentionAll(), Quote("7"))] == [True] * 3
     assert not is_for_others(alone(Mention(BOT), Text("hi")))
+
+
+def test_in_private_all_is_said_to_the_bot_and_in_a_group_what_mentions_it() -> None:
+    assert calls(said("在吗", where=PRIVATE))
+    assert calls(said("在吗"))
+    assert not calls(said("在吗", at=False))
+    assert not calls(said((Mention(5), Text("在吗")), at=False))
