@@ -100,10 +100,13 @@ class Preparation:
         if not retry:
             question = await self._perception.perceive(message, lines)
         await self._telling.load(where)
-        talk = NO_TALK if retry else self._telling.take_talk(where, message.sender.user_id)
+        recalled = NOTHING_RECALLED if retry else await self._telling.recalled(message)
+        reader = message.sender.user_id
+        talk = NO_TALK if retry else self._telling.take_talk(where, reader)
         question = self._telling.named(question)
         talk = await self._telling.with_replies(question, talk)
-        recalled = NOTHING_RECALLED if retry else await self._telling.recalled(message)
+        if not retry:  # the journal counts as read all that is overheard until the turn opens
+            talk = self._telling.with_more(talk, where, reader)
         told = retry.user.text if retry else words_of(question, talk)
         view = self._telling.view(where, told, language=self._personas.of(where).language)
         user = retry.user if retry else self._telling.render(question, talk, view)

@@ -60,6 +60,11 @@ class Telling:
         self._meet(*heard)
         return Talk([self._named(message) for message in heard], missed)
 
+    def with_more(self, talk: Talk, where: Conversation, reader: int) -> Talk:
+        """The same with what was overheard meanwhile."""
+        more = self.take_talk(where, reader)
+        return replace(talk, messages=(*talk.messages, *more.messages))
+
     async def with_replies(self, question: Question, talk: Talk) -> Talk:
         """The same with what is quoted in it, as far as it is known."""
         where = question.message.conversation

@@ -15,6 +15,7 @@ from bot.domain.chat import (
     Usage,
     UserMessage,
 )
+from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import MemberNumbered, Remembered, Round
 from bot.domain.run import Asker, Spent, SuspendedRun
 from bot.domain.segments import Mention, Quote, Text
@@ -74,6 +75,27 @@ async def test_what_was_overheard_stands_before_the_question_once() -> None:
         sources=("7", "8"),
     )
     assert second == UserMessage(f"[提问 {time}]\n小明#2: 真的？", sources=("9",))
+
+
+async def test_what_is_overheard_while_a_quote_is_looked_up_is_read_by_the_turn_that_opens_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with living(words("a")) as house:
+        meanwhile = said("我也去", user=6, name="小刚", at=False, message_id="8")
+        find = house.store.find
+
+        async def slow(where: Conversation, message_id: str) -> MessageReceived | None:
+            house.history.overhear(meanwhile)
+            return await find(where, message_id)
+
+        monkeypatch.setattr(house.store, "find", slow)
+        quoting = (Quote("unknown"), Text("去香山吗"))
+        house.history.overhear(said(quoting, user=5, name="小红", at=False, message_id="7"))
+        await house.turns.take(said("谁去？", message_id="9"))
+    asked = lasting(house.model.requests[0].messages)[-1]
+    assert isinstance(asked, UserMessage)
+    assert asked.sources == ("7", "8", "9")
+    assert house.history.unread(GROUP).take() == ()
 
 
 async def test_the_prompt_goes_on_from_what_the_store_remembers() -> None:
