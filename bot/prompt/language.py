@@ -20,6 +20,10 @@ FRAME = re.compile(r"^\[[^\]\n]*\].*$|^ *[^\n:]{1,80}#\d+[^\n:]*:|#\d+|https?://
 """Our headings and people's names, and what is of no language."""
 CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 LETTER = re.compile(r"[A-Za-z]")
+WRITTEN_IN = re.compile(
+    rf"^\[({'|'.join(re.escape(words.question) for words in WORDINGS)}) \d\d:\d\d\]", re.MULTILINE
+)
+"""Our heading of a question; in older versions it had no time, and was Chinese for everybody."""
 FEW = 8  # letters: "ok" and "hi" are said in every language
 
 
@@ -42,5 +46,7 @@ def wording_of(rounds: Sequence[Message], user: str, *, chosen: str = "") -> Wor
 
 @lru_cache(maxsize=1024)  # every turn reads the same first round again
 def _spoken_in(text: str) -> Wording:
+    if heading := WRITTEN_IN.search(text):  # it is the words it was written in that must not change
+        return next(words for words in WORDINGS if words.question == heading[1])
     few = len(LETTER.findall(FRAME.sub("", text))) < FEW
     return ZH if few or is_chinese(text) else EN
