@@ -37,6 +37,7 @@ Keys = Annotated[SecretStr, AfterValidator(values.keys)]
 FilePath = Annotated[Path, BeforeValidator(values.path)]
 Mode = Literal["reverse", "forward"]
 Scope = Literal["group", "member"]
+Language = Literal["", "zh", "en"]
 MediaSend = Literal["base64", "file"]
 MediaUrls = Literal["fetch", "pass"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
@@ -68,7 +69,7 @@ class Settings(BaseSettings):
 
     bot_name: str = "FrostAgent"
     bot_aliases: Names = ()
-    bot_language: Literal["", "zh", "en"] = ""
+    bot_language: Annotated[Language, BeforeValidator(values.one_of("", "zh", "en"))] = ""
     bot_owners: QQNumbers = frozenset()
     bot_persona: FilePath | None = None
     system_prompt: str = ""

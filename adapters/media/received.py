@@ -47,7 +47,7 @@ class Received:
         return response.body
 
     async def take(self, kept: KeptFile, *, tried: str = "") -> bytes:
-        """What the OneBot server gives of it, the cheapest way first; not by the url that was tried
+        """The OneBot server's form of it, the cheapest way first; not by the url that was tried
         already. Raises MediaError.
         """
         if kept.base64:
@@ -72,7 +72,7 @@ class Received:
         return data
 
     def _read(self, path: Path) -> bytes:
-        """What is there, nothing where we see no such file: it is a path of another container
+        """The bytes there, none where we see no such file: it is a path of another container
         then.
         """
         try:

@@ -19,8 +19,8 @@ from adapters.offline.intents import (
     Quiet,
     Recap,
     SendIntent,
-    Story,
     Table,
+    Tale,
     Thanks,
     WeatherIntent,
     recognise,
@@ -123,7 +123,7 @@ class _Mind:
                 return self.pass_on(call, phrases.SEEN)
             case Quiet():
                 return self.call(DemoCall("stay_silent", {}))
-            case Story():
+            case Tale():
                 return self.say(phrases.STORY)
             case Table():
                 return self.say(phrases.TABLE)

@@ -56,7 +56,7 @@ class SendIntent:
 
 @dataclass(frozen=True, slots=True)
 class Recap:
-    """What was said before."""
+    """Asked for what was said before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Quiet:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class Tale:
     """Something long is wanted."""
 
 
@@ -95,7 +95,7 @@ Intent: TypeAlias = (
     | Recap
     | Opening
     | Quiet
-    | Story
+    | Tale
     | Table
     | Other
 )
@@ -181,7 +181,7 @@ IN_A_WORD: tuple[tuple[re.Pattern[str], Intent], ...] = (
     (RECAP, Recap()),
     (OPENING, Opening()),
     (QUIET, Quiet()),
-    (STORY, Story()),
+    (STORY, Tale()),
     (TABLE, Table()),
 )
 

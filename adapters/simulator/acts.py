@@ -1,4 +1,4 @@
-"""What user1 does at the chat beside speaking: gestures, and things that are shared."""
+"""Doings of user1 at the chat beside speaking: gestures, and things that are shared."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def act(simulator: Simulator, words: str) -> str:
 
 
 def share(simulator: Simulator, words: str) -> Json | None:
-    """What these words share, as a segment; None where they share nothing."""
+    """The thing these words share, as a segment; None where they share nothing."""
     world = simulator.world
     match words.split(maxsplit=2):
         case ["forward", *depth] if len(depth) < 2:

@@ -38,7 +38,7 @@ class SentMessage:
 
 @dataclass(frozen=True, slots=True)
 class Gesture:
-    """What the bot did without words: a reaction to a message (`emoji_id`; `taken_back`), a poke
+    """A sign of the bot's without words: a reaction to a message (`emoji_id`; `taken_back`), a poke
     of somebody, or typing to somebody.
     """
 

@@ -110,7 +110,7 @@ def render(message: SentMessage, people: Mapping[int, str], *, home: int) -> str
 
 
 def render_gesture(gesture: Gesture, people: Mapping[int, str]) -> str:
-    """What the bot did without words, as it is printed: `bot: [reacts to user1 with 76]`."""
+    """A sign without words, as it is printed: `bot: [reacts to user1 with 76]`."""
     name = _name(gesture.user_id, people)
     match gesture.kind:
         case "reaction":

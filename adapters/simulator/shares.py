@@ -1,5 +1,5 @@
-"""What people share beside words: pictures, voices, files, cards, merged forwards; and the actions
-that open it again. Pure.
+"""Things people share: pictures, voices, files, cards, merged forwards; and the actions that open
+them again. Pure.
 
 NapCat gives a forward inside another with its messages in `content`; its own id opens nothing.
 """

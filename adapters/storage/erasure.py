@@ -55,7 +55,7 @@ TRIES = 10
 
 @dataclass(frozen=True, slots=True)
 class _Whose:
-    """What is to go: all of these conversations, and besides these rows elsewhere."""
+    """Rows that are to go: all of these conversations, and besides these rows elsewhere."""
 
     conversations: str
     messages: tuple[ColumnElement[bool], ...] = ()
@@ -188,7 +188,7 @@ def _erase_summaries(connection: Connection, whose: _Whose, user: int) -> None:
 
 
 def _erase_names(connection: Connection, user: int) -> None:
-    """What others called them when they mentioned them."""
+    """Erase what others called them when they mentioned them."""
     query = select(messages.c.id, messages.c.segments).where(
         messages.c.segments.like(f'%"user_id":{user},%')
     )

@@ -80,7 +80,7 @@ def remember(connection: Connection, conversation: Conversation) -> Remembered:
 
 
 def described(connection: Connection, digest: str) -> str:
-    """What a picture was found to show; empty where that is not known."""
+    """The description of a picture; empty where that is not known."""
     return connection.scalar(select(pictures.c.words).where(pictures.c.digest == digest)) or ""
 
 

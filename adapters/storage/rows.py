@@ -228,7 +228,7 @@ def _opened(entry: TurnOpened) -> tuple[Row, ...]:
 
 
 def _said(message: MessageReceived) -> dict[str, Any]:
-    """What tells messages of one id apart."""
+    """The marks that tell messages of one id apart."""
     return {
         "message_id": plain(message.message_id),
         "asker": message.sender.user_id,

@@ -140,7 +140,7 @@ class SqlStore:
         return await self._read(lambda connection: reads.search(connection, query), None)
 
     async def described(self, digest: str) -> str:
-        """What the picture of this digest was found to show; empty where that is not known."""
+        """The description of the picture of this digest; empty where that is not known."""
         return await self._read(lambda connection: reads.described(connection, digest), "")
 
     async def spoken(self, turn_id: str) -> Spoken | None:
@@ -223,14 +223,12 @@ class SqlStore:
             )
 
     async def _read(self, query: Callable[[Connection], T], nothing: T) -> T:
-        """What the query finds once all that was put is written; in trouble, what was written so
-        far.
-        """
+        """Run the query once all that was put is written; in trouble, on what was written."""
         await self._writer.commit()
         return await self._peek(query, nothing)
 
     async def _peek(self, query: Callable[[Connection], T], nothing: T) -> T:
-        """What the query finds in what is written."""
+        """Run the query on what is written."""
         if not self._database.ready:
             return nothing
 

@@ -98,7 +98,7 @@ class Approvals:
                 self._give_up(request)
 
     def _learn(self, request: Request, owner: int, receipt: Receipt) -> None:
-        """What became of a line to an owner; where no owner gets one, the call is not to wait."""
+        """Hear what became of a line to an owner; where none gets one, the call is not to wait."""
         if not self._requests.is_open(request):
             return
         if not isinstance(receipt, Refused):

@@ -113,8 +113,8 @@ class Catchup:
             self._go_on(round_, where)
 
     async def _look_at(self, round_: CatchupRound, where: Conversation, since: float) -> bool:
-        """What was said in one place since then; False if this server cannot tell histories of its
-        kind.
+        """Look at what was said in one place since then; False if this server cannot tell histories
+        of its kind.
         """
         try:
             history = await self._transport.get_history(where, count=MESSAGES)

@@ -46,7 +46,7 @@ class _Node:
 
 @dataclass(slots=True)
 class _Room:
-    """What is left for one forward."""
+    """The room left for one forward."""
 
     messages: int = MAX_MESSAGES
     tokens: float = MAX_TOKENS
@@ -97,7 +97,7 @@ class Forwards:
         return Forwarded(lines, room.left_out)
 
     async def _open_all(self, account: int, node: _Node, room: _Room, depth: int) -> list[_Node]:
-        """What a message forwards is put inside it."""
+        """Put the forwards of messages inside them."""
         for segment in node.message.segments:
             if isinstance(segment, Forward) and room.messages:
                 found = await self._fetch(account, segment, room)

@@ -1,4 +1,4 @@
-"""What is kept of a message beside its turn: in the journal, and in the memory of its
+"""All that is kept of a message beside its turn: in the journal, and in the memory of its
 conversation.
 """
 

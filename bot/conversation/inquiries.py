@@ -1,4 +1,4 @@
-"""What the server is asked beside all messages: where its account may not speak, once it connects,
+"""Questions to the server beside all messages: where its account may not speak, once it connects,
 and whether somebody new is a robot. Nobody waits for the answers.
 """
 

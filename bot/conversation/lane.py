@@ -33,8 +33,8 @@ class Order(Generic[Item]):
 
 @dataclass(slots=True)
 class Lane(Generic[Item]):
-    """What waits, oldest first, and the tasks that do the rest; one that has not begun yet has no
-    item.
+    """The works that wait, oldest first, and the tasks that do the rest; one that has not begun
+    yet has no item.
 
     `last` is whose turn it was, `timer` begins what becomes due at `wakes_at`.
     """

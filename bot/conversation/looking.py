@@ -49,7 +49,7 @@ class Looks:
         self._looked: LRUCache[str, int] = LRUCache(MAX_RUNS)
 
     async def look(self, conversation: Conversation, handle: str, *, run_id: str) -> ToolResult:
-        """What has this short name there. Raises InvalidArguments, ToolDenied."""
+        """The thing of this short name there. Raises InvalidArguments, ToolDenied."""
         thing = self._telling.find(conversation, handle)
         if thing is None or thing.segment is None:
             told = UNKNOWN.format(handle=handle[:40])

@@ -141,7 +141,7 @@ class Perception:
         lines: Sequence[MessageReceived],
         quoted: MessageReceived | None,
     ) -> Forwarded:
-        """What the message forwards, or a line of its asker's, or the one it quotes: the first
+        """The forward of the message, or of a line of its asker's, or the one it quotes: the first
         forward there is.
         """
         for said in (message, *reversed(lines), *((quoted,) if quoted else ())):
@@ -197,7 +197,7 @@ class Perception:
         return tuple(sorted(found, key=lambda picture: IN_TEXT.index(picture.place)))
 
     async def _as_kept(self, quoted: MessageReceived | None) -> MessageReceived | None:
-        """What the bot itself said, as the server keeps it: what we remember of it names our own
+        """The bot's own words, as the server keeps them: what we remember of it names our own
         files.
         """
         if (

@@ -1,4 +1,4 @@
-"""What a run begins with: who the bot is, what the model reads, whose authority counts, and what it
+"""A run's beginning: who the bot is, what the model reads, whose authority counts, and what it
 may take.
 """
 

@@ -102,7 +102,7 @@ class Questions:
                 self._hearing.overhear(line, "" if line in task.beside else why)
 
     def unanswered(self, task: Task, answered: Collection[str]) -> Task | None:
-        """What is left of a question without those of its lines that were answered before; they
+        """The rest of a question without those of its lines that were answered before; they
         are heard.
         """
         left = task.without(lambda line: line.message_id in answered)
@@ -115,7 +115,7 @@ class Questions:
         return left
 
     def recalled(self, task: Task, message_id: str) -> Task | None:
-        """What is left of a question whose line of this id was taken back; None where nobody asks
+        """The rest of a question whose line of this id was taken back; None where nobody asks
         any more: what else belonged to it is heard then.
         """
         left = task.without(lambda line: line.message_id == message_id)

@@ -1,4 +1,4 @@
-"""What holds the bot back though it was called: a mute, a loop, a question that waited too long."""
+"""Reasons to hold the bot back though it was called: a mute, a loop, a stale question."""
 
 from __future__ import annotations
 

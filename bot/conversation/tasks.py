@@ -68,7 +68,7 @@ class Task(Struct, frozen=True):
         return is_new and isinstance(self.verdict, Wake)
 
     def without(self, is_gone: Callable[[MessageReceived], bool]) -> Task | None:
-        """What is left of it without these lines; None where what is left called nobody."""
+        """The rest of it without these lines; None where what is left called nobody."""
         kept = [line for line in self.said if not is_gone(line)]
         if len(kept) == 1 + len(self.lines):
             return self

@@ -1,4 +1,4 @@
-"""What a run reads of its conversation: people by their numbers there, in the conversation's own
+"""A run's view of its conversation: people by their numbers there, in the conversation's own
 language.
 """
 
@@ -80,7 +80,7 @@ class Telling:
         return replace(talk, replies={id_: replies[id_] for id_ in quoted if id_ in replies})
 
     async def recalled(self, message: MessageReceived) -> Recalled:
-        """What is remembered that a question is about."""
+        """The facts that a question is about."""
         if self._remembering is None:
             return NOTHING_RECALLED
         asked = plain(message.segments, View(), self_id=message.self_id)
@@ -101,7 +101,7 @@ class Telling:
         )
 
     def _within(self, message: MessageReceived, forwarded: Forwarded) -> Forwarded:
-        """What a message passes on, with names for what can be opened in it."""
+        """A message's forward, with names for what can be opened in it."""
         if not forwarded.lines:
             return forwarded
         things = self._history.things
@@ -154,7 +154,7 @@ class Telling:
         return line(self._named(message), self.view(message.conversation, ""), limit=limit)
 
     def summary(self, where: Conversation) -> str:
-        """What is told of the rounds before the first."""
+        """The summary of the rounds before the first."""
         number = self._speakers.number
         return by_number(
             self._history.summary(where), lambda user_id: number(where, user_id), anywhere=True

@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 class Commands(Protocol):
-    """What people type for the service itself, `/help`."""
+    """Takes what people type for the service itself, `/help`."""
 
     def take(self, message: MessageReceived) -> bool:
         """Whether this is a command its sender may use; then it is being answered. Never waits."""
@@ -130,7 +130,7 @@ class LaneWay:
             await self._turns.take(task.message, lines=task.lines, retry=task.retry, wake=task.wake)
 
     async def _without_words(self, task: Task) -> Task | None:
-        """What is left to be asked where an owner's words on a request that they quote are in
+        """The task that is left where an owner's words on a request that they quote are in
         it.
         """
         left: Task | None = task

@@ -272,8 +272,8 @@ class Round(Struct, frozen=True):
 
 
 class LogQuery(Struct, frozen=True, kw_only=True):
-    """What was said there from `since` to `until` (seconds since 1970), by this `sender` (0:
-    anybody), with all of these words in its segments; the latest of them, so many.
+    """Asks for what was said there from `since` to `until` (seconds since 1970), by this `sender`
+    (0: anybody), with all of these words in its segments; the latest of them, so many.
     """
 
     conversation: Conversation

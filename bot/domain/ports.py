@@ -167,7 +167,7 @@ class Store(Protocol):
         ...
 
     async def described(self, digest: str) -> str:
-        """What a picture was found to show in the last 30 days; empty where nobody said, or it
+        """The description of a picture, from the last 30 days; empty where nobody said, or it
         cannot be read now.
         """
         ...
@@ -208,7 +208,7 @@ class LogPage(Struct, frozen=True):
 
 
 class ChatLog(Protocol):
-    """What people said in a conversation, further back than its prompt tells."""
+    """The log of a conversation, further back than its prompt tells."""
 
     async def read(
         self, conversation: Conversation, *, since: str, until: str, who: str, words: str

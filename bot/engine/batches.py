@@ -317,7 +317,7 @@ class Batches:
 
 
 def _lost(call: ToolCall) -> ToolMessage:
-    """Whatever goes wrong here, a call has its one result."""
+    """A call has its one result, whatever goes wrong here."""
     return ToolMessage(
         call.id,
         call.name,

@@ -49,7 +49,7 @@ class Inbox(Protocol):
 
 
 def as_it_is(message: AssistantMessage) -> AssistantMessage:
-    """Whatever a model says is said."""
+    """The message itself: all that a model says is said."""
     return message
 
 

@@ -1,4 +1,4 @@
-"""What was said in a conversation, looked up for a model: the `ChatLog` port."""
+"""The log of a conversation, looked up for a model: the `ChatLog` port."""
 
 from __future__ import annotations
 

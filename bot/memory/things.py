@@ -146,7 +146,7 @@ class Things:
 
 
 def again(thing: ThingNamed) -> Segment:
-    """What a thing is, with its name. Raises ValueError for what was taken back."""
+    """A thing of before, with its name. Raises ValueError for what was taken back."""
     if thing.segment is None:
         raise ValueError("it was taken back")
     return replace(thing.segment, handle=f"{_letter(thing.segment)}{thing.number}")

@@ -57,7 +57,7 @@ class WitnessedStore:
         return self._store.search(query)
 
     def described(self, digest: str) -> Coroutine[Any, Any, str]:
-        """What a picture was found to show."""
+        """The description of a picture."""
         return self._store.described(digest)
 
     def spoken(self, turn_id: str) -> Coroutine[Any, Any, Spoken | None]:

@@ -39,7 +39,7 @@ MARKS = " \t\r\n,.!?;:~…，。！？；：、～"
 
 
 def words_of(message: MessageReceived) -> str:
-    """What is written in it."""
+    """The words written in it."""
     parts = [
         visible(segment.text if isinstance(segment, Text) else segment.content)
         for segment in message.segments

@@ -61,7 +61,7 @@ class Question(Struct, frozen=True):
 
 
 class Talk(Struct, frozen=True):
-    """What was overheard since the last run, oldest first, and how many before it nobody kept.
+    """The lines overheard since the last run, oldest first, and how many before it nobody kept.
 
     `replies` are messages that these quote, by their ids.
     """
@@ -219,7 +219,7 @@ def last_day(rounds: Sequence[Message]) -> str:
 
 
 def passed_on(forwarded: Forwarded, view: View) -> Iterator[str]:
-    """What somebody passes on, each line fenced one level deeper than what it is inside of."""
+    """Lines that somebody passes on, each fenced one level deeper than what it is inside of."""
     if not forwarded.lines:
         return
     yield view.words.heading(view.words.forwarded)

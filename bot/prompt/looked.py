@@ -1,4 +1,4 @@
-"""What was opened for a model, as it reads it: under the same frame as what people say."""
+"""Things opened for a model, as it reads them: under the same frame as what people say."""
 
 from __future__ import annotations
 

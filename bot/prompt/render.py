@@ -107,7 +107,7 @@ def line(
 
 
 def replying(quoted: MessageReceived, view: View, *, told: bool = True) -> str:
-    """What stands behind the name of somebody who quotes this: whose it is, and its beginning,
+    """The words behind the name of somebody who quotes this: whose it is, and its beginning,
     unless it is `told` in the line before.
     """
     who = REPLY.format(who=author(quoted, view))

@@ -1,4 +1,4 @@
-"""What is said -> the QQ messages it becomes, as people read them. Pure.
+"""Words -> the QQ messages they become, as people read them. Pure.
 
 Short answers of several paragraphs may be said as people write, message by message; what is long
 becomes a merged forward, so that it does not push everybody else's talk off the screen.
@@ -62,7 +62,7 @@ def in_turns(segments: Parts) -> list[Parts]:
 
 
 def merged(segments: Parts, messages: list[Parts], *, name: str) -> Merged | None:
-    """What is too long for messages, as a merged forward in which `name` says it; None where it is
+    """Words too long for messages, as a merged forward in which `name` says it; None where it is
     short (as more than three messages of words never are), or not in words alone.
     """
     if sum(map(_length, messages)) <= LIMIT:

@@ -125,7 +125,7 @@ def _plain_lines(lines: list[str]) -> list[str]:
 
 
 def _kept(match: re.Match[str]) -> tuple[str, str, str]:
-    """What stays as it is, and the words before and behind it."""
+    """The part that stays as it is, and the words before and behind it."""
     if code := match["code"]:
         is_padded = len(code) > 2 and code[0] == code[-1] == " "
         return code[1:-1] if is_padded else code, "", ""

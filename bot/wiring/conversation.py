@@ -173,7 +173,7 @@ def build_answering(
 
 
 def build_delivery(on: Ground, manner: Manner) -> Delivery:
-    """What says the words of turns."""
+    """The sender of the words of turns."""
     return Delivery(outbox=on.outbox, history=on.history, clock=on.clock, manner=manner)
 
 

@@ -1,4 +1,4 @@
-"""What fetches urls for the service, loaded at the first of them: httpx is large, and an idle bot
+"""The fetcher of urls for the service, loaded at the first of them: httpx is large, and an idle bot
 has none of it.
 """
 

@@ -100,7 +100,7 @@ def build_keeping(
 
 
 def around_of(who: Persona, toolset: Toolset) -> ModelRequest:
-    """What stands before every conversation at most: the system prompt and the tools."""
+    """The most that stands before a conversation: the system prompt and the tools."""
     longest = max(WORDINGS, key=lambda words: estimate_text(words.rules))
     system = system_prompt(who.prompt, name=who.name, words=longest)
     return ModelRequest((system, *who.examples), toolset.all_definitions())

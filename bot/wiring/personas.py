@@ -36,7 +36,7 @@ class PersonaFiles:
         return Cast(usual, self._others(files), by_group(files), _houses(rows))
 
     def persona(self, file: PersonaFile) -> Persona:
-        """What the file says, and the settings where it says nothing."""
+        """The file's word, and the settings' where it says nothing."""
         settings, head = self.settings, file.head
         aliases = settings.bot_aliases if not head.name else ()
         return Persona(
