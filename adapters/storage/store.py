@@ -33,6 +33,7 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
     Entry,
     LogQuery,
+    MessageErased,
     MessageObserved,
     MessageOverheard,
     Recovery,
@@ -82,6 +83,7 @@ class SqlStore:
             database=database, batches=batches, writing=writing, commit=writer.commit
         )
         self._opened = clock.now()
+        self._recalls = 0
         self._is_untouched = True  # nothing was put yet: whatever is found is an earlier process's
 
     def put(self, *entries: Entry) -> None:
@@ -98,6 +100,8 @@ class SqlStore:
                 self._met.add(entry.message.conversation)
             elif isinstance(entry, MemoryKept):
                 self.memories.note(entry.memory)
+            elif isinstance(entry, MessageErased):
+                self._recalls += 1
 
     async def commit(self, *entries: Entry) -> bool:
         """Take entries and wait until they and all before them are durable; False where that cannot
@@ -152,14 +156,21 @@ class SqlStore:
         nothing can be written: whoever settled it then would do so again at the next start.
         """
         now, before = self._clock.now(), math.inf if self._is_untouched else self._opened
-        self._with_past = await self._read(reads.conversations, None)
 
         def recover(connection: Connection) -> Recovery:
             recovery = unfinished.recover(connection, now, before)
             return replace(recovery, whole=not self._database.was_put_aside(now - unfinished.SEEN))
 
-        recovery = await self._read(recover, None)
-        return None if self._writer.in_trouble else recovery
+        while True:
+            # In trouble, what could be read is older than what an earlier process wrote ahead and
+            # this one keeps in memory: the end of the trouble may come before that of the reading.
+            if not await self._writer.commit():
+                return None
+            recalls = self._recalls
+            self._with_past = await self._peek(reads.conversations, None)
+            recovery = await self._peek(recover, None)
+            if recalls == self._recalls:  # else what was read may tell what nobody is to read
+                return None if self._writer.in_trouble else recovery
 
     def state(self) -> Mapping[str, Any]:
         """Where it is, whether it cannot be written at the moment, and how many entries wait in

@@ -105,12 +105,13 @@ class Recoverer:
         waking = [message for message in recovery.waking if self._seen.claim(message)]
         self._late.preload(recovery.seen, recovery.active, whole=recovery.whole)
         coming = {send.send_id for send in recovery.sends if self._settle_send(send)}
-        again = []
+        again: list[OpenTurn] = []
+        closed: list[TurnClosed] = []
         for same, is_ours in turns:
             if any(turn.recalled for turn in same):
                 self._give_up(same)
             elif not is_ours or not self._is_owed_an_answer(same, coming):
-                await self._store.commit(*map(self._close, same))
+                closed += map(self._close, same)
             elif any(turn.retry_of for turn in same) or self._had_effects(same, coming):
                 self._apologise(same)
             else:
@@ -126,6 +127,8 @@ class Recoverer:
                 self._suspensions.supersede(suspended.turn_id)
         for message in waking:
             self._late.ask_again(message)
+        if closed:  # not before: a recall that came while this waits must find all of it put
+            await self._store.commit(*closed)
         if recovery.turns or recovery.sends:
             logger.info(
                 "after a restart: %d runs interrupted, %d sends",

@@ -145,7 +145,7 @@ def _unsound(journal: Journal) -> Iterator[str]:
         if one.round is not None:
             begins = is_asked(one.round[0], one.user)
             if not (begins and _ends(one.round[-1])):
-                yield f"the round of turn {one.turn_id} does not begin with its question and end as it may"
+                yield f"the round of turn {one.turn_id} does not begin with {one.user!r} and end as it may: {one.round}"
             written = [{"role": "system", "content": ""}, *map(_as_wire, one.round)]
             yield from (f"the round of turn {one.turn_id}: {what}" for what in faults(written))
 

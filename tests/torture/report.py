@@ -8,6 +8,7 @@ from itertools import groupby
 
 from tests.torture.trial import Trial
 
+LONG = 500  # characters of a complaint that is told once more at the end, where a log that was cut shows it
 COLUMNS = ("moments", "unknown", "arrived", "excused", "polite", "again", "seconds")
 
 
@@ -36,6 +37,7 @@ def table(trials: Sequence[Trial], *, seconds: float) -> str:
     lines += [f"excused {times} times: {reason}" for reason, times in excused.most_common()]
     lines.append(f"{_in_recovery(trials)} lives died before they took an event, at {_places(trials)} places in all")
     failed = sum(bool(trial.verdict.complaints) for trial in trials)
+    lines += [f"failed: {trial.moment}: {what}"[:LONG] for trial in trials for what in trial.verdict.complaints]
     lines.append(f"{len(trials)} moments, {failed} failed, {seconds:.1f} s")
     return "\n".join(lines) + "\n"
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from adapters.storage import unfinished
+from bot.domain.journal import MessageErased, Recovery
 from tests.adapters.storage.conftest import opened
-from tests.adapters.storage.entries import heard, opening
+from tests.adapters.storage.entries import asked, heard, opening
 from tests.adapters.storage.proxy import proxied
 from tests.adapters.storage.test_store import fill, written
 from tests.fakes import GROUP
+
+left = unfinished.recover
 
 
 async def test_a_server_that_goes_and_comes_back_costs_nothing(postgres: str) -> None:
@@ -80,6 +87,58 @@ async def test_what_was_left_is_not_settled_while_it_can_be_read_but_nothing_wri
             recovery = await second.store.recover()
             assert recovery is not None
             assert [turn.turn_id for turn in recovery.turns] == ["t1"]
+
+
+async def test_what_was_read_in_trouble_is_not_settled_though_that_ended_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It lacks what was kept in memory, as a recall, and what an earlier process wrote ahead."""
+    file, question = tmp_path / "frost.db", asked("hello", message_id="7")
+    async with opened(f"sqlite:///{file}") as first:
+        assert await first.store.commit(question, opening("t1", question.message))
+    with closing(sqlite3.connect(file, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        async with opened(f"sqlite:///{file}") as second:
+            second.store.put(MessageErased(GROUP, "7"))
+
+            def recover(*arguments: Any) -> Recovery:
+                recovery = left(*arguments)
+                if other.in_transaction:
+                    other.execute("ROLLBACK")
+                    while len(second.told) < 2:
+                        time.sleep(0.01)  # a thread of the store: the loop goes on
+                return recovery
+
+            monkeypatch.setattr(unfinished, "recover", recover)
+            assert await second.store.recover() is None
+            if other.in_transaction:
+                other.execute("ROLLBACK")
+            await second.wait_told(2)
+            recovery = await second.store.recover()
+            assert recovery is not None
+            assert [turn.recalled for turn in recovery.turns] == [True]
+
+
+async def test_a_recall_while_what_was_left_is_read_is_known_when_it_is_settled(
+    sqlite: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question, loop = asked("hello", message_id="7"), asyncio.get_running_loop()
+    readings: list[Recovery] = []
+    async with opened(sqlite) as first:
+        assert await first.store.commit(question, opening("t1", question.message))
+    async with opened(sqlite) as second:
+
+        def recover(*arguments: Any) -> Recovery:
+            readings.append(left(*arguments))
+            if len(readings) == 1:
+                loop.call_soon_threadsafe(second.store.put, MessageErased(GROUP, "7"))
+            return readings[-1]
+
+        monkeypatch.setattr(unfinished, "recover", recover)
+        recovery = await second.store.recover()
+        assert [[turn.recalled for turn in each.turns] for each in readings] == [[False], [True]]
+        assert recovery is not None
+        assert [turn.recalled for turn in recovery.turns] == [True]
 
 
 async def test_a_folder_that_nobody_may_look_into_is_trouble_not_the_end(
