@@ -210,29 +210,6 @@ class SqlStore:
             await self._clock.sleep(WATCH)
             self._writer.retry()
 
-    async def check_itself(self, trouble: Callable[[str], None]) -> None:
-        """Where the process before was killed, let SQLite check its file, beside everything
-        else.
-        """
-        await self._clock.sleep(SELF_CHECK)
-        file = self._database.file
-        while file is not None and not self._database.ready:
-            await self._clock.sleep(SELF_CHECK)
-        if file is None or not self._database.was_killed:
-            return
-        check = SelfCheck(file)
-        with ThreadPoolExecutor(1, "store-check") as thread:
-            try:
-                words = await asyncio.get_running_loop().run_in_executor(thread, check.run)
-            finally:
-                check.stop()
-        if words:
-            trouble(f"The journal is damaged ({file}: {words}). {WHAT_TO_DO}.")
-        else:
-            logger.info(
-                "the last process was killed: the journal was checked, and nothing is wrong with it"
-            )
-
     async def _read(self, query: Callable[[Connection], T], nothing: T) -> T:
         """Run the query once all that was put is written; in trouble, on what was written."""
         await self._writer.commit()
@@ -307,7 +284,7 @@ async def open_store(
             beside = (
                 store.tidy(Retention(keep_days, keep_messages)),
                 store.watch(),
-                store.check_itself(trouble),
+                _check_itself(database, trouble, clock),
             )
             async with _at_work(writer, *beside):
                 yield store
@@ -345,6 +322,28 @@ async def _at_work(writer: Writer, *beside: Coroutine[Any, Any, None]) -> AsyncI
             for task in tasks:
                 task.cancel()
             await writer.close(writing)
+
+
+async def _check_itself(database: Database, trouble: Callable[[str], None], clock: Clock) -> None:
+    """Where the process before was killed, let SQLite check its file, beside everything else."""
+    await clock.sleep(SELF_CHECK)
+    file = database.file
+    while file is not None and not database.ready:
+        await clock.sleep(SELF_CHECK)
+    if file is None or not database.was_killed:
+        return
+    check = SelfCheck(file)
+    with ThreadPoolExecutor(1, "store-check") as thread:
+        try:
+            words = await asyncio.get_running_loop().run_in_executor(thread, check.run)
+        finally:
+            check.stop()
+    if words:
+        trouble(f"The journal is damaged ({file}: {words}). {WHAT_TO_DO}.")
+    else:
+        logger.info(
+            "the last process was killed: the journal was checked, and nothing is wrong with it"
+        )
 
 
 def _stamp(clock: Clock) -> str:
