@@ -180,6 +180,6 @@ def _is_of(work: Work, message: MessageReceived) -> TypeGuard[Task]:
     return (
         isinstance(work, Task)
         and work.message.sender.user_id == message.sender.user_id
-        and work.message.time <= message.time
+        and not message.was_before(work.message)
         and work.may_grow
     )

@@ -158,6 +158,15 @@ class MessageReceived(_Event, frozen=True, kw_only=True, tag="message_received")
     def is_own(self) -> bool:
         return self.sender.user_id == self.self_id
 
+    def was_before(self, other: MessageReceived) -> bool:
+        """Whether it was said before the other one, of the same conversation: events that are
+        told again may come behind it. Within a second only sequence numbers tell.
+        """
+        if self.time != other.time:
+            return self.time < other.time
+        own, others = self.message_seq, other.message_seq
+        return own.isdecimal() and others.isdecimal() and int(own) < int(others)
+
 
 class MessageSent(_Event, frozen=True, kw_only=True, tag="message_sent"):
     """The bot's own account said something (from here or from the owner's phone): confirms a send,

@@ -211,6 +211,21 @@ async def test_what_was_said_before_a_question_that_waits_does_not_follow_it() -
         assert await house.asked() == [["之后的问题？"], ["之前的问题？"]]
 
 
+async def test_what_comes_again_behind_the_question_it_was_said_before_is_only_overheard() -> None:
+    """Within one second, too: a reply is to quote the question."""
+    async with porch() as house:
+        await house.busy()
+        before, question = (
+            replace(said(words, at=at), time=house.clock.now(), message_seq=number)
+            for words, at, number in (("闲话", False, "9"), ("问题？", True, "10"))
+        )
+        house.gathering.ask(question, Wake("mention"))
+        house.gathering.hear(before, Observe())
+        house.gate.set()
+        assert await house.asked() == [["问题？"]]
+        assert house.overheard() == ["闲话"]
+
+
 async def test_a_quote_that_nobody_knows_stands_alone() -> None:
     async with porch() as house:
         await house.busy()

@@ -126,3 +126,22 @@ def test_every_member_of_a_union_is_frozen_and_has_a_tag_of_its_own(union: objec
     assert len(set(tags)) == len(members)
     assert tags == [member.type for member in members]
     assert all(member.__struct_config__.frozen for member in members)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "before"),
+    [
+        ((1.0, "9"), (2.0, "8"), True),
+        ((2.0, "8"), (1.0, "9"), False),
+        ((1.0, "9"), (1.0, "10"), True),
+        ((1.0, "10"), (1.0, "9"), False),
+        ((1.0, "9"), (1.0, "9"), False),
+        ((1.0, ""), (1.0, "9"), False),
+        ((1.0, "9"), (1.0, "x"), False),
+    ],
+)
+def test_what_was_said_before_is_known_by_time_and_within_a_second_by_number(
+    one: tuple[float, str], other: tuple[float, str], before: bool
+) -> None:
+    first, second = (structs.replace(said("x"), time=time, message_seq=seq) for time, seq in (one, other))
+    assert first.was_before(second) is before
