@@ -24,9 +24,9 @@ from adapters.metrics.ports import CountedSink
 from adapters.onebot.peers import Peers
 from adapters.onebot.transport import OneBotTransport
 from adapters.storage.store import SqlStore, open_store
-from bot.conversation.deciders import Deciders, Say
-from bot.conversation.gate import Gate
-from bot.conversation.lanes import Lanes
+from bot.conversation.approval.deciders import Deciders, Say
+from bot.conversation.intake.gate import Gate
+from bot.conversation.queue.lanes import Lanes
 from bot.conversation.tasks import Work
 from bot.domain.errors import ConfigError
 from bot.domain.events import Identity

@@ -28,8 +28,8 @@ Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 FREE_TESTS = {
     "tests/adapters/storage/test_outages.py": "tests the store as a whole while its database is away",
-    "tests/bot/conversation/test_missed_questions.py": "tests catching up and the dispatcher with histories",
-    "tests/bot/conversation/test_taken_twice.py": "tests recovery, the dispatcher and turns with rows of one question",
+    "tests/bot/conversation/recovery/test_missed_questions.py": "tests catching up and the dispatcher with histories",
+    "tests/bot/conversation/recovery/test_taken_twice.py": "tests a start and turns with rows of one question",
     "tests/test_architecture.py": "tests the tree itself",
     "tests/test_classes.py": "tests the sizes of all classes",
     "tests/test_corpora.py": "tests what the corpora under tests/data show",

@@ -1,5 +1,5 @@
 """`/stop`, for /help: what goes on is stopped before any command is looked at
-(bot/conversation/stopping.py); here it is answered where nothing goes on.
+(bot/conversation/interruptions/stopping.py); here it is answered where nothing goes on.
 """
 
 from __future__ import annotations

@@ -8,11 +8,11 @@ from __future__ import annotations
 import logging
 from typing import assert_never
 
-from bot.conversation.greetings import Greetings
-from bot.conversation.mutes import Mutes
-from bot.conversation.places import Places
-from bot.conversation.pokes import Pokes
-from bot.conversation.recalls import Recalls
+from bot.conversation.intake.mutes import Mutes
+from bot.conversation.intake.places import Places
+from bot.conversation.intake.pokes import Pokes
+from bot.conversation.interruptions.recalls import Recalls
+from bot.conversation.recovery.greetings import Greetings
 from bot.conversation.way import MessageWay
 from bot.domain.events import (
     AccountChanged,

@@ -11,17 +11,17 @@ from functools import partial
 from operator import eq
 from typing import Protocol, assert_never
 
-from bot.conversation.door import Door
-from bot.conversation.gathering import Gathering
-from bot.conversation.hearing import Hearing
-from bot.conversation.owners_word import OwnersWord
-from bot.conversation.questions import Questions
-from bot.conversation.quotes import Quotes
-from bot.conversation.steering import Steering
-from bot.conversation.stopping import Stopping
+from bot.conversation.approval.owners_word import OwnersWord
+from bot.conversation.intake.door import Door
+from bot.conversation.intake.hearing import Hearing
+from bot.conversation.intake.verdicts import Verdicts
+from bot.conversation.interruptions.steering import Steering
+from bot.conversation.interruptions.stopping import Stopping
+from bot.conversation.queue.gathering import Gathering
+from bot.conversation.queue.questions import Questions
+from bot.conversation.queue.quotes import Quotes
 from bot.conversation.tasks import Resume, Task, Work
-from bot.conversation.turn import Turns
-from bot.conversation.verdicts import Verdicts
+from bot.conversation.turns.turn import Turns
 from bot.domain.events import MessageReceived
 from bot.policy.apologies import SORRY, apology
 from bot.policy.lighten import lighten

@@ -19,7 +19,7 @@ from bot.commands.reset import reset_command
 from bot.commands.stop import stop_command
 from bot.commands.usage import usage_command
 from bot.commands.why import why_command
-from bot.conversation.verdicts import Verdicts
+from bot.conversation.intake.verdicts import Verdicts
 from bot.domain.chat import UserMessage
 from bot.domain.events import Conversation
 from bot.policy.tokens import estimate, estimate_messages, estimate_text

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from bot.conversation.telling import Telling
+from bot.conversation.context.telling import Telling
 from bot.domain.chat import Message, ModelRequest
 from bot.domain.events import Conversation
 from bot.domain.notebook import Memories, Notebook

@@ -8,8 +8,8 @@ from typing import TypeAlias
 from adapters.media.texts import TextReader
 from adapters.media.voices import VoiceEar
 from adapters.onebot.transport import OneBotTransport
-from bot.conversation.describing import DescribedSight
-from bot.conversation.perception import LOOKING, Senses
+from bot.conversation.context.describing import DescribedSight
+from bot.conversation.context.perception import LOOKING, Senses
 from bot.domain.ports import Clock, Ear, Sight, Store
 from bot.wiring.means import Means
 

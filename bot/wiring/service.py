@@ -11,22 +11,22 @@ from functools import partial
 from adapters.storage.store import SqlStore
 from bot.commands.commands import Commands
 from bot.commands.errors import Failures
-from bot.conversation.ages import Ages
-from bot.conversation.arrivals import Arrivals
-from bot.conversation.catchup import Catchup
-from bot.conversation.deciders import Deciders
-from bot.conversation.doubts import Doubts
-from bot.conversation.forwards import Forwards
-from bot.conversation.inquiries import Inquiries
-from bot.conversation.lane import Order
-from bot.conversation.lanes import Lanes
-from bot.conversation.live import LiveTurns
-from bot.conversation.looking import Looks
-from bot.conversation.perception import Perception, Senses
-from bot.conversation.recovery import Recoverer
+from bot.conversation.approval.deciders import Deciders
+from bot.conversation.context.forwards import Forwards
+from bot.conversation.context.looking import Looks
+from bot.conversation.context.perception import Perception, Senses
+from bot.conversation.context.telling import Telling
+from bot.conversation.intake.ages import Ages
+from bot.conversation.intake.inquiries import Inquiries
+from bot.conversation.intake.verdicts import Verdicts
+from bot.conversation.queue.lane import Order
+from bot.conversation.queue.lanes import Lanes
+from bot.conversation.recovery.arrivals import Arrivals
+from bot.conversation.recovery.catchup import Catchup
+from bot.conversation.recovery.doubts import Doubts
+from bot.conversation.recovery.recovery import Recoverer
 from bot.conversation.tasks import Work, due_of, person_of
-from bot.conversation.telling import Telling
-from bot.conversation.verdicts import Verdicts
+from bot.conversation.turns.live import LiveTurns
 from bot.domain.masking import Mask
 from bot.domain.ports import (
     Approver,

@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from bot.conversation.ages import Ages
-from bot.conversation.approvals import Approvals
-from bot.conversation.deciders import Deciders, Say
-from bot.conversation.owners_word import OwnersWord
-from bot.conversation.requests import Requests
+from bot.conversation.approval.approvals import Approvals
+from bot.conversation.approval.deciders import Deciders, Say
+from bot.conversation.approval.owners_word import OwnersWord
+from bot.conversation.approval.requests import Requests
+from bot.conversation.intake.ages import Ages
 from bot.conversation.tasks import Resume
 from bot.domain.chat import AssistantMessage, ToolCall, Usage
 from bot.domain.events import Conversation

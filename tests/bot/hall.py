@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from bot.commands.commands import Commands
-from bot.conversation.arrivals import Arrivals
-from bot.conversation.places import Arrival
+from bot.conversation.intake.places import Arrival
+from bot.conversation.recovery.arrivals import Arrivals
 from bot.domain.events import Event, MessageRecalled, Muted
 from bot.policy.wake import Rules
 from bot.speaking.postbox import Postbox
 from bot.wiring.conversation import build_asking, build_stages
-from tests.bot.conversation.test_turn import House
+from tests.bot.conversation.turns.test_turn import House
 from tests.fakes import BOT, GROUP, CountingIds, ScriptedModel, Step
 
 

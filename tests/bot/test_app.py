@@ -19,7 +19,7 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.world import World, demo_world
 from adapters.storage.store import SqlStore
 from bot.app import Service, open_service, version
-from bot.conversation import recovery
+from bot.conversation.recovery import recovery
 from bot.domain.chat import UserMessage
 from bot.domain.errors import ConfigError
 from bot.domain.events import Conversation

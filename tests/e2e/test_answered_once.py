@@ -22,8 +22,8 @@ from adapters.simulator.shown import event_of
 from adapters.simulator.world import World
 from adapters.storage import database, writer
 from bot.app import Service
-from bot.conversation import doubts, recovery
-from bot.conversation.seen import Past
+from bot.conversation.intake.seen import Past
+from bot.conversation.recovery import doubts, recovery
 from bot.policy.apologies import LOST, SORRY
 from tests.e2e.test_faults import shorten
 from tests.e2e.test_outages import ONE, TWO, House

@@ -10,7 +10,7 @@ import pytest
 
 from adapters.simulator.people import Person
 from adapters.simulator.wire import text
-from bot.conversation import expiry
+from bot.conversation.interruptions import expiry
 from bot.domain.chat import ToolMessage
 from tests.e2e.town import (
     ANOTHER_WIPE,

@@ -23,7 +23,7 @@ from adapters.openai.client import OpenAIModel
 from adapters.simulator.faults import Fault
 from adapters.simulator.server import Simulator
 from bot.app import Service, open_service
-from bot.conversation.closing import TOO_LONG
+from bot.conversation.turns.closing import TOO_LONG
 from bot.domain.chat import Completion, ModelRequest
 from bot.domain.ports import ChatModel
 from bot.speaking import carrier, outbox

@@ -22,7 +22,7 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.shown import event_of
 from adapters.simulator.world import World
 from bot.app import Service, open_service
-from bot.conversation.pokes import HERE_IN_PRIVATE
+from bot.conversation.intake.pokes import HERE_IN_PRIVATE
 from config.settings import Settings
 from tests.fakes import ScriptedModel, Step, lasting, until, words
 

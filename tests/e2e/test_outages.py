@@ -31,7 +31,7 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.world import World
 from adapters.storage import database, writer
 from bot.app import Service
-from bot.conversation import recovery
+from bot.conversation.recovery import recovery
 from bot.speaking.outbox import Outbox
 from tests.e2e.test_restart import life
 from tests.fakes import until

@@ -28,7 +28,7 @@ from bot.domain.ports import Seen
 from config.settings import Settings
 from tests.adapters.fetching.replay import Replay
 from tests.adapters.media import hostile
-from tests.bot.conversation.test_turn import living, speak
+from tests.bot.conversation.turns.test_turn import living, speak
 from tests.fakes import calls, lasting, said, words
 
 GROUP = 4242

@@ -15,7 +15,7 @@ from bot.domain.run import SuspendedRun
 from bot.domain.suspension import Allow, Decision, Deny, Suspend
 from bot.domain.tool import ToolContext, tool
 from bot.engine.transcripts import close_interrupted
-from tests.bot.conversation.test_turn import House, living, speak
+from tests.bot.conversation.turns.test_turn import House, living, speak
 from tests.bot.speaking.test_speech import CAT
 from tests.fakes import GROUP, RecordingStore, ScriptedModel, calls, said, until, words
 

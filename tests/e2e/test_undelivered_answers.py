@@ -11,7 +11,7 @@ from bot.domain.journal import TurnClosed
 from bot.domain.segments import Text
 from bot.prompt.wording_zh import ZH
 from bot.speaking.delivery import Said, note_on
-from tests.bot.conversation.test_turn import living
+from tests.bot.conversation.turns.test_turn import living
 from tests.fakes import GROUP, said, words
 
 TOO_MUCH = ActionRefused("send_group_msg", retcode=1200, wording="消息内容过长")

@@ -22,7 +22,7 @@ from bot.memory.personas import Cast, Persona
 from bot.prompt.wording import Wording
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
-from tests.bot.conversation.test_turn import living
+from tests.bot.conversation.turns.test_turn import living
 from tests.data import prompts
 from tests.fakes import BOT, GROUP, lasting, said, words
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from bot.domain.chat import AssistantMessage, ToolMessage, UserMessage
-from tests.bot.conversation.test_turn import living
+from tests.bot.conversation.turns.test_turn import living
 from tests.fakes import GROUP, calls, said
 from tools.stay_silent import stay_silent
 

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from adapters.simulator.call import SentMessage
-from bot.conversation import closing
+from bot.conversation.turns import closing
 from bot.domain.chat import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from bot.domain.journal import Entry, MessageErased, MessageObserved, MessageOverheard, SendState
 from bot.domain.segments import Text

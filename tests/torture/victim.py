@@ -21,7 +21,7 @@ from adapters.storage import claim, database, writer
 from adapters.storage.rows import ROUND, SEGMENTS, SEND_SEGMENTS
 from bot.app import Service, open_service
 from bot.cli.process import go
-from bot.conversation import doubts, recovery
+from bot.conversation.recovery import doubts, recovery
 from bot.domain import codec
 from bot.domain.chat import AssistantMessage, ToolMessage, UserMessage
 from bot.domain.events import MessageReceived

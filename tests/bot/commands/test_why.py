@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 from bot.commands.why import REASONS, STOPS, why_command
-from bot.conversation import goings_on, questions, restraint, steering, stopping, verdicts
+from bot.conversation.intake import restraint, verdicts
+from bot.conversation.interruptions import goings_on, steering, stopping
+from bot.conversation.queue import questions
 from bot.domain.books import Story, StoryCall, UsageSum
 from bot.domain.run import Stop
 from bot.policy import wake

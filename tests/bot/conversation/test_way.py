@@ -14,7 +14,7 @@ from bot.domain.journal import MessageErased, MessageObserved
 from bot.domain.segments import Card, Forward, Quote, Text
 from bot.policy.approval import notice
 from bot.policy.wake import Rules, Wake
-from tests.bot.conversation.test_turn import OWNER
+from tests.bot.conversation.turns.test_turn import OWNER
 from tests.bot.hall import hall
 from tests.e2e.test_suspended_turns import ask_first
 from tests.fakes import BOT, GROUP, calls, said, words

@@ -20,7 +20,7 @@ from bot.prompt.frames import Frames
 from bot.prompt.people import People
 from bot.speaking.delivery import Delivery
 from bot.speaking.speech import TurnSpeaker
-from tests.bot.conversation.test_turn import OWNER, living, speak
+from tests.bot.conversation.turns.test_turn import OWNER, living, speak
 from tests.bot.speaking.post import build_outbox
 from tests.fakes import (
     BOT,

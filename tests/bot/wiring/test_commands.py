@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.conversation.telling import Telling
+from bot.conversation.context.telling import Telling
 from bot.domain.chat import AssistantMessage, ModelRequest, SystemMessage, ToolSpec, UserMessage
 from bot.memory.history import History
 from bot.memory.personas import Cast, Persona, Personas

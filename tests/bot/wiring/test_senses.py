@@ -7,8 +7,8 @@ from adapters.media.sight import PictureSight
 from adapters.media.texts import TextReader
 from adapters.media.voices import VoiceEar
 from bot.app import as_it_is
-from bot.conversation.describing import DescribedSight
-from bot.conversation.perception import LOOKING
+from bot.conversation.context.describing import DescribedSight
+from bot.conversation.context.perception import LOOKING
 from bot.runtime.clock import RandomIds, SystemClock
 from bot.wiring.discovery import Discovered
 from bot.wiring.means import open_means

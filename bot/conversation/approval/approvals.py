@@ -1,0 +1,153 @@
+"""Requests to the owner: he is asked in private about a call that waits, by its number, and told
+when nobody needs his word any more.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from functools import partial
+
+from cachetools import LRUCache
+
+from bot.conversation.approval.deciders import NOBODY, Deciders
+from bot.conversation.approval.requests import Request, Requests
+from bot.domain.actions import Receipt, Refused
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.ports import Clock
+from bot.domain.run import SuspendedRun
+from bot.domain.suspension import Deny
+from bot.policy.apologies import is_quoted
+from bot.policy.approval import EXPIRED, FILE, TOO_LONG, TOO_MANY, WITHDRAWN, how, notice
+from bot.speaking.postbox import Postbox
+
+logger = logging.getLogger(__name__)
+
+MAX_NOTICED = 500  # runs whose askers were told
+UNREACHABLE = "no owner of the bot could be reached"
+
+
+class Approvals:
+    """Asks the deciders, and tells the askers that they are asked."""
+
+    def __init__(
+        self, *, deciders: Deciders, requests: Requests, postbox: Postbox, clock: Clock
+    ) -> None:
+        self._deciders = deciders
+        self._requests = requests
+        self._postbox = postbox
+        self._clock = clock
+        self._noticed: LRUCache[str, None] = LRUCache(MAX_NOTICED)
+
+    def ask(self, run: SuspendedRun, question: MessageReceived) -> None:
+        """Ask about what waits in a run, unless that was done; the run with its numbers must be
+        written down.
+
+        What is too much of one asker is denied, and no owner is asked.
+        """
+        self._send(self._requests.register(run, question, but=self._requests.known()))
+        known = self._requests.known()
+        surplus = [pending for pending in run.pending if pending.number not in known]
+        if surplus:
+            logger.warning(
+                "run %s: %d requests are denied: too many of %d",
+                run.run_id,
+                len(surplus),
+                run.asker.user_id,
+            )
+            denied = {pending.call.id: Deny(TOO_MANY) for pending in surplus}
+            self._requests.refuse(run, question, denied)
+
+    def restore(self, run: SuspendedRun, question: MessageReceived) -> SuspendedRun:
+        """Wait for what an earlier process waited for, and ask once more: nobody knows whether it
+        came to that.
+
+        The run with its numbers, which are others only where this process has given them away
+        meanwhile.
+        """
+        before = {pending.number for pending in run.pending}
+        run = self._requests.number(run, taken=self._requests.known())
+        self._noticed[run.run_id] = None
+        requests = self._requests.register(run, question, asked_before=before)
+        now = self._clock.now()
+        if self._deciders.are_there:  # who is not there yet may come, until the time is over
+            self._send([request for request in requests if request.expires > now])
+        return run
+
+    def _send(self, requests: Iterable[Request]) -> None:
+        for request in requests:
+            logger.info("run %s waits for the owner: A%d", request.run_id, request.number)
+            if self._deciders.terminal is not None:
+                first, _, _ = request.text.partition("\n")
+                self._deciders.terminal(
+                    f"{request.full or first}  同意 A{request.number} / 拒绝 A{request.number}"
+                )
+                continue
+            said = [request.text, how(request.number, request.expires - self._clock.now())]
+            words = "\n".join([*said, FILE.format(number=request.number)] if request.full else said)
+            for owner in sorted(self._deciders.owners):
+                where = Conversation(request.where.platform_id, "private", owner)
+                if self._postbox.post(where, words, then=partial(self._learn, request, owner)):
+                    request.asked.add(owner)
+                    if request.full:
+                        unshown = partial(self._give_up, request, TOO_LONG)
+                        self._postbox.show(
+                            where, request.full, name=f"A{request.number}", unshown=unshown
+                        )
+            if not request.asked:
+                self._give_up(request)
+
+    def _learn(self, request: Request, owner: int, receipt: Receipt) -> None:
+        """Hear what became of a line to an owner; where none gets one, the call is not to wait."""
+        if not self._requests.is_open(request):
+            return
+        if not isinstance(receipt, Refused):
+            self._notice(request)
+            return
+        request.asked.discard(owner)
+        if not request.asked:
+            self._give_up(request)
+
+    def _give_up(self, request: Request, reason: str = "") -> None:
+        """Nobody can be asked. Where the run cannot go on now, it does when its time is over."""
+        if not self._requests.is_open(request):
+            return
+        reason = reason or (UNREACHABLE if self._deciders.owners else NOBODY)
+        logger.warning("run %s: A%d is denied: %s", request.run_id, request.number, reason)
+        self._requests.decide(request, Deny(reason), WITHDRAWN)
+
+    def _notice(self, request: Request) -> None:
+        """Tell the asker once that the owner is asked; an owner in private has just been asked
+        himself.
+        """
+        if request.run_id in self._noticed:
+            return
+        self._noticed[request.run_id] = None
+        question = request.question
+        if not question.conversation.is_group and question.sender.user_id in self._deciders.owners:
+            return
+        numbers = [other.number for other in self._requests.of(request.run_id)]
+        quote = question.message_id if is_quoted(question) else ""
+        self._postbox.post(question.conversation, notice(numbers), quote=quote)
+
+    def expire(self, run_id: str) -> None:
+        """Tell the owners what nobody answered in time; the run goes on without it."""
+        now = self._clock.now()
+        for request in self._requests.of(run_id):
+            if request.expires <= now:
+                self._requests.end(request, EXPIRED)
+                self._tell(request, EXPIRED.format(number=request.number))
+
+    def close(self, run_id: str) -> None:
+        """The run is over: what still waited in it, because its question was recalled, waits no
+        more.
+        """
+        for request in self._requests.of(run_id):
+            self._requests.end(request, WITHDRAWN)
+            self._tell(request, WITHDRAWN.format(number=request.number))
+
+    def _tell(self, request: Request, words: str) -> None:
+        if self._deciders.terminal is not None:
+            self._deciders.terminal(words)
+        for owner in sorted(request.asked):
+            self._postbox.post(Conversation(request.where.platform_id, "private", owner), words)

@@ -1,0 +1,194 @@
+"""The owner's word: what he answers to a request lets its run go on.
+
+An answer is taken before any lane sees it and never reaches the model. Only the owners' answers
+count, in private or in the group it was asked in; the first word decides. What is older than the
+request, or was missed and found in a history, decides nothing. In the chat of a terminal, the
+terminal stands in for the owners.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+
+from bot.conversation.approval.deciders import Deciders
+from bot.conversation.approval.requests import Requests, Runs
+from bot.conversation.intake.ages import Ages
+from bot.domain.events import MessageReceived
+from bot.domain.ports import Clock
+from bot.domain.suspension import Allow, Deny
+from bot.memory.history import History
+from bot.policy.apologies import is_quoted
+from bot.policy.approval import (
+    AGAIN,
+    ALLOWED,
+    BUSY,
+    DECIDED,
+    DENIED,
+    DONE,
+    EXPIRED,
+    UNKNOWN,
+    Answer,
+    answer_in,
+    flat,
+    mentions_the_bot,
+    notice,
+    number_in,
+    quote_in,
+    read_answer,
+    words_of,
+)
+from bot.prompt.render import account
+from bot.speaking.postbox import Postbox
+
+logger = logging.getLogger(__name__)
+
+SAID_NO = "the owner said no"
+
+
+class OwnersWord:
+    """Listens for answers to requests."""
+
+    def __init__(
+        self,
+        *,
+        deciders: Deciders,
+        requests: Requests,
+        runs: Runs,
+        postbox: Postbox,
+        history: History,
+        ages: Ages,
+        clock: Clock,
+    ) -> None:
+        self._deciders = deciders
+        self._requests = requests
+        self._runs = runs
+        self._postbox = postbox
+        self._history = history
+        self._ages = ages
+        self._clock = clock
+
+    def take(self, message: MessageReceived) -> bool:
+        """Whether this is an owner's answer to a request, which he names or quotes; then it is done
+        with.
+
+        A quote of what is not in memory is none here: see `take_later`. While the service stops
+        nothing is taken: the answer is the next one's.
+        """
+        if self._runs.finishing:
+            return False
+        self._ages.hear(message)
+        answer = self._read(message)
+        if answer is None:
+            return False
+        quoted = self._history.known(message.conversation, quote_in(message))
+        return self._take(answer, message, quoted)
+
+    async def take_later(self, message: MessageReceived) -> bool:
+        """The same, where there is time to look up what is quoted."""
+        answer = self._read(message)
+        if answer is None:
+            return False
+        quote = quote_in(message)
+        quoted = (
+            await self._history.find(message.conversation, quote)
+            if quote and not answer.number
+            else None
+        )
+        return self._take(answer, message, quoted)
+
+    def answer(self, line: str) -> bool:
+        """Whether this line of the terminal that is asked is an answer to a request; then it is
+        done with.
+        """
+        answer = read_answer(line)
+        if self._deciders.terminal is None or answer is None or not answer.number:
+            return False
+        return self._decide(answer, answer.number, reply=self._deciders.terminal)
+
+    def _read(self, message: MessageReceived) -> Answer | None:
+        if message.sender.user_id not in self._deciders.owners or message.is_own:
+            return None
+        return answer_in(message)
+
+    def _take(
+        self, answer: Answer, message: MessageReceived, quoted: MessageReceived | None
+    ) -> bool:
+        number = answer.number or (self._number_of(quoted) if quoted else self._only_one(message))
+        here = message.conversation
+        quote = message.message_id if is_quoted(message) else ""
+        reply = partial(self._postbox.post, here, quote=quote)
+        return bool(number) and self._decide(answer, number, message=message, reply=reply)
+
+    def _only_one(self, message: MessageReceived) -> int:
+        """The request that an owner means who names none: the only one that he was asked, or in a
+        group, that is his own; there he must speak to the bot. 0 where there are more, or he quotes
+        something else."""
+        here, owner = message.conversation, message.sender.user_id
+        if quote_in(message) or (here.is_group and not mentions_the_bot(message)):
+            return 0
+        meant = [
+            request.number
+            for request in self._requests.open.values()
+            if (
+                request.where == here and request.asker == owner
+                if here.is_group
+                else owner in request.asked
+            )
+        ]
+        return meant[0] if len(meant) == 1 else 0
+
+    def _number_of(self, quoted: MessageReceived) -> int:
+        """The request that a message asks about; 0 for one of somebody else, or one that only looks
+        like ours.
+        """
+        text = words_of(quoted) if quoted.is_own else ""
+        if number := number_in(text):
+            request = self._requests.open.get(number)
+            return number if request is None or flat(text).startswith(flat(request.text)) else 0
+        return next(
+            (number for number in self._requests.open if flat(text) == flat(notice([number]))), 0
+        )
+
+    def _decide(
+        self,
+        answer: Answer,
+        number: int,
+        *,
+        message: MessageReceived | None = None,
+        reply: Callable[[str], object],
+    ) -> bool:
+        """Take the answer; False where it is talk: a group is no place for requests that were asked
+        elsewhere.
+
+        `message` is what says it, None in the terminal.
+        """
+        here = message.conversation if message else None
+        request, past = self._requests.open.get(number), self._requests.past.get(number)
+        asked_in = request.where if request else past.where if past else None
+        if here is not None and here.is_group and here != asked_in:
+            return False
+        if message and request and self._ages.is_older(message, request.since):
+            reply(AGAIN.format(number=number))
+        elif message and request is None and self._ages.is_missed(message):
+            logger.info("A%d: an answer that was missed decides nothing", number)
+        elif request is None:
+            reply(past.words if past else UNKNOWN.format(number=number))
+        elif self._clock.now() >= request.expires:
+            self._requests.end(request, EXPIRED)
+            reply(EXPIRED.format(number=number))
+        else:
+            word = ALLOWED if answer.allows else DENIED
+            decision = (
+                Allow()
+                if answer.allows
+                else Deny(f"{SAID_NO}: {answer.reason}" if answer.reason else SAID_NO)
+            )
+            by = account(message.sender) if message else "你"
+            if not self._requests.decide(request, decision, DECIDED, by=by, word=word):
+                reply(BUSY.format(number=number))
+                return True
+            logger.info("A%d of run %s: %s by %s", number, request.run_id, decision.type, by)
+            reply(DONE.format(number=number, word=word))
+        return True

@@ -1,0 +1,1 @@
+"""A run's view of its conversation: quotations, forwards, pictures, voices, people by numbers."""

@@ -1,0 +1,240 @@
+"""Resolves what a message refers to: the message it quotes, the messages inside what it forwards,
+their pictures.
+
+Looks in the memory first, then asks the OneBot server, for a short time only; what cannot be found
+is left out. Where no model sees, no picture is looked at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from bot.conversation.context.forwards import Forwards
+from bot.conversation.context.listening import listened
+from bot.domain.errors import ActionUnanswered, Lack, MediaError, TransportError
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.ports import Ear, Reader, Sight, Transport
+from bot.domain.segments import Forward, Image, Quote
+from bot.memory.history import History
+from bot.policy.lighten import lighten
+from bot.prompt.compose import Forwarded, Picture, PicturePlace, Question
+
+logger = logging.getLogger(__name__)
+
+PATIENCE = 6.0  # seconds to look up what a message quotes, and as many to open what it forwards
+LOOKING = 6.0  # seconds for all its pictures together
+MAX_PICTURES = 4  # each costs about a thousand tokens
+
+IN_TEXT = (PicturePlace.FORWARDED, PicturePlace.QUOTED, PicturePlace.QUESTION)
+"""The places as they follow each other in what the model reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Senses:
+    """Who takes in what people send besides words; None where nobody does.
+
+    `looking` is in seconds, for all pictures of a question together.
+    """
+
+    sight: Sight | None = None
+    ear: Ear | None = None
+    reader: Reader | None = None
+    looking: float = LOOKING
+
+    @property
+    def kinds(self) -> str:
+        """The letters of the things that can be opened by their short names."""
+        opens = {"i": self.sight, "v": self.ear, "a": self.reader}
+        return "f" + "".join(letter for letter, sense in opens.items() if sense is not None)
+
+
+NO_SENSES = Senses()
+
+
+class Perception:
+    """Turns a message into a question with its context."""
+
+    def __init__(
+        self,
+        *,
+        transport: Transport,
+        history: History,
+        senses: Senses = NO_SENSES,
+        patience: float = PATIENCE,
+    ) -> None:
+        """The times are in seconds."""
+        self._transport = transport
+        self._history = history
+        self._senses = senses
+        self._patience = patience
+        self._forwards = Forwards(transport, patience=patience)
+        self._looking = senses.looking
+
+    async def quotes_the_bot(self, message: MessageReceived, message_id: str) -> bool:
+        """Whether the quoted message is the bot's own; False when nobody knows.
+
+        Raises NotConnected: the next connection may tell.
+        """
+        try:
+            async with asyncio.timeout(self._patience):
+                try:
+                    quoted = await self._quoted(message, message_id)
+                except ActionUnanswered:  # the connection broke meanwhile; is there another one?
+                    quoted = await self._quoted(message, message_id)
+        except (ActionUnanswered, TimeoutError) as error:
+            logger.info("cannot look up the quoted message %s: %s", message_id, error)
+            return False
+        return quoted is not None and quoted.is_own and _is_from(quoted, message.conversation)
+
+    async def perceive(
+        self, message: MessageReceived, lines: tuple[MessageReceived, ...] = ()
+    ) -> Question:
+        """The message, and the lines that belong to it, with what is quoted and forwarded, as far
+        as the server still knows it, and with the words of voice messages.
+        """
+        question = await self._resolved(message, lines)
+        ear = self._senses.ear
+        return question if ear is None else await listened(question, ear)
+
+    async def _resolved(
+        self, message: MessageReceived, lines: tuple[MessageReceived, ...]
+    ) -> Question:
+        """What it quotes from another conversation stays there: a server answers for any message of
+        its account.
+        """
+        if not any(
+            isinstance(segment, Quote | Forward)
+            for said in (message, *lines)
+            for segment in said.segments
+        ):
+            return Question(message, lines=lines)
+        quoted: MessageReceived | None = None
+        elsewhere = False
+        try:
+            async with asyncio.timeout(self._patience):
+                quoted = await self._quoted_by(message)
+                if quoted is not None and not _is_from(quoted, message.conversation):
+                    quoted, elsewhere = None, True
+        except (TransportError, TimeoutError) as error:
+            logger.info("cannot look up what message %s quotes: %s", message.message_id, error)
+        forwarded = await self._forwarded(message, lines, quoted)
+        return Question(message, quoted, forwarded, elsewhere, lines)
+
+    @property
+    def sees(self) -> bool:
+        """Whether a model is shown pictures, or told what they show."""
+        return self._senses.sight is not None
+
+    async def _quoted_by(self, message: MessageReceived) -> MessageReceived | None:
+        for segment in message.segments:
+            if isinstance(segment, Quote):
+                return await self._quoted(message, segment.message_id)
+        return None
+
+    async def _forwarded(
+        self,
+        message: MessageReceived,
+        lines: Sequence[MessageReceived],
+        quoted: MessageReceived | None,
+    ) -> Forwarded:
+        """The forward of the message, or of a line of its asker's, or the one it quotes: the first
+        forward there is.
+        """
+        for said in (message, *reversed(lines), *((quoted,) if quoted else ())):
+            for segment in said.segments:
+                if isinstance(segment, Forward):
+                    return await self._forwards.open(message.self_id, segment)
+        return Forwarded()
+
+    async def _quoted(self, message: MessageReceived, message_id: str) -> MessageReceived | None:
+        if known := await self._history.find(message.conversation, message_id):
+            return known
+        found = await self._transport.get_message(message.self_id, message_id)
+        return None if found is None else lighten(found)
+
+    # --- pictures ---------------------------------------------------------------------------------
+
+    async def look(self, question: Question) -> tuple[Picture, ...]:
+        """The pictures of a question that can be had in time, in the order of its text, for this
+        run alone.
+
+        Its own come before those it quotes, and these before those it forwards, where they are too
+        many.
+        """
+        sight, message = self._senses.sight, question.message
+        if sight is None:
+            return ()
+        found: list[Picture] = []
+
+        def lack(number: int, place: PicturePlace, image: Image, why: Lack) -> None:
+            found[number] = Picture(place, handle=image.handle, lack=why)
+
+        async def see(number: int, place: PicturePlace, image: Image) -> None:
+            lack(number, place, image, Lack.OUT_OF_REACH)  # unless it comes in time
+            try:
+                seen = await sight.see(message.self_id, image)
+                found[number] = Picture(place, seen.url, image.handle, seen.words)
+            except MediaError as error:
+                lack(number, place, image, error.lack)
+                logger.info("a picture of message %s is not shown: %s", message.message_id, error)
+
+        try:
+            async with asyncio.timeout(self._looking):
+                kept = await self._as_kept(question.quoted)
+                wanted = tuple(islice(_pictures_of(question, kept), MAX_PICTURES))
+                found += (Picture(place) for place, _ in wanted)
+                async with asyncio.TaskGroup() as group:
+                    for number, (place, image) in enumerate(wanted):
+                        group.create_task(see(number, place, image))
+        except TimeoutError:
+            logger.info(
+                "not all pictures of message %s came in %g s", message.message_id, self._looking
+            )
+        return tuple(sorted(found, key=lambda picture: IN_TEXT.index(picture.place)))
+
+    async def _as_kept(self, quoted: MessageReceived | None) -> MessageReceived | None:
+        """The bot's own words, as the server keeps them: what we remember of it names our own
+        files.
+        """
+        if (
+            quoted is None
+            or not quoted.is_own
+            or not any(isinstance(segment, Image) for segment in quoted.segments)
+        ):
+            return quoted
+        try:
+            async with asyncio.timeout(self._looking / 2):
+                kept = await self._transport.get_message(quoted.self_id, quoted.message_id)
+                return kept if kept is not None and _is_from(kept, quoted.conversation) else None
+        except (TransportError, TimeoutError) as error:
+            logger.info("cannot look up the pictures of message %s: %s", quoted.message_id, error)
+            return None
+
+
+def _is_from(found: MessageReceived, where: Conversation) -> bool:
+    """Whether a message was said there; of the bot's own private ones a server may not say to whom
+    (0).
+    """
+    place = found.conversation
+    return place.message_type == where.message_type and place.session_id in {0, where.session_id}
+
+
+def _pictures_of(
+    question: Question, quoted: MessageReceived | None
+) -> Iterator[tuple[PicturePlace, Image]]:
+    """The pictures, those that matter most first."""
+    quotes = (quoted,) if quoted else ()
+    places = (
+        (PicturePlace.QUESTION, (question.message, *reversed(question.lines))),
+        (PicturePlace.QUOTED, quotes),
+        (PicturePlace.FORWARDED, [passed.message for passed in question.forwarded.lines]),
+    )
+    for place, messages in places:
+        for message in messages:
+            yield from (
+                (place, segment) for segment in message.segments if isinstance(segment, Image)
+            )

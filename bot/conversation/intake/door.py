@@ -1,0 +1,34 @@
+"""Which messages come in: each once, none of our own, and nothing of earlier processes' before the
+journal was read.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from bot.conversation.intake.ages import Ages
+from bot.conversation.intake.seen import SeenMessages
+from bot.domain.events import MessageReceived
+
+logger = logging.getLogger(__name__)
+
+
+class Door:
+    """Lets messages in, and counts those that come again."""
+
+    def __init__(self, *, seen: SeenMessages, ages: Ages) -> None:
+        self._seen = seen
+        self._ages = ages
+        self.duplicates = 0  # since the start
+
+    def lets_in(self, message: MessageReceived) -> bool:
+        """Whether this message is taken now; from then on it is known."""
+        if self._seen.put_off(message) or message.is_own:
+            return False
+        if not self._seen.claim(message):
+            self.duplicates += 1
+            logger.debug("message %s in %s came again", message.message_id, message.conversation)
+            return False
+        if not self._seen.is_earlier(message):
+            self._ages.hear_new(message)
+        return True

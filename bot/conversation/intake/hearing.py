@@ -1,0 +1,113 @@
+"""All that is kept of a message beside its turn: in the journal, and in the memory of its
+conversation.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import assert_never
+
+from bot.conversation.intake.places import Places
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.journal import (
+    Judged,
+    MessageErased,
+    MessageObserved,
+    MessageOverheard,
+    MessageTakenUp,
+)
+from bot.domain.ports import Store
+from bot.memory.history import History
+from bot.policy.wake import Ignore, NeedsQuoted, Observe, Verdict, Wake
+
+logger = logging.getLogger(__name__)
+
+
+class Hearing:
+    """Writes down what was heard, and what is to be forgotten again."""
+
+    def __init__(self, *, store: Store, history: History, places: Places) -> None:
+        self._store = store
+        self._history = history
+        self._places = places
+
+    def observe(
+        self, message: MessageReceived, verdict: Verdict, *, overheard: bool = True
+    ) -> None:
+        """Keep a message, and the verdict on it; `overheard` is one that nobody answers: the next
+        run reads it.
+        """
+        self._places.hear(message)
+        self._store.put(MessageObserved(message, overheard=overheard), *judged(message, verdict))
+        self._history.know(message)
+        if overheard:
+            self._history.overhear(message)
+
+    def take_in(self, message: MessageReceived, verdict: Verdict) -> None:
+        """Keep a line of a turn that goes on. Should no model read it there, it is a question where
+        it was for the bot, else overheard, also after a restart.
+        """
+        self._places.hear(message)
+        overheard = isinstance(verdict, Observe)
+        self._store.put(MessageObserved(message, overheard=overheard), *judged(message, verdict))
+        self._history.know(message)
+
+    def overhear(self, message: MessageReceived, why: str = "") -> None:
+        """A question that is kept is not answered after all: it is read like any other message."""
+        self._store.put(MessageOverheard(message), *judged(message, Observe(why)))
+        self._history.overhear(message)
+
+    def judge(self, message: MessageReceived, verdict: Verdict) -> None:
+        """Keep another verdict on a message."""
+        self._store.put(*judged(message, verdict))
+
+    def take_up(
+        self, where: Conversation, wanted: Callable[[MessageReceived], bool], *, most: int
+    ) -> tuple[MessageReceived, ...]:
+        """The last of these messages that were overheard and nobody has read: from now on they
+        belong to a question. Oldest first.
+        """
+        lines = self._history.unread(where).take_lines(wanted, most=most)
+        if lines:
+            self._store.put(*map(MessageTakenUp, lines))
+        return lines
+
+    def forget_answer(self, message: MessageReceived, *, kept: bool) -> None:
+        """An owner's answer to a request is known as taken, but is nothing that any prompt repeats;
+        `kept` where it was observed before.
+        """
+        if message.has_identity:
+            observed = () if kept else (MessageObserved(message, overheard=True),)
+            self._store.put(*observed, MessageErased(message.conversation, message.message_id))
+
+    def forget(self, where: Conversation, message_id: str) -> None:
+        """A message was recalled."""
+        self._store.put(MessageErased(where, message_id))
+        self._history.forget_message(where, message_id)
+
+
+def judged(message: MessageReceived, verdict: Verdict) -> tuple[Judged, ...]:
+    """The entry about a message that was for the bot; none for any other, or while nobody knows."""
+    match verdict:
+        case Observe(reason="") | NeedsQuoted() | Ignore():
+            return ()
+        case Observe(reason=reason):
+            wakes, weak = False, False
+        case Wake(reason=reason, weak=weak):
+            wakes = True
+        case _:
+            assert_never(verdict)
+    entry = Judged(
+        conversation=message.conversation,
+        message_id=message.message_id,
+        sender=message.sender.user_id,
+        wakes=wakes,
+        reason=reason,
+        weak=weak,
+    )
+    if not wakes:
+        logger.info(
+            "message %s in %s is only heard: %s", entry.message_id, entry.conversation, reason
+        )
+    return (entry,)

@@ -1,0 +1,54 @@
+"""Somebody pokes the bot: one line now and then, without a model."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cachetools import LRUCache
+
+from bot.conversation.intake.mutes import Mutes
+from bot.conversation.intake.verdicts import Verdicts
+from bot.domain.events import Conversation, MessageReceived, Poked, Sender
+from bot.domain.ports import Clock
+from bot.domain.segments import Mention
+from bot.policy.wake import Wake
+from bot.speaking.postbox import Postbox
+
+APART: Final = 60.0  # seconds between two lines in one place: people poke in rows
+MAX_PLACES: Final = 2000
+
+HERE: Final = "在呢，有事 @ 我说就好。"
+HERE_IN_PRIVATE: Final = "在呢，有什么事直接说。"
+
+
+class Pokes:
+    """Answers pokes of the bot, where it may speak and to whom it listens."""
+
+    def __init__(self, *, verdicts: Verdicts, mutes: Mutes, postbox: Postbox, clock: Clock) -> None:
+        self._verdicts = verdicts
+        self._mutes = mutes
+        self._postbox = postbox
+        self._clock = clock
+        self._answered: LRUCache[Conversation, float] = LRUCache(MAX_PLACES)
+
+    def take(self, event: Poked) -> None:
+        """Say that it is there, unless it was said there lately."""
+        where, now = event.conversation, self._clock.monotonic()
+        if event.target_id != event.self_id or not self._listens_to(event):
+            return
+        if self._mutes.holds_in(where) or now - self._answered.get(where, -APART) < APART:
+            return
+        self._answered[where] = now
+        self._postbox.post(where, HERE if where.is_group else HERE_IN_PRIVATE)
+
+    def _listens_to(self, event: Poked) -> bool:
+        """Whether the same person would be answered, had they spoken."""
+        as_said = MessageReceived(
+            self_id=event.self_id,
+            time=event.time,
+            conversation=event.conversation,
+            message_id="",
+            sender=Sender(event.user_id),
+            segments=(Mention(event.self_id),),
+        )
+        return isinstance(self._verdicts.whoever_may_speak(as_said), Wake)

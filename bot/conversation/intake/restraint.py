@@ -1,0 +1,88 @@
+"""Reasons to hold the bot back though it was called: a mute, a loop, a stale question."""
+
+from __future__ import annotations
+
+import logging
+
+from cachetools import LRUCache
+
+from bot.conversation.intake.ages import Ages
+from bot.conversation.intake.mutes import Mutes
+from bot.conversation.tasks import Task
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.ports import Clock
+from bot.domain.segments import Text
+from bot.policy.loops import Loop, Waker
+from bot.policy.wake import Observe, Rules, Wake
+from bot.speaking.outbox import Outbox
+from bot.speaking.owner import Owner
+
+logger = logging.getLogger(__name__)
+
+MAX_WAKERS = 5000
+
+MUTED = "the bot is muted there"
+LOOP = "the bot and the sender answer each other for ever"
+STALE = "nobody came to it in time"
+TOLD = (
+    "{who} 在 {where} 和我一直互相回复，可能也是机器人：10 分钟内不再回应 TA。"
+    "如果 TA 是机器人，可以把这个号码写进 BOT_ROBOTS。"
+)
+
+
+class Restraint:
+    """Holds wakes back, and says why; of a loop it tells the owner, once."""
+
+    def __init__(
+        self,
+        *,
+        rules: Rules,
+        ages: Ages,
+        mutes: Mutes,
+        outbox: Outbox,
+        owner: Owner,
+        clock: Clock,
+    ) -> None:
+        self._rules = rules
+        self._ages = ages
+        self._mutes = mutes
+        self._outbox = outbox
+        self._owner = owner
+        self._clock = clock
+        self._wakers: LRUCache[tuple[Conversation, int], Waker] = LRUCache(MAX_WAKERS)
+
+    def is_muted(self, where: Conversation) -> bool:
+        """Whether nobody would hear the bot there."""
+        return self._mutes.holds_in(where)
+
+    def on(self, message: MessageReceived, wake: Wake) -> Wake | Observe:
+        """The wake, or why it is none, when the message has come."""
+        if self.is_muted(message.conversation):
+            return Observe(MUTED)
+        return Observe(LOOP) if self._loops(message, self._clock.now()) else wake
+
+    def against(self, task: Task, *, looked_up: bool) -> str:
+        """Why a question whose turn has come is not answered after all; empty where it is.
+
+        Of what had to be `looked_up` nobody knew before that it was a wake.
+        """
+        message, waited = task.message, self._clock.now() - task.since
+        if self._ages.is_missed(message):
+            waited = max(waited, self._ages.age(message))
+        if self.is_muted(message.conversation):
+            return MUTED
+        if looked_up and self._loops(message, task.since):
+            return LOOP
+        return STALE if 0 < self._rules.stale < waited else ""
+
+    def _loops(self, message: MessageReceived, now: float) -> bool:
+        where, sender = message.conversation, message.sender
+        if not self._rules.loop or sender.user_id in self._rules.owners:
+            return False
+        waker = self._wakers.setdefault((where, sender.user_id), Waker())
+        text = "".join(part.text for part in message.segments if isinstance(part, Text))
+        loop = waker.take(text, self._rules.loop, spoke=self._outbox.spoke(where), now=now)
+        if loop is Loop.BEGINS:
+            who = f"{sender.name}({sender.user_id})"
+            self._owner.tell(f"loop in {where}", TOLD.format(who=who, where=where))
+        return loop is not Loop.NONE

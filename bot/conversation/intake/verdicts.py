@@ -1,0 +1,115 @@
+"""Whether a message wakes the bot: by the rules, by what is remembered, by where the bot may speak,
+and now and then by chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from cachetools import LRUCache
+
+from bot.conversation.intake.restraint import Restraint
+from bot.conversation.intake.robots import Robots
+from bot.conversation.tasks import Task
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.ports import Clock, Ids
+from bot.memory.history import History
+from bot.policy.chances import Chances
+from bot.policy.wake import (
+    Ignore,
+    Local,
+    NeedsQuoted,
+    Observe,
+    Rules,
+    Verdict,
+    Wake,
+    alike,
+    judge,
+)
+
+MAX_PLACES = 2000
+LATE = "it was answered, or was old, when it was found"
+
+
+class Verdicts:
+    """Judges messages; `accounts` are all the bot has, as they become known."""
+
+    def __init__(
+        self,
+        *,
+        rules: Rules,
+        history: History,
+        restraint: Restraint,
+        accounts: Collection[int],
+        robots: Robots,
+        clock: Clock,
+        ids: Ids,
+        local: Local = alike,
+    ) -> None:
+        """`local` are the rules of one place, made of those of all."""
+        self._rules = rules
+        self._local = local
+        self._history = history
+        self._restraint = restraint
+        self._accounts = accounts
+        self._robots = robots
+        self._clock = clock
+        self._ids = ids
+        self._chances: LRUCache[Conversation, Chances] = LRUCache(MAX_PLACES)
+
+    def on(self, message: MessageReceived, *, answer: bool = True) -> Verdict:
+        """The verdict. Where something holds the bot back, or it is not to `answer`, nothing wakes
+        it.
+        """
+        match self.whoever_may_speak(message):
+            case Wake() as wake:
+                self._robots.meet(message)
+                return self._restraint.on(message, wake) if answer else Observe(LATE)
+            case NeedsQuoted() as verdict:
+                is_silent = not answer or self._restraint.is_muted(message.conversation)
+                return Observe() if is_silent else verdict
+            case Observe(may_join=True) if answer and self._joins(message.conversation):
+                return Wake("chance", weak=True)
+            case verdict:
+                return verdict
+
+    def whoever_may_speak(self, message: MessageReceived) -> Verdict:
+        """The same without a look at what holds it back, or at chances.
+
+        A quote of a message in memory is decided at once, so that talk among people fills no lane.
+        """
+        verdict = self._judge(message)
+        if isinstance(verdict, NeedsQuoted):
+            quoted = self._history.known(message.conversation, verdict.message_id)
+            if quoted is not None:
+                return Wake("quote") if quoted.is_own else verdict.otherwise
+        return verdict
+
+    def hears(self, message: MessageReceived) -> bool:
+        """Whether its sender may ask anything there at all: neither blocked, unlisted nor a
+        robot.
+        """
+        match self._judge(message):
+            case Ignore():
+                return False
+            case Observe(reason=reason):
+                return not reason
+            case Wake() | NeedsQuoted():
+                return True
+
+    def against(self, task: Task, *, looked_up: bool) -> str:
+        """Why a question is not answered when its turn comes, see `Restraint.against`."""
+        if looked_up:
+            self._robots.meet(task.message)
+        return self._restraint.against(task, looked_up=looked_up)
+
+    def _judge(self, message: MessageReceived) -> Verdict:
+        rules = self._local(message.conversation, self._rules)
+        return judge(message, rules, accounts=self._accounts, robots=self._robots.known)
+
+    def _joins(self, where: Conversation) -> bool:
+        if self._restraint.is_muted(where):
+            return False
+        chances = self._chances.setdefault(where, Chances())
+        chance = self._local(where, self._rules).chance
+        return chances.take(chance, draw=self._ids.jitter(), now=self._clock.now())

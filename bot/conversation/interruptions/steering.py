@@ -1,0 +1,111 @@
+"""What somebody says while he is being answered: a line that belongs to it becomes part of it.
+
+That is one he addresses to the bot, and one that comes close behind the last and is for nobody
+else. Somebody else's question waits, as ever.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+
+from bot.conversation.context.telling import Telling
+from bot.conversation.intake.hearing import Hearing
+from bot.conversation.queue.questions import Questions
+from bot.conversation.tasks import Task
+from bot.conversation.turns.live import Line, LiveTurns
+from bot.domain.events import MessageReceived
+from bot.domain.segments import Mention, MentionAll, Quote
+from bot.domain.traits import Audience
+from bot.memory.history import History
+from bot.policy.approval import quote_in
+from bot.policy.authority import asker_of
+from bot.policy.wake import Observe, Verdict, Wake
+from bot.prompt.render import plain
+from bot.prompt.view import View
+
+logger = logging.getLogger(__name__)
+
+STOPPED = "its turn was stopped before anybody read it"
+CLOSE = 8.0  # seconds behind the last line
+
+
+class Steering:
+    """Says lines into turns that go on, unless it is off."""
+
+    def __init__(
+        self,
+        *,
+        live: LiveTurns,
+        hearing: Hearing,
+        questions: Questions,
+        history: History,
+        telling: Telling,
+        owners: frozenset[int] = frozenset(),
+        is_on: bool = True,
+    ) -> None:
+        self._live = live
+        self._hearing = hearing
+        self._questions = questions
+        self._history = history
+        self._telling = telling
+        self._owners = owners
+        self._is_on = is_on
+
+    def take(self, message: MessageReceived, verdict: Verdict) -> bool:
+        """Whether this line is part of a turn now; then it is done with."""
+        live = self._live.of(message) if self._is_on else None
+        if live is None or not self._telling.is_at_hand(message.conversation):
+            return False
+        if not plain(message.segments, View(), self_id=message.self_id):
+            return False
+        task, heard = None, verdict
+        if isinstance(verdict, Wake) and not verdict.is_uncalled:
+            task = self._questions.task(message, verdict)
+            if task.lost or task.told:
+                return False
+        elif is_talk(verdict) and belongs(message, live.latest):
+            heard = Observe()
+        else:
+            return False
+        quote = quote_in(message)
+        quoted = self._history.known(message.conversation, quote) if quote else None
+        if self._lessens(message, quoted):
+            return False
+        self._hearing.take_in(message, heard)
+        unread = partial(self._unread, message, task)
+        view = live.turn.view if live.turn else None
+        user = self._telling.addition(message, view, quoted=quoted)
+        live.say(Line(message, user, unread))
+        logger.info("message %s steers the run of %s", message.message_id, live.message.message_id)
+        return True
+
+    def _lessens(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
+        """Whether the run would have less authority with it: what was begun with more cannot be
+        taken back.
+        """
+        asker = asker_of(message, owners=self._owners, quoted=quoted)
+        return {asker.authority, asker.overheard} != {Audience.OWNER}
+
+    def _unread(self, message: MessageReceived, task: Task | None, stopped: bool) -> None:
+        """Its turn came to its end without it: it is a question of its own, or overheard."""
+        if task is None:
+            self._history.overhear(message)
+        elif stopped:
+            self._questions.let_be(task, STOPPED)
+        else:
+            self._questions.line_up(task)
+
+
+def is_talk(verdict: Verdict) -> bool:
+    """Whether a line was said where everybody listens, and nothing stands against hearing it."""
+    if isinstance(verdict, Observe):
+        return not verdict.reason
+    return isinstance(verdict, Wake) and verdict.is_uncalled
+
+
+def belongs(message: MessageReceived, latest: MessageReceived) -> bool:
+    """Whether a line that calls nobody comes close behind this one, and is for nobody else."""
+    return 0 <= message.time - latest.time <= CLOSE and not any(
+        isinstance(segment, Mention | MentionAll | Quote) for segment in message.segments
+    )

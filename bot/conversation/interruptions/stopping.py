@@ -1,0 +1,91 @@
+"""Stop: whoever asked, an admin of the group or an owner ends what the bot is about.
+
+Like an owner's word it is taken before any lane sees it and never reaches the model. Of the run,
+its calls, its subagents and its request to an owner nothing goes on, and of its words none leaves
+that was not on the wire; what was said stays.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from bot.conversation.intake.hearing import Hearing
+from bot.conversation.interruptions.goings_on import GoingsOn
+from bot.domain.events import MessageReceived
+from bot.domain.traits import Audience
+from bot.memory.history import History
+from bot.policy.approval import quote_in
+from bot.policy.authority import authority_of, reaches
+from bot.policy.stop_words import StopWord, stop_in
+from bot.policy.wake import Local, Observe, Rules, alike
+from bot.speaking.gestures import Gestures
+
+logger = logging.getLogger(__name__)
+
+NOT_HIS = "what goes on is not the sender's to stop"
+HEARD: Final = "124"  # QQ's face OK
+
+
+class Stopping:
+    """Listens for it. `rules` have the names the bot goes by, and who owns it."""
+
+    def __init__(
+        self,
+        *,
+        goings_on: GoingsOn,
+        hearing: Hearing,
+        history: History,
+        gestures: Gestures,
+        rules: Rules,
+        local: Local = alike,
+    ) -> None:
+        self._goings_on = goings_on
+        self._hearing = hearing
+        self._history = history
+        self._gestures = gestures
+        self._rules = rules
+        self._local = local
+
+    def take(self, message: MessageReceived) -> bool:
+        """Whether somebody is to stop; then it is done with. Where nothing goes on it is talk."""
+        stop = stop_in(message, self._local(message.conversation, self._rules).names)
+        if stop is None:
+            return False
+        where, sender = message.conversation, message.sender.user_id
+        askers = self._goings_on.askers(where)
+        if not askers or not (
+            self._is_for_us(message, stop) or (stop.command and sender in askers)
+        ):
+            return False
+        meant = self._may_end(message, askers, everything=stop.everything)
+        if not meant:
+            logger.info("a stop in %s is not for %d to say", where, sender)
+            self._hearing.observe(message, Observe(NOT_HIS))
+            return True
+        ended = self._goings_on.end(where, meant, waiting=stop.everything)
+        logger.info("%d stops what goes on in %s: %d", sender, where, ended)
+        self._hearing.forget_answer(message, kept=False)
+        if where.is_group:
+            self._gestures.react(message, HEARD)
+        return True
+
+    def _is_for_us(self, message: MessageReceived, stop: StopWord) -> bool:
+        if stop.addressed or not message.conversation.is_group:
+            return True
+        quote = quote_in(message)
+        quoted = self._history.known(message.conversation, quote) if quote else None
+        return quoted is not None and quoted.is_own
+
+    def _may_end(
+        self, message: MessageReceived, askers: frozenset[int], *, everything: bool
+    ) -> frozenset[int]:
+        """Whose questions the sender may end: his own, or everybody's; of a group only that with
+        `everything`.
+        """
+        where, sender = message.conversation, message.sender
+        authority = authority_of(sender, where=where, owners=self._rules.owners)
+        if reaches(authority, Audience.GROUP_ADMIN):
+            return askers
+        alone = not (everything and where.is_group)
+        return askers & {sender.user_id} if alone else frozenset()

@@ -1,0 +1,229 @@
+"""One lane per conversation: what arrives in a lane is done in order, lanes are independent.
+
+What waits may still change: it is joined by what belongs to it, or is not due yet. Every task
+belongs to the group that `open` owns; a lane is there only while it has something to do. A lane
+that is held begins with nothing new: what was to be done before is still on its way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import Generic
+
+from bot.conversation.queue.lane import Item, Lane, Order
+from bot.domain.deadline import last_moments
+from bot.domain.events import Conversation
+from bot.domain.faults import BROKEN, isolate
+from bot.domain.ports import Clock
+
+logger = logging.getLogger(__name__)
+
+MAX_WAITING = 64  # in one lane: more is a flood, not a conversation
+
+
+class Lanes(Generic[Item]):
+    """Queues by conversation, each worked off in order while somebody is at work."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        order: Order[Item] | None = None,
+        max_waiting: int = MAX_WAITING,
+    ) -> None:
+        """`max_waiting` is for each lane; 0 is no limit."""
+        self._clock = clock
+        self._order = order or Order()
+        self._max_waiting = max_waiting
+        self._lanes: dict[Conversation, Lane[Item]] = {}
+        self._held: Counter[Conversation] = Counter()  # how often
+        self._group: asyncio.TaskGroup | None = None
+        self._work: Callable[[Item], Awaitable[None]] = _nobody_works
+        self.finishing = False  # nothing is begun any more
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @asynccontextmanager
+    async def open(self, work: Callable[[Item], Awaitable[None]]) -> AsyncIterator[None]:
+        """Have each item done by `work`, which handles its own failures, while the block runs; at
+        its end everything in progress is cancelled and waited for.
+        """
+        async with asyncio.TaskGroup() as group:
+            self._group, self._work = group, work
+            try:
+                yield
+            finally:
+                self._group = None
+                for lane in self._lanes.values():
+                    lane.stop()
+
+    def put(self, key: Conversation, item: Item) -> bool:
+        """Queue an item; False when the lane is full, or the lanes are not open or finishing."""
+        if self._group is None or self.finishing:
+            return False
+        lane = self._lanes.get(key)
+        if lane is not None and lane.is_full(self._max_waiting):
+            return False
+        if lane is None:
+            lane = self._lanes[key] = Lane()
+            self._idle.clear()
+        lane.waiting.append(item)
+        self._go_on(key, lane)
+        return True
+
+    def join(self, key: Conversation, change: Callable[[Item], Item | None]) -> bool:
+        """Put in the place of the first item that waits what `change` makes of it; False where that
+        is None for all.
+        """
+        lane = self._lanes.get(key)
+        if lane is None or not lane.join(change):
+            return False
+        self._go_on(key, lane)
+        return True
+
+    def displace(self, key: Conversation, may_go: Callable[[Item], bool]) -> Item | None:
+        """Where the lane is full, the oldest item that may go: it waits no more."""
+        lane = self._lanes.get(key)
+        if lane is None or not lane.is_full(self._max_waiting):
+            return None
+        return lane.take(may_go)
+
+    def hold(self, key: Conversation) -> None:
+        """Begin with nothing new there until it is released as often; what is in progress goes
+        on.
+        """
+        self._held[key] += 1
+
+    def is_held(self, key: Conversation) -> bool:
+        """Whether nothing new is begun there."""
+        return key in self._held
+
+    def release(self, key: Conversation, *, order: Callable[[Item], float] = lambda _: 0.0) -> None:
+        """Let a lane go on; what waits in it is now in this order, and as it came where that is
+        equal.
+        """
+        self._held[key] -= 1
+        if self._held[key] <= 0:
+            del self._held[key]
+        if (lane := self._lanes.get(key)) is not None:
+            lane.waiting.sort(key=order)
+            self._go_on(key, lane)
+
+    async def finish(self, *, within: float) -> int:
+        """Begin nothing more, and cancel what is still in progress after so many seconds. How much
+        was cancelled.
+
+        What waits is left undone: whoever put it there must know of it from elsewhere.
+        """
+        self.finishing = True
+        for key, lane in list(self._lanes.items()):
+            lane.waiting.clear()
+            self._go_on(key, lane)
+        if self._lanes:
+            logger.info("stopping: runs that go on: %d, with %g s to end", self.active, within)
+        with suppress(TimeoutError):
+            async with last_moments(within):
+                await self._idle.wait()
+        late = [task for lane in self._lanes.values() for task in lane.tasks]
+        if late:
+            logger.warning("runs that are cut off: %d; the next start settles them", len(late))
+        for task in late:
+            task.cancel()
+        await self._idle.wait()
+        return len(late)
+
+    def drop_current(self, key: Conversation, unwanted: Callable[[Item], bool]) -> int:
+        """Cancel what is in progress. How many there were."""
+        lane = self._lanes.get(key)
+        return lane.cancel(unwanted) if lane else 0
+
+    def drop_waiting(self, key: Conversation, unwanted: Callable[[Item], bool]) -> int:
+        """Forget items that wait. How many there were."""
+        return self.revise(key, lambda item: None if unwanted(item) else item)
+
+    def revise(self, key: Conversation, change: Callable[[Item], Item | None]) -> int:
+        """Put in the place of each item that waits what `change` makes of it; None is forgotten.
+        How many were.
+        """
+        lane = self._lanes.get(key)
+        if lane is None:
+            return 0
+        forgotten = lane.revise(change)
+        self._go_on(key, lane)
+        return forgotten
+
+    def at(self, key: Conversation) -> tuple[Item, ...]:
+        """All that waits there or is in progress."""
+        lane = self._lanes.get(key)
+        if lane is None:
+            return ()
+        return (*(item for item in lane.tasks.values() if item is not None), *lane.waiting)
+
+    def has(self, key: Conversation) -> bool:
+        """Whether there is something to do."""
+        return key in self._lanes
+
+    @property
+    def waiting(self) -> int:
+        """How many items wait or are in progress, over all lanes."""
+        return sum(len(lane.waiting) + lane.in_progress for lane in self._lanes.values())
+
+    @property
+    def active(self) -> int:
+        """How many lanes have something to do; each has an item in progress, or is about to, unless
+        it is held or nothing in it is due.
+        """
+        return len(self._lanes)
+
+    async def wait_idle(self) -> None:
+        """Return once no lane has anything to do."""
+        await self._idle.wait()
+
+    def _go_on(self, key: Conversation, lane: Lane[Item]) -> None:
+        """Begin with what is next, or wait for what is due next, unless the lane is held; forget a
+        lane that has nothing to do.
+
+        A task for each, so that one can be cancelled and the lane goes on.
+        """
+        if not lane.tasks and (not lane.waiting or self._group is None):
+            lane.rest()
+            del self._lanes[key]
+            if not self._lanes:
+                self._idle.set()
+        elif self._group is not None and key not in self._held and not lane.is_starting:
+            now = self._clock.monotonic()
+            if lane.next(self._order, now) is not None:
+                task = self._group.create_task(self._do(key, lane), name=f"lane {key}")
+                lane.tasks[task] = None
+                task.add_done_callback(partial(self._ended, key, lane))
+            elif lane.wants_timer(self._order, now):
+                lane.timer = self._group.create_task(self._doze(key, lane), name=f"timer of {key}")
+
+    async def _doze(self, key: Conversation, lane: Lane[Item]) -> None:
+        await self._clock.sleep(max(0.0, lane.wakes_at - self._clock.monotonic()))
+        lane.timer = None
+        self._go_on(key, lane)
+
+    def _ended(self, key: Conversation, lane: Lane[Item], task: asyncio.Task[None]) -> None:
+        del lane.tasks[task]
+        self._go_on(key, lane)
+
+    async def _do(self, key: Conversation, lane: Lane[Item]) -> None:
+        item = lane.begin(self._order, self._clock.monotonic())
+        if item is None:
+            return  # it was taken back, or is not due any more
+        self._go_on(key, lane)  # others may go on beside it
+        try:
+            await self._work(item)
+        except BROKEN as failure:
+            isolate(failure)
+            logger.exception("the lane of %s goes on after a failure", key)
+
+
+async def _nobody_works(item: object) -> None:
+    raise AssertionError(f"lanes that are not open begin with nothing: {item!r}")

@@ -1,0 +1,71 @@
+"""Questions whose account is not there: they wait for it, and are looked at again then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from bot.conversation.intake.restraint import STALE
+from bot.conversation.intake.verdicts import Verdicts
+from bot.conversation.queue.gathering import Gathering
+from bot.conversation.queue.lanes import Lanes
+from bot.conversation.queue.questions import Questions
+from bot.conversation.tasks import YOUNG, Task, Work
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.ports import Clock
+from bot.policy.wake import NeedsQuoted, Observe, Verdict, Wake
+
+
+class PutOff:
+    """Keeps them in order; what has become old meanwhile is heard only."""
+
+    def __init__(
+        self,
+        *,
+        verdicts: Verdicts,
+        gathering: Gathering,
+        questions: Questions,
+        lanes: Lanes[Work],
+        clock: Clock,
+    ) -> None:
+        self._verdicts = verdicts
+        self._gathering = gathering
+        self._questions = questions
+        self._lanes = lanes
+        self._clock = clock
+        self._tasks: list[Task] = []
+
+    def add(self, task: Task) -> None:
+        """It waits."""
+        self._tasks.append(task)
+
+    def ask(self, account: int) -> None:
+        """The account is there: line up its questions, unless nothing is begun any more."""
+        if self._lanes.finishing:
+            return
+        for task in self._part(lambda message: message.self_id == account):
+            verdict = self._verdict(task)
+            if self._clock.now() - task.since < YOUNG and isinstance(verdict, Wake | NeedsQuoted):
+                self._gathering.line_up(replace(task, verdict=verdict))
+            elif not self._gathering.take(task.message):
+                self._questions.let_be(task, STALE if isinstance(task.verdict, Wake) else "")
+
+    def _verdict(self, task: Task) -> Verdict:
+        """By today's rules; a turn that was begun is repeated whatever they say."""
+        verdict = self._verdicts.whoever_may_speak(task.called)
+        if task.retry is None or isinstance(verdict, Wake):
+            return verdict
+        joined = isinstance(verdict, Observe) and verdict.may_join  # nobody had called
+        return Wake("chance", weak=True) if joined else task.verdict
+
+    def drop(self, where: Conversation, message_id: str) -> None:
+        """The message was recalled: it waits no more."""
+        here = self._part(lambda message: message.conversation == where)
+        left = (self._questions.recalled(task, message_id) for task in here)
+        self._tasks += [task for task in left if task is not None]
+
+    def _part(self, meant: Callable[[MessageReceived], bool]) -> list[Task]:
+        taken = [task for task in self._tasks if meant(task.message)]
+        self._tasks = [task for task in self._tasks if not meant(task.message)]
+        return taken

@@ -1,0 +1,132 @@
+"""Questions that were taken: each finds a place in its lane, or is heard like any other message."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+
+from bot.conversation.intake.ages import Ages
+from bot.conversation.intake.hearing import Hearing
+from bot.conversation.intake.places import Places
+from bot.conversation.intake.seen import Past, SeenMessages
+from bot.conversation.queue.lanes import Lanes
+from bot.conversation.queue.overflow import Overflow
+from bot.conversation.tasks import Task, Work
+from bot.conversation.turns.ledger import Ledger
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.ports import Clock
+from bot.policy.wake import NeedsQuoted, Wake
+
+logger = logging.getLogger(__name__)
+
+FULL = "too many questions were waiting"
+
+
+class Questions:
+    """Makes tasks of messages, and finds a lane for each."""
+
+    def __init__(
+        self,
+        *,
+        lanes: Lanes[Work],
+        seen: SeenMessages,
+        ages: Ages,
+        places: Places,
+        overflow: Overflow,
+        hearing: Hearing,
+        ledger: Ledger,
+        clock: Clock,
+    ) -> None:
+        self._lanes = lanes
+        self._seen = seen
+        self._ages = ages
+        self._places = places
+        self._overflow = overflow
+        self._hearing = hearing
+        self._ledger = ledger
+        self._clock = clock
+
+    def task(self, message: MessageReceived, verdict: Wake | NeedsQuoted) -> Task:
+        """The task, with what is known of whether an earlier process did it."""
+        told = not self._ages.is_missed(message)
+        return Task(
+            message,
+            verdict,
+            self._clock.now(),
+            told=self._seen.is_earlier(message),
+            lost=self._seen.past_of(message, told=told) is Past.LOST,
+        )
+
+    def line_up(self, task: Task) -> None:
+        """A lane for it, or a word to its asker that nobody comes to it.
+
+        One that is older than this process may have been answered: what QQ shows is looked at
+        first, once.
+        """
+        message, where = task.message, task.message.conversation
+        if self._lanes.finishing:
+            logger.info(
+                "message %s in %s came while stopping: for the next start",
+                message.message_id,
+                where,
+            )
+            return
+        is_shown = self._ages.is_missed(message) or self._lanes.is_held(where)
+        if self._seen.is_earlier(message) and not is_shown:
+            self._places.look_at(where)
+        if isinstance(task.verdict, Wake):
+            self._make_room(where)
+        if self._lanes.put(where, task):
+            return
+        self.let_be(task, FULL)
+        self._tell_of(task)
+
+    def _make_room(self, where: Conversation) -> None:
+        """In a full lane the newest questions count: nobody waits any more for the oldest."""
+        oldest = self._lanes.displace(where, lambda work: isinstance(work, Task))
+        if isinstance(oldest, Task):
+            self.let_be(oldest, FULL)
+            self._tell_of(oldest)
+
+    def _tell_of(self, task: Task) -> None:
+        if isinstance(task.verdict, Wake):
+            self._overflow.take(task.message)
+
+    def let_be(self, task: Task, why: str = "") -> None:
+        """Nobody answers it after all, and `why` where it was for the bot: it is heard like any
+        other message.
+        """
+        self.give_up(task)
+        if not task.lost:
+            for line in task.said:
+                self._hearing.overhear(line, "" if line in task.beside else why)
+
+    def unanswered(self, task: Task, answered: Collection[str]) -> Task | None:
+        """The rest of a question without those of its lines that were answered before; they
+        are heard.
+        """
+        left = task.without(lambda line: line.message_id in answered)
+        if left is None:
+            self.let_be(task)
+        elif left is not task:
+            for line in task.said:
+                if line.message_id in answered:
+                    self._hearing.overhear(line)
+        return left
+
+    def recalled(self, task: Task, message_id: str) -> Task | None:
+        """The rest of a question whose line of this id was taken back; None where nobody asks
+        any more: what else belonged to it is heard then.
+        """
+        left = task.without(lambda line: line.message_id == message_id)
+        if left is None:
+            self.give_up(task)
+            for line in task.said:
+                if line.message_id != message_id:
+                    self._hearing.overhear(line)
+        return left
+
+    def give_up(self, task: Task) -> None:
+        """Close the turn that it was to repeat, if there is one."""
+        if task.retry is not None:
+            self._ledger.give_up(task.retry.turn_id)

@@ -1,0 +1,63 @@
+"""In the lane: whether a message that quotes something quotes the bot. Only QQ may know that."""
+
+from __future__ import annotations
+
+import logging
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from bot.conversation.context.perception import Perception
+from bot.conversation.intake.hearing import Hearing
+from bot.conversation.queue.lanes import Lanes
+from bot.conversation.queue.put_off import PutOff
+from bot.conversation.queue.questions import Questions
+from bot.conversation.tasks import Task, Work
+from bot.domain.errors import NotConnected
+from bot.policy.wake import NeedsQuoted, Observe, Wake
+
+logger = logging.getLogger(__name__)
+
+
+class Quotes:
+    """Looks up what a question quotes, and puts it off where nobody can say now."""
+
+    def __init__(
+        self,
+        *,
+        perception: Perception,
+        put_off: PutOff,
+        questions: Questions,
+        hearing: Hearing,
+        lanes: Lanes[Work],
+    ) -> None:
+        self._perception = perception
+        self._put_off = put_off
+        self._questions = questions
+        self._hearing = hearing
+        self._lanes = lanes
+
+    async def settled(self, task: Task) -> Task | None:
+        """The task with a wake for its verdict; None where it is not to be answered now."""
+        match task.verdict:
+            case Wake():
+                return task
+            case NeedsQuoted():
+                return await self._look_up(task, task.verdict)
+            case _:
+                assert_never(task.verdict)
+
+    async def _look_up(self, task: Task, verdict: NeedsQuoted) -> Task | None:
+        try:
+            is_ours = await self._perception.quotes_the_bot(task.message, verdict.message_id)
+        except NotConnected as error:
+            logger.info("message %s waits for a connection: %s", task.message.message_id, error)
+            self._put_off.add(task)
+            return None
+        wake = Wake("quote") if is_ours else verdict.otherwise
+        if isinstance(wake, Observe):
+            self._questions.let_be(task)
+            return None
+        self._hearing.judge(task.message, wake)
+        # While stopping it is left in the journal, for the next start.
+        return None if self._lanes.finishing else replace(task, verdict=wake)

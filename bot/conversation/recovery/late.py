@@ -1,0 +1,90 @@
+"""Questions that come late: found in a history, told before the journal was read, or left by an
+earlier process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bot.conversation.intake.ages import Ages
+from bot.conversation.intake.places import Places
+from bot.conversation.intake.seen import Past, SeenMessages
+from bot.conversation.queue.put_off import PutOff
+from bot.conversation.tasks import YOUNG, Task
+from bot.conversation.way import MessageWay
+from bot.domain.events import Conversation, Identity, MessageReceived
+from bot.domain.journal import OpenTurn
+from bot.domain.ports import Clock
+from bot.memory.history import History
+from bot.policy.wake import Wake
+
+
+class Late:
+    """Sends them on their way while they are young; the rest is heard."""
+
+    def __init__(
+        self,
+        *,
+        seen: SeenMessages,
+        ages: Ages,
+        places: Places,
+        way: MessageWay,
+        put_off: PutOff,
+        history: History,
+        clock: Clock,
+    ) -> None:
+        self._seen = seen
+        self._ages = ages
+        self._places = places
+        self._way = way
+        self._put_off = put_off
+        self._history = history
+        self._clock = clock
+
+    def preload(
+        self,
+        seen: Iterable[tuple[Identity, float]],
+        heard: Iterable[tuple[Conversation, float]],
+        *,
+        whole: bool = True,
+    ) -> None:
+        """Know again what an earlier process knew: messages taken (with their times), conversations
+        in use.
+
+        `whole` is False where that is not all.
+        """
+        earlier = self._seen.read((identity for identity, _ in seen), whole=whole)
+        self._places.learn((*heard, *((told.conversation, told.time) for told in earlier)))
+        for message in earlier:
+            self._take(message)
+
+    def take_missed(self, message: MessageReceived, *, answered: bool = False) -> None:
+        """A message found in the history: a young question without an answer is answered, the rest
+        is heard.
+
+        Known ones are nothing. One older than this process is left alone until the journal says
+        what became of it.
+        """
+        if (
+            message.has_identity
+            and self._seen.past_of(message) is not Past.UNREAD
+            and not self._seen.knows(message)
+        ):
+            self._take(message, answer=not answered)
+
+    def ask_again(self, message: MessageReceived, *, retry: OpenTurn | None = None) -> None:
+        """Answer a question that an earlier process took and did not come to, or whose turn it left
+        open before anything came of it (`retry`), once its account is there: QQ may show that it
+        was answered.
+
+        Only the OneBot server may know what it quotes; until then it is in the store as one that
+        nobody came to.
+        """
+        self._history.know(message)
+        self._put_off.add(Task(message, Wake("retry"), self._clock.now(), retry))
+        if message.self_id in self._places.accounts:
+            self._put_off.ask(message.self_id)
+
+    def _take(self, message: MessageReceived, *, answer: bool = True) -> None:
+        self._ages.miss(message)
+        self._way.take(message, answer=answer and self._ages.age(message) < YOUNG)

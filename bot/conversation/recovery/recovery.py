@@ -1,0 +1,226 @@
+"""At start: what an earlier process left behind is closed, told, sent or asked again, each at most
+once.
+
+- A turn left open is interrupted: its calls get their result, its round is kept, nothing in it
+  runs again.
+- Its asker, if the question is young and has no answer, gets one now: a new run if nothing had
+  happened yet, a polite line if something was said or done. Such a second try is never tried a
+  third time: then it is a polite line, too.
+- A send that was never on the wire is sent if it is young, else dropped; one that may have been on
+  the wire is only looked out for.
+
+A question may have been taken more than once, where it came again while the journal could not be
+read: all that came of it counts, and it is answered once. A store that cannot be read at the start
+is asked again until it can: then only of what earlier processes wrote, and a question that came
+again meanwhile is not asked a second time.
+
+The process may end in here as well: a turn is closed in the same commit in which what its asker
+gets is written down.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Sequence
+
+from msgspec.structs import replace
+
+from bot.conversation.intake.seen import SeenMessages
+from bot.conversation.recovery.late import Late
+from bot.conversation.tasks import YOUNG
+from bot.conversation.turns.ledger import Ledger
+from bot.conversation.turns.suspensions import Suspensions
+from bot.domain.chat import AssistantMessage, Usage, UserMessage, joined
+from bot.domain.events import MessageReceived
+from bot.domain.journal import OpenTurn, Recovery, SendChanged, SendState, StoredSend, TurnClosed
+from bot.domain.ports import Clock, Store
+from bot.domain.run import Stop
+from bot.engine.toolset import Toolset
+from bot.engine.transcripts import close_interrupted
+from bot.policy.apologies import SORRY, apology
+from bot.prompt import notes
+from bot.prompt.language import wording_of
+from bot.speaking.outbox import Outbox
+
+logger = logging.getLogger(__name__)
+
+LOOK = 2.0  # seconds between two looks at a store that could not be read at the start
+ON_WIRE = (SendState.SENDING, SendState.UNKNOWN, SendState.CONFIRMED)
+
+
+class Recoverer:
+    """Goes through the store's `Recovery`, once."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        seen: SeenMessages,
+        late: Late,
+        suspensions: Suspensions,
+        ledger: Ledger,
+        outbox: Outbox,
+        toolset: Toolset,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._suspensions = suspensions
+        self._ledger = ledger
+        self._seen = seen
+        self._late = late
+        self._outbox = outbox
+        self._toolset = toolset
+        self._clock = clock
+        self._is_done = False
+
+    async def start(self) -> bool:
+        """Settle everything, before any event is taken; False where the store cannot be read: `run`
+        goes on trying.
+        """
+        recovery = await self._store.recover()
+        if recovery is None:
+            return False
+        await self.recover(recovery)
+        self._is_done = True
+        return True
+
+    async def run(self) -> None:
+        """Settle everything once the store can be read, unless that is done; new questions are
+        answered meanwhile.
+        """
+        while not self._is_done:
+            await self._clock.sleep(LOOK)
+            if await self.start():
+                logger.info("what the earlier process left is settled now")
+
+    async def recover(self, recovery: Recovery) -> None:
+        """Settle everything; the lanes and the outbox must be open."""
+        # First, whose questions these are: a live run's, or one of them each.
+        waits = {
+            one.turn_id for one in reversed(recovery.suspended) if self._seen.claim(one.question)
+        }
+        turns = [
+            (same, self._seen.claim(same[-1].question)) for same in _by_question(recovery.turns)
+        ]
+        waking = [message for message in recovery.waking if self._seen.claim(message)]
+        self._late.preload(recovery.seen, recovery.active, whole=recovery.whole)
+        coming = {send.send_id for send in recovery.sends if self._settle_send(send)}
+        again: list[OpenTurn] = []
+        closed: list[TurnClosed] = []
+        for same, is_ours in turns:
+            if any(turn.recalled for turn in same):
+                self._give_up(same)
+            elif not is_ours or not self._is_owed_an_answer(same, coming):
+                closed += map(self._close, same)
+            elif any(turn.retry_of for turn in same) or self._had_effects(same, coming):
+                self._apologise(same)
+            else:
+                self._give_up(same[:-1])
+                again.append(_as_asked_last(same[-1]))
+        for turn in again:
+            logger.info("run %s was interrupted before its answer: asking again", turn.turn_id)
+            self._late.ask_again(turn.question, retry=turn)
+        for suspended in recovery.suspended:
+            if suspended.turn_id in waits:
+                self._suspensions.restore(suspended)
+            else:
+                self._suspensions.supersede(suspended.turn_id)
+        for message in waking:
+            self._late.ask_again(message)
+        if closed:  # not before: a recall that came while this waits must find all of it put
+            await self._store.commit(*closed)
+        if recovery.turns or recovery.sends:
+            logger.info(
+                "after a restart: %d runs interrupted, %d sends",
+                len(recovery.turns),
+                len(recovery.sends),
+            )
+
+    def _give_up(self, turns: Iterable[OpenTurn]) -> None:
+        for turn in turns:
+            self._ledger.give_up(turn.turn_id)
+
+    def _settle_send(self, send: StoredSend) -> bool:
+        """Whether it will be sent now."""
+        if send.state is not SendState.QUEUED:
+            self._outbox.remember_unknown(send)
+            return False
+        if send.whole and self._is_young(send.at):
+            self._outbox.resume(send)
+            return True
+        reason = (
+            "too old after a restart" if send.whole else "its media were not kept over a restart"
+        )
+        self._store.put(
+            SendChanged(
+                send_id=send.send_id, state=SendState.DROPPED, at=self._clock.now(), reason=reason
+            )
+        )
+        return False
+
+    def _close(self, turn: OpenTurn, *, closing: str = "") -> TurnClosed:
+        messages = close_interrupted(turn.messages)
+        if not messages or not isinstance(messages[-1], AssistantMessage):
+            words = wording_of((turn.user,), "")
+            ending = (
+                (AssistantMessage(closing),)
+                if closing
+                else notes.unanswered(words, words.about.broken_off, messages)
+            )
+            messages = (*messages, *ending)
+        return TurnClosed(
+            turn_id=turn.turn_id,
+            stop=Stop.INTERRUPTED,
+            round=(turn.user, *messages),
+            usage=Usage(),
+            steps=sum(isinstance(message, AssistantMessage) for message in turn.messages),
+            at=self._clock.now(),
+            error="interrupted: the process ended",
+        )
+
+    def _is_owed_an_answer(self, turns: Sequence[OpenTurn], coming: Collection[str]) -> bool:
+        answers = [send for turn in turns for send in turn.sends if send.final]
+        answered = any(send.state in ON_WIRE or send.send_id in coming for send in answers)
+        handled = any(turn.handled for turn in turns)
+        return not (answered or handled) and self._is_young(turns[-1].at)
+
+    def _had_effects(self, turns: Sequence[OpenTurn], coming: Collection[str]) -> bool:
+        """Whether something was or will be said, or a call began that may have changed
+        something.
+        """
+        if any(
+            send.state in ON_WIRE or send.send_id in coming for turn in turns for send in turn.sends
+        ):
+            return True
+        tools = [self._toolset.get(name) for turn in turns for name in turn.started]
+        return any(tool is None or not tool.side_effects.is_harmless for tool in tools)
+
+    def _apologise(self, turns: Sequence[OpenTurn]) -> None:
+        turn = turns[-1]
+        logger.info(
+            "run %s was interrupted in the middle of its work: telling the asker", turn.turn_id
+        )
+        action = apology(turn.question, SORRY)
+        closed = (*map(self._close, turns[:-1]), self._close(turn, closing=SORRY))
+        self._outbox.post_with(*closed, action=action, turn_id=turn.turn_id)
+
+    def _is_young(self, time: float) -> bool:
+        return self._clock.now() - time < YOUNG
+
+
+def _by_question(turns: Iterable[OpenTurn]) -> list[list[OpenTurn]]:
+    """The turns of each question, oldest first."""
+    same: dict[object, list[OpenTurn]] = {}
+    for turn in turns:
+        same.setdefault(_key(turn.question) or turn.turn_id, []).append(turn)
+    return list(same.values())
+
+
+def _as_asked_last(turn: OpenTurn) -> OpenTurn:
+    """The turn with all that its asker had said into it in its question."""
+    lines = [message for message in turn.messages if isinstance(message, UserMessage)]
+    return replace(turn, user=joined((turn.user, *lines))) if lines else turn
+
+
+def _key(question: MessageReceived) -> object:
+    return question.identity if question.has_identity else None

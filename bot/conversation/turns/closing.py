@@ -1,0 +1,131 @@
+"""The end of a turn: its last words, its round in the history, and its entry in the journal.
+
+What was said in the middle of the turn (`bot/speaking/speech.py`) is not said again; the asker
+hears at least one line about every question, and never an error's own words. What QQ did not
+confirm of the final words is noted behind them in the round, so that the next prompt says it,
+before a restart and after one; never in words of the model's own, which it repeats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.conversation.approval.approvals import Approvals
+from bot.conversation.turns.ledger import Ledger
+from bot.conversation.turns.preparation import Turn
+from bot.conversation.turns.suspensions import WaitingTurn
+from bot.domain.actions import Refused
+from bot.domain.chat import AssistantMessage, Message, UserMessage
+from bot.domain.events import Conversation
+from bot.domain.journal import RunResumed
+from bot.domain.ports import Store
+from bot.domain.run import Outcome, Stop
+from bot.engine.engine import RunState
+from bot.engine.transcripts import close_suspended
+from bot.memory.history import History
+from bot.policy.refusals import is_too_long
+from bot.prompt import notes
+from bot.prompt.language import wording_of
+from bot.speaking.delivery import Delivery, note_on
+
+SORRY = "抱歉，这次没能回答上来，请稍后再试。（编号 {trace}）"
+TOO_LONG = "抱歉，回答太长，QQ 没让我发出来。请让我说得短一些，再问一次。"
+
+
+@dataclass(frozen=True, slots=True)
+class LastWords:
+    """`closing` are words that the transcript does not have yet, `note` is what the model should
+    know of their delivery.
+    """
+
+    closing: str = ""
+    note: str = ""
+
+
+class Closing:
+    """Says the last words of a turn, and keeps its round."""
+
+    def __init__(
+        self,
+        *,
+        delivery: Delivery,
+        history: History,
+        approvals: Approvals,
+        store: Store,
+        ledger: Ledger,
+    ) -> None:
+        self._delivery = delivery
+        self._history = history
+        self._approvals = approvals
+        self._store = store
+        self._ledger = ledger
+
+    async def say(self, turn: Turn, outcome: Outcome) -> LastWords:
+        """Say the final words, unless they were said."""
+        match outcome.stop:
+            case Stop.ANSWERED:
+                if turn.speaker.has_said(outcome.text):
+                    return LastWords()
+                return LastWords(note=await self._answer(turn, outcome.text))
+            case Stop.SILENT | Stop.STOPPED:
+                return LastWords()
+            case _ if turn.wake.is_uncalled:  # nobody waits for an answer
+                return LastWords()
+            case Stop.FAILED | Stop.DENIED | Stop.OUT_OF_BUDGET | Stop.INTERRUPTED:
+                sorry = SORRY.format(trace=turn.run.id)
+                return LastWords(sorry, await self._answer(turn, sorry))
+
+    async def _answer(self, turn: Turn, words: str) -> str:
+        """Say these as the answer, or why they cannot be said; what the model should know of their
+        delivery.
+        """
+        said = await self._delivery.answer(turn.message, words, turn_id=turn.run.id)
+        if any(
+            isinstance(one.receipt, Refused) and is_too_long(one.receipt.reason) for one in said
+        ):
+            await self._delivery.answer(turn.message, TOO_LONG, turn_id=turn.run.id)
+        return note_on(said, turn.words)
+
+    def keep(self, turn: Turn, state: RunState, outcome: Outcome, last: LastWords) -> None:
+        """Keep the round. What became of the answer is noted behind it, and that there was none."""
+        answer = list(state.messages)
+        is_answered = bool(answer) and isinstance(answer[-1], AssistantMessage)
+        if not is_answered and last.closing:
+            answer.append(AssistantMessage(last.closing))
+        elif not is_answered and outcome.stop is not Stop.SILENT:
+            what = last.note or turn.words.about.unanswered
+            answer += notes.unanswered(turn.words, what, answer)
+            last = LastWords()
+        elif not answer:
+            answer += notes.unanswered(turn.words, turn.words.about.silent, answer)
+        if last.note:
+            answer.append(notes.note(turn.words, last.note))
+        self._keep(turn.run.conversation, turn.run.id, turn.user, answer, outcome)
+
+    def keep_waiting(self, waiting: WaitingTurn) -> None:
+        """Keep the round of a turn that waited for somebody's word, and was stopped."""
+        run = waiting.run
+        answer = list(close_suspended(run))
+        outcome = RunState(answer, run.usage, run.steps).outcome(Stop.STOPPED)
+        self._store.put(RunResumed(run.run_id))
+        words = wording_of((waiting.user,), "")
+        answer += notes.unanswered(words, words.about.stopped, answer)
+        self._keep(run.conversation, run.run_id, waiting.user, answer, outcome)
+
+    def _keep(
+        self,
+        where: Conversation,
+        turn_id: str,
+        user: UserMessage,
+        answer: Sequence[Message],
+        outcome: Outcome,
+    ) -> None:
+        round_ = self._history.add_round(where, turn_id, user, answer)
+        self._store.put(self._ledger.closed(turn_id, outcome, round_))
+        self._approvals.close(turn_id)
+
+    def drop(self, turn: Turn, state: RunState) -> None:
+        """Keep nothing of the round: its question was recalled."""
+        self._store.put(self._ledger.closed(turn.run.id, state.outcome(Stop.STOPPED)))
+        self._approvals.close(turn.run.id)

@@ -1,0 +1,259 @@
+"""The turns that go on, and what people may do to one from outside: say something into it, stop it,
+take a line of it back.
+
+A line that is said into a turn waits for the engine to read it: in the question, as long as nothing
+was said or begun, else after a whole step. Before the model can read it, the journal knows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from msgspec.structs import replace
+
+from bot.conversation.turns.preparation import Turn
+from bot.domain.chat import Usage, UserMessage, joined
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.journal import Entry, TurnSteered, UsageAdded
+from bot.domain.ports import Clock, Store
+from bot.domain.redaction import lines_of, redacted
+from bot.domain.segments import Image
+from bot.engine.engine import Run, RunState
+
+logger = logging.getLogger(__name__)
+
+MAX_ENDED = 200  # turns whose words may still wait to be sent
+
+Unread: TypeAlias = Callable[[bool], None]
+"""Told of a line that no model reads in its turn; True where the turn was stopped."""
+
+
+See: TypeAlias = Callable[[Turn], Awaitable[Run]]
+"""Gives the run of a turn with the pictures of its question."""
+
+
+async def as_it_is(turn: Turn) -> Run:
+    """Nothing more is shown of it."""
+    return turn.run
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line said into a turn; `user` is what the model reads of it."""
+
+    message: MessageReceived
+    user: UserMessage
+    unread: Unread
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A turn that is over."""
+
+    turn_id: str
+    where: Conversation
+    asker: int
+
+
+@dataclass(slots=True, eq=False)
+class LiveTurn:
+    """A turn while it goes on; fits `Inbox`. `turn` is None while it is prepared.
+
+    `lines` are those that were read in it, `waiting` those to come. `first` is the question as it
+    was at first, `asked` as the run has it; `see` shows the model its pictures, which are others
+    where it is not `is_seen`. Nothing is said into it any more once it is not `is_open`.
+    """
+
+    message: MessageReceived
+    store: Store
+    clock: Clock
+    state: RunState = field(default_factory=RunState)
+    turn: Turn | None = None
+    task: asyncio.Task[object] | None = field(default_factory=asyncio.current_task)
+    waiting: list[Line] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
+    first: str = ""
+    asked: str = ""
+    see: See = as_it_is
+    is_seen: bool = True
+    is_open: bool = True
+    is_stopped: bool = False
+
+    @property
+    def asker(self) -> int:
+        """Who asked."""
+        return self.message.sender.user_id
+
+    @property
+    def user(self) -> UserMessage:
+        """Its question, as the model reads it by now."""
+        return self._turn.user
+
+    @property
+    def latest(self) -> MessageReceived:
+        """The asker's latest line in it."""
+        lines = self.waiting or self.lines
+        return lines[-1].message if lines else self.message
+
+    def begin(self, turn: Turn, see: See = as_it_is) -> Turn:
+        """It is prepared; the turn with this inbox."""
+        self.turn, self.see = replace(turn, run=replace(turn.run, inbox=self)), see
+        self.first = self.asked = turn.user.text
+        return self.turn
+
+    def say(self, line: Line) -> None:
+        """Say something into it."""
+        self.waiting.append(line)
+        self.state.steer(line.user)
+        self.state.ask_anew()
+
+    async def read(self, run: Run, state: RunState) -> Run:
+        """Take in what was said so far, before the model reads it; the run as it is asked then."""
+        while self.waiting or not self.is_seen:
+            step = state.steps if state.messages else 0
+            lines, self.waiting = self.waiting, []
+            self.lines += lines
+            if step:  # some may stand behind the results already
+                state.listen(state.steering)
+            else:
+                state.steering.clear()
+                self._rephrase(joined((self._turn.user, *(line.user for line in lines))))
+                self._belong((*self._turn.question.lines, *(line.message for line in lines)))
+            await self.store.commit(*(self._steered(line, step) for line in lines))
+            if not self.is_seen:
+                self.is_seen = True
+                run = await self._see()
+        return self._asking(run)
+
+    def broke_off(self, model: str, usage: Usage) -> None:
+        """Count a request that was broken off."""
+        turn_id, now = self._turn.run.id, self.clock.now()
+        self.store.put(UsageAdded(turn_id=turn_id, model=model, usage=usage, at=now))
+
+    def recall(self, message_id: str) -> None:
+        """Take a line of it back: nothing of it is read any more, and as long as nothing was said
+        its asker's question is asked without it.
+        """
+        if line := _of(self.waiting, message_id):
+            self.waiting.remove(line)
+            if line.user in self.state.steering:
+                self.state.steering.remove(line.user)
+        if self.turn is None:
+            return
+        messages, ids = (self.turn.user, *self.state.messages), frozenset({message_id})
+        user, *rest = redacted(messages, ids, lines_of(messages, ids))
+        if (user, *rest) != messages and isinstance(user, UserMessage):
+            self._rephrase(user)
+            self.state.messages[:] = rest
+            question = self.turn.question
+            rest_of_it = tuple(one for one in question.lines if one.message_id != message_id)
+            if rest_of_it != question.lines or question.message.message_id == message_id:
+                self._belong(rest_of_it)
+                self.state.ask_anew(most=self.state.anew + 1)
+
+    def stop(self) -> None:
+        """End it; what was said of it stays. One that is being prepared is still a question in its
+        lane, and ends there.
+        """
+        self.is_open, self.is_stopped = False, True
+        if self.task is not None and self.turn is not None:
+            self.task.cancel()
+
+    def close(self, *, dropped: bool = False) -> None:
+        """Nothing more is said into it. The lines that were not read are their own again, unless
+        they are `dropped` with it.
+        """
+        self.is_open = False
+        lines, self.waiting = self.waiting, []
+        self.state.steering.clear()
+        for line in lines:
+            if dropped and self.turn is not None:
+                self.store.put(self._steered(line, 0))
+            else:
+                line.unread(self.is_stopped or dropped)
+
+    @property
+    def _turn(self) -> Turn:
+        if self.turn is None:
+            raise AssertionError("no run reads before its turn has begun")
+        return self.turn
+
+    def _rephrase(self, user: UserMessage) -> None:
+        self.turn = replace(self._turn, user=user)
+
+    def _belong(self, lines: tuple[MessageReceived, ...]) -> None:
+        """These lines stand beside the question; their pictures are seen with it."""
+        before = self._turn.question
+        question = replace(before, lines=lines)
+        self.turn = replace(self._turn, question=question)
+        self.is_seen &= _pictures(question.lines) == _pictures(before.lines)
+
+    def _asking(self, run: Run) -> Run:
+        """The run with its question as it is now; what stands around it and its pictures stay."""
+        last, user = run.transcript[-1], self._turn.user
+        if self.asked == user.text or not isinstance(last, UserMessage):
+            return run
+        before, _, after = last.text.rpartition(self.asked)
+        self.asked = user.text
+        question = replace(last, text=f"{before}{user.text}{after}", sources=user.sources)
+        return replace(run, transcript=(*run.transcript[:-1], question))
+
+    async def _see(self) -> Run:
+        """The run with the question as it is now, and with its pictures."""
+        turn, self.asked = self._turn, self.first
+        return await self.see(replace(turn, run=self._asking(turn.run)))
+
+    def _steered(self, line: Line, step: int) -> Entry:
+        turn_id = self._turn.run.id
+        return TurnSteered(turn_id=turn_id, message=line.message, user=line.user, step=step)
+
+
+class LiveTurns:
+    """All that go on, and the latest of those that are over."""
+
+    def __init__(self, *, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._turns: list[LiveTurn] = []
+        self._ended: deque[Ended] = deque(maxlen=MAX_ENDED)
+
+    @contextmanager
+    def going_on(self, message: MessageReceived) -> Iterator[LiveTurn]:
+        """A turn about this message, while the block runs."""
+        live = LiveTurn(message, self._store, self._clock)
+        self._turns.append(live)
+        try:
+            yield live
+        finally:
+            self._turns.remove(live)
+            live.is_open = False
+            if live.turn is not None:
+                self._ended.append(Ended(live.turn.run.id, message.conversation, live.asker))
+
+    def at(self, where: Conversation) -> list[LiveTurn]:
+        """Those of a conversation."""
+        return [live for live in self._turns if live.message.conversation == where]
+
+    def of(self, message: MessageReceived) -> LiveTurn | None:
+        """The one in which whoever says this may still say something."""
+        asker = message.sender.user_id
+        mine = (live for live in self.at(message.conversation) if live.asker == asker)
+        return next((live for live in mine if live.is_open), None)
+
+    def ended(self, where: Conversation) -> list[Ended]:
+        """The latest turns there that are over."""
+        return [ended for ended in self._ended if ended.where == where]
+
+
+def _pictures(lines: Iterable[MessageReceived]) -> list[Image]:
+    return [segment for line in lines for segment in line.segments if isinstance(segment, Image)]
+
+
+def _of(lines: list[Line], message_id: str) -> Line | None:
+    return next((line for line in lines if line.message.message_id == message_id), None)

@@ -1,0 +1,214 @@
+"""A run's beginning: who the bot is, what the model reads, whose authority counts, and what it
+may take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bot.conversation.context.perception import Perception
+from bot.conversation.context.telling import Telling, words_of
+from bot.conversation.turns.suspensions import WaitingTurn
+from bot.domain.chat import UserMessage
+from bot.domain.events import MessageReceived
+from bot.domain.journal import OpenTurn
+from bot.domain.ports import Ids, Speaker
+from bot.domain.run import Asker, Spent
+from bot.domain.segments import Forward, Quote
+from bot.domain.trace import current_run
+from bot.domain.traits import Audience
+from bot.engine.engine import Run
+from bot.memory.personas import Personas
+from bot.memory.remembering import NOTHING_RECALLED
+from bot.policy.authority import asker_of, least
+from bot.policy.budget import NOTHING_SPENT, Budget, Limits
+from bot.policy.wake import CALLED, Wake
+from bot.prompt.compose import NO_TALK, Question, moment, showing, system_prompt, transcript
+from bot.prompt.frames import Frames
+from bot.prompt.people import People
+from bot.prompt.render import plain
+from bot.prompt.tidying import tidy
+from bot.prompt.view import View
+from bot.prompt.wording import Wording
+from bot.speaking.delivery import Delivery
+from bot.speaking.speech import TurnSpeaker
+
+
+class Turn(Struct, frozen=True):
+    """A question that is being answered: `user` is what the model reads of it."""
+
+    question: Question
+    user: UserMessage
+    run: Run
+    speaker: TurnSpeaker
+    view: View
+    wake: Wake = CALLED
+    recalled: tuple[str, ...] = ()
+
+    @property
+    def message(self) -> MessageReceived:
+        """The question itself."""
+        return self.question.message
+
+    @property
+    def words(self) -> Wording:
+        """The language it is told in."""
+        return self.view.words
+
+
+class Preparation:
+    """Makes turns of messages. `limits` are those of each question."""
+
+    def __init__(
+        self,
+        *,
+        perception: Perception,
+        telling: Telling,
+        delivery: Delivery,
+        personas: Personas,
+        owners: frozenset[int],
+        ports: Mapping[type, object],
+        limits: Limits,
+        ids: Ids,
+    ) -> None:
+        self._perception = perception
+        self._telling = telling
+        self._delivery = delivery
+        self._personas = personas
+        self._owners = owners
+        self._ports = ports
+        self._limits = limits
+        self._ids = ids
+
+    async def begin(
+        self,
+        message: MessageReceived,
+        retry: OpenTurn | None,
+        *,
+        lines: tuple[MessageReceived, ...] = (),
+        wake: Wake = CALLED,
+    ) -> Turn:
+        """A new turn; a `retry` has the same words for the model as the turn it repeats. A run of a
+        weak `wake` may end without words.
+        """
+        where = message.conversation
+        question = Question(message, lines=lines)
+        if not retry:
+            question = await self._perception.perceive(message, lines)
+        await self._telling.load(where)
+        recalled = NOTHING_RECALLED if retry else await self._telling.recalled(message)
+        reader = message.sender.user_id
+        talk = NO_TALK if retry else self._telling.take_talk(where, reader)
+        question = self._telling.named(question)
+        talk = await self._telling.with_replies(question, talk)
+        if not retry:  # the journal counts as read all that is overheard until the turn opens
+            talk = self._telling.with_more(talk, where, reader)
+        told = retry.user.text if retry else words_of(question, talk)
+        view = self._telling.view(where, told, language=self._personas.of(where).language)
+        user = retry.user if retry else self._telling.render(question, talk, view)
+        asker = asker_of(
+            question.message,
+            owners=self._owners,
+            lines=question.lines,
+            quoted=question.quoted,
+            forwarded=question.forwarded.lines,
+            overheard=(*talk.messages, *talk.replies.values()),
+            earlier=lambda: self._telling.voices(where) | recalled.authors,
+        )
+        if retry and not is_alone(message, retry.user):
+            # Whose words are in it besides is not known any more.
+            asker = replace(asker, authority=Audience.EVERYONE)
+        turn = self._turn(question, user, asker, run_id=self._ids.trace(), view=view, wake=wake)
+        return replace(turn, recalled=recalled.lines)
+
+    def go_on(self, turn_id: str, waiting: WaitingTurn) -> Turn:
+        """A suspended turn, with no more authority than it had, and what it took and said so far;
+        its history must be loaded.
+        """
+        message, before = waiting.question, waiting.run.asker
+        where = message.conversation
+        earlier = partial(self._telling.voices, where)
+        asker = asker_of(message, owners=self._owners, earlier=earlier)
+        asker = replace(
+            asker, authority=before.authority, overheard=least((before.overheard, asker.overheard))
+        )
+        turn = self._turn(
+            Question(message),
+            waiting.user,
+            asker,
+            run_id=turn_id,
+            view=self._telling.view(
+                where, waiting.user.text, language=self._personas.of(where).language
+            ),
+            spent=spent_by(waiting),
+        )
+        turn.speaker.said += waiting.said
+        turn.speaker.heard.update(waiting.heard)
+        return turn
+
+    async def seeing(self, turn: Turn) -> Run:
+        """The run with the moment and the pictures of its question, which nothing else gets:
+        neither the journal nor the history.
+        """
+        run, pictures = turn.run, await self._perception.look(turn.question)
+        now = moment(turn.message, turn.view, turn.recalled)
+        shown = showing(run.transcript, pictures, words=turn.words, now=now)
+        return replace(run, transcript=shown)
+
+    def _turn(
+        self,
+        question: Question,
+        user: UserMessage,
+        asker: Asker,
+        *,
+        run_id: str,
+        view: View,
+        spent: Spent = NOTHING_SPENT,
+        wake: Wake = CALLED,
+    ) -> Turn:
+        message, where = question.message, question.message.conversation
+        current_run.set(run_id)  # for the rest of this lane's task
+        who, words, rounds = self._personas.of(where), view.words, self._telling.rounds(where)
+        system = system_prompt(who.prompt, name=who.name, words=words, sees=self._perception.sees)
+        summary = self._telling.summary(where)
+        read = transcript(system, rounds, user, words=words, summary=summary, examples=who.examples)
+        asked = plain(message.segments, view, self_id=message.self_id)
+        frames = Frames(who.names, number=where.platform_id, people=People.of(read))
+        budget = Budget(self._limits, spent)
+        speaker = TurnSpeaker(self._delivery, run_id, asker, where, frames, budget)
+        speaker.question = message.message_id if message.has_identity else ""
+        run = Run(
+            id=run_id,
+            conversation=where,
+            asker=asker,
+            transcript=read,
+            ports={**self._ports, Speaker: speaker},
+            heard=lambda: bool(speaker.said),
+            tidy=partial(tidy, frames, question=asked),
+            share=budget.share(),
+            may_be_silent=wake.weak,
+            model=who.model,
+            temperature=who.temperature,
+            denied=who.denied,
+        )
+        return Turn(question, user, run, speaker, view, wake)
+
+
+def is_alone(message: MessageReceived, user: UserMessage) -> bool:
+    """Whether what was rendered has nobody's words but those of this question."""
+    passes_on = any(isinstance(segment, Quote | Forward) for segment in message.segments)
+    return user.sources == (message.message_id,) and not passes_on
+
+
+def spent_by(waiting: WaitingTurn) -> Spent:
+    """How much a suspended run took of its budget; an older version wrote down less of it."""
+    spent, usage = waiting.run.spent, waiting.run.usage
+    return Spent(
+        requests=max(spent.requests, waiting.run.steps),
+        tokens=max(spent.tokens, usage.prompt + usage.completion),
+        sends=max(spent.sends, len(waiting.said)),
+    )

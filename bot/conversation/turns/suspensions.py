@@ -1,0 +1,110 @@
+"""Turns whose runs wait for somebody's word: here as long as they wait, and in the journal."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from bot.conversation.approval.approvals import Approvals
+from bot.conversation.approval.requests import Requests
+from bot.conversation.turns.ledger import Ledger
+from bot.domain import codec
+from bot.domain.chat import UserMessage
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.journal import RunResumed, RunSuspended, Suspended
+from bot.domain.ports import Store
+from bot.domain.run import Stop, SuspendedRun
+from bot.engine.engine import RunState
+from bot.prompt import notes
+from bot.prompt.language import wording_of
+from bot.speaking.speech import Heard
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingTurn:
+    """A turn whose run is suspended."""
+
+    question: MessageReceived
+    user: UserMessage
+    run: SuspendedRun
+    said: tuple[str, ...] = ()
+    heard: Mapping[Conversation, Heard] = field(default_factory=dict)
+
+
+class Suspensions:
+    """The turns that wait, by turn id."""
+
+    def __init__(
+        self, *, store: Store, approvals: Approvals, requests: Requests, ledger: Ledger
+    ) -> None:
+        self._store = store
+        self._approvals = approvals
+        self._requests = requests
+        self._ledger = ledger
+        self._waiting: dict[str, WaitingTurn] = {}
+
+    def suspend(self, turn: WaitingTurn) -> None:
+        """Wait, and have it asked; with the numbers of its requests written down before that."""
+        turn = replace(turn, run=self._requests.number(turn.run))
+        self._waiting[turn.run.run_id] = turn
+        self._put_down(turn.run.run_id, turn.run)
+        self._approvals.ask(turn.run, turn.question)
+
+    def restore(self, suspended: Suspended) -> Conversation | None:
+        """Wait again for what an earlier process waited for; where it is asked, None for what
+        cannot be read.
+
+        That will never go on: its turn is closed.
+        """
+        try:
+            run: SuspendedRun = codec.read(SuspendedRun, suspended.state)
+        except codec.Unreadable:
+            logger.exception("suspended run %s cannot be read", suspended.turn_id)
+            interrupted = RunState().outcome(
+                Stop.INTERRUPTED, error="interrupted: what was suspended cannot be read"
+            )
+            words = wording_of((suspended.user,), "")
+            noted = notes.unanswered(words, words.about.unanswered, ())
+            round_ = (suspended.user, *noted)
+            closed = self._ledger.closed(suspended.turn_id, interrupted, round_)
+            self._store.put(RunResumed(suspended.turn_id), closed)
+            return None
+        numbered = self._approvals.restore(run, suspended.question)
+        if numbered != run:
+            self._put_down(suspended.turn_id, numbered)
+        self._waiting[suspended.turn_id] = WaitingTurn(
+            suspended.question, suspended.user, numbered, suspended.said
+        )
+        return run.conversation
+
+    def take(self, turn_id: str) -> WaitingTurn | None:
+        """The turn, which waits no more; None where it does not wait (any more)."""
+        return self._waiting.pop(turn_id, None)
+
+    def question(self, turn_id: str) -> MessageReceived | None:
+        """The question of a suspended turn; None where it does not wait (any more)."""
+        waiting = self._waiting.get(turn_id)
+        return waiting.question if waiting else None
+
+    def waiting(self) -> dict[str, SuspendedRun]:
+        """The runs that wait for somebody's word, by turn id."""
+        return {turn_id: waiting.run for turn_id, waiting in self._waiting.items()}
+
+    def abandon(self, where: Conversation, message_id: str) -> None:
+        """Give up the suspended turns of a question that was recalled."""
+        for turn_id, waiting in list(self._waiting.items()):
+            if (waiting.question.conversation, waiting.question.message_id) == (where, message_id):
+                del self._waiting[turn_id]
+                self.supersede(turn_id)
+                self._approvals.close(turn_id)
+
+    def supersede(self, turn_id: str) -> None:
+        """Close a suspended turn that does not go on; it leaves nothing behind."""
+        self._ledger.give_up(turn_id, RunResumed(turn_id))
+
+    def _put_down(self, turn_id: str, run: SuspendedRun) -> None:
+        state = codec.write(run)
+        self._store.put(RunSuspended(turn_id=turn_id, state=state, expires=run.expires))

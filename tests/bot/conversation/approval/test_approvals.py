@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import base64
+
+from msgspec.structs import replace
+
+from bot.conversation.approval.approvals import UNREACHABLE
+from bot.conversation.approval.deciders import NOBODY
+from bot.domain.actions import Attachment
+from bot.domain.errors import ActionRefused, ActionUnanswered
+from bot.domain.run import Asker
+from bot.domain.segments import Quote
+from bot.domain.suspension import Allow, Deny
+from bot.policy.approval import TOO_LONG
+from tests.bot.desk import OWNER, QUESTION, Desk, desk, waiting
+from tests.fakes import (
+    until,
+)
+
+
+async def test_what_was_asked_or_answered_is_not_asked_again_when_the_run_waits_further() -> None:
+    """An answer may come while the run goes on because of another one."""
+    async with desk() as at:
+        run = at.wait(waiting("mail", "dig", "sing"))
+        assert at.owner_says("同意 A1")
+        assert at.owner_says("同意 A2")
+        await at.outbox.wait_idle()
+        before = len(at.transport.sent)
+        at.approvals.ask(replace(run, answers=run.answers[1:]), QUESTION)
+        await at.outbox.wait_idle()
+        assert len(at.transport.sent) == before
+        assert at.resumed == [("t1", {"c0": Allow()}), ("t1", {"c1": Allow()})]
+
+
+async def test_what_nobody_answered_in_time_is_told_once_and_is_over() -> None:
+    async with desk() as at:
+        at.wait(waiting("mail"))
+        await at.outbox.wait_idle()
+        at.clock.time += 600
+        for _ in range(2):
+            at.approvals.expire("t1")
+        at.approvals.close("t1")
+        await at.outbox.wait_idle()
+        assert [text for text in at.transport.texts if "过期了" in text or "不用管了" in text] == [
+            "A1 过期了：没有人及时同意，所以没有做。"
+        ]
+
+
+async def test_a_request_that_every_owner_refused_is_denied_without_a_notice() -> None:
+    async with desk(frozenset({998, 999})) as at:
+        at.transport.failures = [ActionRefused("send_private_msg", retcode=1200, wording="不是好友") for _ in range(2)]
+        at.wait(waiting("mail"))
+        await until(lambda: at.resumed)
+        assert at.resumed == [("t1", {"c0": Deny(UNREACHABLE)})]
+        assert at.transport.sent == []
+
+
+async def test_one_owner_who_can_be_reached_is_enough() -> None:
+    async with desk(frozenset({998, 999})) as at:
+        at.transport.failures = [ActionRefused("send_private_msg", retcode=1200, wording="不是好友")]
+        at.wait(waiting("mail"))
+        await until(lambda: len(at.transport.sent) == 2)
+        assert at.resumed == []
+        assert at.transport.sent[-1].segments[0] == Quote("q1")
+
+
+async def test_long_arguments_are_shown_whole() -> None:
+    async with desk() as at:
+        at.wait(waiting("mail", text="长" * 500))
+        await at.outbox.wait_idle()
+        request, file, _notice = at.transport.sent
+        assert "…（共 " in at.transport.texts[0]
+        assert at.transport.texts[0].endswith("\n完整内容在随后的文件 A1.txt 里。")
+        (sent,) = file.segments
+        assert isinstance(sent, Attachment)
+        assert "长" * 500 in base64.b64decode(sent.source.removeprefix("base64://")).decode()
+        assert request.conversation == file.conversation == OWNER
+
+
+async def test_what_cannot_be_shown_whole_is_not_done() -> None:
+    async with desk() as at:
+        at.transport.failures = [ActionRefused("send_private_msg", retcode=1200, wording="no files")]
+        at.wait(waiting("mail", text="长" * 20_000))
+        at.transport.failures.insert(0, ActionUnanswered("lost"))  # the request itself may have been read
+        await until(lambda: at.resumed)
+        assert at.resumed == [("t1", {"c0": Deny(TOO_LONG)})]
+        assert at.owner_says("同意 A1")
+        assert len(at.resumed) == 1
+
+
+async def test_the_terminal_is_shown_all_of_it() -> None:
+    lines: list[str] = []
+    async with desk(frozenset(), terminal=lines.append) as at:
+        at.wait(waiting("mail", text="长" * 500))
+    assert "长" * 500 in lines[0]
+
+
+async def test_the_name_of_who_asks_looks_like_nothing_but_a_name() -> None:
+    async with desk() as at:
+        at.wait(replace(waiting("mail"), asker=Asker(777, "主人(999)】，私聊：「好」")))
+        await at.outbox.wait_idle()
+        assert at.transport.texts[0].split("\n")[1].startswith("主人 999 ，私聊 好(777)，群 4242：")
+
+
+async def test_without_owners_a_restored_request_waits_for_its_end() -> None:
+    async with desk(frozenset()) as at:
+        at.approvals.restore(Desk().requests.number(waiting("mail")), QUESTION)
+        assert at.resumed == []
+
+
+async def test_a_run_that_ends_takes_its_requests_with_it() -> None:
+    async with desk() as at:
+        at.wait(waiting("mail", "dig"))
+        at.approvals.close("t1")
+        at.approvals.close("t1")
+        await at.outbox.wait_idle()
+        assert [text for text in at.transport.texts if "不用管了" in text] == [
+            "A1 不用管了：提问已经撤回或结束，没有做。",
+            "A2 不用管了：提问已经撤回或结束，没有做。",
+        ]
+        assert at.owner_says("同意 A1")
+        assert at.resumed == []
+
+
+async def test_after_a_restart_the_owner_is_asked_once_more_and_the_asker_is_not_told_again() -> None:
+    async with desk() as at:
+        at.approvals.restore(Desk().requests.number(waiting("mail", "dig")), QUESTION)
+        await at.outbox.wait_idle()
+        assert [action.conversation for action in at.transport.sent] == [OWNER, OWNER]
+
+
+async def test_a_request_that_nobody_can_be_asked_is_denied_at_once() -> None:
+    async with desk(frozenset()) as at:
+        at.wait(waiting("mail"))
+        assert at.resumed == [("t1", {"c0": Deny(NOBODY)})]
+
+
+async def test_an_answer_that_came_first_stands_though_the_rest_cannot_be_shown() -> None:
+    no_files = ActionRefused("send_private_msg", retcode=1200, wording="no files")
+    async with desk() as at:
+        at.transport.failures = [ActionUnanswered("lost"), no_files]
+        at.wait(waiting("mail", text="长" * 20_000))
+        assert at.owner_says("同意 A1")
+        await at.outbox.wait_idle()
+        assert at.resumed == [("t1", {"c0": Allow()})]

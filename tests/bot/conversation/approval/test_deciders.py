@@ -1,0 +1,16 @@
+from __future__ import annotations
+
+import pytest
+
+from bot.conversation.approval.deciders import NOBODY, Deciders
+from bot.domain.suspension import Deny, Pending
+from tests.bot.desk import request
+
+
+@pytest.mark.parametrize("deciders", [Deciders(frozenset({999})), Deciders(terminal=print)])
+async def test_who_is_asked_answers_later(deciders: Deciders) -> None:
+    assert await deciders.approve(request()) == Pending(600)
+
+
+async def test_nobody_cannot_be_asked_at_all() -> None:
+    assert await Deciders().approve(request()) == Deny(NOBODY)

@@ -1,0 +1,43 @@
+"""A poke is answered by one line now and then, where the bot may speak and to whom it listens."""
+
+from __future__ import annotations
+
+from bot.conversation.intake.pokes import APART, HERE, HERE_IN_PRIVATE
+from bot.domain.events import Conversation, Poked
+from bot.policy.wake import Rules
+from tests.bot.hall import Hall, hall, muted
+from tests.fakes import BOT, GROUP, PRIVATE
+
+
+def poked(where: Conversation = GROUP, *, by: int = 777, target: int = BOT) -> Poked:
+    return Poked(self_id=BOT, time=0.0, conversation=where, user_id=by, target_id=target)
+
+
+async def poke(house: Hall, *events: Poked) -> list[str]:
+    """Poke the bot; all that it has said by then."""
+    await house.take(*events)
+    await house.outbox.wait_idle()
+    return house.transport.texts
+
+
+async def test_a_poke_is_answered_once_a_minute_in_each_place_without_a_model() -> None:
+    async with hall() as house:
+        assert await poke(house, poked(), poked(by=778)) == [HERE]
+        assert await poke(house, poked(PRIVATE)) == [HERE, HERE_IN_PRIVATE]
+        house.clock.time += APART - 1
+        assert len(await poke(house, poked())) == 2
+        house.clock.time += 1
+        assert await poke(house, poked()) == [HERE, HERE_IN_PRIVATE, HERE]
+
+
+async def test_pokes_of_others_and_its_own_are_nothing_to_it() -> None:
+    async with hall() as house:
+        assert not await poke(house, poked(target=778), poked(by=BOT))
+
+
+async def test_whom_it_does_not_listen_to_and_where_it_may_not_speak_gets_no_line() -> None:
+    async with hall(rules=Rules(blocked=frozenset({777}), groups=frozenset({4242}))) as house:
+        elsewhere = Conversation(BOT, "group", 5)
+        assert not await poke(house, poked(), poked(elsewhere, by=778))
+        await house.take(muted(600))
+        assert not await poke(house, poked(by=778))

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from msgspec import structs
+
+from bot.conversation.intake.restraint import LOOP, MUTED, STALE
+from bot.domain.chat import Completion, ModelRequest
+from bot.domain.journal import Judged
+from bot.domain.segments import Quote, Text
+from bot.policy.loops import HELD
+from bot.policy.wake import Rules
+from tests.bot.hall import Hall, hall, muted
+from tests.fakes import BOT, GROUP, Step, said, until, words
+
+LOOPING = Rules(loop=6)
+
+
+def verdicts(house: Hall) -> list[tuple[bool, str]]:
+    judged = [entry for entry in house.store.entries if isinstance(entry, Judged)]
+    return [(entry.wakes, entry.reason) for entry in judged]
+
+
+def gated(answer: str) -> tuple[asyncio.Event, Step]:
+    """A model that answers once it may."""
+    gate = asyncio.Event()
+
+    async def think(_: ModelRequest) -> Completion:
+        await gate.wait()
+        return words(answer)
+
+    return gate, think
+
+
+async def test_a_question_that_waited_too_long_is_not_answered_but_read() -> None:
+    gate, slow = gated("first")
+    async with hall(slow, words("third"), rules=Rules(stale=120)) as house:
+        for user, text in ((5, "one"), (777, "two")):
+            await house.dispatcher.handle(said(text, user=user))
+        await until(lambda: house.store.of("turn_opened"))
+        house.clock.time += 121
+        gate.set()
+        await house.lanes.wait_idle()
+        assert verdicts(house) == [(True, "mention"), (True, "mention"), (False, STALE)]
+        await house.take(said("three"))
+        assert house.transport.texts == ["first", "third"]
+        assert "two" in str(house.model.requests[-1].messages[-1])
+
+
+async def test_what_was_found_later_waited_since_it_was_said() -> None:
+    gate, slow = gated("first")
+    async with hall(slow, rules=Rules(stale=120)) as house:
+        await house.dispatcher.handle(said("one"))
+        await until(lambda: house.store.of("turn_opened"))
+        house.clock.time += 10
+        house.late.preload([], [])
+        house.late.take_missed(structs.replace(said("two"), time=house.clock.time - 100))
+        house.clock.time += 21
+        gate.set()
+        await house.lanes.wait_idle()
+        assert (house.transport.texts, verdicts(house)[-1]) == (["first"], (False, STALE))
+
+
+async def test_where_the_operator_wants_it_no_question_waits_too_long() -> None:
+    gate, slow = gated("first")
+    async with hall(slow, words("second"), rules=Rules(stale=0)) as house:
+        for user, text in ((5, "one"), (777, "two")):
+            await house.dispatcher.handle(said(text, user=user))
+        await until(lambda: house.store.of("turn_opened"))
+        house.clock.time += 10_000
+        gate.set()
+        await house.lanes.wait_idle()
+        assert house.transport.texts == ["first", "second"]
+
+
+async def test_a_question_in_front_of_which_the_bot_was_muted_is_not_asked() -> None:
+    gate, slow = gated("first")
+    async with hall(slow) as house:
+        await house.dispatcher.handle(said("one"))
+        await until(lambda: house.store.of("turn_opened"))
+        for event in (said("two"), muted(60), said("three")):
+            await house.dispatcher.handle(event)
+        gate.set()
+        await house.lanes.wait_idle()
+        assert verdicts(house) == [(True, "mention"), (True, "mention"), (False, MUTED), (False, MUTED)]
+
+
+async def test_two_bots_that_answer_each_other_are_cut_off_and_the_owner_is_told_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with hall(*[words(f"answer {n}") for n in range(6)], words("again"), rules=LOOPING) as house:
+        house.owner.connected(BOT)
+        for number in range(10):
+            await house.take(said(f"{number}" * 9, user=5, name="霜狐"))
+            house.clock.time += 1
+        await house.outbox.wait_idle()
+        asked = [text for text in house.transport.texts if text.startswith("answer")]
+        told = [text for text in house.transport.texts if "霜狐(5)" in text]
+        assert (len(asked), len(told), caplog.text.count("for the owner")) == (6, 1, 1)
+        assert verdicts(house)[-1] == (False, LOOP)
+        house.clock.time += HELD
+        await house.take(said("still there?", user=5))
+        assert house.transport.texts[-1] == "again"
+
+
+async def test_an_owner_may_be_as_fast_as_he_likes() -> None:
+    async with hall(*[words("ok")] * 9, rules=replace(LOOPING, owners=frozenset({5}))) as house:
+        for _ in range(9):
+            await house.take(said("again", user=5))
+        assert house.transport.texts == ["ok"] * 9
+
+
+async def test_quotes_that_had_to_be_looked_up_are_wakes_of_a_loop_too() -> None:
+    async with hall(*[words("ok")] * 6, rules=LOOPING) as house:
+        for number in range(8):
+            house.transport.known[f"q{number}"] = said("x", user=BOT, at=False, message_id=f"q{number}")
+            await house.take(said((Quote(f"q{number}"), Text("again and again")), user=5, at=False))
+        assert house.transport.texts == ["ok"] * 6
+        assert verdicts(house)[-2:] == [(True, "quote"), (False, LOOP)]
+
+
+async def test_talk_that_is_not_for_the_bot_has_no_verdict() -> None:
+    async with hall() as house:
+        await house.take(said("hi", at=False), said((Quote("7"), Text("why?")), at=False))
+        assert verdicts(house) == []
+        assert len(house.history.take_overheard(GROUP)) == 2

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import asyncio
+
+from bot.conversation.tasks import Resume
+from bot.domain.chat import Completion, ModelRequest
+from bot.domain.journal import TurnClosed
+from bot.domain.run import Stop
+from bot.domain.suspension import Allow
+from tests.bot.conversation.recovery.test_recovery import HELLO, turn
+from tests.bot.hall import hall, recalled
+from tests.e2e.test_suspended_turns import ask_first
+from tests.fakes import GROUP, calls, said, words
+
+
+async def test_a_recalled_question_is_not_answered() -> None:
+    asked = asyncio.Event()
+
+    async def think(request: ModelRequest) -> Completion:
+        asked.set()
+        await asyncio.Event().wait()
+        return words("never")
+
+    async with hall(think, words("second")) as house:
+        await house.dispatcher.handle(said("first", message_id="61"))
+        await house.dispatcher.handle(said("second", user=5, message_id="62"))
+        await asked.wait()
+        await house.take(recalled("61"))
+        assert house.transport.texts == ["second"]
+
+
+async def test_a_recall_stops_a_turn_that_goes_on() -> None:
+    asked = asyncio.Event()
+
+    async def think(request: ModelRequest) -> Completion:
+        asked.set()
+        await asyncio.Event().wait()
+        return words("never")
+
+    async with hall(calls(("ask_first", "")), think) as house:
+        house.toolset.register(ask_first)
+        await house.take(said("please", message_id="61"))
+        ((turn_id, run),) = house.suspensions.waiting().items()
+        resume = Resume(turn_id, {run.pending[0].call.id: Allow()}, house.suspensions.question(turn_id))
+        assert house.lanes.put(GROUP, resume)
+        await asked.wait()
+        await house.take(recalled("61"))
+        assert house.transport.sent == []
+        assert house.asked[-1] == "A1 不用管了：提问已经撤回或结束，没有做。"
+        (closed,) = house.store.of("turn_closed")
+        assert isinstance(closed, TurnClosed)
+        assert (closed.stop, closed.round) == (Stop.STOPPED, ())
+
+
+async def test_a_recall_ends_a_turn_that_waits_and_whoever_was_asked_is_told() -> None:
+    async with hall(calls(("ask_first", ""))) as house:
+        house.toolset.register(ask_first)
+        await house.take(said("please", message_id="61"))
+        await house.take(recalled("61"))
+        assert house.suspensions.waiting() == {}
+        assert house.asked[-1] == "A1 不用管了：提问已经撤回或结束，没有做。"
+        (closed,) = house.store.of("turn_closed")
+        assert isinstance(closed, TurnClosed)
+        assert (closed.stop, closed.round) == (Stop.STOPPED, ())
+
+
+async def test_a_recall_closes_the_turn_that_a_question_in_the_lane_was_to_repeat() -> None:
+    async with hall() as house:
+        await house.dispatcher.handle(HELLO)
+        house.lanes.hold(GROUP)
+        house.late.ask_again(said("please", message_id="61"), retry=turn(said("please")))
+        await house.take(recalled("61"))
+        (closed,) = house.store.of("turn_closed")
+        assert isinstance(closed, TurnClosed)
+        assert (closed.turn_id, closed.stop) == ("t0", Stop.STOPPED)

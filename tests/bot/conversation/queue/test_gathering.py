@@ -1,0 +1,323 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from msgspec.structs import replace
+
+from bot.conversation.intake.ages import Ages
+from bot.conversation.intake.hearing import Hearing
+from bot.conversation.intake.places import Places
+from bot.conversation.intake.seen import SeenMessages
+from bot.conversation.queue.gathering import BACK, BARE, BEHIND, MOST, Gathering
+from bot.conversation.queue.lane import Order
+from bot.conversation.queue.lanes import Lanes
+from bot.conversation.queue.overflow import Overflow
+from bot.conversation.queue.questions import Questions
+from bot.conversation.tasks import Resume, Task, Work, due_of, person_of
+from bot.conversation.turns.ledger import Ledger
+from bot.domain.events import MessageReceived
+from bot.domain.journal import MessageObserved, MessageOverheard, MessageTakenUp
+from bot.domain.segments import Image, Mention, Quote, Segment
+from bot.memory.history import History
+from bot.policy.unfinished import shows_something, words_of
+from bot.policy.wake import NeedsQuoted, Observe, Wake
+from bot.speaking.gestures import Gestures
+from tests.fakes import GROUP, RecordingStore, RecordingTransport, SteppedClock, said
+
+PICTURE = (Image(url="https://x.test/1"),)
+BUSY = Resume("t1", {}, None)
+
+
+def told(message: MessageReceived) -> str:
+    return words_of(message) or "[图片]" * shows_something(message)
+
+
+class Porch:
+    """Where lines come in; `asked` is what was begun with, as the texts of each question's lines."""
+
+    def __init__(self, debounce: float) -> None:
+        self.clock = clock = SteppedClock()
+        self.store = RecordingStore()
+        self.history = History(store=self.store)
+        self.lanes = Lanes[Work](clock=clock, order=Order(person_of, due_of))
+        places = Places(arrive=lambda _: None, clock=clock)
+        hearing = Hearing(store=self.store, history=self.history, places=places)
+        self.questions = Questions(
+            lanes=self.lanes,
+            seen=SeenMessages(clock=clock),
+            ages=Ages(clock),
+            places=places,
+            overflow=Overflow(gestures=Gestures(transport=RecordingTransport(), clock=clock)),
+            hearing=hearing,
+            ledger=Ledger(store=self.store, clock=clock),
+            clock=clock,
+        )
+        self.gathering = Gathering(
+            lanes=self.lanes, questions=self.questions, hearing=hearing, clock=clock, debounce=debounce
+        )
+        self.tasks: list[Task] = []
+        self.gate = asyncio.Event()
+
+    async def work(self, work: Work) -> None:
+        if isinstance(work, Task):
+            self.tasks.append(work)
+        else:
+            await self.gate.wait()
+
+    def says(self, words: str | tuple[Segment, ...], *, at: bool = True, user: int = 777) -> MessageReceived:
+        message = replace(said(words, at=at, user=user), time=self.clock.now())
+        if at:
+            self.gathering.ask(message, Wake("mention"))
+        else:
+            self.gathering.hear(message, Observe())
+        return message
+
+    async def asked(self, after: float = 0.0) -> list[list[str]]:
+        await self.clock.advance(after)
+        return [[told(line) for line in task.said] for task in self.tasks]
+
+    async def busy(self) -> None:
+        """The lane is about something else until the gate is open."""
+        self.lanes.put(GROUP, BUSY)
+        await self.clock.advance(0)
+
+    def overheard(self) -> list[str]:
+        taken = self.history.take_overheard(GROUP)
+        return [told(message) for message in taken]
+
+
+@asynccontextmanager
+async def porch(debounce: float = 1.2) -> AsyncIterator[Porch]:
+    made = Porch(debounce)
+    async with asyncio.timeout(5), made.lanes.open(made.work):
+        yield made
+
+
+async def test_a_line_that_looks_finished_begins_at_once() -> None:
+    async with porch() as house:
+        house.says("明天下雨吗")
+        assert await house.asked() == [["明天下雨吗"]]
+
+
+async def test_lines_of_one_person_are_one_question_until_nothing_more_comes() -> None:
+    async with porch() as house:
+        house.says("帮我看看")
+        assert await house.asked(1.1) == []
+        house.says("这个", at=False)
+        house.says("我也想知道", at=False, user=5)
+        assert await house.asked(1.1) == []
+        house.says("为什么会报错？", at=False)
+        assert await house.asked(1.1) == []
+        assert await house.asked(0.2) == [["帮我看看", "这个", "为什么会报错？"]]
+        assert house.overheard() == ["我也想知道"]
+        assert [one.overheard for one in house.store.entries if isinstance(one, MessageObserved)] == [0, 0, 1, 0]
+
+
+async def test_nobody_waits_longer_than_five_seconds_or_for_more_than_ten_lines() -> None:
+    async with porch() as house:
+        house.says("嗯")
+        for _ in range(4):
+            assert await house.asked(1.1) == []
+            house.says("那个", at=False)
+        assert [len(lines) for lines in await house.asked(0.7)] == [5]
+        house.says("嗯")
+        for _ in range(MOST - 1):
+            house.says("那个", at=False)
+        assert len((await house.asked())[1]) == MOST
+
+
+async def test_after_a_picture_he_has_more_time() -> None:
+    async with porch() as house:
+        house.says((Mention(10001), *PICTURE))
+        assert await house.asked(2.4) == []
+        assert await house.asked(0.2) == [["[图片]"]]
+
+
+async def test_a_call_without_words_waits_for_the_next_line_of_the_same_person() -> None:
+    async with porch() as house:
+        house.says("")
+        house.says("我也来", at=False, user=5)
+        assert await house.asked(BARE - 1) == []
+        house.says("明天下雨吗", at=False)
+        assert await house.asked() == [["", "明天下雨吗"]]
+        house.says("")
+        assert len(await house.asked(BARE - 0.1)) == 1
+        assert len(await house.asked(0.2)) == 2
+
+
+async def test_a_call_without_words_behind_what_it_is_about_is_none() -> None:
+    async with porch() as house:
+        house.says("明天会不会下雨", at=False)
+        house.says("")
+        assert await house.asked(1.3) == [["明天会不会下雨", ""]]
+
+
+async def test_a_call_that_quotes_is_a_question() -> None:
+    async with porch() as house:
+        house.says((Mention(10001), Quote("7")))
+        assert len(await house.asked()) == 1
+
+
+async def test_his_last_lines_before_belong_to_a_question_and_nobody_else_reads_them() -> None:
+    async with porch() as house:
+        for words in ("太早", "一"):
+            house.says(words, at=False)
+            await house.clock.advance(2)
+        house.says("别人的", at=False, user=5)
+        house.says((Mention(5), *PICTURE), at=False)
+        await house.clock.advance(BACK - 3)
+        early, picture = house.says("二", at=False), house.says(PICTURE, at=False)
+        house.says("这两个是什么？")
+        assert await house.asked() == [["一", "二", "[图片]", "这两个是什么？"]]
+        assert [one.message for one in house.store.entries if isinstance(one, MessageTakenUp)][1:] == [early, picture]
+        assert house.overheard() == ["太早", "别人的", "[图片]"]
+
+
+async def test_questions_of_one_person_that_wait_become_one_and_others_keep_theirs() -> None:
+    async with porch() as house:
+        await house.busy()
+        house.says("第一个问题？")
+        house.says("别人的问题？", user=5)
+        house.says("第二个问题？")
+        house.gate.set()
+        assert await house.asked() == [["第一个问题？", "第二个问题？"], ["别人的问题？"]]
+
+
+async def test_what_he_says_close_behind_a_question_that_waits_goes_with_it() -> None:
+    async with porch() as house:
+        await house.busy()
+        house.says("去北京还是上海？")
+        await house.clock.advance(BEHIND)
+        house.says("坐高铁", at=False)
+        house.says((Mention(5), *PICTURE), at=False)
+        await house.clock.advance(BEHIND + 1)
+        house.says("哈哈", at=False)
+        house.gate.set()
+        assert await house.asked() == [["去北京还是上海？", "坐高铁"]]
+        assert house.overheard() == ["[图片]", "哈哈"]
+
+
+async def test_what_was_said_before_a_question_that_waits_does_not_follow_it() -> None:
+    async with porch() as house:
+        await house.busy()
+        missed = replace(said("之前的问题？"), time=house.clock.now())
+        await house.clock.advance(5)
+        house.says("之后的问题？")
+        house.gathering.ask(missed, Wake("mention"))
+        house.gate.set()
+        assert await house.asked() == [["之后的问题？"], ["之前的问题？"]]
+
+
+async def test_what_comes_again_behind_the_question_it_was_said_before_is_only_overheard() -> None:
+    """Within one second, too: a reply is to quote the question."""
+    async with porch() as house:
+        await house.busy()
+        before, question = (
+            replace(said(words, at=at), time=house.clock.now(), message_seq=number)
+            for words, at, number in (("闲话", False, "9"), ("问题？", True, "10"))
+        )
+        house.gathering.ask(question, Wake("mention"))
+        house.gathering.hear(before, Observe())
+        house.gate.set()
+        assert await house.asked() == [["问题？"]]
+        assert house.overheard() == ["闲话"]
+
+
+async def test_a_quote_that_nobody_knows_stands_alone() -> None:
+    async with porch() as house:
+        await house.busy()
+        house.says("第一个问题？")
+        house.gathering.ask(said((Quote("7"),)), NeedsQuoted("7"))
+        house.gate.set()
+        assert await house.asked() == [["第一个问题？"], [""]]
+
+
+async def test_of_very_many_questions_of_one_person_the_oldest_are_overheard() -> None:
+    async with porch() as house:
+        await house.busy()
+        first = house.says("问题0？")
+        for number in range(1, MOST + 1):
+            house.says(f"问题{number}？")
+        house.gate.set()
+        assert await house.asked() == [[f"问题{number}？" for number in range(1, MOST + 1)]]
+        assert [one.message for one in house.store.entries if isinstance(one, MessageOverheard)] == [first]
+
+
+async def test_without_debounce_nothing_waits() -> None:
+    async with porch(0.0) as house:
+        house.says("")
+        assert await house.asked() == [[""]]
+
+
+async def test_while_stopping_nothing_is_gathered() -> None:
+    async with porch() as house:
+        house.says("一", at=False)
+        await house.lanes.finish(within=0)
+        house.says("帮我看看")
+        assert house.overheard() == ["一"]
+        assert await house.asked(9) == []
+
+
+async def test_a_recalled_line_leaves_its_question_and_what_is_left_is_asked() -> None:
+    async with porch() as house:
+        house.says("帮我看看")
+        line = house.says("这个", at=False)
+        [task] = house.lanes.at(GROUP)
+        assert isinstance(task, Task)
+        left = house.questions.recalled(task, line.message_id)
+        assert left is not None
+        assert left.said == task.lines
+        assert house.questions.recalled(left, "another") is left
+
+
+async def test_where_nobody_calls_any_more_nothing_is_asked_and_the_rest_is_overheard() -> None:
+    async with porch() as house:
+        call = house.says("帮我看看")
+        house.says("这个", at=False)
+        [task] = house.lanes.at(GROUP)
+        assert isinstance(task, Task)
+        assert house.questions.recalled(task, call.message_id) is None
+        assert house.overheard() == ["这个"]
+
+
+async def test_what_was_looked_back_at_calls_nobody_when_its_question_is_recalled() -> None:
+    async with porch() as house:
+        house.says("一", at=False)
+        call = house.says("帮我看看")
+        [task] = house.lanes.at(GROUP)
+        assert isinstance(task, Task)
+        assert house.questions.recalled(task, call.message_id) is None
+        assert house.overheard() == ["一"]
+
+
+@pytest.mark.parametrize("weak", [(True, False), (False, True), (True, True)])
+async def test_of_questions_that_wait_together_the_strongest_call_counts(weak: tuple[bool, bool]) -> None:
+    async with porch() as house:
+        await house.busy()
+        for is_weak in weak:
+            house.gathering.ask(said("一个问题？"), Wake("name", weak=is_weak))
+        house.gate.set()
+        await house.asked()
+        assert [task.wake.weak for task in house.tasks] == [all(weak)]
+
+
+async def test_a_question_that_is_not_answered_belongs_to_no_other_one() -> None:
+    async with porch(1.2) as at:
+        at.lanes.put(GROUP, BUSY)
+        at.says("北京的天气怎么样？")
+        late = replace(said("上海的天气怎么样？"), time=at.clock.now())  # found later, in the same second
+        at.gathering.hear(late, Observe("it was answered, or was old, when it was found"))
+        at.gate.set()
+        assert await at.asked() == [["北京的天气怎么样？"]]
+    assert MessageObserved(late, overheard=True) in at.store.entries
+
+
+async def test_a_question_that_was_let_be_is_not_looked_back_at() -> None:
+    async with porch(1.2) as at:
+        question = replace(said("北京的天气怎么样？"), time=at.clock.now())
+        at.gathering.hear(question, Observe("it was answered, or was old, when it was found"))
+        at.says("上海的天气怎么样？")
+        assert await at.asked() == [["上海的天气怎么样？"]]

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+from msgspec import structs
+
+from bot.conversation.tasks import Task
+from bot.domain.errors import NotConnected
+from bot.domain.events import (
+    Connected,
+    MessageReceived,
+)
+from bot.domain.segments import Quote, Text
+from bot.policy.wake import Rules, Wake
+from tests.bot.conversation.recovery.test_recovery import turn
+from tests.bot.hall import hall
+from tests.fakes import BOT, said, words
+
+
+async def test_a_quote_nobody_can_look_up_without_a_connection_waits_for_one() -> None:
+    async with hall(words("because")) as house:
+        look_up = house.transport.get_message
+
+        async def away(account: int, message_id: str) -> MessageReceived | None:
+            raise NotConnected("away")
+
+        house.transport.known["77"] = said("mine", user=BOT, at=False, message_id="77")
+        house.transport.get_message = away  # type: ignore[method-assign]  # one call of a fake is replaced
+        message = structs.replace(said((Quote("77"), Text("why?")), at=False), time=house.clock.now())
+        await house.take(message)
+        assert house.store.of("message_overheard") == []
+        house.transport.get_message = look_up  # type: ignore[method-assign]  # and put back
+        await house.take(Connected(self_id=BOT, time=0.0))
+        assert house.transport.texts == ["because"]
+
+
+async def test_a_question_whose_latest_line_called_nobody_is_asked_when_the_account_is_back() -> None:
+    async with hall(words("yes")) as house:
+        call, aside = said("hi"), said("you know", at=False)
+        task = Task(aside, Wake("mention"), house.clock.now(), lines=(call,), beside=(aside,))
+        house.put_off.add(task)
+        await house.take(Connected(self_id=BOT, time=0.0))
+        assert house.transport.texts == ["yes"]
+
+
+async def test_while_stopping_what_is_put_off_is_left_for_the_next_start_however_old_it_is() -> None:
+    async with hall() as house:
+        house.late.ask_again(said("hi"))
+        house.clock.time += 121
+        await house.lanes.finish(within=0)
+        await house.dispatcher.handle(Connected(self_id=BOT, time=0.0))
+        assert house.store.entries == []
+
+
+@pytest.mark.parametrize("text", ["小霜真可爱", "I like tea"])
+async def test_a_weak_wake_is_weak_still_when_its_turn_is_repeated(text: str) -> None:
+    async with hall(words(""), rules=Rules(names=("小霜",), chance=1.0)) as house:
+        question = said(text, at=False)
+        house.late.ask_again(question, retry=turn(question))
+        await house.take(Connected(self_id=BOT, time=0.0))
+        await house.outbox.wait_idle()
+        assert house.transport.sent == []
+        assert house.store.of("turn_closed")

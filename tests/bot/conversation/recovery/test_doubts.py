@@ -1,0 +1,295 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from msgspec import structs
+
+from bot.conversation.recovery.doubts import LAG, Doubts
+from bot.domain.actions import Confirmed, SendMessage
+from bot.domain.chat import Usage, UserMessage
+from bot.domain.errors import ActionUnanswered
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.journal import (
+    MessageErased,
+    SendChanged,
+    SendQueued,
+    SendState,
+    Spoken,
+    StoredSend,
+    TurnClosed,
+    TurnOpened,
+)
+from bot.domain.run import Stop
+from bot.domain.segments import Quote, Text
+from bot.policy.apologies import LOST, SORRY, apology
+from bot.speaking.carrier import LOOK_AFTER
+from tests.bot.speaking.post import Post, own
+from tests.fakes import GROUP, PRIVATE, SteppedClock, said, until
+
+CLOSED = TurnClosed(turn_id="t1", stop=Stop.ANSWERED, round=(), usage=Usage(), steps=1, at=0.0)
+
+
+class Lookout(Post):
+    """An outbox, a turn t1 that says something, and somebody who looks for what became of it."""
+
+    def __init__(self, where: Conversation) -> None:
+        self.time = SteppedClock()
+        super().__init__(clock=self.time)
+        self.where = where
+        self.question = structs.replace(said("?", where=where, message_id="5"), time=self.time.now() - 60)
+        self.store.put(
+            TurnOpened(turn_id="t1", question=self.question, user=UserMessage("?"), at=self.time.now()),
+        )
+        self.transport.histories[where] = (self.question,)
+
+    async def lose(self, text: str = "an answer", *, final: bool = True) -> None:
+        """The turn says something, and nobody answers."""
+        before = len(self.outbox.unconfirmed.at(self.where))
+        self.transport.failures = [ActionUnanswered("cut")]
+        self.outbox.post(SendMessage(self.where, (Text(text),)), turn_id="t1", final=final)
+        await until(lambda: not self.transport.failures)
+        await self.time.advance(LOOK_AFTER)
+        assert len(self.outbox.unconfirmed.at(self.where)) == before + 1
+
+    @property
+    def asked_again(self) -> list[SendMessage]:
+        return [action for action in self.transport.sent if Text(LOST) in action.segments]
+
+
+@asynccontextmanager
+async def lookout(where: Conversation = GROUP, *, ended: bool = True) -> AsyncIterator[Lookout]:
+    post = Lookout(where)
+    doubts = Doubts(transport=post.transport, outbox=post.outbox, store=post.store, clock=post.time)
+    if ended:
+        post.store.put(CLOSED)
+    async with asyncio.timeout(5), post.outbox.open(), asyncio.TaskGroup() as group:
+        task = group.create_task(doubts.run())
+        yield post
+        task.cancel()
+
+
+async def test_who_asked_for_what_the_history_lacks_is_asked_to_ask_again_once() -> None:
+    async with lookout() as post:
+        await post.lose()
+        await post.time.advance(LAG)
+        assert [action.segments for action in post.asked_again] == [(Quote("5"), Text(LOST))]
+        post.outbox.connected()
+        await post.time.advance(LAG)
+        await post.time.advance(LAG)
+        assert len(post.asked_again) == 1
+
+
+async def test_in_private_too() -> None:
+    async with lookout(PRIVATE) as post:
+        await post.lose()
+        await post.time.advance(LAG)
+        assert [(action.conversation, action.segments) for action in post.asked_again] == [(PRIVATE, (Text(LOST),))]
+
+
+async def test_that_it_was_lost_and_what_the_asker_is_told_is_written_down_together_before_it_is_told() -> None:
+    async with lookout() as post:
+        await post.lose()
+        await post.time.advance(LAG)
+        entries = post.store.entries
+        place = next(
+            place for place, e in enumerate(entries) if isinstance(e, SendChanged) and e.state is SendState.DROPPED
+        )
+        queued = entries[place + 1]
+        assert isinstance(queued, SendQueued)
+        assert (queued.turn_id, queued.final, queued.state) == ("t1", True, SendState.QUEUED)
+
+
+async def test_a_history_that_may_lag_is_not_believed_yet() -> None:
+    async with lookout() as post:
+        await post.lose()
+        await post.time.advance(LAG - 1)
+        assert post.asked_again == []
+        post.transport.histories[GROUP] = (post.question, own("an answer", "99"))
+        await post.time.advance(LAG)
+        assert post.asked_again == []
+        assert post.rows["an answer"] == "confirmed"
+
+
+async def test_each_send_has_its_own_time_though_another_one_is_looked_for_there() -> None:
+    for meanwhile in (False, True):  # before the first is looked for, or while that goes on
+        async with lookout(ended=False) as post:
+            await post.lose("one", final=False)
+            await post.time.advance(LAG - (1 if meanwhile else 2))
+            post.store.put(CLOSED)
+            await post.lose("two")
+            await post.time.advance(0 if meanwhile else 1)
+            asked = len(post.transport.histories_asked)
+            await post.time.advance(LAG - 1)
+            assert post.asked_again == []
+            await post.time.advance(1)
+            assert len(post.transport.histories_asked) == asked + 1
+            assert len(post.asked_again) == 1
+
+
+async def test_what_is_confirmed_while_it_is_looked_for_is_not_lost(caplog: pytest.LogCaptureFixture) -> None:
+    async with lookout() as post:
+        read = post.store.spoken
+
+        async def late(turn_id: str) -> Spoken | None:
+            spoken = await read(turn_id)
+            post.outbox.seen(own("an answer", "99"))
+            return spoken
+
+        post.store.spoken = late  # type: ignore[method-assign]  # one call of a fake is replaced
+        await post.lose()
+        await post.time.advance(LAG)
+        assert post.asked_again == []
+        assert post.states[-1] == "confirmed"
+        assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+async def test_what_is_confirmed_before_the_look_is_not_lost() -> None:
+    async with lookout() as post:
+        await post.lose()
+        post.outbox.seen(own("an answer", "99"))
+        await post.time.advance(LAG)
+        assert post.asked_again == []
+
+
+async def test_where_nothing_can_be_read_nobody_is_told_until_it_can_after_a_connection() -> None:
+    async with lookout() as post:
+        del post.transport.histories[GROUP]
+        await post.lose()
+        await post.time.advance(LAG)
+        await post.time.advance(LAG)
+        assert post.asked_again == []
+        post.transport.histories[GROUP] = (post.question,)
+        await post.time.advance(LAG)
+        assert post.asked_again == []
+        post.outbox.connected()
+        await post.time.advance(LAG)
+        assert len(post.asked_again) == 1
+
+
+async def test_while_the_journal_cannot_be_read_nobody_is_told() -> None:
+    async with lookout() as post:
+        await post.lose()
+        post.store.trouble = True
+        await post.time.advance(LAG)
+        assert post.asked_again == []
+        post.store.trouble = False
+        await post.time.advance(LAG)
+        assert len(post.asked_again) == 1
+
+
+async def test_own_words_that_nobody_accounts_for_may_be_the_answer() -> None:
+    async with lookout() as post:
+        strange = structs.replace(own("an answer, changed on its way", "99"), segments=(Text("changed"),))
+        post.transport.histories[GROUP] = (post.question, strange)
+        await post.lose()
+        await post.time.advance(LAG)
+        assert post.asked_again == []
+
+
+async def test_words_of_ours_that_are_known_are_not_the_answer() -> None:
+    async with lookout() as post:
+        receipt = await post.outbox.send(SendMessage(GROUP, (Text("to somebody else"),)), turn_id="t2")
+        assert receipt == Confirmed("9001")
+        mine = structs.replace(own("to somebody else", "9001"), segments=(Text("to somebody else"),))
+        post.transport.histories[GROUP] = (post.question, mine)
+        await post.lose()
+        await post.time.advance(LAG)
+        assert len(post.asked_again) == 1
+
+
+async def test_while_a_run_goes_on_it_may_yet_answer() -> None:
+    async with lookout(ended=False) as post:
+        await post.lose(final=False)
+        await post.time.advance(LAG)
+        await post.time.advance(LAG)
+        assert post.asked_again == []
+        await post.outbox.send(SendMessage(GROUP, (Text("the answer"),)), turn_id="t1", final=True)
+        post.store.put(CLOSED)
+        await post.time.advance(LAG)
+        assert post.asked_again == []
+
+
+async def test_a_run_that_ends_without_another_word_has_not_answered() -> None:
+    async with lookout(ended=False) as post:
+        await post.lose(final=False)
+        await post.time.advance(LAG)
+        post.store.put(CLOSED)
+        await post.time.advance(LAG)
+        assert len(post.asked_again) == 1
+
+
+async def test_an_apology_that_gets_lost_is_not_followed_by_another() -> None:
+    async with lookout() as post:
+        await post.lose(SORRY)
+        await post.time.advance(LAG)
+        assert post.asked_again == []
+    async with lookout() as post:
+        await post.lose()
+        post.transport.failures = [ActionUnanswered("cut")]
+        for _ in range(5):
+            await post.time.advance(LAG)
+        assert [post.states.count(state) for state in ("unknown", "dropped")] == [2, 1]
+        assert post.asked_again == []
+
+
+async def test_an_answer_that_nobody_waits_for_any_more_is_not_told_of() -> None:
+    async with lookout() as post:
+        await post.lose()
+        asked = len(post.transport.histories_asked)
+        await post.time.advance(121)
+        assert (post.asked_again, len(post.transport.histories_asked)) == ([], asked)
+
+
+async def test_what_no_turn_said_is_nobody_s_answer() -> None:
+    async with lookout() as post:
+        post.transport.failures = [ActionUnanswered("cut")]
+        post.outbox.post(SendMessage(GROUP, (Text("a line for everybody"),)))
+        await until(lambda: not post.transport.failures)
+        await post.time.advance(LOOK_AFTER)
+        asked = len(post.transport.histories_asked)
+        await post.time.advance(LAG)
+        assert (post.asked_again, len(post.transport.histories_asked)) == ([], asked)
+
+
+async def test_what_an_earlier_process_left_on_the_wire_is_looked_for_too() -> None:
+    async with lookout() as post:
+        action = apology(post.question, "an answer")
+        queued = SendQueued(
+            send_id="old", turn_id="t1", action=action, final=True, at=post.time.now(), state=SendState.SENDING
+        )
+        post.store.put(queued)
+        stored = StoredSend(
+            send_id="old", turn_id="t1", action=action, final=True, at=post.time.now(), state=SendState.SENDING
+        )
+        post.outbox.remember_unknown(stored)
+        await post.time.advance(LAG)
+        assert len(post.asked_again) == 1
+
+
+async def test_a_question_that_was_taken_back_is_not_asked_for_again() -> None:
+    async with lookout() as post:
+        await post.lose()
+        post.store.put(MessageErased(GROUP, "5"))
+        await post.time.advance(LAG)
+        assert post.asked_again == []
+
+
+async def test_a_place_that_breaks_does_not_stop_the_others() -> None:
+    async with lookout() as post:
+        get_history, broken = post.transport.get_history, True
+
+        async def breaking(conversation: Conversation, *, count: int = 20) -> tuple[MessageReceived, ...]:
+            if broken:
+                raise ValueError("a bug")
+            return await get_history(conversation, count=count)
+
+        await post.lose()
+        post.transport.get_history = breaking  # type: ignore[method-assign]  # one call of a fake is replaced
+        await post.time.advance(LAG)
+        broken = False
+        post.outbox.connected()
+        await post.time.advance(LAG)
+        assert len(post.asked_again) == 1

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from bot.domain.chat import (
+    AssistantMessage,
+)
+from bot.domain.errors import ActionRefused, BotError, ModelBilling, NotConnected
+from bot.domain.journal import TurnClosed
+from bot.domain.suspension import Allow
+from tests.bot.conversation.turns.test_turn import living, speak
+from tests.e2e.test_suspended_turns import ask_first
+from tests.fakes import (
+    GROUP,
+    calls,
+    said,
+    until,
+    words,
+)
+
+
+@pytest.mark.parametrize("final", ["北京今天晴，25 度。", "北京今天晴， 25度", ""])
+async def test_what_was_said_by_the_tool_is_not_said_again(final: str) -> None:
+    async with living(calls(speak("北京今天晴，25度！")), words(final)) as house:
+        await house.turns.take(said("北京天气"))
+    assert house.transport.texts == ["北京今天晴，25度！"]
+    assert any(isinstance(m, AssistantMessage) and m.tool_calls for m in house.history.messages(GROUP))
+
+
+async def test_a_failed_run_says_one_polite_line_with_its_trace_id_and_nothing_else() -> None:
+    async with living(ModelBilling("Insufficient Balance sk-secret")) as house:
+        await house.turns.take(said("hi"))
+    assert house.transport.texts == ["抱歉，这次没能回答上来，请稍后再试。（编号 t1）"]
+
+
+async def test_an_answer_that_is_being_said_when_its_question_is_recalled_stays_in_the_history() -> None:
+    question = said("hi")
+    async with living(words("the answer")) as house:
+        house.transport.failures.append(NotConnected("away"))
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(house.turns.take(question))
+            await until(lambda: house.store.of("send_changed"))
+            house.turns.disown(question)
+            task.cancel()
+        (closed,) = house.store.of("turn_closed")
+        assert isinstance(closed, TurnClosed)
+        assert closed.round[-1] == AssistantMessage("the answer")
+
+
+async def test_a_failure_of_the_transport_never_gets_out_of_a_turn() -> None:
+    failures: list[BotError] = [ActionRefused("send_group_msg", retcode=1, wording="no")]
+    async with living(words("hello")) as house:
+        house.transport.failures = failures
+        await house.turns.take(said("hi"))
+    assert house.transport.sent == []
+
+
+async def test_a_turn_that_ends_takes_its_requests_with_it() -> None:
+    async with living(calls(("ask_first", "")), words("done")) as house:
+        house.toolset.register(ask_first)
+        await house.turns.take(said("please"))
+        ((turn_id, run),) = house.suspensions.waiting().items()
+        await house.turns.resume(turn_id, {run.pending[0].call.id: Allow()})
+        assert house.asked[-1] == "A1 不用管了：提问已经撤回或结束，没有做。"

@@ -1,0 +1,82 @@
+"""What people may do to turns that go on; what comes of it in a run: test_steering.py, test_stopping.py."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from bot.conversation.turns.live import Line
+from bot.domain.events import MessageReceived
+from bot.domain.journal import TurnSteered
+from bot.domain.segments import Quote, Text
+from bot.prompt.additions import addition
+from tests.bot.hall import hall
+from tests.bot.prompt import VIEW
+from tests.fakes import GROUP, said
+
+QUESTION = said("go", message_id="q1")
+
+
+def line(message_id: str, came_back: list[tuple[str, bool]]) -> Line:
+    message = said("more", message_id=message_id)
+    return Line(message, addition(message, VIEW), lambda stopped: came_back.append((message_id, stopped)))
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+async def test_lines_that_nobody_read_are_given_back_with_whether_it_was_stopped(stopped: bool) -> None:
+    came_back: list[tuple[str, bool]] = []
+    async with hall() as house:
+        with house.live.going_on(QUESTION) as live:
+            live.task = None
+            live.say(line("1", came_back))
+            if stopped:
+                live.stop()
+            live.close()
+            assert came_back == [("1", stopped)]
+            assert not live.state.steering
+
+
+async def test_a_line_that_is_dropped_with_its_turn_is_part_of_it_in_the_journal() -> None:
+    came_back: list[tuple[str, bool]] = []
+    async with hall() as house:
+        with house.live.going_on(QUESTION) as live:
+            live.begin(await house.answering.preparation.begin(QUESTION, None))
+            live.say(line("1", came_back))
+            live.close(dropped=True)
+        (steered,) = house.store.of("turn_steered")
+        assert isinstance(steered, TurnSteered)
+        assert came_back == []
+
+
+async def test_a_turn_that_is_stopped_while_it_is_prepared_asks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = asyncio.Event()
+
+    async with hall(steers=True) as house:
+
+        async def slow(account: int, message_id: str) -> MessageReceived | None:
+            if house.live.at(GROUP):
+                asked.set()
+                await asyncio.Event().wait()
+            return None
+
+        monkeypatch.setattr(house.transport, "get_message", slow)
+        await house.history.load(GROUP)
+        await house.dispatcher.handle(said((Quote("8"), Text("go")), message_id="q1"))
+        await asked.wait()
+        await house.dispatcher.handle(said("more", message_id="2"))
+        await house.take(said("停", message_id="s"))
+        assert house.model.requests == []
+        assert house.store.of("turn_opened") == []
+        assert {message.message_id for message in house.history.take_overheard(GROUP)} == {"q1", "2"}
+
+
+async def test_nothing_is_said_into_a_turn_whose_words_are_on_their_way() -> None:
+    async with hall() as house:
+        with house.live.going_on(QUESTION) as live:
+            assert house.live.of(said("more")) is live
+            assert house.live.of(said("more", user=5)) is None
+            live.close()
+            assert house.live.of(said("more")) is None
+            assert house.live.at(GROUP) == [live]
+        assert house.live.at(GROUP) == []

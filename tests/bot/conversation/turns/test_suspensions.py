@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from bot.domain import codec
+from bot.domain.chat import AssistantMessage, UserMessage
+from bot.domain.journal import Remembered, Round, RunSuspended, Suspended, TurnClosed
+from bot.domain.run import Stop
+from bot.domain.suspension import Allow
+from tests.bot.conversation.turns.test_turn import living
+from tests.bot.desk import waiting
+from tests.e2e.test_suspended_turns import ask_first
+from tests.fakes import GROUP, calls, said, words
+
+
+async def test_a_suspended_run_that_cannot_be_read_is_closed_as_interrupted() -> None:
+    """Else every start would look at it again."""
+    async with living() as house:
+        assert house.suspensions.restore(Suspended("t9", "{}", 0.0, said("x"), UserMessage("x"))) is None
+        await house.turns.resume("t9", {})
+        assert house.transport.sent == []
+        (closed,) = house.store.of("turn_closed")
+        assert isinstance(closed, TurnClosed)
+        assert (closed.turn_id, closed.stop) == ("t9", Stop.INTERRUPTED)
+        assert closed.round[:2] == (UserMessage("x"), AssistantMessage("(noted)"))
+        assert closed.round[2:] == (UserMessage("[系统记录]\n  你没有回答上面的提问。"),)
+
+
+async def test_a_restored_run_whose_number_is_taken_is_written_down_with_another() -> None:
+    run = waiting("ask_first", run_id="t9")
+    numbered = replace(run, answers=(replace(run.pending[0], number=1),))
+    stored = Suspended("t9", codec.write(numbered), 0.0, said("x"), UserMessage("x"))
+    async with living(calls(("ask_first", ""))) as house:
+        house.toolset.register(ask_first)
+        await house.turns.take(said("please"))
+        house.suspensions.restore(stored)
+        put_down = house.store.of("run_suspended")[-1]
+        assert isinstance(put_down, RunSuspended)
+        assert put_down.turn_id == "t9"
+        assert codec.write(house.suspensions.waiting()["t9"]) == put_down.state
+        assert house.suspensions.waiting()["t9"].pending[0].number == 2
+
+
+async def test_a_turn_that_goes_on_after_a_restart_reads_what_was_said_before_it() -> None:
+    question = said("please")
+    async with living(calls(("ask_first", ""))) as before:
+        before.toolset.register(ask_first)
+        await before.turns.take(question)
+        (put_down,) = before.store.of("run_suspended")
+        assert isinstance(put_down, RunSuspended)
+    async with living(words("done")) as house:
+        house.toolset.register(ask_first)
+        rounds = (Round("t0", (UserMessage("earlier"), AssistantMessage("indeed"))),)
+        house.store.remembered[GROUP] = Remembered(rounds, ())
+        turn_id, state, expires = put_down.turn_id, put_down.state, put_down.expires
+        house.suspensions.restore(Suspended(turn_id, state, expires, question, UserMessage("x")))
+        await house.turns.resume(turn_id, {"c0": Allow()})
+        assert UserMessage("earlier") in house.model.requests[0].messages

@@ -1,0 +1,312 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from bot.conversation.approval.deciders import Deciders
+from bot.conversation.context.perception import Perception, Senses
+from bot.conversation.context.telling import Telling
+from bot.conversation.intake.ages import Ages
+from bot.conversation.queue.lane import Order
+from bot.conversation.queue.lanes import Lanes
+from bot.conversation.tasks import Work, due_of, person_of
+from bot.conversation.turns.live import LiveTurns
+from bot.domain.actions import (
+    Attachment,
+    MediaKind,
+    React,
+    SendMessage,
+)
+from bot.domain.chat import (
+    Completion,
+    ModelRequest,
+    SystemMessage,
+    ToolMessage,
+)
+from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.domain.journal import Entry, TurnClosed
+from bot.domain.ports import ChatModel, Media, Sight
+from bot.domain.run import Stop
+from bot.domain.segments import Quote, Text
+from bot.engine.engine import Engine
+from bot.engine.toolset import Toolset
+from bot.memory.history import History
+from bot.memory.personas import Cast, Persona, Personas
+from bot.memory.recorder import Recorder
+from bot.policy.budget import NO_LIMITS, Limits
+from bot.speaking.gestures import LONG, WORKING, Gestures
+from bot.speaking.owner import Owner
+from bot.wiring.conversation import Ground, build_answering
+from tests.bot.speaking.post import build_outbox
+from tests.fakes import (
+    BOT,
+    GROUP,
+    PRIVATE,
+    CountingIds,
+    ManualClock,
+    RecordingStore,
+    RecordingTransport,
+    ScriptedModel,
+    Step,
+    SteppedClock,
+    calls,
+    said,
+    until,
+    words,
+)
+from tools.send_message import send_message
+
+OWNER = 999
+
+
+class AnyMedia:
+    """A media folder that has every file."""
+
+    async def attach(self, kind: MediaKind, *, path: str = "", url: str = "", name: str = "") -> Attachment:
+        return Attachment(kind, f"base64://{path or url}", name)
+
+
+class House:
+    """The rooms a turn needs, with fakes at the ports."""
+
+    model: ScriptedModel
+
+    def __init__(
+        self,
+        model: ChatModel,
+        store: RecordingStore | None = None,
+        sight: Sight | None = None,
+        limits: Limits = NO_LIMITS,
+    ) -> None:
+        self.transport = RecordingTransport()
+        self.store = store or RecordingStore()
+        self.history = History(store=self.store)
+        self.clock = clock = ManualClock()
+        self.patience = SteppedClock()  # of those who wait for an answer
+        self.outbox, queues = build_outbox(self.transport, self.store, clock)
+        self.owner = Owner(owners=frozenset({OWNER}), queues=queues, clock=clock)
+        # What a turn waits for is asked here, not in QQ: tests decide by themselves what becomes of it.
+        self.asked: list[str] = []
+        self.lanes, self.ages = Lanes[Work](clock=clock, order=Order(person_of, due_of)), Ages(clock)
+        self.toolset = Toolset([send_message], clock=clock)
+        engine = Engine(model=model, toolset=self.toolset, clock=clock, observer=Recorder(store=self.store))
+        self.ground = Ground(
+            lanes=self.lanes,
+            ages=self.ages,
+            perception=Perception(transport=self.transport, history=self.history, senses=Senses(sight)),
+            history=self.history,
+            store=self.store,
+            outbox=self.outbox,
+            gestures=Gestures(transport=self.transport, clock=self.patience),
+            live=LiveTurns(store=self.store, clock=clock),
+            telling=Telling(history=self.history, speakers=self.history.speakers),
+            clock=clock,
+        )
+        self.personas = Personas(Cast(Persona("be nice", "Frost")), store=self.store, choices=self.store, clock=clock)
+        self.answering = build_answering(
+            self.ground,
+            engine=engine,
+            personas=self.personas,
+            deciders=Deciders(frozenset({OWNER}), self.asked.append),
+            owners=frozenset({OWNER}),
+            ports={Media: AnyMedia()},
+            limits=limits,
+            ids=CountingIds(),
+        )
+        self.turns, self.suspensions = self.answering.turns, self.answering.suspensions
+        self.approvals, self.ledger = self.answering.approvals, self.answering.ledger
+
+
+@asynccontextmanager
+async def living(*steps: Step, sight: Sight | None = None, limits: Limits = NO_LIMITS) -> AsyncIterator[House]:
+    """A house with a scripted model, its outbox at work."""
+    with ScriptedModel(*steps) as model:
+        house = House(model, sight=sight, limits=limits)
+        house.model = model
+        async with asyncio.timeout(5), house.outbox.open():
+            yield house
+
+
+def speak(text: str, **more: object) -> tuple[str, str]:
+    return "send_message", json.dumps({"messages": [{"type": "plain", "text": text}], **more}, ensure_ascii=False)
+
+
+async def test_the_final_words_answer_the_question_with_a_quote() -> None:
+    async with living(words("hello")) as house:
+        await house.turns.take(said("hi", message_id="7"))
+    assert house.transport.sent == [SendMessage(GROUP, (Quote("7"), Text("hello")))]
+    system, user = house.model.requests[0].messages
+    assert isinstance(system, SystemMessage)
+    assert system.text.startswith("be nice")
+    assert "]\n小明#1: hi\n[此刻] " in user.text
+
+
+async def test_what_the_tool_says_is_on_the_wire_before_the_next_model_request() -> None:
+    async def look(request: ModelRequest) -> Completion:
+        assert house.transport.texts == ["wait a moment"]
+        return words("the answer")
+
+    async with living(calls(speak("wait a moment")), look) as house:
+        await house.turns.take(said("hi"))
+    assert house.transport.texts == ["wait a moment", "the answer"]
+    result = house.model.requests[1].messages[-1]
+    assert isinstance(result, ToolMessage)
+    assert result.content == "消息已发送 (message_id: 9001)"
+
+
+async def test_a_refused_message_is_told_to_the_model_and_may_be_said_in_the_end() -> None:
+    async with living(calls(speak("hello")), words("hello")) as house:
+        house.transport.failures = [ActionRefused("send_group_msg", retcode=1200, wording="禁言中")]
+        await house.turns.take(said("hi"))
+    result = house.model.requests[1].messages[-1]
+    assert isinstance(result, ToolMessage)
+    assert "not delivered: 'muted: the bot is muted here. Do not try again'" in result.content
+    assert house.transport.texts == ["hello"]
+
+
+async def test_a_message_that_may_have_been_delivered_is_never_said_again() -> None:
+    async with living(calls(speak("hello")), words("hello")) as house:
+        house.transport.failures = [ActionUnanswered("no answer")]
+        await house.turns.take(said("hi"))
+    result = house.model.requests[1].messages[-1]
+    assert isinstance(result, ToolMessage)
+    assert "may have been delivered" in result.content
+    assert "Do not repeat it" in result.content
+    assert house.transport.texts == []
+
+
+async def test_a_bug_is_as_quiet_as_any_other_failure() -> None:
+    async def broken(request: ModelRequest) -> Completion:
+        raise LookupError("internal detail")
+
+    async with living(broken) as house:
+        await house.turns.take(said("hi"))
+    assert house.transport.texts == ["抱歉，这次没能回答上来，请稍后再试。（编号 t1）"]
+
+
+async def test_even_an_owner_does_not_reach_another_account() -> None:
+    async with living(calls(speak("psst", session="20002:group:5555")), words("done")) as house:
+        await house.turns.take(said("tell them", user=OWNER))
+    assert house.transport.texts == ["done"]
+
+
+@pytest.mark.parametrize("session", ["nonsense", "1:2:3", "10001:channel:5"])
+async def test_a_session_that_is_none_is_an_error_for_the_model(session: str) -> None:
+    async with living(calls(speak("psst", session=session)), words("done")) as house:
+        await house.turns.take(said("hi"))
+    result = house.model.requests[1].messages[-1]
+    assert isinstance(result, ToolMessage)
+    assert result.content.endswith("[TOOL_INVALID_ARGUMENTS]")
+
+
+async def test_naming_the_active_session_is_allowed_to_everybody() -> None:
+    async with living(calls(speak("here", session=str(GROUP))), words("")) as house:
+        await house.turns.take(said("hi"))
+    assert house.transport.texts == ["here"]
+
+
+async def test_a_turn_cancelled_by_the_end_of_the_process_stays_open_for_the_next_start() -> None:
+    asked = asyncio.Event()
+
+    async def think(request: ModelRequest) -> Completion:
+        asked.set()
+        await asyncio.Event().wait()
+        return words("never")
+
+    async with living(calls(speak("one moment")), think) as house:
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(house.turns.take(said("first")))
+            await asked.wait()
+            task.cancel()
+        assert house.store.of("turn_closed") == []
+        assert [entry.type for entry in house.store.entries] == [
+            "member_numbered", "turn_opened", "step_finished", "tool_started", "send_queued", "send_changed",
+            "tool_finished", "usage_added",
+        ]  # fmt: skip
+
+
+async def test_a_turn_whose_answer_could_not_be_said_before_the_end_stays_open_too() -> None:
+    """Else the next start would take the question for answered."""
+    async with living(words("the answer")) as house:
+        house.transport.failures.append(NotConnected("away"))
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(house.turns.take(said("hi")))
+            await until(lambda: house.store.of("send_changed"))
+            task.cancel()
+        assert house.transport.sent == []
+        assert house.store.of("turn_closed") == []
+
+
+async def test_a_disowned_question_leaves_nothing_behind_when_its_turn_is_cancelled() -> None:
+    asked = asyncio.Event()
+
+    async def think(request: ModelRequest) -> Completion:
+        asked.set()
+        await asyncio.Event().wait()
+        return words("never")
+
+    async with living(think, words("yes")) as house:
+        first = said("first")
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(house.turns.take(first))
+            await asked.wait()
+            house.turns.disown(first)
+            task.cancel()
+        (closed,) = house.store.of("turn_closed")
+        assert isinstance(closed, TurnClosed)
+        assert (closed.stop, closed.round) == (Stop.STOPPED, ())
+        await house.turns.take(said("second"))
+        assert [message.type for message in house.model.requests[-1].messages] == ["system", "user"]
+
+
+async def test_a_store_in_trouble_does_not_keep_the_bot_from_answering() -> None:
+    async with living(words("hello")) as house:
+        house.store.trouble = True
+        await house.turns.take(said("hi"))
+        assert house.transport.texts == ["hello"]
+
+
+async def test_a_temporary_session_is_answered_through_its_group() -> None:
+    where = type(PRIVATE)(BOT, "private", 777, via_group=4242)
+    async with living(calls(speak("one", session=str(where))), words("two")) as house:
+        await house.turns.take(said("hi", where=where))
+    assert [action.conversation.via_group for action in house.transport.sent] == [4242, 4242]
+
+
+async def test_a_question_recalled_while_its_turn_is_written_down_leaves_no_turn_open() -> None:
+    class Slow(RecordingStore):
+        async def commit(self, *entries: Entry) -> bool:
+            self.put(*entries)
+            await asyncio.Event().wait()
+            return True
+
+    with ScriptedModel() as model:
+        house = House(model, store=Slow())
+        question = said("hi")
+        async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+            task = group.create_task(house.turns.take(question))
+            await until(lambda: house.store.of("turn_opened"))
+            house.turns.disown(question)
+            task.cancel()
+        (closed,) = house.store.of("turn_closed")
+        assert isinstance(closed, TurnClosed)
+        assert (closed.stop, closed.round) == (Stop.STOPPED, ())
+
+
+async def test_whoever_asked_sees_a_sign_once_the_model_has_thought_for_long() -> None:
+    thought = asyncio.Event()
+
+    async def think(_request: ModelRequest) -> Completion:
+        await thought.wait()
+        return words("a")
+
+    async with living(think) as house, asyncio.TaskGroup() as group, house.ground.gestures.open():
+        asking = group.create_task(house.turns.take(said("hi", message_id="7")))
+        await house.patience.advance(LONG)
+        assert house.transport.gestures == [React(GROUP, "7", WORKING)]
+        thought.set()
+        await asking
