@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from bot.domain.errors import ConfigError, Problem
+from bot.domain.traits import Rate
 from config import tokens, values
 from config.endpoints import Endpoint, fallbacks, in_order
 from config.persona_files import PersonaFile, PersonaHead, read_persona_file
@@ -84,6 +85,8 @@ class Settings(BaseSettings):
     bot_chance: Annotated[float, BeforeValidator(values.number(0, 1))] = 0.0
     bot_stale: Annotated[float, BeforeValidator(values.number(0, 86_400))] = 120.0
     bot_loop: Annotated[int, BeforeValidator(values.whole(0, 1000))] = 6
+    bot_user_rate: Annotated[Rate | None, BeforeValidator(values.rate)] = Rate(6, 60)
+    bot_group_rate: Annotated[Rate | None, BeforeValidator(values.rate)] = Rate(20, 60)
     bot_steer: Annotated[bool, BeforeValidator(values.switch)] = True
     bot_debounce: Annotated[float, BeforeValidator(values.number(0, 60))] = 1.2
     bot_scope: Annotated[Scope, BeforeValidator(values.one_of("group", "member"))] = "group"

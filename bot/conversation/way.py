@@ -22,6 +22,7 @@ from bot.conversation.queue.questions import Questions
 from bot.conversation.queue.quotes import Quotes
 from bot.conversation.tasks import Resume, Task, Work
 from bot.conversation.turns.turn import Turns
+from bot.conversation.queue.turnstile import Turnstile
 from bot.domain.events import MessageReceived
 from bot.policy.apologies import SORRY, apology
 from bot.policy.lighten import lighten
@@ -99,6 +100,7 @@ class LaneWay:
         *,
         word: OwnersWord,
         verdicts: Verdicts,
+        turnstile: Turnstile,
         hearing: Hearing,
         questions: Questions,
         quotes: Quotes,
@@ -107,6 +109,7 @@ class LaneWay:
     ) -> None:
         self._word = word
         self._verdicts = verdicts
+        self._turnstile = turnstile
         self._hearing = hearing
         self._questions = questions
         self._quotes = quotes
@@ -122,12 +125,17 @@ class LaneWay:
         task = await self._quotes.settled(asked) if asked else None  # it quotes somebody else?
         if task is None:
             return
-        if why := self._verdicts.against(task, looked_up=task is not asked):  # stale? muted?
+        if why := self._against(task, looked_up=task is not asked):  # stale? muted? too often?
             self._questions.let_be(task, why)
         elif task.lost:  # nobody knows what was done for it: its asker is asked to ask again
             self._outbox.post_with(action=apology(task.message, SORRY))
         else:
             await self._turns.take(task.message, lines=task.lines, retry=task.retry, wake=task.wake)
+
+    def _against(self, task: Task, *, looked_up: bool) -> str:
+        """Why it is not answered; of what had to be `looked_up` nobody knew that it was a wake."""
+        why = self._verdicts.against(task, looked_up=looked_up)
+        return why or (self._turnstile.against(task) if looked_up else "")
 
     async def _without_words(self, task: Task) -> Task | None:
         """The task that is left where an owner's words on a request that they quote are in

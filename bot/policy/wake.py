@@ -9,6 +9,7 @@ from unicodedata import category, normalize
 
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.segments import Mention, MentionAll, Quote, Text
+from bot.domain.traits import Rate
 
 # QQ's official robots, inclusive (LLOneBot/LuckyLilliaBot src/onebot11/entities.ts): two bots that
 # answer each other never stop.
@@ -44,7 +45,7 @@ class Rules:
     What begins with one of the `prefixes` is for the bot, with `at_all` what is said to everybody,
     too. `robots` are numbers that nobody answers. `chance` is that of a line that is said to
     nobody; a question is `stale` after so many seconds, and so many quick wakes of one sender are a
-    `loop`; never where that is 0.
+    `loop`; never where that is 0. The rates are those of questions, None without limit.
     """
 
     names: tuple[str, ...] = ()
@@ -58,6 +59,8 @@ class Rules:
     chance: float = 0.0
     stale: float = 0.0
     loop: int = 0
+    user_rate: Rate | None = None
+    group_rate: Rate | None = None
 
 
 Local: TypeAlias = Callable[[Conversation, Rules], Rules]

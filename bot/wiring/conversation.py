@@ -45,6 +45,7 @@ from bot.conversation.turns.live import LiveTurns
 from bot.conversation.turns.preparation import Preparation
 from bot.conversation.turns.suspensions import Suspensions
 from bot.conversation.turns.turn import Turns
+from bot.conversation.queue.turnstile import Turnstile
 from bot.conversation.way import Commands, LaneWay, MessageWay
 from bot.domain.ports import Clock, Ids, Store
 from bot.engine.engine import Engine
@@ -75,6 +76,11 @@ class Ground:
     clock: Clock
     local: Local = alike
 
+    @property
+    def postbox(self) -> Postbox:
+        """Where lines of the service are put."""
+        return Postbox(outbox=self.outbox, history=self.history, clock=self.clock)
+
 
 @dataclass(frozen=True, slots=True)
 class Answering:
@@ -98,6 +104,7 @@ class Asking:
     robots: Robots
     places: Places
     overflow: Overflow
+    turnstile: Turnstile
     hearing: Hearing
     verdicts: Verdicts
     questions: Questions
@@ -132,8 +139,7 @@ def build_answering(
     paced: bool = False,
 ) -> Answering:
     """Turns, with approvals on both sides of them; `paced` ones write as people do."""
-    history, store, clock = on.history, on.store, on.clock
-    postbox = Postbox(outbox=on.outbox, history=history, clock=clock)
+    history, store, clock, postbox = on.history, on.store, on.clock, on.postbox
     delivery = build_delivery(on, Manner(paced=paced, name=lambda where: personas.of(where).name))
     requests, ledger = Requests(runs=on.lanes, clock=clock), Ledger(store=store, clock=clock)
     approvals = Approvals(deciders=deciders, requests=requests, postbox=postbox, clock=clock)
@@ -221,12 +227,14 @@ def build_asking(
     hearing = Hearing(store=on.store, history=on.history, places=places)
     robots = Robots()
     verdicts = build_verdicts(on, mutes, places, robots, rules=rules, owner=owner, ids=ids)
+    turnstile = Turnstile(rules, seen, on.postbox, on.gestures, on.clock)
     questions = Questions(
         lanes=on.lanes,
         seen=seen,
         ages=on.ages,
         places=places,
         overflow=overflow,
+        turnstile=turnstile,
         hearing=hearing,
         ledger=ledger,
         clock=on.clock,
@@ -241,9 +249,8 @@ def build_asking(
         lanes=on.lanes,
         clock=on.clock,
     )
-    return Asking(
-        seen, mutes, robots, places, overflow, hearing, verdicts, questions, gathering, put_off
-    )
+    kept = seen, mutes, robots, places, overflow, turnstile, hearing
+    return Asking(*kept, verdicts, questions, gathering, put_off)
 
 
 def build_stages(
@@ -334,6 +341,7 @@ def build_lane_way(on: Ground, asking: Asking, answering: Answering) -> LaneWay:
     return LaneWay(
         word=answering.word,
         verdicts=asking.verdicts,
+        turnstile=asking.turnstile,
         hearing=asking.hearing,
         questions=asking.questions,
         quotes=quotes,
@@ -360,16 +368,10 @@ def build_dispatcher(
         mutes=asking.mutes,
         places=asking.places,
         greetings=greetings,
-        pokes=build_pokes(on, asking),
+        pokes=Pokes(asking.verdicts, asking.mutes, on.postbox, on.clock),
         history=on.history,
         outbox=on.outbox,
     )
-
-
-def build_pokes(on: Ground, asking: Asking) -> Pokes:
-    """Who answers those who poke the bot."""
-    postbox = Postbox(outbox=on.outbox, history=on.history, clock=on.clock)
-    return Pokes(verdicts=asking.verdicts, mutes=asking.mutes, postbox=postbox, clock=on.clock)
 
 
 def build_recalls(on: Ground, asking: Asking, answering: Answering) -> Recalls:

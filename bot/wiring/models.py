@@ -145,4 +145,6 @@ def build_rules(settings: Settings) -> Rules:
         chance=settings.bot_chance,
         stale=settings.bot_stale,
         loop=settings.bot_loop,
+        user_rate=settings.bot_user_rate,
+        group_rate=settings.bot_group_rate,
     )

@@ -24,7 +24,7 @@ HERE_IN_PRIVATE: Final = "在呢，有什么事直接说。"
 class Pokes:
     """Answers pokes of the bot, where it may speak and to whom it listens."""
 
-    def __init__(self, *, verdicts: Verdicts, mutes: Mutes, postbox: Postbox, clock: Clock) -> None:
+    def __init__(self, verdicts: Verdicts, mutes: Mutes, postbox: Postbox, clock: Clock) -> None:
         self._verdicts = verdicts
         self._mutes = mutes
         self._postbox = postbox

@@ -36,12 +36,14 @@ class Lane(Generic[Item]):
     """The works that wait, oldest first, and the tasks that do the rest; one that has not begun
     yet has no item.
 
-    `last` is whose turn it was, `timer` begins what becomes due at `wakes_at`.
+    `served` are those who had one of its `turns`, by their last; `timer` begins what becomes due at
+    `wakes_at`.
     """
 
     waiting: list[Item] = field(default_factory=list)
     tasks: dict[asyncio.Task[None], Item | None] = field(default_factory=dict)
-    last: Hashable = None
+    served: dict[Hashable, int] = field(default_factory=dict)
+    turns: int = 0
     timer: asyncio.Task[None] | None = None
     wakes_at: float = 0.0
 
@@ -56,21 +58,18 @@ class Lane(Generic[Item]):
         return len(self.tasks) - self.is_starting
 
     def next(self, order: Order[Item], now: float) -> int | None:
-        """The place of what may begin now: the oldest, but somebody else's before one of whom it
-        was the last; None where nothing may.
+        """The place of what may begin now: the oldest of whoever has waited longest for a turn, so
+        that nobody waits for two turns of anybody else's; None where nothing may.
         """
         if not self.waiting or self.in_progress >= order.abreast:
             return None
         busy = {order.person(item) for item in self.tasks.values() if item is not None}
-        again = None
-        for place, item in enumerate(self.waiting):
-            person = order.person(item)
-            if order.due(item) > now or person in busy:
-                continue
-            if person != self.last:
-                return place
-            again = place if again is None else again
-        return again
+        free = (
+            (self.served.get(person, 0), place)
+            for place, item in enumerate(self.waiting)
+            if order.due(item) <= now and (person := order.person(item)) not in busy
+        )
+        return min(free, default=(0, None))[1]
 
     def begin(self, order: Order[Item], now: float) -> Item | None:
         """Take what is next: it is in progress from now on, in the task that has no item."""
@@ -79,7 +78,8 @@ class Lane(Generic[Item]):
             return None
         task = next(task for task, item in self.tasks.items() if item is None)
         item = self.tasks[task] = self.waiting.pop(place)
-        self.last = order.person(item)
+        self.turns += 1
+        self.served[order.person(item)] = self.turns
         return item
 
     def join(self, change: Callable[[Item], Item | None]) -> bool:

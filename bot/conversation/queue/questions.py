@@ -13,6 +13,7 @@ from bot.conversation.queue.lanes import Lanes
 from bot.conversation.queue.overflow import Overflow
 from bot.conversation.tasks import Task, Work
 from bot.conversation.turns.ledger import Ledger
+from bot.conversation.queue.turnstile import Turnstile
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
 from bot.policy.wake import NeedsQuoted, Wake
@@ -33,6 +34,7 @@ class Questions:
         ages: Ages,
         places: Places,
         overflow: Overflow,
+        turnstile: Turnstile,
         hearing: Hearing,
         ledger: Ledger,
         clock: Clock,
@@ -42,6 +44,7 @@ class Questions:
         self._ages = ages
         self._places = places
         self._overflow = overflow
+        self._turnstile = turnstile
         self._hearing = hearing
         self._ledger = ledger
         self._clock = clock
@@ -75,6 +78,9 @@ class Questions:
         if self._seen.is_earlier(message) and not is_shown:
             self._places.look_at(where)
         if isinstance(task.verdict, Wake):
+            if why := self._turnstile.against(task):  # he, or the group, asks too often?
+                self.let_be(task, why)
+                return
             self._make_room(where)
         if self._lanes.put(where, task):
             return

@@ -16,6 +16,7 @@ from bot.conversation.queue.lane import Order
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.queue.overflow import Overflow
 from bot.conversation.queue.questions import Questions
+from bot.conversation.queue.turnstile import Turnstile
 from bot.conversation.tasks import Resume, Task, Work, due_of, person_of
 from bot.conversation.turns.ledger import Ledger
 from bot.domain.events import MessageReceived
@@ -23,8 +24,10 @@ from bot.domain.journal import MessageObserved, MessageOverheard, MessageTakenUp
 from bot.domain.segments import Image, Mention, Quote, Segment
 from bot.memory.history import History
 from bot.policy.unfinished import shows_something, words_of
-from bot.policy.wake import NeedsQuoted, Observe, Wake
+from bot.policy.wake import NeedsQuoted, Observe, Rules, Wake
 from bot.speaking.gestures import Gestures
+from bot.speaking.postbox import Postbox
+from tests.bot.speaking.post import build_outbox
 from tests.fakes import GROUP, RecordingStore, RecordingTransport, SteppedClock, said
 
 PICTURE = (Image(url="https://x.test/1"),)
@@ -44,13 +47,17 @@ class Porch:
         self.history = History(store=self.store)
         self.lanes = Lanes[Work](clock=clock, order=Order(person_of, due_of))
         places = Places(arrive=lambda _: None, clock=clock)
-        hearing = Hearing(store=self.store, history=self.history, places=places)
+        hearing, seen = Hearing(store=self.store, history=self.history, places=places), SeenMessages(clock=clock)
+        gestures = Gestures(transport=RecordingTransport(), clock=clock)
+        outbox, _ = build_outbox(RecordingTransport(), self.store, clock)
+        post = Postbox(outbox=outbox, history=self.history, clock=clock)
         self.questions = Questions(
             lanes=self.lanes,
-            seen=SeenMessages(clock=clock),
+            seen=seen,
             ages=Ages(clock),
             places=places,
-            overflow=Overflow(gestures=Gestures(transport=RecordingTransport(), clock=clock)),
+            overflow=Overflow(gestures=gestures),
+            turnstile=Turnstile(Rules(), seen, post, gestures, clock),
             hearing=hearing,
             ledger=Ledger(store=self.store, clock=clock),
             clock=clock,

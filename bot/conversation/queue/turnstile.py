@@ -1,0 +1,90 @@
+"""Only so many questions of one person, and of one group, are taken within a minute.
+
+What belongs to a question that waits or is being answered is none of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cachetools import LRUCache
+
+from bot.conversation.intake.seen import SeenMessages
+from bot.conversation.tasks import Task
+from bot.domain.events import Conversation
+from bot.domain.ports import Clock
+from bot.policy.wake import Rules
+from bot.policy.wake_rates import Courtesy, Notice, Recent
+from bot.speaking.gestures import NOT_NOW, Gestures
+from bot.speaking.postbox import Postbox
+
+MAX_PEOPLE: Final = 5000
+HOUR: Final = 3600.0
+SIGNS: Final = 1  # in an hour, behind the line
+
+USER: Final = "its sender asks too often"
+GROUP: Final = "too many questions of that group"
+SLOW_DOWN: Final = "问得有点快，我歇一会儿，过一分钟再问我吧。"
+CROWDED: Final = "这会儿群里问我的人太多，过一分钟再问我吧。"
+
+
+class Turnstile:
+    """Counts questions by the rates of the rules; owners pass uncounted."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        seen: SeenMessages,
+        postbox: Postbox,
+        gestures: Gestures,
+        clock: Clock,
+    ) -> None:
+        self._rules = rules
+        self._seen = seen
+        self._postbox = postbox
+        self._gestures = gestures
+        self._clock = clock
+        self._recent: LRUCache[int | Conversation, Recent] = LRUCache(MAX_PEOPLE)
+        self._told: LRUCache[int, Courtesy] = LRUCache(MAX_PEOPLE)
+
+    def against(self, task: Task) -> str:
+        """Why this question is not taken, which its asker is told; empty where it is, and counted.
+
+        One that is older than this process was taken before.
+        """
+        message, now = task.message, self._clock.monotonic()
+        who, where, rules = message.sender.user_id, message.conversation, self._rules
+        if who in rules.owners or task.retry or self._seen.is_earlier(message):
+            return ""
+        counted: list[Recent] = []
+        for rate, key, why, words in (
+            (rules.user_rate, who, USER, SLOW_DOWN),
+            (rules.group_rate if where.is_group else None, where, GROUP, CROWDED),
+        ):
+            if rate is None:
+                continue
+            if (latest := self._recent.get(key)) is None:
+                latest = self._recent[key] = Recent()
+            counted.append(latest)
+            if not latest.has_room(rate, now):
+                self._tell(task, words, now)
+                return why
+        for latest in counted:
+            latest.count(now)
+        return ""
+
+    def _tell(self, task: Task, words: str, now: float) -> None:
+        message, who = task.message, task.message.sender.user_id
+        if task.wake.is_uncalled:
+            return
+        if (courtesy := self._told.get(who)) is None:
+            courtesy = self._told[who] = Courtesy(SIGNS)
+        match courtesy.next(now, until=now + HOUR):
+            case Notice.LINE:
+                where = message.conversation
+                quote = message.message_id if message.has_identity and where.is_group else ""
+                self._postbox.post(where, words, quote=quote)
+            case Notice.SIGN:
+                self._gestures.react(message, NOT_NOW)
+            case Notice.NOTHING:
+                pass
