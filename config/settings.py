@@ -15,7 +15,6 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from bot.domain.errors import ConfigError, Problem
-from bot.domain.traits import Rate
 from config import tokens, values
 from config.endpoints import Endpoint, fallbacks, in_order
 from config.persona_files import PersonaFile, PersonaHead, read_persona_file
@@ -36,6 +35,7 @@ BaseUrl = Annotated[str, AfterValidator(values.base_url)]
 Secret = Annotated[SecretStr, AfterValidator(values.secret)]
 Keys = Annotated[SecretStr, AfterValidator(values.keys)]
 FilePath = Annotated[Path, BeforeValidator(values.path)]
+Often = tuple[int, float] | None
 Mode = Literal["reverse", "forward"]
 Scope = Literal["group", "member"]
 Language = Literal["", "zh", "en"]
@@ -85,8 +85,8 @@ class Settings(BaseSettings):
     bot_chance: Annotated[float, BeforeValidator(values.number(0, 1))] = 0.0
     bot_stale: Annotated[float, BeforeValidator(values.number(0, 86_400))] = 120.0
     bot_loop: Annotated[int, BeforeValidator(values.whole(0, 1000))] = 6
-    bot_user_rate: Annotated[Rate | None, BeforeValidator(values.rate)] = Rate(6, 60)
-    bot_group_rate: Annotated[Rate | None, BeforeValidator(values.rate)] = Rate(20, 60)
+    bot_user_rate: Annotated[Often, BeforeValidator(values.rate)] = (6, 60.0)
+    bot_group_rate: Annotated[Often, BeforeValidator(values.rate)] = (20, 60.0)
     bot_steer: Annotated[bool, BeforeValidator(values.switch)] = True
     bot_debounce: Annotated[float, BeforeValidator(values.number(0, 60))] = 1.2
     bot_scope: Annotated[Scope, BeforeValidator(values.one_of("group", "member"))] = "group"

@@ -18,8 +18,6 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import SecretStr
 
-from bot.domain.traits import Rate
-
 SEPARATORS = re.compile(r"[\s,，、;；]+")
 # A name as it can be looked up: labels of at most 63 characters, 253 in all (RFC 1035 2.3.4).
 # Docker has underscores.
@@ -321,15 +319,15 @@ def number(low: float, high: float) -> Callable[[object], float]:
     return read
 
 
-def rate(value: object) -> Rate | None:
-    """So many in so many seconds, as 6/60; None for 0, which is no limit."""
-    if value is None or isinstance(value, Rate) or str(value) == "0":
-        return value if isinstance(value, Rate) else None
-    try:
-        return Rate.parse(str(value))
-    except ValueError:
+def rate(value: object) -> tuple[int, float] | None:
+    """So many in so many seconds, written as 6/60; None for 0, which is no limit."""
+    if value is None or isinstance(value, tuple) or str(value) == "0":
+        return value if isinstance(value, tuple) else None
+    found = re.fullmatch(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})", str(value).replace(" ", ""))
+    if found is None:
         mend = "Write how many in how many seconds, as 6/60, or 0 for no limit"
-        raise Wrong(f"{shown(value)} is not a rate", mend) from None
+        raise Wrong(f"{shown(value)} is not a rate", mend)
+    return int(found[1]), float(found[2])
 
 
 def one_of(*choices: str, **spellings: str) -> Callable[[object], str]:

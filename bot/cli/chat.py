@@ -122,6 +122,8 @@ async def open_chat(
         changes: dict[str, object] = {
             "store_url": SecretStr(f"sqlite:///{folder}/chat.db"),
             "web_port": 0,
+            "bot_user_rate": None,  # whoever tries it out, types fast
+            "bot_group_rate": None,
         }
         if not settings.llm_base_url:
             model = await stack.enter_async_context(OfflineModel())

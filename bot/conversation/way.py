@@ -20,9 +20,9 @@ from bot.conversation.interruptions.stopping import Stopping
 from bot.conversation.queue.gathering import Gathering
 from bot.conversation.queue.questions import Questions
 from bot.conversation.queue.quotes import Quotes
+from bot.conversation.queue.turnstile import Turnstile
 from bot.conversation.tasks import Resume, Task, Work
 from bot.conversation.turns.turn import Turns
-from bot.conversation.queue.turnstile import Turnstile
 from bot.domain.events import MessageReceived
 from bot.policy.apologies import SORRY, apology
 from bot.policy.lighten import lighten

@@ -31,10 +31,10 @@ from bot.conversation.interruptions.steering import Steering
 from bot.conversation.interruptions.stopping import Stopping
 from bot.conversation.queue.gathering import Gathering
 from bot.conversation.queue.lanes import Lanes
-from bot.conversation.queue.overflow import Overflow
 from bot.conversation.queue.put_off import PutOff
 from bot.conversation.queue.questions import Questions
 from bot.conversation.queue.quotes import Quotes
+from bot.conversation.queue.turnstile import Turnstile
 from bot.conversation.recovery.greetings import Greetings
 from bot.conversation.recovery.held import HeldLanes
 from bot.conversation.recovery.late import Late
@@ -45,7 +45,6 @@ from bot.conversation.turns.live import LiveTurns
 from bot.conversation.turns.preparation import Preparation
 from bot.conversation.turns.suspensions import Suspensions
 from bot.conversation.turns.turn import Turns
-from bot.conversation.queue.turnstile import Turnstile
 from bot.conversation.way import Commands, LaneWay, MessageWay
 from bot.domain.ports import Clock, Ids, Store
 from bot.engine.engine import Engine
@@ -103,7 +102,6 @@ class Asking:
     mutes: Mutes
     robots: Robots
     places: Places
-    overflow: Overflow
     turnstile: Turnstile
     hearing: Hearing
     verdicts: Verdicts
@@ -223,7 +221,6 @@ def build_asking(
     """Questions, and where they wait; `arrive` is told of places that are to be caught up with."""
     seen, mutes = SeenMessages(clock=on.clock), Mutes(clock=on.clock)
     places = Places(arrive=arrive, clock=on.clock)
-    overflow = Overflow(gestures=on.gestures)
     hearing = Hearing(store=on.store, history=on.history, places=places)
     robots = Robots()
     verdicts = build_verdicts(on, mutes, places, robots, rules=rules, owner=owner, ids=ids)
@@ -233,7 +230,6 @@ def build_asking(
         seen=seen,
         ages=on.ages,
         places=places,
-        overflow=overflow,
         turnstile=turnstile,
         hearing=hearing,
         ledger=ledger,
@@ -249,7 +245,7 @@ def build_asking(
         lanes=on.lanes,
         clock=on.clock,
     )
-    kept = seen, mutes, robots, places, overflow, turnstile, hearing
+    kept = seen, mutes, robots, places, turnstile, hearing
     return Asking(*kept, verdicts, questions, gathering, put_off)
 
 

@@ -15,6 +15,7 @@ from adapters.openai.deadlines import Timeouts
 from adapters.openai.endpoint import join_url
 from bot.domain.chat import Attempt, ModelRequest
 from bot.domain.ports import ChatModel, Clock, Ids
+from bot.domain.traits import Rate
 from bot.models.failover import Failover
 from bot.models.upstreams import Upstream
 from bot.policy.compaction import history_room
@@ -145,6 +146,6 @@ def build_rules(settings: Settings) -> Rules:
         chance=settings.bot_chance,
         stale=settings.bot_stale,
         loop=settings.bot_loop,
-        user_rate=settings.bot_user_rate,
-        group_rate=settings.bot_group_rate,
+        user_rate=Rate(*settings.bot_user_rate) if settings.bot_user_rate else None,
+        group_rate=Rate(*settings.bot_group_rate) if settings.bot_group_rate else None,
     )

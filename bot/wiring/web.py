@@ -27,7 +27,7 @@ async def open_web(
             online=sum(online),
             offline=len(online) - sum(online),
             duplicates=rooms.stages.door.duplicates,
-            overflow=rooms.asking.overflow.count,
+            overflow=rooms.asking.turnstile.overflow,
             reconnects=peers.reconnects,
         )
 

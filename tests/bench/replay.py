@@ -48,6 +48,8 @@ WAITING = {
     "bot_memory": False,
     "bot_stale": 0.0,
     "bot_loop": 0,
+    "bot_user_rate": None,
+    "bot_group_rate": None,
 }
 """Settings that only make a replay wait: hours are said in seconds."""
 

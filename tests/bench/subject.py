@@ -108,6 +108,8 @@ async def running(subject: Subject, *, model: str, cores: Sequence[int]) -> Asyn
         "BOT_PACE": "0",
         "BOT_STEER": "0",
         "BOT_LOOP": "0",
+        "BOT_USER_RATE": "0",
+        "BOT_GROUP_RATE": "0",
         "BOT_DEBOUNCE": "0",
         "WEB_PORT": "0",
         "LOG_LEVEL": "WARNING",

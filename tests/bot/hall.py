@@ -46,7 +46,7 @@ class Hall(House):
         stages = build_stages(
             self.ground, asking, self.answering, self.commands, rules=rules, owner=self.owner, steers=steers
         )
-        self.seen, self.places, self.overflow = asking.seen, asking.places, asking.overflow
+        self.seen, self.places, self.turnstile = asking.seen, asking.places, asking.turnstile
         self.robots, self.put_off = asking.robots, asking.put_off
         self.dispatcher, self.way, self.door = stages.dispatcher, stages.way, stages.door
         self.lane, self.live, self.goings_on = stages.lane, self.ground.live, stages.goings_on

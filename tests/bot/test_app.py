@@ -50,6 +50,8 @@ def settings(model: str, **more: Any) -> Settings:
         "onebot_port": 0,
         "onebot_access_token": TOKEN,
         "bot_loop": 0,
+        "bot_user_rate": None,
+        "bot_group_rate": None,
         "bot_pace": False,
         "bot_memory": False,
         "bot_send_rate": 0.0,

@@ -52,6 +52,8 @@ TYPED: dict[str, tuple[str, object]] = {
     "BOT_MEMORY": ("0", False),
     "LLM_CHEAP_MODEL": ("small", "small"),
     "BOT_LOOP": ("0", 0),
+    "BOT_USER_RATE": ("3 / 30", (3, 30.0)),
+    "BOT_GROUP_RATE": ("0", None),
     "BOT_DEBOUNCE": ("0", 0.0),
     "BOT_SCOPE": ("Member", "member"),
     "BOT_LANE": ("100", 100),

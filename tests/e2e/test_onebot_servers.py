@@ -72,6 +72,8 @@ async def running(folder: Path, *steps: Step, token: str = TOKEN, **given: Any) 
         bot_pace=False,
         bot_memory=False,
         bot_loop=0,
+        bot_user_rate=None,
+        bot_group_rate=None,
         bot_debounce=0.0,
         web_port=0,
         **given,

@@ -67,6 +67,7 @@ class House:
                 "bot_pace": False,
                 "bot_memory": False,
                 "bot_loop": 0,
+                "bot_user_rate": None,
                 "bot_debounce": 0.0,
                 "web_port": 0,
                 "tools_mirrors": self.pictures.standing_in_for(HOST),

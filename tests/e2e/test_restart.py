@@ -51,6 +51,8 @@ async def life(
         bot_pace=False,
         bot_memory=False,
         bot_loop=0,
+        bot_user_rate=None,
+        bot_group_rate=None,
         bot_debounce=0.0,
         web_port=0,
         **more,

@@ -58,6 +58,8 @@ def settings(model: str, folder: Path, **more: Any) -> Settings:
         "bot_owners": {OWNER},
         "bot_debounce": 0.0,
         "bot_loop": 0,
+        "bot_user_rate": None,
+        "bot_group_rate": None,
         "bot_memory": False,
         "bot_pace": False,
         "web_port": 0,

@@ -197,6 +197,8 @@ class Town:
             bot_pace=False,
             bot_memory=False,
             bot_loop=0,
+            bot_user_rate=None,
+            bot_group_rate=None,
             bot_debounce=0.0,
             tools_dir=self.folder / "tools",
             tools_approve=approve,

@@ -28,6 +28,8 @@ from tests.torture.troubles import trouble
 
 WAITLESS = {
     "bot_loop": 0,
+    "bot_user_rate": None,
+    "bot_group_rate": None,
     "bot_debounce": 0.02,
     "bot_pace": False,
     "bot_memory": False,

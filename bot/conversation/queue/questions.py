@@ -10,10 +10,9 @@ from bot.conversation.intake.hearing import Hearing
 from bot.conversation.intake.places import Places
 from bot.conversation.intake.seen import Past, SeenMessages
 from bot.conversation.queue.lanes import Lanes
-from bot.conversation.queue.overflow import Overflow
+from bot.conversation.queue.turnstile import Turnstile
 from bot.conversation.tasks import Task, Work
 from bot.conversation.turns.ledger import Ledger
-from bot.conversation.queue.turnstile import Turnstile
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
 from bot.policy.wake import NeedsQuoted, Wake
@@ -33,7 +32,6 @@ class Questions:
         seen: SeenMessages,
         ages: Ages,
         places: Places,
-        overflow: Overflow,
         turnstile: Turnstile,
         hearing: Hearing,
         ledger: Ledger,
@@ -43,7 +41,6 @@ class Questions:
         self._seen = seen
         self._ages = ages
         self._places = places
-        self._overflow = overflow
         self._turnstile = turnstile
         self._hearing = hearing
         self._ledger = ledger
@@ -96,7 +93,7 @@ class Questions:
 
     def _tell_of(self, task: Task) -> None:
         if isinstance(task.verdict, Wake):
-            self._overflow.take(task.message)
+            self._turnstile.turn_away(task.message)
 
     def let_be(self, task: Task, why: str = "") -> None:
         """Nobody answers it after all, and `why` where it was for the bot: it is heard like any

@@ -1,22 +1,26 @@
-"""Only so many questions of one person, and of one group, are taken within a minute.
+"""Which questions are not taken though they are for the bot: only so many of one person, and of one
+group, within a minute, and only so many may wait.
 
 What belongs to a question that waits or is being answered is none of its own.
 """
 
 from __future__ import annotations
 
+import logging
 from typing import Final
 
 from cachetools import LRUCache
 
 from bot.conversation.intake.seen import SeenMessages
 from bot.conversation.tasks import Task
-from bot.domain.events import Conversation
+from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
 from bot.policy.wake import Rules
 from bot.policy.wake_rates import Courtesy, Notice, Recent
 from bot.speaking.gestures import NOT_NOW, Gestures
 from bot.speaking.postbox import Postbox
+
+logger = logging.getLogger(__name__)
 
 MAX_PEOPLE: Final = 5000
 HOUR: Final = 3600.0
@@ -46,6 +50,7 @@ class Turnstile:
         self._clock = clock
         self._recent: LRUCache[int | Conversation, Recent] = LRUCache(MAX_PEOPLE)
         self._told: LRUCache[int, Courtesy] = LRUCache(MAX_PEOPLE)
+        self.overflow = 0  # questions that nobody came to, since the start
 
     def against(self, task: Task) -> str:
         """Why this question is not taken, which its asker is told; empty where it is, and counted.
@@ -72,6 +77,16 @@ class Turnstile:
         for latest in counted:
             latest.count(now)
         return ""
+
+    def turn_away(self, message: MessageReceived) -> None:
+        """Too many wait for this question to be answered: its asker is shown that. Never waits."""
+        self.overflow += 1
+        logger.warning(
+            "message %s in %s is not answered: too many are waiting",
+            message.message_id,
+            message.conversation,
+        )
+        self._gestures.react(message, NOT_NOW)
 
     def _tell(self, task: Task, words: str, now: float) -> None:
         message, who = task.message, task.message.sender.user_id

@@ -25,7 +25,13 @@ def test_each_question_is_answered_once(seed: int, tmp_path: Path) -> None:
 def talk(seed: int, folder: Path) -> list[str]:
     """What was wrong in the talk of this seed."""
     loop, chance = ScriptedLoop(), random.Random(seed)
-    settings = {"BOT_LOOP": "0", "BOT_STALE": "0", "BOT_SCOPE": ("group", "member")[seed % 2]}
+    settings = {
+        "BOT_LOOP": "0",
+        "BOT_STALE": "0",
+        "BOT_USER_RATE": "0",
+        "BOT_GROUP_RATE": "0",
+        "BOT_SCOPE": ("group", "member")[seed % 2],
+    }
     scenario = Scenario("talk", "talk", (), settings=settings, people=CAST)
 
     async def run() -> list[str]:

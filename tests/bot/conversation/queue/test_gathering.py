@@ -14,7 +14,6 @@ from bot.conversation.intake.seen import SeenMessages
 from bot.conversation.queue.gathering import BACK, BARE, BEHIND, MOST, Gathering
 from bot.conversation.queue.lane import Order
 from bot.conversation.queue.lanes import Lanes
-from bot.conversation.queue.overflow import Overflow
 from bot.conversation.queue.questions import Questions
 from bot.conversation.queue.turnstile import Turnstile
 from bot.conversation.tasks import Resume, Task, Work, due_of, person_of
@@ -56,7 +55,6 @@ class Porch:
             seen=seen,
             ages=Ages(clock),
             places=places,
-            overflow=Overflow(gestures=gestures),
             turnstile=Turnstile(Rules(), seen, post, gestures, clock),
             hearing=hearing,
             ledger=Ledger(store=self.store, clock=clock),

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from bot.conversation.queue.lane import Order
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.conversation.queue.lane import Lane, Order
 from bot.conversation.queue.lanes import Lanes
 from tests.bot.conversation.queue.test_lanes import A, B
 from tests.fakes import SteppedClock
@@ -123,3 +127,25 @@ async def test_only_of_a_full_lane_the_oldest_that_may_go_is_displaced() -> None
         assert made.lanes.displace(A, lambda item: item[1] > 1) == ("a", 2)
         assert made.lanes.at(A) == (("a", 1), ("a", 3))
         assert made.lanes.displace(B, lambda item: True) is None
+
+
+@given(st.lists(st.sampled_from("abcd!"), max_size=60))
+async def test_nobody_waits_for_two_turns_of_anybody_elses(happens: str) -> None:
+    order: Order[Item] = Order(lambda item: item[0])
+    lane, came = Lane[Item](), dict[Item, int]()
+    task = asyncio.current_task()
+    assert task is not None
+    begun: list[Item] = []
+    for number, what in enumerate([*happens, *"!" * len(happens)]):
+        if what != "!":
+            lane.waiting.append((what, number))
+            came[what, number] = len(begun)
+        elif lane.waiting:
+            lane.tasks = {task: None}
+            item = lane.begin(order, 0.0)
+            assert item is not None
+            others = Counter(who for who, _ in begun[came[item] :] if who != item[0])
+            mine = [who for who, _ in begun[came[item] :] if who == item[0]]
+            assert all(times <= 1 + len(mine) for times in others.values())
+            begun.append(item)
+            lane.tasks = {}

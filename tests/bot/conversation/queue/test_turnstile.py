@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import asyncio
+
+from bot.conversation.queue.turnstile import CROWDED, GROUP, HOUR, SLOW_DOWN, USER
+from bot.domain.actions import React
+from bot.domain.chat import Completion, ModelRequest, UserMessage
+from bot.domain.journal import Judged, OpenTurn
+from bot.domain.traits import Rate
+from bot.policy.wake import Rules
+from bot.speaking.gestures import NOT_NOW
+from tests.bot.hall import Hall, hall
+from tests.fakes import GROUP as HERE
+from tests.fakes import PRIVATE, said, until, words
+
+TWO = Rules(owners=frozenset({999}), user_rate=Rate(2, 60))
+
+
+def refusals(house: Hall) -> list[str]:
+    return [entry.reason for entry in house.store.entries if isinstance(entry, Judged) and not entry.wakes]
+
+
+async def test_who_asks_too_often_is_overheard_and_told_once_an_hour_then_by_a_sign_then_not_at_all() -> None:
+    async with hall(*[words("ok")] * 5, rules=TWO) as house, house.ground.gestures.open():
+        for number in range(5):
+            await house.take(said(f"question {number}", message_id=str(number)))
+        await house.outbox.wait_idle()
+        assert house.transport.texts == ["ok", "ok", SLOW_DOWN]
+        await until(lambda: house.transport.gestures)
+        assert house.transport.gestures == [React(HERE, "3", NOT_NOW)]
+        assert refusals(house) == [USER] * 3
+        house.clock.time += 61
+        await house.take(said("later"))
+        assert house.transport.texts[3:] == ["ok"]
+        assert "question 4" in str(house.model.requests[-1].messages[-1])  # it was overheard
+        house.clock.time += HOUR
+        for number in range(3):
+            await house.take(said(f"again {number}"))
+        await house.outbox.wait_idle()
+        assert house.transport.texts[4:] == ["ok", "ok", SLOW_DOWN]
+
+
+async def test_a_persons_questions_are_counted_wherever_they_are_asked_and_an_owners_nowhere() -> None:
+    async with hall(*[words("ok")] * 5, rules=TWO) as house:
+        await house.take(said("one"), said("two", where=PRIVATE))
+        await house.take(said("three", where=PRIVATE))
+        for number in range(3):
+            await house.take(said(f"owner {number}", user=999))
+        assert house.transport.texts.count("ok") == 5
+        assert refusals(house) == [USER]
+
+
+async def test_a_group_is_counted_over_all_in_it() -> None:
+    async with hall(*[words("ok")] * 2, rules=Rules(group_rate=Rate(2, 60))) as house:
+        for user in (1, 2, 3):
+            await house.take(said("hello", user=user))
+        await house.outbox.wait_idle()
+        assert house.transport.texts == ["ok", "ok", CROWDED]
+        assert refusals(house) == [GROUP]
+
+
+async def test_a_turn_that_an_earlier_process_began_is_not_counted() -> None:
+    rules = Rules(user_rate=Rate(1, 60))
+    async with hall(words("ok"), words("ok"), rules=rules) as house:
+        await house.take(said("new"))
+        old = said("asked before", message_id="77")
+        turn = OpenTurn(
+            turn_id="t0", question=old, user=UserMessage("hi"), at=0.0, retry_of="", messages=(), started=(), sends=()
+        )
+        house.places.accounts.add(old.self_id)
+        house.late.ask_again(old, retry=turn)
+        await house.lanes.wait_idle()
+        assert house.transport.texts == ["ok", "ok"]
+
+
+async def test_what_joins_a_question_that_waits_is_none_of_its_own() -> None:
+    gate = asyncio.Event()
+
+    async def slow(_: ModelRequest) -> Completion:
+        await gate.wait()
+        return words("first")
+
+    async with hall(slow, words("rest"), rules=TWO) as house:
+        for number in range(5):
+            await house.dispatcher.handle(said(f"line {number}"))
+            await until(lambda: house.store.of("turn_opened"))
+        gate.set()
+        await house.lanes.wait_idle()
+        assert house.transport.texts == ["first", "rest"]
+
+
+async def test_each_question_that_nobody_comes_to_is_counted_and_gets_a_sign() -> None:
+    async with hall() as house, house.ground.gestures.open():
+        house.turnstile.turn_away(said("?", message_id="1"))
+        house.turnstile.turn_away(said("?", message_id="2"))
+        await until(lambda: len(house.transport.gestures) == 2)
+    assert house.transport.gestures == [React(HERE, "1", NOT_NOW), React(HERE, "2", NOT_NOW)]
+    assert house.turnstile.overflow == 2
