@@ -71,6 +71,10 @@ class Carrier:
         self._connected.set()
         self.unconfirmed.look_again()
 
+    def repeats(self, send: Send) -> bool:
+        """Whether it has to wait because the same was said there a moment ago."""
+        return self._echoes.holds(send.action.conversation, send.action.words)
+
     async def deliver(self, send: Send) -> None:
         """See a send to its end, however long that takes; closed meanwhile, it may stay QUEUED."""
         try:

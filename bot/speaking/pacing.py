@@ -55,6 +55,10 @@ class Echoes:
         self._clock = clock
         self._due: dict[tuple[Hashable, str], float] = {}
 
+    def holds(self, key: Hashable, text: str) -> bool:
+        """Whether this text would have to wait."""
+        return self._due.get((key, text), 0.0) > self._clock.monotonic()
+
     def delay(self, key: Hashable, text: str) -> float:
         """How many seconds to wait before this text; it is counted as said."""
         if not self._apart or not text.strip():

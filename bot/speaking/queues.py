@@ -108,11 +108,30 @@ class Queues:
         sends = queue.sends if queue else ()
         return [send for send in sends if send.state is SendState.QUEUED]
 
+    def _next(self, sends: deque[Send]) -> Send:
+        """The one whose turn it is: what repeats what was just said lets others pass, but never
+        what comes later of its own turn; and nothing goes between the pieces of one answer.
+        """
+        if len(sends) == 1:
+            return sends[0]
+        for send in sends:
+            if send.after is not None and send.after not in sends:
+                return send
+        passed: set[str] = set()
+        for send in sends:
+            is_bound = send.after is not None or send.turn_id in passed
+            if not is_bound and not self._carrier.repeats(send):
+                return send
+            if send.turn_id:
+                passed.add(send.turn_id)
+        return sends[0]
+
     async def _work_off(self, where: Conversation, queue: _Queue) -> None:
         try:
             while queue.sends and not self._carrier.is_closed:
-                await self._carrier.deliver(queue.sends[0])
-                queue.sends.popleft()
+                send = self._next(queue.sends)
+                await self._carrier.deliver(send)
+                queue.sends.remove(send)
         finally:
             del self._queues[where]
             if not self._queues:

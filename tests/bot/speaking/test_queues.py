@@ -4,9 +4,10 @@ import asyncio
 
 from bot.domain.actions import Refused, SendMessage, Waiting
 from bot.domain.errors import NotConnected
+from bot.speaking.pacing import APART
 from bot.speaking.queues import MAX_WAITING
 from tests.bot.speaking.post import Slow, hello, office
-from tests.fakes import GROUP, PRIVATE, RecordingTransport, until
+from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingTransport, until
 
 
 async def test_a_conversation_has_one_unanswered_send_and_keeps_its_order_others_do_not_wait() -> None:
@@ -29,6 +30,45 @@ async def test_a_conversation_takes_a_bounded_number_of_sends() -> None:
             post.outbox.post(hello(str(number)))
         assert isinstance(await post.outbox.send(hello("too much")), Refused)
         transport.gate.set()
+
+
+async def test_what_repeats_what_was_just_said_lets_others_pass() -> None:
+    """Many are owed the same polite line after a restart: nobody waits for all of those first."""
+    transport = Slow()
+    async with office(transport, rate=1.0) as post:
+        post.outbox.post(hello("sorry"), turn_id="a")
+        await transport.entered.wait()
+        post.outbox.post(hello("sorry"), turn_id="b")
+        post.outbox.post(hello("later in b"), turn_id="b")
+        async with asyncio.TaskGroup() as group:
+            group.create_task(post.outbox.send_all([hello("one"), hello("two")], turn_id="c"))
+            await until(lambda: "two" in post.rows)
+            post.outbox.post(hello("sorry"))
+            post.outbox.post(hello("of nobody's turn"))
+            transport.gate.set()
+        await post.outbox.wait_idle()
+    assert transport.texts == ["sorry", "one", "two", "of nobody's turn", "sorry", "later in b", "sorry"]
+
+
+async def test_nothing_goes_between_the_pieces_of_one_answer() -> None:
+    clock = ManualClock()
+
+    class Tedious(Slow):
+        async def send(self, action: SendMessage) -> str:
+            message_id = await super().send(action)
+            clock.time += APART * (action == hello("one"))  # the same may be said again by then
+            return message_id
+
+    transport = Tedious()
+    async with office(transport, rate=1.0, clock=clock) as post, asyncio.TaskGroup() as group:
+        post.outbox.post(hello("sorry"))
+        await transport.entered.wait()
+        post.outbox.post(hello("sorry"))
+        group.create_task(post.outbox.send_all([hello("one"), hello("two")]))
+        await until(lambda: "two" in post.rows)
+        transport.gate.set()
+        await post.outbox.wait_idle()
+    assert transport.texts == ["sorry", "one", "two", "sorry"]
 
 
 async def test_closing_leaves_what_is_queued_in_the_store() -> None:
