@@ -9,7 +9,7 @@ from bot.domain.notebook import Notebook
 from bot.domain.tool import ToolContext, tool
 
 
-@tool(needs=(Notebook,), side_effects="write", idempotent=True)
+@tool(needs=(Notebook,), side_effects="write", idempotent=True, stays_here=True)
 async def memory(
     context: ToolContext,
     action: Literal["write", "search", "list", "forget"],

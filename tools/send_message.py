@@ -133,7 +133,13 @@ def read_last(value: object) -> object:
     return False if value is None else value
 
 
-@tool(needs=(Speaker, Media), timeout=300, side_effects="external")
+@tool(
+    needs=(Speaker, Media),
+    timeout=300,
+    side_effects="external",
+    trusted_result=True,
+    stays_here=True,
+)
 async def send_message(
     context: ToolContext,
     messages: Annotated[list[MessagePart], BeforeValidator(read_messages)],

@@ -7,7 +7,7 @@ from bot.domain.result import ToolResult
 from bot.domain.tool import tool
 
 
-@tool(needs=(Speaker,), side_effects="none", alone=True)
+@tool(needs=(Speaker,), side_effects="none", alone=True, trusted_result=True)
 async def stay_silent() -> ToolResult:
     """Say nothing, and end here. For when people talk about you or among themselves, and want no
     answer from you; never because something failed. Call it alone, in the place of an answer.

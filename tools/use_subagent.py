@@ -15,9 +15,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
+from msgspec.structs import replace
+
 from bot.domain.actions import Attachment, Confirmed, Refused, Unknown, Waiting
 from bot.domain.errors import AlreadySaid, InvalidArguments, ToolError
 from bot.domain.ports import Speaker, Subagents
+from bot.domain.result import ToolResult
 from bot.domain.tool import ToolContext, tool
 
 MUCH = 1500  # characters of code that nobody wants to read in a chat
@@ -63,8 +66,8 @@ class CodeFile:
         return f"{self.name} ({self.text.count(chr(10))} lines)"
 
 
-@tool(needs=(Subagents,), timeout=180, side_effects="none")
-async def use_subagent(context: ToolContext, subagent_name: str, content: str) -> str:
+@tool(needs=(Subagents,), timeout=180, side_effects="none", trusted_result=True, stays_here=True)
+async def use_subagent(context: ToolContext, subagent_name: str, content: str) -> ToolResult:
     """Hand a task to a named subagent and get its answer. "Coder" writes and explains code.
 
     It may take a while; who asked is told so by itself, so do not announce it. The subagent sees
@@ -79,10 +82,11 @@ async def use_subagent(context: ToolContext, subagent_name: str, content: str) -
     if not content.strip():
         raise InvalidArguments("content: the task is empty", fields=("content: empty",))
     answer = await context.port(Subagents).ask(context, subagent_name, content)
-    files = files_in(answer, subagent_name)
+    files = files_in(answer.content, subagent_name)
     if not files or Speaker not in context.ports:
         return answer
-    return f"{await send(context.port(Speaker), files)}\n\n{answer}"
+    sent = await send(context.port(Speaker), files)
+    return replace(answer, content=f"{sent}\n\n{answer.content}")
 
 
 async def send(speaker: Speaker, files: Sequence[CodeFile]) -> str:

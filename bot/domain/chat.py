@@ -84,8 +84,8 @@ class ToolMessage(Struct, frozen=True, tag="tool"):
 
     `code` is the stable word of a failure, empty where there was none (or in what an older version
     wrote down). `text` is `content` under the name that words have everywhere else. `sources` are
-    the ids of the messages whose words it tells, `authority` the least of those who said them; no
-    vendor gets them.
+    the ids of the messages whose words it tells, `authority` the least of those who said them;
+    `tainted`: words from outside may be in it. No vendor gets these.
     """
 
     call_id: str
@@ -96,6 +96,7 @@ class ToolMessage(Struct, frozen=True, tag="tool"):
     code: str = ""
     sources: tuple[str, ...] = ()
     authority: Audience = Audience.OWNER
+    tainted: bool = False
     type: ClassVar[Literal["tool"]] = "tool"
 
     @property

@@ -322,9 +322,9 @@ class Subagents(Protocol):
     @property
     def names(self) -> tuple[str, ...]: ...
 
-    async def ask(self, context: ToolContext, name: str, content: str) -> str:
-        """The helper's answer in words, on behalf of the call with this context; a note is behind
-        one cut short.
+    async def ask(self, context: ToolContext, name: str, content: str) -> ToolResult:
+        """The helper's answer in words, on behalf of the call with this context, with no more
+        authority than what it read has; a note is behind one cut short.
 
         Raises ToolFailed (told for the model), InvalidArguments (no such name).
         """

@@ -60,7 +60,8 @@ class ToolResult(Struct, frozen=True):
     call: what a tool says of it counts for nothing. `text` is `content` under the name that words
     have everywhere else. `sources` are the ids of the messages of this conversation whose words it
     tells: a recall takes them out of what is kept. `authority` is the least of all whose words it
-    tells: the run has no more from then on.
+    tells: the run has no more from then on. `tainted` says, also of a tool with a trusted result,
+    that words from outside are in this one.
     """
 
     content: str = ""
@@ -71,6 +72,7 @@ class ToolResult(Struct, frozen=True):
     code: str = ""
     sources: tuple[str, ...] = ()
     authority: Audience = Audience.OWNER
+    tainted: bool = False
 
     @property
     def text(self) -> str:

@@ -25,7 +25,8 @@ class Asker(Struct, frozen=True):
 
     `authority` is the least of those whose words the question passes on (quoted, forwarded),
     `overheard` the least of those whose talk stands before it; OWNER where nobody's does
-    (`bot/policy/authority.py`).
+    (`bot/policy/authority.py`). `voices` are the names of some of both, where they lower it; `read`
+    the tools that brought words from outside.
     """
 
     user_id: int
@@ -34,6 +35,8 @@ class Asker(Struct, frozen=True):
     is_owner: bool = False
     authority: Audience = Audience.OWNER
     overheard: Audience = Audience.OWNER
+    voices: tuple[str, ...] = ()
+    read: tuple[str, ...] = ()
 
 
 class Stop(StrEnum):
@@ -110,7 +113,8 @@ class PendingCall(Struct, frozen=True, tag="pending"):
     `arguments` are those it will be run with, as JSON: prepared, mended, with their defaults, as
     hooks want them; where empty (an older state), the call's own. `number` is what people call it
     by, as in `#A3`; 0 until it has one. `since` is when the call began, in seconds since 1970; 0 in
-    an older state.
+    an older state. `led` says, for people, whose words stand behind it beside the asker's; empty
+    for nobody's.
     """
 
     call: ToolCall
@@ -120,6 +124,7 @@ class PendingCall(Struct, frozen=True, tag="pending"):
     arguments: str = ""
     number: int = 0
     since: float = 0.0
+    led: str = ""
     type: ClassVar[Literal["pending"]] = "pending"
 
 

@@ -155,8 +155,10 @@ class Tool(Struct, frozen=True, kw_only=True):
     `check` turns plain arguments into the body's; `shape` is that by which they are mended first
     (by `parameters` where it is left out). `timeout` is in seconds. `label` and `summary` are for
     people, and so is `type`: a word of `ToolType`, or one that a foreign tool has for itself.
-    `origin` is the name a foreign tool has at home. `alone`: it runs in no step with other calls. A
-    tool without a `function` can be registered, but not run.
+    `origin` is the name a foreign tool has at home. `alone`: it runs in no step with other calls.
+    `trusted_result`: it tells our own data, nobody's words. `stays_here`: its effects stay in the
+    conversation, or it asks by itself for what goes beyond. A tool without a `function` can be
+    registered, but not run.
     """
 
     name: str
@@ -178,6 +180,8 @@ class Tool(Struct, frozen=True, kw_only=True):
     repeatable: bool = False
     critical: bool = False
     alone: bool = False
+    trusted_result: bool = False
+    stays_here: bool = False
     execution: Execution = Execution.CONCURRENT
     rate: Rate | None = None
     replaces: bool = False
@@ -211,6 +215,11 @@ class Tool(Struct, frozen=True, kw_only=True):
     def may_have_happened(self) -> bool:
         """Whether nobody knows if it was done, when it is broken off in the middle."""
         return self.side_effects.may_have_happened
+
+    @property
+    def goes_beyond(self) -> bool:
+        """Whether it says of itself that it changes something beyond the conversation."""
+        return self.side_effects.may_have_happened and not self.stays_here
 
     @property
     def may_be_retried(self) -> bool:
@@ -303,6 +312,8 @@ def tool(
     repeatable: bool = ...,
     critical: bool = ...,
     alone: bool = ...,
+    trusted_result: bool = ...,
+    stays_here: bool = ...,
     execution: str = ...,
     rate: Rate | str | None = ...,
     replace: bool = ...,
@@ -323,8 +334,9 @@ def tool(function: Callable[..., Any] | None = None, /, **declared: Any) -> Tool
     `bot/domain/traits.py`): `permission`, `side_effects`, `audience`, `execution`; `idempotent` (a
     second run does no harm); `needs` (ports) and `requires` (names of settings); `timeout` in
     seconds; `rate` as "calls/seconds"; `repeatable` (the same call twice is fine); `critical` (a
-    run without it has failed); `alone` (it runs in no step with other calls); `replace` (on purpose
-    a second one of that name); `label` and `summary` for people; `prepare`, `check`, `available`,
+    run without it has failed); `alone` (it runs in no step with other calls); `trusted_result` (it
+    tells our own data); `stays_here` (its effects do); `replace` (on purpose a second one of that
+    name); `label` and `summary` for people; `prepare`, `check`, `available`,
     `recover` as described above; `raw_input` (its one text parameter `input` also takes what is no
     JSON).
 

@@ -58,6 +58,7 @@ class CallRules:
         self._interception = interception
         self._overrides = overrides
         self._configured = frozenset(configured)
+        self._wary = False
         self._quotas = Quotas()
 
     @property
@@ -68,6 +69,19 @@ class CallRules:
     def permission(self, tool: Tool) -> Permission:
         """The operator's word on this tool, else what it declares."""
         return self._overrides.permission(tool.name, tool.permission)
+
+    def beware(self) -> None:
+        """From now on what tools bring is taken for words from outside, unless their results are
+        trusted.
+        """
+        self._wary = True
+
+    def taints(self, flow: Flow) -> bool:
+        """Whether words from outside may be in what the call gave."""
+        if flow.result is not None and flow.result.tainted:
+            return True
+        ran = self._wary and flow.ran and flow.tool is not None
+        return ran and flow.tool is not None and not flow.tool.trusted_result
 
     def lacks(self, tool: Tool, ports: Collection[type]) -> str:
         """The reason why the tool cannot run at all; empty where there is none."""
@@ -125,7 +139,7 @@ class CallRules:
                     pass
         if not context.allowed:
             self._take_quota(tool)
-        unsure = must_be_confirmed(context.asker, tool.audience)
+        unsure = must_be_confirmed(context.asker, tool.audience, goes_beyond=tool.goes_beyond)
         flow.needs_word = (
             unsure or permission is Permission.REQUIRE_APPROVAL
         ) and not context.allowed

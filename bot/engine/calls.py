@@ -43,6 +43,7 @@ from bot.engine.ongoing import (
     told_with_images,
     with_left_out,
 )
+from bot.policy.approval import led_by
 from bot.policy.repeated_calls import key_of
 
 LAST_HOOKS = 2.0  # seconds that the after hooks of what was cancelled have together
@@ -165,9 +166,8 @@ class Calls:
         )
         now = self._clock.now()
         expires, since = now + asked.seconds, now - flow.waited
-        return PendingCall(
-            call, readable(asked.asks, MAX_RESULT), expires, digest, arguments, since=since
-        )
+        asks, led = readable(asked.asks, MAX_RESULT), led_by(context.asker)
+        return PendingCall(call, asks, expires, digest, arguments, since=since, led=led)
 
     # --- finish -----------------------------------------------------------------------------------
 
@@ -204,6 +204,7 @@ class Calls:
                 code=result.code,
                 sources=result.sources,
                 authority=result.authority,
+                tainted=self._rules.taints(flow),
             ),
             flow.code,
             flow.seconds,

@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Sequence
 from copy import deepcopy
 
+from msgspec.structs import replace
+
 from bot.domain.arguments import Checked
 from bot.domain.errors import InvalidArguments, ToolCancelled, ToolDenied
 from bot.domain.faults import BROKEN
@@ -14,6 +16,7 @@ from bot.domain.result import ToolResult
 from bot.domain.tool import Tool
 from bot.engine.failures import Mask, own_words, take
 from bot.engine.ongoing import Doing, Flow, Tally, as_told, metadata_of
+from bot.policy.authority import least
 
 STOPPED = "the run was stopped here: the call was not done."
 
@@ -98,7 +101,7 @@ class Interception:
                     case None:
                         pass
                     case Rewrite(result=rewritten):
-                        flow.result = as_told(ToolResult.of(rewritten), flow.code)
+                        flow.result = no_freer(as_told(ToolResult.of(rewritten), flow.code), result)
                     case StopRun() as stop:
                         tally.stop = tally.stop or stop
                     case other:
@@ -112,3 +115,13 @@ class Interception:
                 flow.ran = False  # a broken hook says nothing about the tool
                 take(flow, error)
                 flow.ran = done
+
+
+def no_freer(rewritten: ToolResult, result: ToolResult) -> ToolResult:
+    """What a hook made of a result has no more authority than that, and is of the same messages."""
+    return replace(
+        rewritten,
+        sources=tuple(dict.fromkeys((*rewritten.sources, *result.sources))),
+        authority=least((rewritten.authority, result.authority)),
+        tainted=rewritten.tainted or result.tainted,
+    )

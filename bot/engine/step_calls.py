@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
+from msgspec.structs import replace
+
 from bot.domain.chat import AssistantMessage, FinishReason, ToolCall, ToolMessage
 from bot.domain.errors import InvalidArguments, ToolDenied, ToolUnavailable
 from bot.domain.hooks import Metadata, StepEvent
@@ -102,8 +104,15 @@ class StepCalls:
     async def _run_batch(
         self, run: Run, state: RunState, message: AssistantMessage, batch: Batch, response_id: str
     ) -> Outcome | SuspendedRun | None:
+        asker = lowered(run.asker, run.transcript, state.messages)
         contexts = [
-            self._context(run, state, call, response_id, allowed=batch.waited(index) is not None)
+            self._context(
+                replace(run, asker=asker),
+                state,
+                call,
+                response_id,
+                allowed=batch.waited(index) is not None,
+            )
             for index, call in enumerate(batch.calls)
         ]
         try:
@@ -178,8 +187,6 @@ class StepCalls:
     ) -> ToolContext:
         step, tool = state.steps, self._toolset.get(call.name)
 
-        told = [one.authority for one in state.messages if isinstance(one, ToolMessage)]
-
         def tell(partial: ToolResult) -> None:
             event = ToolProgressed(
                 run_id=run.id, step=step, call=call, partial=partial, response_id=response_id
@@ -191,7 +198,7 @@ class StepCalls:
             step=step,
             call_id=call.id,
             conversation=run.conversation,
-            asker=lowered(run.asker, told),
+            asker=run.asker,
             deadline=self._clock.monotonic() + (tool.timeout if tool else 0.0),
             response_id=response_id,
             ports=run.ports,

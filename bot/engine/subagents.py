@@ -18,15 +18,24 @@ from typing import Protocol, cast
 
 from msgspec.structs import replace
 
-from bot.domain.chat import AssistantMessage, FinishReason, Message, SystemMessage, UserMessage
+from bot.domain.chat import (
+    AssistantMessage,
+    FinishReason,
+    Message,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+)
 from bot.domain.errors import BotError, InvalidArguments, ToolFailed
 from bot.domain.ports import Approver, Clock, Observer, Speaker, Subagents
+from bot.domain.result import ToolResult
 from bot.domain.run import Outcome, RunEvent, StepFinished, Stop, SuspendedRun
 from bot.domain.segments import Text
 from bot.domain.suspension import Decision, Deny
 from bot.domain.tool import Tool, ToolContext
 from bot.domain.traits import SideEffects
 from bot.engine.running import Run, RunState
+from bot.policy.authority import least
 from bot.policy.budget import Budget, Share
 from bot.policy.tokens import estimate_message, estimate_messages
 
@@ -114,7 +123,7 @@ class NamedSubagents:
         description = f"{tool.description}\n\nSubagents:\n{who}" if known else tool.description
         return replace(tool, description=description, timeout=timeout, side_effects=effects)
 
-    async def ask(self, context: ToolContext, name: str, content: str) -> str:
+    async def ask(self, context: ToolContext, name: str, content: str) -> ToolResult:
         """Its words, with a note where its budget cut them short. Raises InvalidArguments,
         ToolFailed.
         """
@@ -143,7 +152,13 @@ class NamedSubagents:
             share.close()
         if share.is_short:
             watch.short.append("the budget of this question was used up")
-        return answer_of(subagent, outcome, watch)
+        read = [one for one in outcome.messages if isinstance(one, ToolMessage)]
+        return ToolResult(
+            answer_of(subagent, outcome, watch),
+            sources=tuple(source for one in read for source in one.sources),
+            authority=least(one.authority for one in read),
+            tainted=any(one.tainted for one in read),
+        )
 
     async def _ask_for_patience(self, context: ToolContext, name: str) -> None:
         """Tell the asker, once it takes long, that somebody is at it."""

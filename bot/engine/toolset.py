@@ -69,6 +69,12 @@ class Toolset(Registry):
         """Who is asked about calls that need somebody's word; None where nobody is."""
         return self._approver
 
+    def beware(self) -> None:
+        """From now on, once a tool has brought words from outside, calls with effects beyond the
+        conversation need somebody's word.
+        """
+        self._rules.beware()
+
     def set_approval_handler(self, handler: ApprovalHandler) -> None:
         """Let a function say whether a call may run: True, or no. It gets the call's context, its
         name and arguments, or the last two where it takes no more. Raises TypeError for one that

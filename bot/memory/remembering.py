@@ -18,11 +18,15 @@ from bot.domain.events import Conversation
 from bot.domain.memories import MemoriesForgotten, MemoriesUsed, Memory, MemoryKept, Visibility
 from bot.domain.notebook import Memories
 from bot.domain.ports import Clock, Ids, Store
+from bot.domain.suspension import Suspend
 from bot.domain.tool import ToolContext
 from bot.memory.speakers import Speakers
+from bot.policy.approval import led_by
+from bot.policy.reach import WAIT
 from bot.policy.recall import best, terms
 from bot.policy.remembering import (
     in_one_line,
+    is_owners_word,
     is_same,
     may_change,
     may_forget,
@@ -36,6 +40,9 @@ MAX_FORGOTTEN = 10_000
 KEPT = 180 * 86_400.0  # seconds since a fact was told last
 NOT_THEIRS = "only that person, or an owner of the bot, may have something remembered about them"
 NOT_FORGOTTEN = "only the person it is about, or an owner of the bot, may have that forgotten"
+NOT_EVERYWHERE = (
+    "only an owner of the bot may have something remembered everywhere, in his own words"
+)
 NO_SUCH = "there is no fact {id!r} here; list or search names their ids"
 NOBODY = "nobody here is {about!r}: use me, here, or a number as #2"
 NOTHING = "nothing is remembered about that"
@@ -113,16 +120,22 @@ class Remembering:
     # --- for the tool -----------------------------------------------------------------------------
 
     async def write(self, context: ToolContext, text: str, *, about: str, everywhere: bool) -> str:
-        """Remember a fact; what is kept, in words. Raises InvalidArguments, ToolDenied."""
+        """Remember a fact; what is kept, in words.
+
+        Raises InvalidArguments, ToolDenied; Suspend for what is to be known everywhere and others'
+        words may have led to.
+        """
         where, asker = context.conversation, context.asker
         subject = self._subject(context, about)
         line = in_one_line(text)
         if not may_change(asker, subject=subject):
             raise ToolDenied(NOT_THEIRS)
-        if everywhere and not asker.is_owner:
-            raise ToolDenied("only an owner of the bot may have something remembered everywhere")
+        if everywhere and not is_owners_word(asker):
+            raise ToolDenied(NOT_EVERYWHERE)
         if wrong := wrong_with(line):
             raise InvalidArguments(f"text: {wrong}")
+        if everywhere and led_by(asker) and not context.allowed:
+            raise Suspend(f"到处都记住：{line}", seconds=WAIT)
         kept = await self.keep(
             Memory(
                 memory_id="",

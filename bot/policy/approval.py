@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.run import Asker, PendingCall
 from bot.domain.segments import Mention, Quote, Text
+from bot.domain.traits import Audience
 
 MAX_ARGUMENTS = 400  # characters of what is to be done: the owner reads it on a phone
 MAX_QUESTION = 80
@@ -161,6 +162,23 @@ def who(asker: Asker, where: Conversation, question: str) -> str:
     place = f"群 {where.session_id}" if where.is_group else "私聊"
     words = in_one_line(question, MAX_QUESTION).translate(INNER_QUOTES)
     return f"{name}({asker.user_id})，{place}：「{words}」"
+
+
+def led_by(asker: Asker) -> str:
+    """Whose words led there, beside his own, for whoever is asked; empty for nobody's."""
+    names = "、".join(in_one_line(name, 40) for name in asker.voices)
+    people = f"（{names}）" if names else ""
+    led = []
+    if asker.authority is not Audience.OWNER or asker.overheard is not Audience.OWNER:
+        led.append(f"别人的话{people}")
+    if asker.read:
+        led.append(f"工具带来的内容（{'、'.join(asker.read)}）")
+    return "；".join(led)
+
+
+def behind(pending: PendingCall) -> str:
+    """The third line, where others' words led there; else empty."""
+    return f"\n此前读到：{pending.led}" if pending.led else ""
 
 
 def how(number: int, seconds: float) -> str:

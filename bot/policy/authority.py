@@ -2,8 +2,8 @@
 
 A run has the least authority of everyone whose words are in its prompt: who asks, who is quoted or
 forwarded, who made the card that is shared; who was overheard since the last run, who spoke in an
-earlier round, who is mentioned by a name he chose. Words alone give none; it comes from user ids
-(owners) and from QQ (a group's admins).
+earlier round, who is mentioned by a name he chose; and of what tools bring, from then on. Words
+alone give none; it comes from user ids (owners) and from QQ (a group's admins).
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
+from bot.domain.chat import Message, ToolMessage
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.run import Asker
 from bot.domain.segments import Card, File, Link, Markdown, Mention, Transfer
 from bot.domain.traits import Audience
 
+MAX_VOICES = 5  # people who are named to whoever is asked about a call
 RANKS = (Audience.EVERYONE, Audience.GROUP_ADMIN, Audience.OWNER)
 
 
@@ -38,10 +40,17 @@ def authority_of(sender: Sender, *, where: Conversation, owners: Collection[int]
     return Audience.GROUP_ADMIN if is_admin else Audience.EVERYONE
 
 
-def lowered(asker: Asker, authorities: Iterable[Audience]) -> Asker:
-    """The asker with no more authority than these have."""
-    authority = least((asker.authority, *authorities))
-    return asker if authority is asker.authority else replace(asker, authority=authority)
+def lowered(asker: Asker, before: Iterable[Message], results: Iterable[Message]) -> Asker:
+    """The asker with no more authority than the results of his run have; it is known which tools
+    brought words from outside, in rounds before it, too.
+    """
+    told = [one for one in results if isinstance(one, ToolMessage)]
+    outside = (one for one in (*before, *told) if isinstance(one, ToolMessage) and one.tainted)
+    authority = least((asker.authority, *(one.authority for one in told)))
+    read = tuple(dict.fromkeys((*asker.read, *(one.name for one in outside))))
+    if authority is asker.authority and read == asker.read:
+        return asker
+    return replace(asker, authority=authority, read=read)
 
 
 def nobody() -> Collection[int]:
@@ -81,7 +90,18 @@ def asker_of(
     named = {user_id for one in (*said, *overheard) for user_id in _named(one)} | set(earlier())
     known = {sender.user_id, message.self_id, *owners}
     around += [Audience.EVERYONE] if named - known else []
-    return replace(asker, authority=least(passed_on), overheard=least(around))
+    others = (*((quoted,) if quoted is not None else ()), *overheard)
+    voices = [_account(one.sender) for one in others if one.sender.user_id not in known]
+    return replace(
+        asker,
+        authority=least(passed_on),
+        overheard=least(around),
+        voices=tuple(dict.fromkeys(voices))[:MAX_VOICES],
+    )
+
+
+def _account(sender: Sender) -> str:
+    return f"{sender.name}({sender.user_id})"
 
 
 def _named(message: MessageReceived) -> Iterator[int]:

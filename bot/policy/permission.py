@@ -45,13 +45,16 @@ def may_call(asker: Asker, audience: Audience, *, where: Conversation) -> bool:
             return asker.is_owner
 
 
-def must_be_confirmed(asker: Asker, audience: Audience) -> bool:
-    """Whether others were overheard before the question that such a tool is not for: an owner must
-    allow the call.
+def must_be_confirmed(asker: Asker, audience: Audience, *, goes_beyond: bool = False) -> bool:
+    """Whether others were overheard before the question that such a tool is not for, or a tool
+    brought words from outside and this one is not for everybody, or `goes_beyond` the
+    conversation: an owner must allow the call.
 
     Nobody can help what others say, so it is not refused as it is where the asker himself passes
     their words on.
     """
+    if asker.read and (goes_beyond or audience is not Audience.EVERYONE):
+        return True
     return not reaches(asker.overheard, audience)
 
 

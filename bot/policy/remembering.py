@@ -15,6 +15,7 @@ from bot.domain.events import Conversation
 from bot.domain.masking import KEYS
 from bot.domain.memories import Memory, Visibility
 from bot.domain.run import Asker
+from bot.domain.traits import Audience
 from bot.domain.visible import visible
 
 MAX_TEXT = 200  # characters of one fact
@@ -67,16 +68,21 @@ def in_one_line(text: str) -> str:
     return " ".join(visible(text).split())
 
 
+def is_owners_word(asker: Asker) -> bool:
+    """Whether an owner asks in his own words, and passes on nobody's."""
+    return asker.is_owner and asker.authority is Audience.OWNER
+
+
 def may_change(asker: Asker, *, subject: int) -> bool:
     """Whether somebody may write or forget facts about this person (0: about the conversation)."""
-    return asker.is_owner or subject in {0, asker.user_id}
+    return is_owners_word(asker) or subject in {0, asker.user_id}
 
 
 def may_forget(asker: Asker, memory: Memory, *, where: Conversation) -> bool:
     """Whether somebody may have this fact forgotten: its person; what is about the conversation,
     who said it, an admin there.
     """
-    if asker.is_owner:
+    if is_owners_word(asker):
         return True
     if memory.subject:
         return memory.subject == asker.user_id

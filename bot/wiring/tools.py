@@ -49,6 +49,7 @@ def build_toolset(settings: Settings, found: Iterable[Tool], *, clock: Clock) ->
         approve=settings.tools_approve,
         configured=[name for name in KNOWN if getattr(settings, name.lower())],
     )
+    toolset.beware()
     for name in toolset.strangers():
         logger.warning("TOOLS_DENY or TOOLS_APPROVE names %s, but there is no such tool", name)
     return toolset

@@ -7,6 +7,7 @@ import pytest
 from bot.domain.actions import Attachment, Confirmed, Receipt, Refused, SendSegment, Unknown
 from bot.domain.errors import AlreadySaid, InvalidArguments, ToolDenied, ToolError, ToolFailed
 from bot.domain.ports import Speaker, Subagents
+from bot.domain.result import ToolResult
 from bot.domain.tool import ToolContext
 from bot.engine.bodies import run_body
 from tests.fakes import tool_context
@@ -24,10 +25,10 @@ class Staff:
     def __init__(self, answer: str = "") -> None:
         self.answer = answer
 
-    async def ask(self, context: ToolContext, name: str, content: str) -> str:
+    async def ask(self, context: ToolContext, name: str, content: str) -> ToolResult:
         if name == "Sleeper":
             raise ToolFailed("Sleeper did not answer within 120 s. Say so.")
-        return self.answer if name == "Writer" else f"{name}: {content}"
+        return ToolResult(self.answer if name == "Writer" else f"{name}: {content}", tainted=True)
 
 
 class Mouth:
@@ -45,13 +46,20 @@ class Mouth:
         return self.receipts
 
 
-async def use(**arguments: object) -> object:
-    return await run_body(use_subagent, tool_context({Subagents: Staff()}), use_subagent.check(arguments))
+async def use(**arguments: object) -> str:
+    return words_of(await run_body(use_subagent, tool_context({Subagents: Staff()}), use_subagent.check(arguments)))
+
+
+def words_of(answer: object) -> str:
+    """Its words; what it read is told with them."""
+    assert isinstance(answer, ToolResult)
+    assert answer.tainted
+    return answer.content
 
 
 async def write(answer: str, mouth: Mouth) -> str:
     context = tool_context({Subagents: Staff(answer), Speaker: mouth})
-    return str(await run_body(use_subagent, context, {"subagent_name": "Writer", "content": "task"}))
+    return words_of(await run_body(use_subagent, context, {"subagent_name": "Writer", "content": "task"}))
 
 
 async def test_the_whole_task_goes_to_the_named_helper_and_its_words_come_back() -> None:
@@ -109,7 +117,8 @@ async def test_short_code_and_words_stay_with_the_model() -> None:
 
 async def test_without_a_chat_there_is_nothing_but_the_words() -> None:
     context = tool_context({Subagents: Staff(SNAKE)})
-    assert await run_body(use_subagent, context, {"subagent_name": "Writer", "content": "task"}) == SNAKE
+    arguments = {"subagent_name": "Writer", "content": "task"}
+    assert words_of(await run_body(use_subagent, context, arguments)) == SNAKE
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
 from bot.domain.run import PendingCall, SuspendedRun
 from bot.domain.suspension import Decision
-from bot.policy.approval import MAX_OPEN, in_full, what, who
+from bot.policy.approval import MAX_OPEN, behind, in_full, what, who
 from bot.prompt.frame import label
 from bot.prompt.render import MAX_NAME, excerpt
 from bot.prompt.view import View
@@ -126,7 +126,7 @@ class Requests:
                 where=run.conversation,
                 question=question,
                 expires=pending.expires,
-                text=f"{what(pending)}\n{asked_by}",
+                text=f"{what(pending)}\n{asked_by}{behind(pending)}",
                 asker=asker.user_id,
                 since=pending.since if pending.number in asked_before else self._clock.now(),
                 full=in_full(pending),

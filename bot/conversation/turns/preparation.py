@@ -134,7 +134,10 @@ class Preparation:
         earlier = partial(self._telling.voices, where)
         asker = asker_of(message, owners=self._owners, earlier=earlier)
         asker = replace(
-            asker, authority=before.authority, overheard=least((before.overheard, asker.overheard))
+            asker,
+            authority=before.authority,
+            overheard=least((before.overheard, asker.overheard)),
+            voices=before.voices,
         )
         turn = self._turn(
             Question(message),

@@ -10,6 +10,7 @@ from bot.domain.actions import Confirmed, Receipt, SendSegment
 from bot.domain.chat import Completion, FinishReason, ModelRequest, SystemMessage, Usage, UserMessage
 from bot.domain.errors import InvalidArguments, ModelAuth, NotConnected, ToolFailed
 from bot.domain.ports import Approver, Clock, Speaker, Subagents
+from bot.domain.result import ToolResult
 from bot.domain.run import Asker, RunEvent, RunFinished, RunStarted, StepFinished
 from bot.domain.segments import Text
 from bot.domain.suspension import Suspend
@@ -80,7 +81,7 @@ async def look_around(context: ToolContext) -> str:
 
 
 @tool(needs=(Subagents,), timeout=7, side_effects="none")
-async def ask(context: ToolContext, name: str, content: str) -> str:
+async def ask(context: ToolContext, name: str, content: str) -> ToolResult:
     """Asks somebody."""
     return await context.port(Subagents).ask(context, name, content)
 
@@ -118,13 +119,13 @@ def by_member(ports: Mapping[type, object] | None = None) -> ToolContext:
 async def test_a_subagent_is_asked_by_name_whatever_its_case(name: str) -> None:
     subagents, model = coder(words(" print(1)\n"))
     with model:
-        assert await subagents.ask(tool_context(), name, "print one") == "print(1)"
+        assert (await subagents.ask(tool_context(), name, "print one")).content == "print(1)"
 
 
 async def test_it_sees_its_own_prompt_and_the_task_and_no_tools() -> None:
     subagents, model = coder(words("写好了"))
     with model:
-        assert await subagents.ask(tool_context(), "Coder", "写个贪吃蛇") == "写好了"
+        assert (await subagents.ask(tool_context(), "Coder", "写个贪吃蛇")).content == "写好了"
     assert model.requests == [ModelRequest((SystemMessage(f"{CODER_PROMPT}\n{RULES}"), UserMessage("写个贪吃蛇")))]
 
 
@@ -139,7 +140,7 @@ async def test_an_unknown_name_is_told_with_the_known_ones() -> None:
 async def test_a_refusal_in_words_is_an_answer() -> None:
     subagents, model = coder(words("", refusal="I will not write that."))
     with model:
-        assert await subagents.ask(tool_context(), "Coder", "virus") == "I will not write that."
+        assert (await subagents.ask(tool_context(), "Coder", "virus")).content == "I will not write that."
 
 
 async def test_an_empty_answer_is_asked_for_again_and_then_told_as_a_failure() -> None:
@@ -161,7 +162,7 @@ async def test_a_model_that_fails_is_told_by_its_kind_and_never_in_its_own_words
 async def test_its_tools_are_run_and_it_goes_on_with_what_they_give() -> None:
     subagents, model = coder(calls(("add", '{"a": 2, "b": 3}')), words("5"), tools=(add,))
     with model:
-        assert await subagents.ask(tool_context(), "Coder", "2+3") == "5"
+        assert (await subagents.ask(tool_context(), "Coder", "2+3")).content == "5"
     assert [spec.name for spec in model.requests[0].tools] == ["add"]
 
 
@@ -177,7 +178,7 @@ async def test_its_tools_are_run_and_it_goes_on_with_what_they_give() -> None:
 async def test_a_call_it_may_not_make_is_a_denied_result_and_never_a_wait(name: str, told: str) -> None:
     subagents, model = coder(calls((name, "{}")), words("不行"), tools=(wipe_disk, ask_first, ring_bell))
     with model:
-        assert await subagents.ask(by_member(), "Coder", "try it") == "不行"
+        assert (await subagents.ask(by_member(), "Coder", "try it")).content == "不行"
     result = model.requests[1].messages[-1]
     assert result.type == "tool"
     assert told in result.content
@@ -211,7 +212,7 @@ async def test_what_it_had_said_until_its_deadline_counts_with_a_note() -> None:
     first = calls(("add", '{"a": 2, "b": 3}'), text="先算一下：")
     subagents, model = coder(first, wait_for_ever, tools=(add,), deadline=0.05)
     with model:
-        answer = await subagents.ask(tool_context(), "Coder", "2+3")
+        answer = (await subagents.ask(tool_context(), "Coder", "2+3")).content
     assert answer == "先算一下：\n\n(Coder stopped early: it did not finish within 0.05 s.)"
 
 
@@ -219,7 +220,7 @@ async def test_out_of_steps_it_says_what_it_has_with_a_note() -> None:
     adding = [calls(("add", f'{{"a": 1, "b": {number}}}')) for number in range(3)]
     subagents, model = coder(*adding, words("6，大概"), tools=(add,))
     with model:
-        answer = await subagents.ask(tool_context(), "Coder", "count")
+        answer = (await subagents.ask(tool_context(), "Coder", "count")).content
     assert answer == "6，大概\n\n(Coder stopped early: it had no more steps after 4.)"
     assert model.requests[-1].tools == ()
 
@@ -227,7 +228,7 @@ async def test_out_of_steps_it_says_what_it_has_with_a_note() -> None:
 async def test_out_of_tokens_it_is_asked_once_more_without_tools() -> None:
     subagents, model = coder(calls(("add", '{"a": 1, "b": 1}')), words("2"), tools=(add,), max_tokens=15)
     with model:
-        answer = await subagents.ask(tool_context(), "Coder", "count")
+        answer = (await subagents.ask(tool_context(), "Coder", "count")).content
     assert answer == "2\n\n(Coder stopped early: its 15 tokens were used up.)"
     assert model.requests[-1].tools == ()
 
@@ -236,13 +237,27 @@ async def test_tokens_nobody_counts_are_estimated() -> None:
     uncounted = replace(calls(("add", '{"a": 1, "b": 1}'), text="很长" * 100), usage=None)
     subagents, model = coder(uncounted, words("2"), tools=(add,), max_tokens=50)
     with model:
-        assert "50 tokens were used up" in await subagents.ask(tool_context(), "Coder", "count")
+        assert "50 tokens were used up" in (await subagents.ask(tool_context(), "Coder", "count")).content
+
+
+async def test_what_it_read_is_in_its_answer_too() -> None:
+    @tool
+    async def read_log() -> ToolResult:
+        """Tells what somebody said."""
+        return ToolResult("小明#2: 关群", sources=("5",), authority=Audience.EVERYONE, tainted=True)
+
+    subagents, model = coder(calls(("read_log", "")), words("他要关群"), words("4"), tools=(read_log,))
+    with model:
+        read = await subagents.ask(tool_context(), "Coder", "what did he say?")
+        alone = await subagents.ask(tool_context(), "Coder", "2+2")
+    assert (read.authority, read.tainted, read.sources) == (Audience.EVERYONE, True, ("5",))
+    assert (alone.authority, alone.tainted, alone.sources) == (Audience.OWNER, False, ())
 
 
 async def test_an_answer_that_was_cut_off_says_so() -> None:
     subagents, model = coder(words("def main():", finish=FinishReason.LENGTH))
     with model:
-        answer = await subagents.ask(tool_context(), "Coder", "task")
+        answer = (await subagents.ask(tool_context(), "Coder", "task")).content
     assert answer.startswith("def main():…\n\n(Coder stopped early: its answer was cut off")
 
 
@@ -316,7 +331,7 @@ async def test_whoever_waits_longer_than_ten_seconds_is_told_so_once(failure: Ex
             clock.later.set()
             await until(lambda: mouth.said)
             go_on.set()
-        assert asking.result() == "好了"
+        assert asking.result().content == "好了"
     assert mouth.said == ["Coder 还在处理，请再稍等一会儿～"]
 
 

@@ -9,7 +9,9 @@ from bot.domain.errors import InvalidArguments, ToolDenied
 from bot.domain.events import Conversation
 from bot.domain.memories import MemoriesUsed, Memory, MemoryKept, Visibility
 from bot.domain.run import Asker
+from bot.domain.suspension import Suspend
 from bot.domain.tool import ToolContext
+from bot.domain.traits import Audience
 from bot.memory.remembering import KEPT, Remembering
 from bot.memory.speakers import Speakers
 from tests.bot.memory.facts import KeptFacts
@@ -124,6 +126,21 @@ async def test_only_owners_have_something_known_everywhere() -> None:
         await room.write("群规在公告里", about="here", all_=True)
     await room.write("群规在公告里", about="here", by=asks(OWNER), all_=True)
     assert await room.recalled(ELSEWHERE, HONG, "群规在哪") == ("群规在公告里",)
+
+
+async def test_an_owner_who_passes_on_or_heard_others_has_nothing_known_everywhere_by_himself() -> None:
+    room, own = Room(), asks(OWNER)
+    passes_on = replace(own, asker=replace(own.asker, authority=Audience.EVERYONE))
+    heard = replace(own, asker=replace(own.asker, overheard=Audience.EVERYONE))
+    for about in ("here", "#1"):
+        with pytest.raises(ToolDenied):
+            await room.write("群规在公告里", about=about, by=passes_on, all_=True)
+    with pytest.raises(ToolDenied):
+        await room.write("喜欢小红", about="#1", by=passes_on)
+    with pytest.raises(Suspend, match="到处都记住：群规在公告里"):
+        await room.write("群规在公告里", about="here", by=heard, all_=True)
+    assert not any(isinstance(entry, MemoryKept) for entry in room.store.entries)
+    await room.write("群规在公告里", about="here", by=replace(heard, allowed=True), all_=True)
 
 
 async def test_what_was_told_in_private_or_elsewhere_is_nowhere_else() -> None:

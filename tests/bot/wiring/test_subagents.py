@@ -107,7 +107,7 @@ async def test_the_file_of_the_page_works_and_its_traveller_looks_the_weather_up
         settings, _ = load_settings(environ={**environ, "SUBAGENTS_FILE": str(file)}, env_file=None)
         async with hired(settings) as staff:
             assert staff.subagents.names == ("Coder", "Translator", "Traveller")
-            assert await staff.subagents.ask(tool_context(), "traveller", "周末去南京？") == "去吧！"
+            assert (await staff.subagents.ask(tool_context(), "traveller", "周末去南京？")).content == "去吧！"
     assert [request["model"] for request in asked] == ["deepseek-reasoner"] * 2
     tools, messages = asked[0]["tools"], asked[1]["messages"]
     assert isinstance(tools, list)
@@ -120,7 +120,7 @@ async def test_the_coder_is_there_without_a_file_and_has_no_tools() -> None:
     async with service({"role": "assistant", "content": "print(1)"}) as (url, asked, keys):
         settings = Settings(llm_base_url=url, llm_model="m", llm_api_key=SecretStr("main"), coder_model="big")
         async with hired(settings) as staff:
-            assert await staff.subagents.ask(tool_context(), "Coder", "print one") == "print(1)"
+            assert (await staff.subagents.ask(tool_context(), "Coder", "print one")).content == "print(1)"
     assert (asked[0]["model"], keys) == ("big", ["Bearer main"])
     assert "tools" not in asked[0]
 

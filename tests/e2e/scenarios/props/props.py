@@ -35,6 +35,18 @@ async def wipe_disk(disk: str) -> str:
     return f"{disk} is wiped"
 
 
+@tool(side_effects="external")
+async def post(words: str) -> str:
+    """Tells the whole world."""
+    return f"posted: {words}"
+
+
+@tool(side_effects="read", trusted_result=True)
+async def count_beans() -> str:
+    """Counts our own beans."""
+    return "7 beans"
+
+
 @tool(audience="owner", side_effects="read")
 async def open_safe() -> str:
     """Opens the safe."""
