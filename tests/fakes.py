@@ -337,7 +337,7 @@ async def until(condition: Callable[[], object], *, seconds: float = 5) -> None:
             await asyncio.sleep(0)
 
 
-_message_ids = count(1)
+_message_ids = count(100_001)  # far from ids that tests name, and from those of what the bot says
 
 
 def said(
