@@ -43,11 +43,12 @@ async def test_what_repeats_what_was_just_said_lets_others_pass() -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(post.outbox.send_all([hello("one"), hello("two")], turn_id="c"))
             await until(lambda: "two" in post.rows)
-            post.outbox.post(hello("sorry"))
+            group.create_task(post.outbox.send_all([hello("sorry"), hello("and why")]))
+            await until(lambda: "and why" in post.rows)
             post.outbox.post(hello("of nobody's turn"))
             transport.gate.set()
         await post.outbox.wait_idle()
-    assert transport.texts == ["sorry", "one", "two", "of nobody's turn", "sorry", "later in b", "sorry"]
+    assert transport.texts == ["sorry", "one", "two", "of nobody's turn", "sorry", "later in b", "sorry", "and why"]
 
 
 async def test_nothing_goes_between_the_pieces_of_one_answer() -> None:
