@@ -8,7 +8,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -23,7 +23,7 @@ MAX_RULES = 500  # characters: they stand in front of every question
 
 class GroupRow(BaseModel):
     """One group: who the bot is there (a key of a persona, empty for the usual one), what its house
-    rules are, and how often it joins in unasked (0 to 1, None for BOT_CHANCE).
+    rules are, how often it joins in unasked (0 to 1, None for BOT_CHANCE), and for whom tools are.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, strict=True)
@@ -32,6 +32,9 @@ class GroupRow(BaseModel):
     persona: Annotated[str, Field(max_length=64)] = ""
     rules: Annotated[str, Field(max_length=MAX_RULES)] = ""
     chance: Annotated[float, Field(ge=0, le=1)] | None = None
+    tools_audience: dict[str, Literal["everyone", "group_admin", "owner"]] = Field(
+        default_factory=dict
+    )
 
 
 def read_groups(

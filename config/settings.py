@@ -120,6 +120,9 @@ class Settings(BaseSettings):
 
     tools_deny: Names = ()
     tools_approve: Names = ()
+    tools_audience: Annotated[dict[str, str], BeforeValidator(values.audiences)] = Field(
+        default_factory=dict
+    )
     tools_max_calls: Annotated[int, BeforeValidator(values.whole(1, 1000))] = 16
     tools_dir: FilePath | None = None
     tools_mirrors: Annotated[dict[str, str], BeforeValidator(values.mirrors)] = Field(

@@ -27,6 +27,7 @@ DATABASE = re.compile(r"(sqlite|postgres|postgresql)(\+[a-z0-9_]+)?://.+")
 ED25519 = bytes.fromhex("302e020100300506032b657004220420")
 """What 32 bytes of key follow (RFC 8410 section 7)."""
 CHAT_PATH = "/chat/completions"
+AUDIENCES = ("everyone", "group_admin", "owner")
 MAX_CONTEXT = 100_000_000  # tokens
 LIKE_A_KEY = re.compile(r"\bsk-[\w-]+|[\w+=~-]{16,}", re.ASCII)
 
@@ -140,6 +141,18 @@ def mirrors(value: object) -> dict[str, str]:
             raise Wrong(f"{host} has no url as text", mend)
         _url(url, schemes=("https", "http"), mend=mend)
     return {host.lower(): url.rstrip("/") for host, url in found.items()}
+
+
+def audiences(value: object) -> dict[str, str]:
+    """A JSON object of tool -> for whom it is, as in {"get_weather": "group_admin"}."""
+    mend = 'Write it as {"get_weather": "group_admin"}; there are everyone, group_admin and owner'
+    found = _json(value, mend) if isinstance(value, str) else value
+    if not isinstance(found, Mapping):
+        raise Wrong("is not a JSON object", mend)
+    for name, audience in found.items():
+        if audience not in AUDIENCES:
+            raise Wrong(f"{shown(str(name))} is for {shown(str(audience))}, which is nobody", mend)
+    return {str(name): audience for name, audience in found.items()}
 
 
 def host(value: str) -> str:

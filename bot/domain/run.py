@@ -39,6 +39,20 @@ class Asker(Struct, frozen=True):
     read: tuple[str, ...] = ()
 
 
+class Terms(Struct, frozen=True):
+    """Who may call what somewhere: tools of `denied` names nobody; one in `audiences` those,
+    whatever it declares. Nobody there has more authority than `highest`.
+    """
+
+    denied: frozenset[str] = frozenset()
+    audiences: Mapping[str, Audience] = field(default_factory=dict)
+    highest: Audience = Audience.OWNER
+
+    def audience(self, name: str, declared: Audience) -> Audience:
+        """For whom the tool of this name is there."""
+        return self.audiences.get(name, declared)
+
+
 class Stop(StrEnum):
     """How a run ended. Exactly one."""
 

@@ -39,7 +39,7 @@ from bot.domain.chat import Allowance, ToolSpec
 from bot.domain.errors import ToolUnavailable
 from bot.domain.events import Conversation
 from bot.domain.result import ToolResult
-from bot.domain.run import Asker, RunEvent
+from bot.domain.run import Asker, RunEvent, Terms
 from bot.domain.schema import (
     UnsuitableType,
     check_arguments,
@@ -74,7 +74,7 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     `response_id` is the model's answer that made the call. `allowed` says that somebody has allowed
     this very call: a tool that raises `Suspend` does so only without it. `inner` is told what a run
     inside this call does: what its model takes is counted to the run of the call. `share` is that
-    run's of its question's budget, where the inner one has its part.
+    run's of its question's budget, where the inner one has its part. `terms` hold in both.
     """
 
     run_id: str
@@ -89,6 +89,7 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     reports: Reports | None = None
     inner: Callable[[RunEvent], None] | None = None
     share: Allowance | None = None
+    terms: Terms = Terms()
 
     def port(self, kind: type[P]) -> P:
         """The capability of this kind. Raises ToolUnavailable where this run has none."""

@@ -34,6 +34,7 @@ TOO_OFTEN = (
     "Use what it gave, and do not call it again."
 )
 DENIED = "{name} may not be run. Do without it."
+ONLY_FOR = "{name} is only for {who}s, in their own words alone. Tell the asker so."
 CLOSED = (
     "{name} was called with wrong arguments three times in a row: it is not run any more. "
     "Do without it."
@@ -119,11 +120,9 @@ class CallRules:
 
     def _permit(self, flow: Flow, tool: Tool, tally: Tally) -> None:
         context = flow.context
-        if not may_call(context.asker, tool.audience, where=context.conversation):
-            audience = tool.audience.value.replace("_", " ")
-            raise ToolDenied(
-                f"{tool.name} is only for {audience}s, in their own words alone. Tell the asker so."
-            )
+        audience = context.terms.audience(tool.name, tool.audience)
+        if not may_call(context.asker, audience, where=context.conversation):
+            raise ToolDenied(ONLY_FOR.format(name=tool.name, who=audience.value.replace("_", " ")))
         permission = self.permission(tool)
         if permission is Permission.DENY:
             raise ToolDenied(DENIED.format(name=tool.name))
@@ -139,7 +138,7 @@ class CallRules:
                     pass
         if not context.allowed:
             self._take_quota(tool)
-        unsure = must_be_confirmed(context.asker, tool.audience, goes_beyond=tool.goes_beyond)
+        unsure = must_be_confirmed(context.asker, audience, goes_beyond=tool.goes_beyond)
         flow.needs_word = (
             unsure or permission is Permission.REQUIRE_APPROVAL
         ) and not context.allowed

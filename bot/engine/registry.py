@@ -9,6 +9,7 @@ from bot.domain.chat import ToolSpec
 from bot.domain.errors import ConfigError, Problem
 from bot.domain.hooks import Hooks
 from bot.domain.ports import Clock
+from bot.domain.run import Terms
 from bot.domain.tool import Tool, ToolStatus
 from bot.domain.traits import Permission
 from bot.engine.bodies import why_not
@@ -17,8 +18,11 @@ from bot.engine.calls import Calls
 from bot.engine.failures import Mask
 from bot.engine.foreign import as_tool
 from bot.engine.interception import Interception
+from bot.policy.authority import reaches
 
 logger = logging.getLogger(__name__)
+
+EVERYWHERE = Terms()
 
 
 class Registry:
@@ -107,10 +111,10 @@ class Registry:
         return tuple(sorted(self._rules.named.difference(self._tools)))
 
     def definitions(
-        self, ports: Collection[type] = (), denied: Collection[str] = ()
+        self, ports: Collection[type] = (), terms: Terms = EVERYWHERE
     ) -> tuple[ToolSpec, ...]:
-        """The definitions for the model: the tools that can be used with these ports now and are
-        not denied, by the operator or by name.
+        """The definitions for the model: the tools that can be used with these ports now, are not
+        denied, and that somebody there may have called.
 
         The same object for the same tools, so that adapters may remember how they wrote it.
         """
@@ -120,7 +124,13 @@ class Registry:
             self._equipped[there] = equipped
             self._tell_of_missed()
         names = tuple(
-            [tool.name for tool in equipped if tool.name not in denied and not why_not(tool)]
+            [
+                tool.name
+                for tool in equipped
+                if tool.name not in terms.denied
+                and reaches(terms.highest, terms.audience(tool.name, tool.audience))
+                and not why_not(tool)
+            ]
         )
         if (definitions := self._definitions.get(names)) is None:
             definitions = self._definitions[names] = tuple(

@@ -26,7 +26,7 @@ from bot.domain.chat import (
 )
 from bot.domain.events import Conversation
 from bot.domain.ports import ChatModel, Observer
-from bot.domain.run import Asker, Outcome, RunEvent, StepFinished, Stop, SuspendedRun
+from bot.domain.run import Asker, Outcome, RunEvent, StepFinished, Stop, SuspendedRun, Terms
 from bot.engine.ongoing import MAX_RESULTS, Tally
 from bot.engine.steps import drain
 from bot.policy.budget import Budget, Room, Share
@@ -62,7 +62,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     question's budget is its own. `may_be_silent`: nobody called for certain, so an empty answer is
     an end, too. With an `inbox` whatever steers it is read before its final words are said.
     `model` is asked, the engine's own where it is None, with a `temperature` where there is one;
-    tools of `denied` names are neither offered nor run.
+    `terms` say which tools are offered and run there.
     """
 
     id: str
@@ -77,7 +77,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     inbox: Inbox | None = None
     model: ChatModel | None = None
     temperature: float | None = None
-    denied: frozenset[str] = frozenset()
+    terms: Terms = Terms()
 
     def may_end_empty(self, *, spoilt: bool) -> bool:
         """Whether it may end without words; `spoilt` are such that had to be cut."""

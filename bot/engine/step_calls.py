@@ -64,7 +64,7 @@ class StepCalls:
         for index, call in enumerate(batch.calls):
             if len(batch.calls) > 1 and (tool := self._toolset.get(call.name)) and tool.alone:
                 batch.deny(index, ToolDenied(NOT_ALONE.format(name=call.name)))
-            if call.name in run.denied:
+            if call.name in run.terms.denied:
                 batch.deny(index, ToolDenied(DENIED.format(name=call.name)))
         if answer.completion.finish is FinishReason.LENGTH:
             for index, call in enumerate(batch.calls):
@@ -206,6 +206,7 @@ class StepCalls:
             reports=Progress(tell),
             inner=Inside(run, state, self._observer).notice,
             share=run.share,
+            terms=run.terms,
         )
 
 

@@ -144,6 +144,7 @@ class NamedSubagents:
             transcript=task,
             ports=ports_inside(context.ports, speaks=subagent.speaks),
             share=share,
+            terms=context.terms,
         )
         try:
             async with alongside(self._ask_for_patience(context, subagent.name)):

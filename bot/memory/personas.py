@@ -13,6 +13,7 @@ from bot.domain.chat import Message
 from bot.domain.events import Conversation
 from bot.domain.journal import PersonaChosen
 from bot.domain.ports import ChatModel, Clock, Store
+from bot.domain.traits import Audience
 from bot.policy.wake import Rules
 
 LOOK = 2.0  # seconds between two looks at choices that could not be read
@@ -45,24 +46,27 @@ class Persona:
 @dataclass(frozen=True, slots=True)
 class House:
     """One group by the operator's file: the key of its persona, its house rules, and how often the
-    bot joins in there unasked; empty and None where that is as everywhere.
+    bot joins in there unasked; empty and None where that is as everywhere. `audiences` are those of
+    tools there.
     """
 
     persona: str = ""
     rules: str = ""
     chance: float | None = None
+    audiences: Mapping[str, Audience] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Cast:
     """The usual persona and all others by key, whose groups are `claimed`, and the file's groups by
-    number.
+    number; `audiences` of tools where no group's own are.
     """
 
     usual: Persona
     others: Mapping[str, Persona] = field(default_factory=dict)
     claimed: Mapping[int, str] = field(default_factory=dict)
     houses: Mapping[int, House] = field(default_factory=dict)
+    audiences: Mapping[str, Audience] = field(default_factory=dict)
 
 
 class Personas:
@@ -150,6 +154,11 @@ class Personas:
             told = dataclasses.replace(rules, names=names, chance=chance)
             self._rules[place] = told
         return told
+
+    def audiences(self, where: Conversation) -> Mapping[str, Audience]:
+        """For whom tools are there, by name, whatever they declare."""
+        house = self._house(where)
+        return self._cast.audiences if house is None else house.audiences
 
     def _house(self, where: Conversation) -> House | None:
         return self._cast.houses.get(where.session_id) if where.is_group else None

@@ -40,6 +40,13 @@ def authority_of(sender: Sender, *, where: Conversation, owners: Collection[int]
     return Audience.GROUP_ADMIN if is_admin else Audience.EVERYONE
 
 
+def highest(where: Conversation, owners: Collection[int]) -> Audience:
+    """The most authority that anybody can have there."""
+    if where.is_group:
+        return Audience.OWNER if owners else Audience.GROUP_ADMIN
+    return Audience.OWNER if where.session_id in owners else Audience.EVERYONE
+
+
 def lowered(asker: Asker, before: Iterable[Message], results: Iterable[Message]) -> Asker:
     """The asker with no more authority than the results of his run have; it is known which tools
     brought words from outside, in rounds before it, too.
@@ -91,12 +98,14 @@ def asker_of(
     known = {sender.user_id, message.self_id, *owners}
     around += [Audience.EVERYONE] if named - known else []
     others = (*((quoted,) if quoted is not None else ()), *overheard)
-    voices = [_account(one.sender) for one in others if one.sender.user_id not in known]
+    senders = {one.sender.user_id: one.sender for one in others}
+    voices = [_account(sender) for user_id, sender in senders.items() if user_id not in known]
+    voices += map(str, sorted(named - known - {0} - senders.keys()))
     return replace(
         asker,
         authority=least(passed_on),
         overheard=least(around),
-        voices=tuple(dict.fromkeys(voices))[:MAX_VOICES],
+        voices=tuple(voices[:MAX_VOICES]),
     )
 
 

@@ -9,6 +9,7 @@ from bot.domain.books import Choices
 from bot.domain.chat import AssistantMessage, Message, UserMessage
 from bot.domain.errors import ConfigError, Problem
 from bot.domain.ports import ChatModel, Clock, Store
+from bot.domain.traits import Audience
 from bot.memory.personas import Cast, House, Persona, Personas
 from bot.runtime.reloading import Reload
 from config.groups import GroupRow, read_groups
@@ -33,7 +34,8 @@ class PersonaFiles:
         if problems := (*problems, *more):
             raise ConfigError(*problems)
         usual = self.persona(read_persona(self.settings))
-        return Cast(usual, self._others(files), by_group(files), _houses(rows))
+        houses, audiences = self._houses(rows), self._audiences()
+        return Cast(usual, self._others(files), by_group(files), houses, audiences)
 
     def persona(self, file: PersonaFile) -> Persona:
         """The file's word, and the settings' where it says nothing."""
@@ -73,7 +75,7 @@ class PersonaFiles:
         def groups() -> tuple[Problem, ...]:
             rows, problems = read_groups(self.settings.groups_file, personas.cast.others)
             if not problems:
-                personas.become(replace(personas.cast, houses=_houses(rows)))
+                personas.become(replace(personas.cast, houses=self._houses(rows)))
             return problems
 
         every = {
@@ -82,6 +84,16 @@ class PersonaFiles:
             "the file of groups": (self.settings.groups_file, groups),
         }
         return {name: reload for name, (file, reload) in every.items() if file is not None}
+
+    def _houses(self, rows: Mapping[int, GroupRow]) -> dict[int, House]:
+        return {
+            group: House(row.persona, row.rules, row.chance, self._audiences(row.tools_audience))
+            for group, row in rows.items()
+        }
+
+    def _audiences(self, own: Mapping[str, str] | None = None) -> dict[str, Audience]:
+        told = {**self.settings.tools_audience, **(own or {})}
+        return {name: Audience(audience) for name, audience in told.items()}
 
     def _others(self, files: Mapping[str, PersonaFile]) -> dict[str, Persona]:
         return {key: self.persona(file) for key, file in files.items()}
@@ -99,7 +111,3 @@ def _examples(file: PersonaFile) -> Iterator[Message]:
     for example in file.head.examples:
         yield UserMessage(example.user)
         yield AssistantMessage(example.bot)
-
-
-def _houses(rows: Mapping[int, GroupRow]) -> dict[int, House]:
-    return {group: House(row.persona, row.rules, row.chance) for group, row in rows.items()}

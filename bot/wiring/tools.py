@@ -50,9 +50,17 @@ def build_toolset(settings: Settings, found: Iterable[Tool], *, clock: Clock) ->
         configured=[name for name in KNOWN if getattr(settings, name.lower())],
     )
     toolset.beware()
-    for name in toolset.strangers():
-        logger.warning("TOOLS_DENY or TOOLS_APPROVE names %s, but there is no such tool", name)
+    for name in strangers(settings, toolset):
+        logger.warning(
+            "TOOLS_DENY, TOOLS_APPROVE or TOOLS_AUDIENCE names %s, but there is no such tool", name
+        )
     return toolset
+
+
+def strangers(settings: Settings, toolset: Toolset) -> list[str]:
+    """The names in TOOLS_DENY, TOOLS_APPROVE and TOOLS_AUDIENCE that no tool has."""
+    own = {name for name in settings.tools_audience if toolset.get(name) is None}
+    return sorted(own.union(toolset.strangers()))
 
 
 def build_ports(

@@ -25,6 +25,7 @@ def test_a_row_says_what_is_otherwise_in_a_group(tmp_path: Path) -> None:
         persona = "fox.zh"
         rules = "不聊游戏以外的事。"
         chance = 0.02
+        tools_audience = {look = "group_admin"}
 
         [[group]]
         number = 4243
@@ -32,7 +33,13 @@ def test_a_row_says_what_is_otherwise_in_a_group(tmp_path: Path) -> None:
     )
     assert problems == []
     assert rows == {
-        4242: GroupRow(number=4242, persona="fox.zh", rules="不聊游戏以外的事。", chance=0.02),
+        4242: GroupRow(
+            number=4242,
+            persona="fox.zh",
+            rules="不聊游戏以外的事。",
+            chance=0.02,
+            tools_audience={"look": "group_admin"},
+        ),
         4243: GroupRow(number=4243),
     }
 

@@ -126,6 +126,19 @@ def test_a_token_in_a_socket_url_is_sent_to_its_own_variable() -> None:
     assert "sesame" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ('["look"]', "is not a JSON object"),
+        ('{"look": "friends"}', "“look” is for “friends”"),
+        ("look", "is not good JSON"),
+    ],
+)
+def test_a_tool_is_for_people_there_are(text: str, what: str) -> None:
+    with pytest.raises(Wrong, match=what):
+        values.audiences(text)
+
+
 def test_mirrors_are_hosts_and_base_urls() -> None:
     assert values.mirrors('{"API.example.com": "http://127.0.0.1:8000/x/"}') == {
         "api.example.com": "http://127.0.0.1:8000/x"

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from bot.cli.doctor.checks import Check, warn, well
 from bot.runtime.clock import SystemClock
-from bot.wiring.tools import PORTS, build_toolset, find_tools
+from bot.wiring.tools import PORTS, build_toolset, find_tools, strangers
 from config.settings import Settings
 
 
@@ -20,10 +20,10 @@ def check_tools(settings: Settings) -> list[Check]:
     checks += [
         warn(
             "tools",
-            f"{name} is denied or to be approved, but there is no such tool",
+            f"{name} is in TOOLS_DENY, _APPROVE or _AUDIENCE, but there is no such tool",
             "Correct its name",
         )
-        for name in toolset.strangers()
+        for name in strangers(settings, toolset)
     ]
     for status in toolset.check_availability(PORTS):
         if not status.available:

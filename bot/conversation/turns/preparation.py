@@ -14,17 +14,17 @@ from bot.conversation.context.perception import Perception
 from bot.conversation.context.telling import Telling, words_of
 from bot.conversation.turns.suspensions import WaitingTurn
 from bot.domain.chat import UserMessage
-from bot.domain.events import MessageReceived
+from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import OpenTurn
 from bot.domain.ports import Ids, Speaker
-from bot.domain.run import Asker, Spent
+from bot.domain.run import Asker, Spent, Terms
 from bot.domain.segments import Forward, Quote
 from bot.domain.trace import current_run
 from bot.domain.traits import Audience
 from bot.engine.engine import Run
-from bot.memory.personas import Personas
+from bot.memory.personas import Persona, Personas
 from bot.memory.remembering import NOTHING_RECALLED
-from bot.policy.authority import asker_of, least
+from bot.policy.authority import asker_of, highest, least
 from bot.policy.budget import NOTHING_SPENT, Budget, Limits
 from bot.policy.wake import CALLED, Wake
 from bot.prompt.compose import NO_TALK, Question, moment, showing, system_prompt, transcript
@@ -153,6 +153,12 @@ class Preparation:
         turn.speaker.heard.update(waiting.heard)
         return turn
 
+    def _terms(self, where: Conversation, who: Persona) -> Terms:
+        """Which tools are there: the same in each run of a conversation, so that prompts begin
+        alike.
+        """
+        return Terms(who.denied, self._personas.audiences(where), highest(where, self._owners))
+
     async def seeing(self, turn: Turn) -> Run:
         """The run with the moment and the pictures of its question, which nothing else gets:
         neither the journal nor the history.
@@ -196,7 +202,7 @@ class Preparation:
             may_be_silent=wake.weak,
             model=who.model,
             temperature=who.temperature,
-            denied=who.denied,
+            terms=self._terms(where, who),
         )
         return Turn(question, user, run, speaker, view, wake)
 

@@ -7,10 +7,11 @@ from msgspec.structs import replace
 
 from bot.domain.chat import ToolCall
 from bot.domain.errors import ConfigError
+from bot.domain.run import Terms
 from bot.domain.tool import ToolStatus, tool
-from bot.domain.traits import Permission, ToolType
+from bot.domain.traits import Audience, Permission, ToolType
 from bot.engine.toolset import Toolset
-from tests.bot.toolbox import ALL, Switch, Telescope, add, ask_first, executed_of, look, toolset
+from tests.bot.toolbox import ALL, Switch, Telescope, add, ask_first, echo, executed_of, look, toolset
 from tests.fakes import ManualClock, tool_context
 
 
@@ -96,6 +97,19 @@ def test_the_operators_word_is_known_and_names_that_no_tool_has() -> None:
     tools = Toolset([add, look], clock=ManualClock(), deny={"add", "ad"}, approve={"look", "loook"})
     assert [tools.permission_of(each) for each in (add, look)] == [Permission.DENY, Permission.REQUIRE_APPROVAL]
     assert tools.strangers() == ("ad", "loook")
+
+
+def test_what_nobody_there_may_call_is_not_offered_and_what_is_stays_the_same_object() -> None:
+    ours = echo(audience="owner")
+    tools = Toolset([add, ours], clock=ManualClock())
+    here = Terms(highest=Audience.GROUP_ADMIN)
+    assert [spec.name for spec in tools.definitions()] == ["add", "say"]
+    assert [spec.name for spec in tools.definitions((), here)] == ["add"]
+    opened = Terms(audiences={"say": Audience.EVERYONE, "add": Audience.OWNER}, highest=Audience.EVERYONE)
+    assert [spec.name for spec in tools.definitions((), opened)] == ["say"]
+    assert tools.definitions((), opened) is tools.definitions(
+        (), Terms(opened.denied, {**opened.audiences}, opened.highest)
+    )
 
 
 def test_every_definition_is_json() -> None:

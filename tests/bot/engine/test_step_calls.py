@@ -16,7 +16,7 @@ from bot.domain.errors import ToolFailed, ToolUnavailable
 from bot.domain.hooks import Hooks, StopRun
 from bot.domain.ports import Approver
 from bot.domain.result import ToolResult
-from bot.domain.run import Asker, Outcome, Stop, SuspendedRun, ToolFinished, code_of
+from bot.domain.run import Asker, Outcome, Stop, SuspendedRun, Terms, ToolFinished, code_of
 from bot.domain.suspension import ApprovalRequest, Pending
 from bot.domain.tool import tool
 from bot.domain.traits import Audience
@@ -221,7 +221,7 @@ async def test_what_a_run_denies_is_neither_offered_nor_run_and_its_own_model_is
         return ToolResult(terminate=True)
 
     with ScriptedModel() as usual, ScriptedModel(calls(("leave", "")), words("so I stay")) as model:
-        here = replace(run(), model=model, temperature=0.3, denied=frozenset({"leave"}))
+        here = replace(run(), model=model, temperature=0.3, terms=Terms(frozenset({"leave"})))
         outcome = await to_the_end(engine(usual, echo, leave).run(here, RunState()))
     assert outcome.text == "so I stay"
     assert [spec.name for spec in model.requests[0].tools] == ["echo"]

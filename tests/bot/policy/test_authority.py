@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from bot.domain.events import Conversation, MessageReceived, Role, Sender
 from bot.domain.segments import Card, File, Link, Markdown, Mention, Segment, Text, Transfer
 from bot.domain.traits import Audience
-from bot.policy.authority import asker_of, authority_of, least, reaches
+from bot.policy.authority import asker_of, authority_of, highest, least, reaches
 from tests.fakes import BOT, GROUP, PRIVATE, said
 
 OWNERS = frozenset({999})
@@ -43,6 +43,18 @@ def test_nobody_takes_nothing_away() -> None:
 )
 def test_authority_comes_from_settings_and_from_qq(sender: Sender, where: Conversation, authority: Audience) -> None:
     assert authority_of(sender, where=where, owners=OWNERS) is authority
+
+
+def test_those_whose_words_lower_it_are_named_to_whoever_is_asked() -> None:
+    asker = asker_of(by(999), owners=OWNERS, quoted=by(5), overheard=[by(6), by(5), by(999)], earlier=lambda: {7, 0, 5})
+    assert [name.rpartition("(")[2] for name in asker.voices] == ["5)", "6)", "7"]
+    assert asker_of(by(999), owners=OWNERS, overheard=[by(999)]).voices == ()
+
+
+def test_somewhere_nobody_has_more_than_those_who_can_speak_there() -> None:
+    mine = replace(PRIVATE, session_id=999)
+    told = [highest(GROUP, OWNERS), highest(GROUP, ()), highest(mine, OWNERS), highest(PRIVATE, OWNERS)]
+    assert told == [OWNER, ADMIN, OWNER, EVERYONE]
 
 
 def test_who_asks_alone_keeps_all_of_it() -> None:

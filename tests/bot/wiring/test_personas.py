@@ -7,6 +7,7 @@ import pytest
 from bot.domain.chat import AssistantMessage, UserMessage
 from bot.domain.errors import ConfigError
 from bot.domain.ports import ChatModel
+from bot.domain.traits import Audience
 from bot.memory.personas import House, Persona, Personas
 from bot.wiring.personas import PersonaFiles
 from config.settings import Settings
@@ -25,7 +26,9 @@ bot = "会吃。"
 +++
 你是狐狸。
 """
-GROUPS = '[[group]]\nnumber = 4343\npersona = "fox"\nrules = "不剧透。"\nchance = 0.5\n'
+GROUPS = (
+    '[[group]]\nnumber = 4343\npersona = "fox"\nrules = "不剧透。"\nchance = 0.5\ntools_audience = {look = "owner"}\n'
+)
 
 
 def files_in(folder: Path, model: ChatModel) -> PersonaFiles:
@@ -50,7 +53,10 @@ def test_a_persona_is_its_file_and_the_settings_where_that_says_nothing(tmp_path
         )
     assert cast.others["owl"] == Persona("你是猫头鹰。", "霜", ("阿霜", "夜"))
     assert cast.usual.names == ("霜", "阿霜")
-    assert (cast.claimed, cast.houses) == ({4242: "fox"}, {4343: House("fox", "不剧透。", 0.5)})
+    assert (cast.claimed, cast.houses) == (
+        {4242: "fox"},
+        {4343: House("fox", "不剧透。", 0.5, {"look": Audience.OWNER})},
+    )
 
 
 def test_the_usual_persona_may_have_a_front_matter_too(tmp_path: Path) -> None:

@@ -45,14 +45,21 @@ def test_the_operators_folder_adds_tools(tmp_path: Path) -> None:
 
 
 def test_the_operators_word_counts_and_a_name_of_no_tool_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    settings = Settings(tools_deny=("get_weather",), tools_approve=("use_subagent", "nothing"))
+    settings = Settings(
+        tools_deny=("get_weather",),
+        tools_approve=("use_subagent", "nothing"),
+        tools_audience={"look": "owner", "loook": "owner"},
+    )
     with caplog.at_level(logging.WARNING):
         toolset = build_toolset(settings, find_tools(settings).tools, clock=ManualClock())
     changed = {
         each.name: word for each in toolset.list() if (word := toolset.permission_of(each)) is not Permission.ALLOW
     }
     assert changed == {"get_weather": Permission.DENY, "use_subagent": Permission.REQUIRE_APPROVAL}
-    assert caplog.messages == ["TOOLS_DENY or TOOLS_APPROVE names nothing, but there is no such tool"]
+    assert caplog.messages == [
+        f"TOOLS_DENY, TOOLS_APPROVE or TOOLS_AUDIENCE names {name}, but there is no such tool"
+        for name in ("loook", "nothing")
+    ]
 
 
 def test_what_a_tool_requires_is_looked_for_among_the_settings() -> None:

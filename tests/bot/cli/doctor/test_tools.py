@@ -27,6 +27,6 @@ def test_a_broken_file_a_missing_program_and_a_name_of_no_tool_are_a_line_each(t
     assert {check.verdict for check in checks} == {Verdict.WARNING}
     assert [check.said for check in checks] == [
         f"{tmp_path}/broken.py:1: cannot be used (ZeroDivisionError: division by zero)",
-        "nothing is denied or to be approved, but there is no such tool",
+        "nothing is in TOOLS_DENY, _APPROVE or _AUDIENCE, but there is no such tool",
         "draw cannot be used: it needs the program no-such-program, which is not in PATH",
     ]
