@@ -16,7 +16,7 @@ def write_down(what: str) -> str:
     return "done"
 
 
-@tool(side_effects="external")
+@tool(side_effects="external", trusted_result=True)
 async def ring_bell(token: str) -> str:
     """Ring the bell.
 
@@ -26,7 +26,7 @@ async def ring_bell(token: str) -> str:
     return write_down(f"ring {token}")
 
 
-@tool
+@tool(trusted_result=True)
 async def strike_gong(token: str) -> str:
     """Strike the gong; it does not say what it does to the world.
 
