@@ -16,11 +16,11 @@ from bot.domain.actions import (
     SENT,
     Attachment,
     Confirmed,
+    Queued,
     Receipt,
     Refused,
     SendSegment,
     Unknown,
-    Waiting,
 )
 from bot.domain.errors import AlreadySaid, InvalidArguments, MediaError, ToolFailed
 from bot.domain.persons import read_number, read_person, read_place
@@ -249,7 +249,7 @@ def tell(receipts: tuple[Receipt, ...]) -> str:
                     "it, "
                     "and do not say that it failed. What follows it was not sent."
                 )
-            case Waiting():
+            case Queued():
                 return (
                     "queued: QQ is not reachable at the moment, it will be delivered once it is. "
                     "Do not repeat it."

@@ -23,7 +23,7 @@ class NoAnswer(Exception):
     """Somebody listens, and says nothing of use; why."""
 
 
-class Asked:
+class Answered:
     """A connection on which a question was asked."""
 
     def __init__(self, answer: dict[str, Any], connection: socket.socket) -> None:
@@ -42,7 +42,7 @@ class Asked:
 
 
 @contextmanager
-def asked(path: Path, command: str, *, seconds: float = ANSWERED_WITHIN) -> Iterator[Asked]:
+def asked(path: Path, command: str, *, seconds: float = ANSWERED_WITHIN) -> Iterator[Answered]:
     """The bot's answer to a command, and the connection. Raises NotRunning and NoAnswer."""
     try:
         connection = new_socket()
@@ -57,7 +57,7 @@ def asked(path: Path, command: str, *, seconds: float = ANSWERED_WITHIN) -> Iter
             raise NotRunning from None
         except OSError as error:
             raise NoAnswer(f"{path}: {error.strerror or error}") from None
-        yield Asked(_exchange(connection, command, seconds), connection)
+        yield Answered(_exchange(connection, command, seconds), connection)
 
 
 def _exchange(connection: socket.socket, command: str, seconds: float) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from cachetools import LRUCache
 from adapters.media.received import FETCHING, Received
 from bot.domain.errors import Lack, MediaError, TransportError
 from bot.domain.ports import KeptFile, Seen, Web
-from bot.domain.segments import Image
+from bot.domain.segments import Picture
 
 MAX_BYTES = 8 * 2**20
 KEPT = 16 * 2**20  # characters of pictures that are kept for when they come again
@@ -48,7 +48,7 @@ class PictureSight:
         self._ask = ask
         self._shown: LRUCache[bytes, str] = LRUCache(KEPT, getsizeof=len)
 
-    async def see(self, account: int, image: Image) -> Seen:
+    async def see(self, account: int, image: Picture) -> Seen:
         """The picture as a data url. Raises MediaError: it cannot be had, or is none that can be
         shown.
         """
@@ -67,7 +67,7 @@ class PictureSight:
             lack = why.lack if image.url else error.lack
             raise MediaError(f"{why}; and at the OneBot server: {error}", lack) from error
 
-    async def _kept(self, account: int, image: Image) -> bytes:
+    async def _kept(self, account: int, image: Picture) -> bytes:
         try:
             kept = await self._ask(account, image.file)
         except TransportError as error:

@@ -23,13 +23,13 @@ from bot.domain.segments import (
     Face,
     File,
     Forward,
-    Image,
     Keyboard,
     Link,
     Location,
     Markdown,
     Mention,
     MentionAll,
+    Picture,
     Poke,
     Quote,
     Record,
@@ -139,7 +139,7 @@ def _read_face(data: Fields) -> Segment:
 def _read_image(data: Fields) -> Segment:
     if data.get("emoji_id"):  # NapCat's market stickers come as images
         return _read_sticker(data)
-    return Image(
+    return Picture(
         file=_first(data, "filename", "name", "file"),  # Lagrange's `file` is the url
         url=_url(data),
         summary=text(data.get("summary")),

@@ -14,7 +14,7 @@ from adapters.simulator.wire import NOT_DONE, CallRefused, Json
 FOR_GOOD = -1  # the duration that a notice of a whole group's mute has
 
 
-class Mutes:
+class SimulatedMutes:
     """The groups where the account may not speak now. Each change gives the notice the account
     gets, and raises Refusal for an unknown group.
     """

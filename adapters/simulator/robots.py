@@ -20,7 +20,7 @@ TIMES = 20
 ANSWER = " 你说得对"
 
 
-class Robots:
+class SimulatedRobots:
     """Those that were invited; each answers a message in its group, mentioning the account, so
     often. `on_said` is told who says what.
     """

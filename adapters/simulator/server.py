@@ -25,7 +25,7 @@ from adapters.simulator.incidents import Incidents
 from adapters.simulator.messages import Stored
 from adapters.simulator.peer import ConnectedBot
 from adapters.simulator.replies import CallReply, reply_to
-from adapters.simulator.robots import Robots
+from adapters.simulator.robots import SimulatedRobots
 from adapters.simulator.shown import event_of
 from adapters.simulator.sockets import Sockets
 from adapters.simulator.wire import Json
@@ -83,7 +83,7 @@ class Simulator:
         self._events: deque[Json] = deque(maxlen=REPEATABLE)
         self._answers = CallAnswers(self.sockets, self.faults)
         self.incidents = Incidents(world, self.sockets, self.push)
-        self.robots = Robots(world, self.sockets, self.push)
+        self.robots = SimulatedRobots(world, self.sockets, self.push)
 
     async def __aenter__(self) -> Self:
         await self.sockets.__aenter__()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from adapters.simulator import wire
 from adapters.simulator.messages import REMEMBERED, Messages, Stored
-from adapters.simulator.mutes import Mutes
+from adapters.simulator.mutes import SimulatedMutes
 from adapters.simulator.people import Group, Person
 from adapters.simulator.wire import NOT_DONE, CallRefused, Json
 from bot.domain.events import Role
@@ -42,7 +42,7 @@ class World:
         self.now = now
         self.groups: dict[int, Group] = {}
         self.friends: dict[int, Person] = {}
-        self.mutes = Mutes(self_id, self.groups, now=now)
+        self.mutes = SimulatedMutes(self_id, self.groups, now=now)
         self.forwards: dict[str, list[Json]] = {}
         self.contents: dict[str, bytes] = {}
         self.app_name = "NapCat.Onebot"

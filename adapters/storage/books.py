@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 from sqlalchemy import Connection, Row, Table, func, select
 
+from adapters.storage.reads import Reading
 from adapters.storage.tables import (
     chosen,
     messages,
@@ -28,14 +29,6 @@ SENT = ("confirmed", "sending", "unknown")
 FAILED = ("refused", "dropped")
 CALLS = 20  # of one turn, the first
 PLACES = 30
-
-T = TypeVar("T")
-
-
-class Reading(Protocol):
-    """Asks the database, once all that was put is written; `nothing` where it cannot be read."""
-
-    def __call__(self, query: Callable[[Connection], T], nothing: T) -> Awaitable[T]: ...
 
 
 class SqlBooks:

@@ -6,31 +6,23 @@ everywhere. Blocks, but for `SqlMemories`.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
-from typing import Any, Protocol, TypeVar
+from collections.abc import Collection
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, delete, func, or_, select, true
 
 from adapters.storage.memory_rows import EVERYWHERE, shelf_of, shelves_of
-from adapters.storage.reads import readable
+from adapters.storage.reads import Reading, readable
 from adapters.storage.tables import memories, memory_terms
 from bot.domain import codec
 from bot.domain.events import Conversation
-from bot.domain.memories import Memory, Visibility
+from bot.domain.memories import StoredFact, Visibility
 from bot.domain.ports import Clock
 
 FOUND = 20  # facts of one search
 LISTED = 200
 MOST_SHELVES = 20_000
 SOURCES = tuple[str, ...]
-
-T = TypeVar("T")
-
-
-class Reading(Protocol):
-    """Asks the database, once all that was put is written; `nothing` where it cannot be read."""
-
-    def __call__(self, query: Callable[[Connection], T], nothing: T) -> Awaitable[T]: ...
 
 
 class SqlMemories:
@@ -44,13 +36,13 @@ class SqlMemories:
         self._shelves: set[str] | None = None  # those with anything on them; None while unknown
         self._new: set[str] = set()
 
-    def note(self, memory: Memory) -> None:
+    def note(self, memory: StoredFact) -> None:
         """Something is put on shelves: from now on they are looked at."""
         self._new.update(shelves_of(memory))
 
     async def recall(
         self, where: Conversation, asker: int, terms: Collection[str]
-    ) -> tuple[Memory, ...]:
+    ) -> tuple[StoredFact, ...]:
         """Those that have some of these words and may be told there to whom asks, the best
         first.
         """
@@ -72,7 +64,7 @@ class SqlMemories:
 
     async def listed(
         self, *, scope: Conversation | None = None, subject: int | None = None
-    ) -> tuple[Memory, ...]:
+    ) -> tuple[StoredFact, ...]:
         """Those of a conversation, or about somebody, or both, the latest first."""
         now = self._clock.now()
         return await self._read(lambda connection: listed(connection, scope, subject, now), ())
@@ -94,7 +86,7 @@ def drop(connection: Connection, which: ColumnElement[bool]) -> dict[str, int]:
 
 def recall(
     connection: Connection, where: Conversation, asker: int, terms: Collection[str], now: float
-) -> tuple[Memory, ...]:
+) -> tuple[StoredFact, ...]:
     """The facts that have most of these words, the latest used first among equals."""
     here = str(where)
     hits = (
@@ -154,7 +146,7 @@ def shelves(connection: Connection) -> set[str]:
 
 def listed(
     connection: Connection, scope: Conversation | None, subject: int | None, now: float
-) -> tuple[Memory, ...]:
+) -> tuple[StoredFact, ...]:
     """The latest facts of a conversation, or about somebody, or both."""
     query = select(memories).where(memories.c.expires > now)
     if scope is not None:
@@ -165,8 +157,8 @@ def listed(
     return tuple(readable(_memory, rows))
 
 
-def _memory(row: Row[Any]) -> Memory:
-    return Memory(
+def _memory(row: Row[Any]) -> StoredFact:
+    return StoredFact(
         memory_id=row.memory_id,
         scope=Conversation.parse(row.conversation),
         subject=row.subject,

@@ -15,8 +15,8 @@ from bot.domain import codec
 from bot.domain.memories import (
     MemoriesForgotten,
     MemoriesUsed,
-    Memory,
     MemoryKept,
+    StoredFact,
     Visibility,
 )
 
@@ -43,7 +43,7 @@ def memory_rows(entry: MemoryKept | MemoriesUsed | MemoriesForgotten) -> tuple[R
             assert_never(entry)
 
 
-def _kept_memory(memory: Memory, terms: Iterable[str]) -> tuple[Row, ...]:
+def _kept_memory(memory: StoredFact, terms: Iterable[str]) -> tuple[Row, ...]:
     place = {"memory_id": memory.memory_id, "conversation": str(memory.scope)}
     row = {
         **place,
@@ -72,7 +72,7 @@ def _kept_memory(memory: Memory, terms: Iterable[str]) -> tuple[Row, ...]:
     )
 
 
-def shelves_of(memory: Memory) -> tuple[str, ...]:
+def shelves_of(memory: StoredFact) -> tuple[str, ...]:
     """The shelves a fact stands on: its conversation's, and where else it may be told."""
     here = str(memory.scope)
     match memory.visibility:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import CTE, Connection, Row, Select, Table, func, or_, select, text
 
@@ -39,6 +39,12 @@ THINGS = 300
 T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
+
+
+class Reading(Protocol):
+    """Asks the database, once all that was put is written; `nothing` where it cannot be read."""
+
+    def __call__(self, query: Callable[[Connection], T], nothing: T) -> Awaitable[T]: ...
 
 
 def remember(connection: Connection, conversation: Conversation) -> Remembered:

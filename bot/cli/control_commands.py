@@ -16,7 +16,7 @@ from bot.cli.process import GRACE, end_with, locate, tell
 from bot.domain.errors import ConfigError
 
 if TYPE_CHECKING:
-    from adapters.control.client import Asked
+    from adapters.control.client import Answered
 
 ENDED_WITHIN = GRACE + 20.0  # seconds; a journal that hangs is waited for, too
 
@@ -66,7 +66,7 @@ def status(*, as_json: AsJson = False) -> None:
 
 
 @contextmanager
-def answer_to(command: str) -> Iterator[Asked]:
+def answer_to(command: str) -> Iterator[Answered]:
     """Ask the bot of this folder; where none answers, say so and end the process."""
     from bot.cli.control import socket_of
 

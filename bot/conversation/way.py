@@ -32,7 +32,7 @@ from bot.speaking.outbox import Outbox
 logger = logging.getLogger(__name__)
 
 
-class Commands(Protocol):
+class CommandSink(Protocol):
     """Takes what people type for the service itself, `/help`."""
 
     def take(self, message: MessageReceived) -> bool:
@@ -49,7 +49,7 @@ class MessageWay:
         door: Door,
         word: OwnersWord,
         stopping: Stopping,
-        commands: Commands,
+        commands: CommandSink,
         verdicts: Verdicts,
         steering: Steering,
         hearing: Hearing,

@@ -10,9 +10,9 @@ from bot.domain.events import Conversation
 from bot.domain.segments import (
     Face,
     File,
-    Image,
     Mention,
     MentionAll,
+    Picture,
     Quote,
     Record,
     Segment,
@@ -61,7 +61,7 @@ def as_received(segment: SentSegment) -> Segment:
         return segment
     match segment.kind:
         case "image":
-            return Image(file=segment.name)
+            return Picture(file=segment.name)
         case "record":
             return Record(file=segment.name)
         case "video":
@@ -147,7 +147,7 @@ class Unknown(Struct, frozen=True, tag="unknown"):
     type: ClassVar[Literal["unknown"]] = "unknown"
 
 
-class Waiting(Struct, frozen=True, tag="waiting"):
+class Queued(Struct, frozen=True, tag="waiting"):
     """It is queued and will be said as soon as it can be, within two minutes; then it is given
     up.
     """
@@ -156,4 +156,4 @@ class Waiting(Struct, frozen=True, tag="waiting"):
     type: ClassVar[Literal["waiting"]] = "waiting"
 
 
-Receipt: TypeAlias = Confirmed | Refused | Unknown | Waiting
+Receipt: TypeAlias = Confirmed | Refused | Unknown | Queued

@@ -23,7 +23,7 @@ class Visibility(StrEnum):
     EVERYWHERE = "everywhere"
 
 
-class Memory(Struct, frozen=True, kw_only=True):
+class StoredFact(Struct, frozen=True, kw_only=True):
     """One fact, said in `scope` by `author` about `subject` (QQ numbers; 0: the conversation).
 
     `sources` are the ids of the messages it was taken from. Times are in seconds since 1970; from
@@ -50,7 +50,7 @@ class MemoryKept(Struct, frozen=True, tag="memory_kept"):
     by.
     """
 
-    memory: Memory
+    memory: StoredFact
     terms: tuple[str, ...]
     type: ClassVar[Literal["memory_kept"]] = "memory_kept"
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Protocol
 
 from bot.domain.events import Conversation
-from bot.domain.memories import Memory
+from bot.domain.memories import StoredFact
 from bot.domain.tool import ToolContext
 
 
@@ -19,7 +19,7 @@ class Memories(Protocol):
 
     async def recall(
         self, where: Conversation, asker: int, terms: Collection[str]
-    ) -> tuple[Memory, ...]:
+    ) -> tuple[StoredFact, ...]:
         """Those that have some of these words and may be told there to whom asks, the best first;
         none where they cannot be read.
         """
@@ -27,7 +27,7 @@ class Memories(Protocol):
 
     async def listed(
         self, *, scope: Conversation | None = None, subject: int | None = None
-    ) -> tuple[Memory, ...]:
+    ) -> tuple[StoredFact, ...]:
         """Those of a conversation, or about somebody, or both, the latest first; none where they
         cannot be read.
         """

@@ -24,7 +24,7 @@ from bot.domain.events import Conversation, Event, MessageReceived, Role
 from bot.domain.journal import Entry, LogQuery, Recovery, Remembered, Spoken
 from bot.domain.result import ToolResult
 from bot.domain.run import RunEvent
-from bot.domain.segments import File, Forward, Image, Record
+from bot.domain.segments import File, Forward, Picture, Record
 from bot.domain.suspension import Allow, ApprovalRequest, Deny, Pending
 from bot.domain.tool import ToolContext
 from bot.domain.traits import Audience
@@ -282,7 +282,7 @@ class Seen(Struct, frozen=True):
 class Sight(Protocol):
     """Gets the pictures people send, as a model takes them."""
 
-    async def see(self, account: int, image: Image) -> Seen:
+    async def see(self, account: int, image: Picture) -> Seen:
         """The picture. Raises MediaError (it cannot be had, or not be shown)."""
         ...
 

@@ -25,7 +25,7 @@ BLANKS = re.compile(r"\s*")
 SPELT = {"true": True, "false": False, "null": None}  # by those who speak half Python, half JSON
 
 
-class Ambiguous(ValueError):
+class AmbiguousJson(ValueError):
     """It can be read, but means nothing, or not one thing: no other way of reading it is any
     better.
     """
@@ -43,7 +43,7 @@ def read_json(text: str) -> tuple[Any, str]:
     text = text.strip()
     try:
         return loads(text), ""
-    except Ambiguous:
+    except AmbiguousJson:
         raise
     except ValueError as error:
         if len(text) > LONGEST:
@@ -52,7 +52,7 @@ def read_json(text: str) -> tuple[Any, str]:
     for how, read in WAYS:
         try:
             return _sound(read(text)), how
-        except Ambiguous:
+        except AmbiguousJson:
             raise
         except ValueError:
             continue
@@ -63,14 +63,14 @@ def read_json(text: str) -> tuple[Any, str]:
 
 
 def _no_number(name: str) -> NoReturn:
-    raise Ambiguous(f"{name} is no number in JSON")
+    raise AmbiguousJson(f"{name} is no number in JSON")
 
 
 def _object(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found and not _are_same(found[name], value):
-            raise Ambiguous(f"{json.dumps(name)[:80]} is there twice, with two values")
+            raise AmbiguousJson(f"{json.dumps(name)[:80]} is there twice, with two values")
         found[name] = value
     return found
 
@@ -83,7 +83,7 @@ def _decode(decoder: json.JSONDecoder, text: str) -> Any:
     try:
         return decoder.decode(text)
     except RecursionError:
-        raise Ambiguous("it is nested too deeply") from None
+        raise AmbiguousJson("it is nested too deeply") from None
 
 
 def _sound(value: Any) -> Any:
@@ -105,7 +105,7 @@ def _sound(value: Any) -> Any:
         if not inner:
             return value
         level = inner
-    raise Ambiguous(f"it is nested more than {DEEPEST} levels deep")
+    raise AmbiguousJson(f"it is nested more than {DEEPEST} levels deep")
 
 
 def _check_text(text: str) -> None:
@@ -113,7 +113,9 @@ def _check_text(text: str) -> None:
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise Ambiguous("a text in it holds half of a character (a lone surrogate)") from None
+            raise AmbiguousJson(
+                "a text in it holds half of a character (a lone surrogate)"
+            ) from None
 
 
 def _are_same(one: Any, other: Any) -> bool:
@@ -154,7 +156,7 @@ def _decode_first(text: str, at: int) -> tuple[Any, int]:
     try:
         value, end = STRICT.raw_decode(text, at)
     except RecursionError:
-        raise Ambiguous("it is nested too deeply") from None
+        raise AmbiguousJson("it is nested too deeply") from None
     return value, _skip_blanks(text, end)
 
 

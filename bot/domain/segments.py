@@ -43,7 +43,7 @@ class Face(Struct, frozen=True, tag="face"):
     type: ClassVar[Literal["face"]] = "face"
 
 
-class Image(Struct, frozen=True, tag="image"):
+class Picture(Struct, frozen=True, tag="image"):
     """A picture. `url` expires after about two hours; `size` in bytes, 0 unknown; `sticker` for
     custom emoji.
     """
@@ -210,7 +210,7 @@ Segment: TypeAlias = (
     | MentionAll
     | Quote
     | Face
-    | Image
+    | Picture
     | Sticker
     | Record
     | Video

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from msgspec import Struct
 
 from bot.domain.events import Conversation, Sender
-from bot.domain.segments import File, Forward, Image, Record
+from bot.domain.segments import File, Forward, Picture, Record
 
 
 class ThingNamed(Struct, frozen=True, kw_only=True, tag="thing_named"):
@@ -21,7 +21,7 @@ class ThingNamed(Struct, frozen=True, kw_only=True, tag="thing_named"):
     number: int
     message_id: str
     sender: Sender
-    segment: Image | Record | File | Forward | None
+    segment: Picture | Record | File | Forward | None
     type: ClassVar[Literal["thing_named"]] = "thing_named"
 
 

@@ -27,7 +27,7 @@ from bot.domain.journal import (
     TurnOpened,
     UsageAdded,
 )
-from bot.domain.memories import Memory
+from bot.domain.memories import StoredFact
 from bot.domain.ports import ChatModel, Clock, Store
 from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers
@@ -179,7 +179,7 @@ class Extraction:
             if forgotten != self._times_forgotten:  # one of these may be whoever was forgotten
                 return
             await self._remembering.keep(
-                Memory(
+                StoredFact(
                     memory_id="",
                     scope=where,
                     subject=fact.subject,

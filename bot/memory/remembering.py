@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from bot.domain.errors import InvalidArguments, ToolDenied
 from bot.domain.events import Conversation
-from bot.domain.memories import MemoriesForgotten, MemoriesUsed, Memory, MemoryKept, Visibility
+from bot.domain.memories import MemoriesForgotten, MemoriesUsed, MemoryKept, StoredFact, Visibility
 from bot.domain.notebook import Memories
 from bot.domain.ports import Clock, Ids, Store
 from bot.domain.suspension import Suspend
@@ -59,7 +59,7 @@ class Recalled:
 NOTHING_RECALLED = Recalled()
 
 
-def _stands_for(memory: Memory, known: Memory) -> bool:
+def _stands_for(memory: StoredFact, known: StoredFact) -> bool:
     """Whether a fact takes the place of one: nobody takes away so what he may not forget."""
     is_theirs = memory.subject != 0 or memory.author == known.author
     is_as_wide = memory.visibility is known.visibility
@@ -92,7 +92,7 @@ class Remembering:
         lines = tuple(self._line(one, where) for one in told)
         return Recalled(lines, frozenset(one.author for one in told))
 
-    async def keep(self, memory: Memory) -> Memory:
+    async def keep(self, memory: StoredFact) -> StoredFact:
         """Keep a fact: a new one, or in the place of one that says the same of the same person
         there and is told as widely; of a conversation, the same author's. `made`, `used`, `expires`
         and, where it is empty, `memory_id` are set here.
@@ -137,7 +137,7 @@ class Remembering:
         if everywhere and led_by(asker) and not context.allowed:
             raise Suspend(f"到处都记住：{line}", seconds=WAIT)
         kept = await self.keep(
-            Memory(
+            StoredFact(
                 memory_id="",
                 scope=where,
                 subject=subject,
@@ -190,18 +190,20 @@ class Remembering:
             raise InvalidArguments(f"about: {NOBODY.format(about=about)}")
         return user
 
-    def _told(self, found: Iterable[Memory], where: Conversation, asker: int) -> list[Memory]:
+    def _told(
+        self, found: Iterable[StoredFact], where: Conversation, asker: int
+    ) -> list[StoredFact]:
         return [
             one
             for one in found
             if one.memory_id not in self._forgotten and surfaces(one, where=where, asker=asker)
         ]
 
-    def _lines(self, found: Iterable[Memory], where: Conversation) -> str:
+    def _lines(self, found: Iterable[StoredFact], where: Conversation) -> str:
         told = [f"[{one.memory_id}] {self._line(one, where)}" for one in found]
         return "\n".join(told) or NOTHING
 
-    def _line(self, memory: Memory, where: Conversation) -> str:
+    def _line(self, memory: StoredFact, where: Conversation) -> str:
         """A fact and whom it is about, by the name and number they have there."""
         if not memory.subject:
             return memory.text

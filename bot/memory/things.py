@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.ports import Store
-from bot.domain.segments import File, Forward, Image, Record, Segment
+from bot.domain.segments import File, Forward, Picture, Record, Segment
 from bot.domain.things import ThingNamed
 
 MAX_CONVERSATIONS = 5000
@@ -27,11 +27,11 @@ HANDLE = re.compile(r"\b([ivaf])(\d{1,9})\b")
 ALL = frozenset("ivaf")
 """Pictures, voices, files, forwards."""
 
-Known: TypeAlias = Image | Record | File | Forward
+Known: TypeAlias = Picture | Record | File | Forward
 
 
 @dataclass(slots=True)
-class _Book:
+class _Shelf:
     things: dict[int, ThingNamed] = field(default_factory=dict)
     numbers: dict[tuple[str, str], int] = field(default_factory=dict)
     last: int = 0
@@ -52,9 +52,9 @@ class _Book:
             del self.numbers[thing.message_id, _mark(thing.segment)]
 
 
-class _Books(LRUCache[Conversation, _Book]):
-    def __missing__(self, conversation: Conversation) -> _Book:
-        book = self[conversation] = _Book()
+class _Shelves(LRUCache[Conversation, _Shelf]):
+    def __missing__(self, conversation: Conversation) -> _Shelf:
+        book = self[conversation] = _Shelf()
         return book
 
 
@@ -64,7 +64,7 @@ class Things:
     def __init__(self, *, store: Store, kinds: Collection[str] = ALL) -> None:
         self._store = store
         self._kinds = frozenset(kinds)
-        self._books = _Books(MAX_CONVERSATIONS)
+        self._books = _Shelves(MAX_CONVERSATIONS)
 
     def __contains__(self, conversation: Conversation) -> bool:
         """Whether the names given there are known."""
@@ -118,16 +118,16 @@ class Things:
 
     def _may_be_named(self, segment: Segment) -> bool:
         match segment:
-            case Image() | Record() | File() | Forward():
+            case Picture() | Record() | File() | Forward():
                 return _letter(segment) in self._kinds
             case _:
                 return False
 
     def _name(
-        self, book: _Book, outer: MessageReceived, author: Sender, segment: Segment
+        self, book: _Shelf, outer: MessageReceived, author: Sender, segment: Segment
     ) -> Segment:
         match segment:
-            case Image() | Record() | File() | Forward() if self._may_be_named(segment):
+            case Picture() | Record() | File() | Forward() if self._may_be_named(segment):
                 number = book.numbers.get((outer.message_id, _mark(segment)))
                 if number is None:
                     number = book.last + 1
@@ -154,7 +154,7 @@ def again(thing: ThingNamed) -> Segment:
 
 def _letter(segment: Known | None) -> str:
     match segment:
-        case Image():
+        case Picture():
             return "i"
         case Record():
             return "v"
@@ -171,7 +171,7 @@ def _letter(segment: Known | None) -> str:
 def _mark(segment: Known) -> str:
     """The same for the same thing, each time its message is read."""
     match segment:
-        case Image(file=file, url=url) | Record(file=file, url=url):
+        case Picture(file=file, url=url) | Record(file=file, url=url):
             return f"{_letter(segment)} {file or url}"
         case File(id=id_, name=name):
             return f"a {id_ or name}"

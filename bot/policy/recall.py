@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterable
 from itertools import pairwise
 
-from bot.domain.memories import Memory
+from bot.domain.memories import StoredFact
 from bot.policy.tokens import estimate_text
 
 LONGEST = 1000  # characters of a question or a fact that are looked at
@@ -54,14 +54,14 @@ def characters(text: str) -> tuple[str, ...]:
     return tuple(term for term in terms(text) if len(term) == 1 and re.match(rf"[{CJK}]", term))
 
 
-def best(found: Iterable[Memory], question: str, *, asker: int) -> tuple[Memory, ...]:
+def best(found: Iterable[StoredFact], question: str, *, asker: int) -> tuple[StoredFact, ...]:
     """The few that are told: by how many of the question's words they have, the asker's own first,
     the latest used first; each fact once.
     """
     asked = set(terms(question))
     scored = [(len(asked.intersection((*terms(one.text), *one.text))), one) for one in found]
     scored.sort(key=lambda pair: (-pair[0], pair[1].subject != asker, -pair[1].used))
-    told: dict[str, Memory] = {}
+    told: dict[str, StoredFact] = {}
     left = TOKENS
     for score, one in scored:
         cost = estimate_text(one.text)

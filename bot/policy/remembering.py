@@ -13,7 +13,7 @@ from rapidfuzz import fuzz
 
 from bot.domain.events import Conversation
 from bot.domain.masking import KEYS
-from bot.domain.memories import Memory, Visibility
+from bot.domain.memories import StoredFact, Visibility
 from bot.domain.run import Asker
 from bot.domain.traits import Audience
 from bot.domain.visible import visible
@@ -78,7 +78,7 @@ def may_change(asker: Asker, *, subject: int) -> bool:
     return is_owners_word(asker) or subject in {0, asker.user_id}
 
 
-def may_forget(asker: Asker, memory: Memory, *, where: Conversation) -> bool:
+def may_forget(asker: Asker, memory: StoredFact, *, where: Conversation) -> bool:
     """Whether somebody may have this fact forgotten: its person; what is about the conversation,
     who said it, an admin there.
     """
@@ -90,7 +90,7 @@ def may_forget(asker: Asker, memory: Memory, *, where: Conversation) -> bool:
     return memory.scope == where and (is_admin or memory.author == asker.user_id)
 
 
-def surfaces(memory: Memory, *, where: Conversation, asker: int) -> bool:
+def surfaces(memory: StoredFact, *, where: Conversation, asker: int) -> bool:
     """Whether a fact may be told there, to whoever asks there."""
     if memory.scope == where:
         return True

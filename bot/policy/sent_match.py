@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.domain.actions import Attachment, Merged, SendMessage
 from bot.domain.events import MessageReceived
-from bot.domain.segments import File, Forward, Image, Record, Sticker, Text, Video
+from bot.domain.segments import File, Forward, Picture, Record, Sticker, Text, Video
 
 
 def is_same_message(seen: MessageReceived, sent: SendMessage) -> bool:
@@ -18,7 +18,7 @@ def is_same_message(seen: MessageReceived, sent: SendMessage) -> bool:
     words = "".join(segment.text for segment in seen.segments if isinstance(segment, Text))
     sent_words = "".join(segment.text for segment in sent.segments if isinstance(segment, Text))
     media = sum(
-        isinstance(segment, Image | Record | Video | File | Sticker) for segment in seen.segments
+        isinstance(segment, Picture | Record | Video | File | Sticker) for segment in seen.segments
     )
     sent_media = sum(isinstance(segment, Attachment) for segment in sent.segments)
     return media == sent_media and "".join(words.split()) == "".join(sent_words.split())

@@ -80,7 +80,7 @@ class PicturePlace(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class QuestionPicture:
     """A picture of a question as a data url, or what it shows in `words`, or why it is not shown;
     `handle` is its short name.
     """
@@ -250,7 +250,11 @@ def transcript(
 
 
 def showing(
-    messages: tuple[Message, ...], pictures: Sequence[Picture], *, words: Wording, now: str = ""
+    messages: tuple[Message, ...],
+    pictures: Sequence[QuestionPicture],
+    *,
+    words: Wording,
+    now: str = "",
 ) -> tuple[Message, ...]:
     """A transcript whose question, which stands last, is shown with these pictures and whose they
     are, and with the words of `moment` behind it (`now`).

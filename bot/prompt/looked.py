@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.domain.errors import Lack
 from bot.domain.events import MessageReceived
-from bot.domain.segments import Forward, Image, Record, Segment
+from bot.domain.segments import Forward, Picture, Record, Segment
 from bot.prompt.compose import Forwarded, passed_on
 from bot.prompt.render import indented, line, plain
 from bot.prompt.view import View
@@ -27,7 +27,7 @@ def looked(message: MessageReceived, forwarded: Forwarded, view: View) -> str:
 def lacking(segment: Segment, lack: Lack, words: Wording) -> str:
     """The words for something that cannot be had: `[图片 已过期]`."""
     match segment:
-        case Image():
+        case Picture():
             kind = words.segments.picture
         case Record():
             kind = words.segments.voice

@@ -20,13 +20,13 @@ from bot.domain.segments import (
     Face,
     File,
     Forward,
-    Image,
     Keyboard,
     Link,
     Location,
     Markdown,
     Mention,
     MentionAll,
+    Picture,
     Poke,
     Quote,
     Record,
@@ -152,7 +152,7 @@ def _plain(segment: Segment, view: View, self_id: int) -> str:
             return ""
         case Face(name=name, id=id_):
             return _bracket(words.face, name or id_)
-        case Image(summary=summary, sticker=sticker, handle=handle):
+        case Picture(summary=summary, sticker=sticker, handle=handle):
             return _bracket(words.animated if sticker else words.picture, summary, handle=handle)
         case Sticker(summary=summary):
             return _bracket(words.sticker, summary)

@@ -13,12 +13,12 @@ from typing import Final, assert_never
 from bot.domain.actions import (
     Confirmed,
     Merged,
+    Queued,
     Receipt,
     Refused,
     SendMessage,
     SentSegment,
     Unknown,
-    Waiting,
     as_received,
 )
 from bot.domain.events import Conversation, MessageReceived, Sender
@@ -217,7 +217,7 @@ def note_on(said: tuple[Said, ...], words: Wording) -> str:
                 return notes.delivery_note(words, what, arrived=arrived)
             case Unknown():
                 return notes.delivery_note(words, words.about.unconfirmed, arrived=arrived)
-            case Waiting():
+            case Queued():
                 return notes.delivery_note(words, words.about.queued, arrived=arrived)
             case _:
                 assert_never(one.receipt)

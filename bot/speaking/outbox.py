@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from itertools import pairwise
 
-from bot.domain.actions import Confirmed, Receipt, Refused, SendMessage, Waiting
+from bot.domain.actions import Confirmed, Queued, Receipt, Refused, SendMessage
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Entry, SendState, StoredSend
 from bot.speaking.carrier import Carrier
@@ -102,7 +102,7 @@ class Outbox:
                 send.awaited = True
             for send in sends:
                 receipts.append(receipt := await send.hear(patience))
-                if isinstance(receipt, Waiting):
+                if isinstance(receipt, Queued):
                     return (*receipts, *[receipt] * (len(sends) - len(receipts)))
                 if not isinstance(receipt, Confirmed):
                     break

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from cachetools import LRUCache
 
-from bot.domain.actions import Receipt, Refused, SendMessage, Unknown, Waiting
+from bot.domain.actions import Queued, Receipt, Refused, SendMessage, Unknown
 from bot.domain.events import Conversation
 from bot.domain.journal import Entry, SendChanged, SendQueued, SendState, StoredSend
 from bot.domain.ports import Clock, Ids, Store
@@ -75,7 +75,7 @@ class Send:
         if self.heard.done():
             return
         if self.state is SendState.QUEUED:
-            self.heard.set_result(Waiting(NOT_YET))
+            self.heard.set_result(Queued(NOT_YET))
         else:  # it may yet come back from the wire
             asyncio.get_running_loop().call_later(again, self._look, again)
 

@@ -45,7 +45,7 @@ from bot.conversation.turns.live import LiveTurns
 from bot.conversation.turns.preparation import Preparation
 from bot.conversation.turns.suspensions import Suspensions
 from bot.conversation.turns.turn import Turns
-from bot.conversation.way import Commands, LaneWay, MessageWay
+from bot.conversation.way import CommandSink, LaneWay, MessageWay
 from bot.domain.ports import Clock, Ids, Store
 from bot.engine.engine import Engine
 from bot.memory.history import History
@@ -253,7 +253,7 @@ def build_stages(
     on: Ground,
     asking: Asking,
     answering: Answering,
-    commands: Commands,
+    commands: CommandSink,
     *,
     rules: Rules,
     owner: Owner,
@@ -292,7 +292,7 @@ def build_way(
     answering: Answering,
     door: Door,
     goings_on: GoingsOn,
-    commands: Commands,
+    commands: CommandSink,
     *,
     rules: Rules,
     steers: bool,

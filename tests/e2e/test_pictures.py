@@ -222,13 +222,13 @@ async def test_a_model_that_is_known_to_see_needs_no_other(house: House) -> None
 class Eyes:
     """See every picture."""
 
-    async def see(self, account: int, image: segments.Image) -> Seen:
+    async def see(self, account: int, image: segments.Picture) -> Seen:
         return Seen(f"data:{image.url}")
 
 
 async def test_pictures_are_seen_in_each_step_of_a_run_and_never_written_down() -> None:
     async with living(calls(speak("let me look")), words("a cat"), words("welcome"), sight=Eyes()) as house:
-        await house.turns.take(said((segments.Text("这是什么？"), segments.Image(url="cat")), message_id="7"))
+        await house.turns.take(said((segments.Text("这是什么？"), segments.Picture(url="cat")), message_id="7"))
         await house.turns.take(said("thanks"))
     first, second, later = [request.messages for request in house.model.requests]
     plain = later[1]
@@ -243,7 +243,7 @@ async def test_pictures_are_seen_in_each_step_of_a_run_and_never_written_down() 
 
 
 async def test_a_question_that_is_tried_again_is_looked_at_again() -> None:
-    question = said((segments.Text("what is it?"), segments.Image(url="cat")))
+    question = said((segments.Text("what is it?"), segments.Picture(url="cat")))
     user = UserMessage("as it was rendered then")
     before = OpenTurn(
         turn_id="t0",

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bot.domain.actions import Confirmed, Refused, SendMessage, Unknown, Waiting
+from bot.domain.actions import Confirmed, Queued, Refused, SendMessage, Unknown
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, NotConnected
 from bot.domain.journal import SendState
 from bot.speaking.carrier import MAX_AGE
@@ -50,7 +50,7 @@ async def test_several_of_which_the_first_waits_all_wait_and_go_out_on_the_conne
     async with office() as post:
         post.transport.failures = [NotConnected("away")]
         receipts = await post.outbox.send_all([hello("a1"), hello("a2")], patience=0)
-        assert [type(receipt) for receipt in receipts] == [Waiting, Waiting]
+        assert [type(receipt) for receipt in receipts] == [Queued, Queued]
         post.outbox.connected()
         await post.outbox.wait_idle()
         assert post.transport.texts == ["a1", "a2"]
@@ -108,7 +108,7 @@ async def test_a_message_of_a_turn_that_may_be_lost_is_reported_whoever_waits() 
 async def test_what_becomes_of_a_send_after_its_caller_left_is_reported(failure: BotError, state: str) -> None:
     async with office() as post:
         post.transport.failures = [NotConnected("away"), failure]
-        assert isinstance(await post.outbox.send(hello(), turn_id="t1", patience=0), Waiting)
+        assert isinstance(await post.outbox.send(hello(), turn_id="t1", patience=0), Queued)
         assert post.told == []
         post.outbox.connected()
         await post.outbox.wait_idle()
@@ -118,7 +118,7 @@ async def test_what_becomes_of_a_send_after_its_caller_left_is_reported(failure:
 async def test_a_message_that_waited_too_long_is_reported_and_one_whose_caller_hears_of_it_is_not() -> None:
     async with office() as post:
         post.transport.failures = [NotConnected("away"), ActionRefused("send", retcode=1, wording="no")]
-        assert isinstance(await post.outbox.send(hello("late"), turn_id="t1", patience=0), Waiting)
+        assert isinstance(await post.outbox.send(hello("late"), turn_id="t1", patience=0), Queued)
         post.clock.time += MAX_AGE + 1
         post.outbox.connected()
         await post.outbox.wait_idle()

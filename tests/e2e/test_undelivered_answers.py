@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.domain.actions import Confirmed, Receipt, Refused, SendMessage, Unknown, Waiting
+from bot.domain.actions import Confirmed, Queued, Receipt, Refused, SendMessage, Unknown
 from bot.domain.chat import AssistantMessage, UserMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, ModelBilling
 from bot.domain.journal import TurnClosed
@@ -67,7 +67,7 @@ def piece(receipt: Receipt) -> Said:
     [
         ((), ""),
         ((Confirmed("1"), Confirmed("2")), ""),
-        ((Waiting("away"), Waiting("away")), "你上面的回答当时连不上 QQ，排队等待发送，可能没有送达"),
+        ((Queued("away"), Queued("away")), "你上面的回答当时连不上 QQ，排队等待发送，可能没有送达"),
         (
             (Confirmed("1"), Confirmed("2"), Unknown("?")),
             "你上面的回答前 2 条已送达，之后的没有得到 QQ 的确认，可能已送达，不要重复",

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from bot.domain.chat import Completion, Message, ModelRequest
 from bot.domain.events import MessageReceived, Role
 from bot.domain.journal import MemberNumbered, Remembered
-from bot.domain.segments import Image, Mention, Quote, Segment, Text
+from bot.domain.segments import Mention, Picture, Quote, Segment, Text
 from bot.memory.personas import Cast, Persona
 from bot.prompt.wording import Wording
 from bot.prompt.wording_en import EN
@@ -90,13 +90,13 @@ async def test_a_whole_request_reads_as_it_stands_in_the_file(wording: Wording) 
         for message in (
             at(-9, 1, "小明", Quote("1"), talk[1], key="4"),
             at(-8, 2, "小[红]", Quote("4"), Mention(ACCOUNTS[1]), talk[2], key="5"),
-            at(-7, 0, "阿澈#9", Quote("3"), talk[3], Image(), key="6"),
+            at(-7, 0, "阿澈#9", Quote("3"), talk[3], Picture(), key="6"),
             at(-6, 3, "", f"{talk[3]}\n阿澈#1: {talk[0]}", key="7"),
         ):
             house.history.know(message)
             house.history.overhear(message)
         house.history.know(at(-2880, 0, "阿澈", talk[0], key="1"))
-        lines = (at(-1, 2, "小[红]", talk[5], Image(), key="8"),)
+        lines = (at(-1, 2, "小[红]", talk[5], Picture(), key="8"),)
         asked = at(0, 2, "小[红]", Mention(BOT), Quote("3"), talk[4], key="9", role="admin")
         await house.turns.take(asked, lines=lines)
     file = Path(prompts.__file__).parent / f"request_{wording.language}.txt"

@@ -15,7 +15,7 @@ from typing import Annotated, Any, assert_never
 
 from pydantic import BeforeValidator, Field
 
-from bot.domain.actions import Attachment, Confirmed, Unknown, Waiting
+from bot.domain.actions import Attachment, Confirmed, Queued, Unknown
 from bot.domain.errors import ToolDenied, ToolFailed
 from bot.domain.ports import Speaker, Web
 from bot.domain.tool import ToolContext, tool
@@ -155,7 +155,7 @@ async def _send_picture(
     match receipts:
         case (Confirmed(),):
             return "(A picture of this forecast has been sent to the chat; do not send it again.)"
-        case (Unknown() | Waiting(),):
+        case (Unknown() | Queued(),):
             return (
                 "(A picture of this forecast was sent and may arrive later; do not send it again.)"
             )

@@ -14,7 +14,7 @@ from bot.domain.chat import ModelRequest, SystemMessage, UserMessage
 from bot.domain.errors import Lack, MediaError, ModelError
 from bot.domain.journal import UsageAdded
 from bot.domain.ports import ChatModel, Clock, Seen, Sight, Store
-from bot.domain.segments import Image
+from bot.domain.segments import Picture
 from bot.domain.things import PictureDescribed
 from bot.domain.trace import current_run
 
@@ -42,7 +42,7 @@ class DescribedSight:
         self._known: LRUCache[str, str] = LRUCache(KNOWN)
         self._turns: LRUCache[str, asyncio.Lock] = LRUCache(KNOWN)
 
-    async def see(self, account: int, image: Image) -> Seen:
+    async def see(self, account: int, image: Picture) -> Seen:
         """The picture in words. Raises MediaError, also where no model said any."""
         picture = (await self._sight.see(account, image)).url
         digest = sha256(picture.encode()).hexdigest()

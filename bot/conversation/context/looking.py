@@ -13,9 +13,8 @@ from bot.conversation.context.perception import Senses
 from bot.conversation.context.telling import Telling
 from bot.domain.errors import InvalidArguments, Lack, MediaError, ToolDenied
 from bot.domain.events import Conversation, MessageReceived
-from bot.domain.result import Image as Shown
-from bot.domain.result import ToolResult
-from bot.domain.segments import File, Forward, Image, Record, Segment, Text
+from bot.domain.result import Image, ToolResult
+from bot.domain.segments import File, Forward, Picture, Record, Segment, Text
 from bot.domain.things import ThingNamed
 from bot.domain.traits import Audience
 from bot.memory.things import again
@@ -68,7 +67,7 @@ class Looks:
         return authority_of(thing.sender, where=thing.conversation, owners=self._owners)
 
     async def _opened(
-        self, thing: ThingNamed, segment: Image | Record | File | Forward
+        self, thing: ThingNamed, segment: Picture | Record | File | Forward
     ) -> ToolResult:
         where = thing.conversation
         message = MessageReceived(
@@ -79,11 +78,11 @@ class Looks:
             sender=thing.sender,
             segments=(),
         )
-        shown: tuple[Shown, ...] = ()
+        shown: tuple[Image, ...] = ()
         forwarded = Forwarded()
         try:
             match segment:
-                case Image():
+                case Picture():
                     words, shown = await self._seen(where, segment)
                 case Record():
                     words = await self._heard(where, segment)
@@ -101,11 +100,11 @@ class Looks:
         )
         return ToolResult(self._telling.opened(replace(message, segments=parts), forwarded), shown)
 
-    async def _seen(self, where: Conversation, image: Image) -> tuple[str, tuple[Shown, ...]]:
+    async def _seen(self, where: Conversation, image: Picture) -> tuple[str, tuple[Image, ...]]:
         if self._senses.sight is None:
             raise MediaError("nobody sees", Lack.OUT_OF_REACH)
         seen = await self._senses.sight.see(where.platform_id, image)
-        return seen.words, (Shown(seen.url),) if seen.url else ()
+        return seen.words, (Image(seen.url),) if seen.url else ()
 
     async def _heard(self, where: Conversation, record: Record) -> str:
         if self._senses.ear is None:

@@ -18,10 +18,10 @@ from bot.conversation.context.listening import listened
 from bot.domain.errors import ActionUnanswered, Lack, MediaError, TransportError
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Ear, Reader, Sight, Transport
-from bot.domain.segments import Forward, Image, Quote
+from bot.domain.segments import Forward, Picture, Quote
 from bot.memory.history import History
 from bot.policy.lighten import lighten
-from bot.prompt.compose import Forwarded, Picture, PicturePlace, Question
+from bot.prompt.compose import Forwarded, PicturePlace, Question, QuestionPicture
 
 logger = logging.getLogger(__name__)
 
@@ -158,7 +158,7 @@ class Perception:
 
     # --- pictures ---------------------------------------------------------------------------------
 
-    async def look(self, question: Question) -> tuple[Picture, ...]:
+    async def look(self, question: Question) -> tuple[QuestionPicture, ...]:
         """The pictures of a question that can be had in time, in the order of its text, for this
         run alone.
 
@@ -168,16 +168,16 @@ class Perception:
         sight, message = self._senses.sight, question.message
         if sight is None:
             return ()
-        found: list[Picture] = []
+        found: list[QuestionPicture] = []
 
-        def lack(number: int, place: PicturePlace, image: Image, why: Lack) -> None:
-            found[number] = Picture(place, handle=image.handle, lack=why)
+        def lack(number: int, place: PicturePlace, image: Picture, why: Lack) -> None:
+            found[number] = QuestionPicture(place, handle=image.handle, lack=why)
 
-        async def see(number: int, place: PicturePlace, image: Image) -> None:
+        async def see(number: int, place: PicturePlace, image: Picture) -> None:
             lack(number, place, image, Lack.OUT_OF_REACH)  # unless it comes in time
             try:
                 seen = await sight.see(message.self_id, image)
-                found[number] = Picture(place, seen.url, image.handle, seen.words)
+                found[number] = QuestionPicture(place, seen.url, image.handle, seen.words)
             except MediaError as error:
                 lack(number, place, image, error.lack)
                 logger.info("a picture of message %s is not shown: %s", message.message_id, error)
@@ -186,7 +186,7 @@ class Perception:
             async with asyncio.timeout(self._looking):
                 kept = await self._as_kept(question.quoted)
                 wanted = tuple(islice(_pictures_of(question, kept), MAX_PICTURES))
-                found += (Picture(place) for place, _ in wanted)
+                found += (QuestionPicture(place) for place, _ in wanted)
                 async with asyncio.TaskGroup() as group:
                     for number, (place, image) in enumerate(wanted):
                         group.create_task(see(number, place, image))
@@ -203,7 +203,7 @@ class Perception:
         if (
             quoted is None
             or not quoted.is_own
-            or not any(isinstance(segment, Image) for segment in quoted.segments)
+            or not any(isinstance(segment, Picture) for segment in quoted.segments)
         ):
             return quoted
         try:
@@ -225,7 +225,7 @@ def _is_from(found: MessageReceived, where: Conversation) -> bool:
 
 def _pictures_of(
     question: Question, quoted: MessageReceived | None
-) -> Iterator[tuple[PicturePlace, Image]]:
+) -> Iterator[tuple[PicturePlace, Picture]]:
     """The pictures, those that matter most first."""
     quotes = (quoted,) if quoted else ()
     places = (
@@ -236,5 +236,5 @@ def _pictures_of(
     for place, messages in places:
         for message in messages:
             yield from (
-                (place, segment) for segment in message.segments if isinstance(segment, Image)
+                (place, segment) for segment in message.segments if isinstance(segment, Picture)
             )

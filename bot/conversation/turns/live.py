@@ -23,7 +23,7 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Entry, TurnSteered, UsageAdded
 from bot.domain.ports import Clock, Store
 from bot.domain.redaction import lines_of, redacted
-from bot.domain.segments import Image
+from bot.domain.segments import Picture
 from bot.engine.engine import Run, RunState
 
 logger = logging.getLogger(__name__)
@@ -251,8 +251,8 @@ class LiveTurns:
         return [ended for ended in self._ended if ended.where == where]
 
 
-def _pictures(lines: Iterable[MessageReceived]) -> list[Image]:
-    return [segment for line in lines for segment in line.segments if isinstance(segment, Image)]
+def _pictures(lines: Iterable[MessageReceived]) -> list[Picture]:
+    return [segment for line in lines for segment in line.segments if isinstance(segment, Picture)]
 
 
 def _of(lines: list[Line], message_id: str) -> Line | None:

@@ -18,7 +18,7 @@ from adapters.media.decoding import DecoderProcess
 from adapters.media.sight import PictureSight
 from bot.domain.errors import ActionRefused, MediaError, NotConnected, TransportError
 from bot.domain.ports import KeptFile
-from bot.domain.segments import Image
+from bot.domain.segments import Picture
 from tests.adapters.fetching.replay import Replay, StoppedClock
 
 ACCOUNT, OTHER = 10001, 10002
@@ -57,7 +57,7 @@ class House:
         self.server.tell(f"/{HOST}/{name}", body, status=status, gate=gate)
         return f"https://{HOST}/{name}"
 
-    async def why(self, image: Image) -> str:
+    async def why(self, image: Picture) -> str:
         """Why it is not shown."""
         with pytest.raises(MediaError) as caught:
             await self.sight.see(ACCOUNT, image)
@@ -88,7 +88,7 @@ async def living() -> AsyncIterator[House]:
 
 async def test_a_picture_is_fetched_by_its_url_and_nobody_is_asked(house: House) -> None:
     url = house.tell("download", png())
-    assert (await house.sight.see(ACCOUNT, Image(file="A.png", url=f"{url}?rkey=abc"))).url.startswith(JPEG)
+    assert (await house.sight.see(ACCOUNT, Picture(file="A.png", url=f"{url}?rkey=abc"))).url.startswith(JPEG)
     assert house.asked == []
 
 
@@ -106,7 +106,7 @@ async def test_where_the_url_fails_the_server_of_that_account_is_asked(house: Ho
         "unreachable": "http://pictures.invalid/",
     }
     house.kept = KeptFile(base64=base64.b64encode(png()).decode())
-    assert (await house.sight.see(OTHER, Image(file="A.png", url=urls[broken]))).url.startswith(JPEG)
+    assert (await house.sight.see(OTHER, Picture(file="A.png", url=urls[broken]))).url.startswith(JPEG)
     assert house.asked == [(OTHER, "A.png")]
 
 
@@ -114,12 +114,12 @@ async def test_a_path_is_read_where_both_see_the_folder(house: House, tmp_path: 
     file = tmp_path / "A.png"
     file.write_bytes(png())
     house.kept = KeptFile(path=str(file))
-    assert (await house.sight.see(ACCOUNT, Image(file="A.png"))).url.startswith(JPEG)
+    assert (await house.sight.see(ACCOUNT, Picture(file="A.png"))).url.startswith(JPEG)
 
 
 async def test_a_path_that_only_the_server_sees_leaves_its_fresh_url(house: House) -> None:
     house.kept = KeptFile(path="/app/.config/QQ/A.png", url=house.tell("fresh", png()))
-    assert (await house.sight.see(ACCOUNT, Image(file="A.png", url=f"https://{HOST}/old"))).url.startswith(JPEG)
+    assert (await house.sight.see(ACCOUNT, Picture(file="A.png", url=f"https://{HOST}/old"))).url.startswith(JPEG)
 
 
 async def test_a_path_of_another_container_is_no_picture(house: House, tmp_path: Path) -> None:
@@ -129,52 +129,52 @@ async def test_a_path_of_another_container_is_no_picture(house: House, tmp_path:
     secret.write_text("a secret")
     for path in ("/app/.config/QQ/A.png", "A.png", str(tmp_path), str(large), "/\0"):
         house.kept = KeptFile(path=path)
-        assert "nothing that can be reached" in await house.why(Image(file="A.png"))
+        assert "nothing that can be reached" in await house.why(Picture(file="A.png"))
     house.kept = KeptFile(path=str(secret))
-    assert "it is no picture" in await house.why(Image(file="A.png"))
+    assert "it is no picture" in await house.why(Picture(file="A.png"))
 
 
 async def test_private_addresses_are_not_asked(house: House) -> None:
     async with Replay() as neighbour:
         neighbour.tell("/A.png", png())
         for url in (neighbour.url("/A.png"), "http://localhost/A.png", "http://169.254.169.254/A.png", "file:///A.png"):
-            assert "fetched" in await house.why(Image(url=url))
+            assert "fetched" in await house.why(Picture(url=url))
             house.kept = KeptFile(url=url)
-            assert "fetched" in await house.why(Image(file="A.png"))
+            assert "fetched" in await house.why(Picture(file="A.png"))
             house.server.tell(f"/{HOST}/moved", "", status=302, headers={"Location": url})
-            assert "fetched" in await house.why(Image(url=f"https://{HOST}/moved"))
+            assert "fetched" in await house.why(Picture(url=f"https://{HOST}/moved"))
         assert neighbour.asked == []
 
 
 async def test_what_says_it_is_too_large_is_not_asked_for_at_all(house: House) -> None:
     url = house.tell("large", png())
-    assert "bytes" in await house.why(Image(file="A.png", url=url, size=LIMIT + 1))
+    assert "bytes" in await house.why(Picture(file="A.png", url=url, size=LIMIT + 1))
     assert (house.asked, house.server.asked) == ([], [])
 
 
 async def test_base64_of_too_many_bytes_or_of_none_is_refused(house: House) -> None:
     for text, why in (("A" * (LIMIT * 2), "more than"), ("A", "cannot be read"), ("é", "cannot be read")):
         house.kept = KeptFile(base64=text)
-        assert why in await house.why(Image(file="A.png"))
+        assert why in await house.why(Picture(file="A.png"))
 
 
 async def test_a_server_that_is_away_is_a_reason_like_any_other(house: House) -> None:
     house.kept = NotConnected("away")
-    assert await house.why(Image(file="A.png")) == "it has no address; and at the OneBot server: away"
-    assert await house.why(Image()) == "it has no address"
+    assert await house.why(Picture(file="A.png")) == "it has no address; and at the OneBot server: away"
+    assert await house.why(Picture()) == "it has no address"
 
 
 async def test_pictures_asked_for_side_by_side_are_all_shown(house: House) -> None:
     urls = [house.tell(colour, png(colour)) for colour in ("red", "green", "blue")]
     async with asyncio.TaskGroup() as group:
-        seeing = [group.create_task(house.sight.see(ACCOUNT, Image(url=url))) for url in urls]
+        seeing = [group.create_task(house.sight.see(ACCOUNT, Picture(url=url))) for url in urls]
     assert len({task.result() for task in seeing}) == 3
 
 
 async def test_the_same_bytes_are_unpacked_once_whatever_they_are_called(house: House) -> None:
     urls = [house.tell(name, png()) for name in ("first", "again")]
-    shown = [await house.sight.see(ACCOUNT, Image(url=urls[0]))]
+    shown = [await house.sight.see(ACCOUNT, Picture(url=urls[0]))]
     await house.decoder.aclose()
-    shown.append(await house.sight.see(ACCOUNT, Image(url=urls[1])))
+    shown.append(await house.sight.see(ACCOUNT, Picture(url=urls[1])))
     assert shown[0] == shown[1]
     assert house.decoder.pid is None

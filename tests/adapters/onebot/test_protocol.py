@@ -35,7 +35,7 @@ from bot.domain.events import (
     Poked,
     Requested,
 )
-from bot.domain.segments import Forward, Image, Mention, Quote, Text, Unsupported
+from bot.domain.segments import Forward, Mention, Picture, Quote, Text, Unsupported
 from tests.adapters.onebot.conftest import ACCOUNT, Frame, message
 from tests.adapters.onebot.corpus import Capture, captures, ours
 from tests.adapters.onebot.test_fields import ANY_JSON
@@ -386,4 +386,4 @@ def test_pictures_are_read_from_a_frame() -> None:
     frame = message(message="[CQ:image,file=a.image,url=https://x/?a=1&amp;b=2]")
     event = read_frame(orjson.dumps(frame))
     assert isinstance(event, MessageReceived)
-    assert event.segments == (Image("a.image", "https://x/?a=1&b=2"),)
+    assert event.segments == (Picture("a.image", "https://x/?a=1&b=2"),)

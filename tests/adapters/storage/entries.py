@@ -31,9 +31,9 @@ from bot.domain.journal import (
     TurnOpened,
     TurnSteered,
 )
-from bot.domain.memories import Memory, MemoryKept, Visibility
+from bot.domain.memories import MemoryKept, StoredFact, Visibility
 from bot.domain.run import StepFinished, Stop, ToolFinished, ToolStarted
-from bot.domain.segments import Face, Image, Mention, Quote, Segment, Text
+from bot.domain.segments import Face, Mention, Picture, Quote, Segment, Text
 from bot.domain.things import ThingNamed
 from bot.policy.recall import terms
 from tests.fakes import BOT, GROUP, said
@@ -119,7 +119,7 @@ def fact(
     used: float = NOW,
     expires: float = NOW + 1e6,
 ) -> MemoryKept:
-    memory = Memory(
+    memory = StoredFact(
         memory_id=memory_id,
         scope=where,
         subject=subject,
@@ -145,7 +145,7 @@ SEGMENT: st.SearchStrategy[Segment] = st.one_of(
     st.builds(Mention, NUMBERS, WORDS),
     st.builds(Quote, WORDS),
     st.builds(Face, WORDS, WORDS),
-    st.builds(Image, WORDS, WORDS, WORDS, st.integers(0, 2**40), st.booleans()),
+    st.builds(Picture, WORDS, WORDS, WORDS, st.integers(0, 2**40), st.booleans()),
 )
 
 CALLS = st.lists(st.builds(ToolCall, WORDS, WORDS, WORDS, WORDS), max_size=2).map(tuple)
@@ -198,5 +198,5 @@ def read(database: Database, query: Callable[..., T], *arguments: Any) -> T:
 
 def thing(number: int, *, message_id: str = "7", user: int = 777, where: Conversation = GROUP) -> ThingNamed:
     """A picture that got a name."""
-    picture = Image(f"{number}.png", summary=f"picture {number} of {user}")
+    picture = Picture(f"{number}.png", summary=f"picture {number} of {user}")
     return ThingNamed(conversation=where, number=number, message_id=message_id, sender=Sender(user), segment=picture)

@@ -37,7 +37,7 @@ from bot.domain.journal import (
     StoredSend,
     WindowMoved,
 )
-from bot.domain.segments import File, Image, Quote, Record, Text, Video
+from bot.domain.segments import File, Picture, Quote, Record, Text, Video
 from tests.adapters.storage.entries import (
     NOW,
     ROUND,
@@ -248,7 +248,7 @@ def test_the_bots_own_message_is_found_as_it_was_sent(batches: EntryBatches, dat
     assert found is not None
     assert found.is_own
     assert (found.time, found.sender) == (NOW + 1, Sender(BOT))
-    shown = (Image(file="a.png"), Record(), Video(), File(name="b"))
+    shown = (Picture(file="a.png"), Record(), Video(), File(name="b"))
     assert found.segments == (Quote("5"), Text("看"), *shown, Text("一\n\n二"))
     batches.write(put(heard("the id again", message_id="77"), at=NOW + 2))
     again = read(database, reads.find, GROUP, "77")

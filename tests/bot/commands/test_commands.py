@@ -9,7 +9,7 @@ import pytest
 from bot.commands.commands import SORRY, Commands
 from bot.domain.command import Asked, command
 from bot.domain.events import MessageReceived
-from bot.domain.segments import Image, Mention, Quote, Segment, Text
+from bot.domain.segments import Mention, Picture, Quote, Segment, Text
 from bot.memory.history import History
 from bot.speaking.postbox import Postbox
 from tests.bot.speaking.post import build_outbox
@@ -83,7 +83,7 @@ async def test_a_command_that_is_said_to_the_bot_is_answered(text: str) -> None:
         said("what is /echo"),
         said("/ echo"),
         said("/echo/a"),
-        said((Text("/echo "), Image(file="a.png"))),
+        said((Text("/echo "), Picture(file="a.png"))),
         said("/echo a", user=BOT),
         said("/echo a", user=666),  # not heard
         said("/groups"),  # not the asker's

@@ -3,13 +3,13 @@ from __future__ import annotations
 import pytest
 
 from bot.domain.actions import Attachment, MediaKind, as_received
-from bot.domain.segments import File, Image, Mention, Record, Segment, Text, Video
+from bot.domain.segments import File, Mention, Picture, Record, Segment, Text, Video
 
 
 @pytest.mark.parametrize(
     ("kind", "received"),
     [
-        ("image", Image(file="a.bin")),
+        ("image", Picture(file="a.bin")),
         ("record", Record(file="a.bin")),
         ("video", Video(file="a.bin")),
         ("file", File(name="a.bin")),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.readings import DEEPEST, LONGEST, Ambiguous, loads, read_json
+from bot.domain.readings import DEEPEST, LONGEST, AmbiguousJson, loads, read_json
 
 CALL = {"city": "北京", "days": 2, "exact": True, "near": None, "at": [1.5, {"x": -1}]}
 WRITTEN = json.dumps(CALL, ensure_ascii=False)
@@ -109,7 +109,7 @@ def test_what_could_mean_another_thing_is_refused(text: str) -> None:
     ],
 )
 def test_what_breaks_who_works_with_it_is_refused(text: str, why: str) -> None:
-    with pytest.raises(Ambiguous, match=why):
+    with pytest.raises(AmbiguousJson, match=why):
         read_json(text)
 
 

@@ -4,12 +4,12 @@ import pytest
 
 from bot.domain import codec
 from bot.domain.events import Sender
-from bot.domain.segments import File, Forward, Image, Record
+from bot.domain.segments import File, Forward, Picture, Record
 from bot.domain.things import ThingNamed
 from tests.fakes import GROUP
 
 
-@pytest.mark.parametrize("segment", [Image("a"), Record("b"), File("c"), Forward("9"), None])
-def test_a_thing_is_read_as_it_was_written(segment: Image | Record | File | Forward | None) -> None:
+@pytest.mark.parametrize("segment", [Picture("a"), Record("b"), File("c"), Forward("9"), None])
+def test_a_thing_is_read_as_it_was_written(segment: Picture | Record | File | Forward | None) -> None:
     thing = ThingNamed(conversation=GROUP, number=7, message_id="5", sender=Sender(5, "小红"), segment=segment)
     assert codec.read(ThingNamed, codec.write(thing)) == thing

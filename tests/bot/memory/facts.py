@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from bot.domain.events import Conversation
-from bot.domain.memories import MemoriesForgotten, Memory, MemoryKept
+from bot.domain.memories import MemoriesForgotten, MemoryKept, StoredFact
 from bot.policy.recall import terms as terms_of
 from tests.fakes import RecordingStore
 
@@ -19,16 +19,16 @@ class KeptFacts:
     async def has_any(self, where: Conversation, asker: int) -> bool:
         return True
 
-    async def recall(self, where: Conversation, asker: int, terms: Collection[str]) -> tuple[Memory, ...]:
+    async def recall(self, where: Conversation, asker: int, terms: Collection[str]) -> tuple[StoredFact, ...]:
         return tuple(one for one in self._facts() if set(terms) & {*terms_of(one.text), *one.text})
 
-    async def listed(self, *, scope: Conversation | None = None, subject: int | None = None) -> tuple[Memory, ...]:
+    async def listed(self, *, scope: Conversation | None = None, subject: int | None = None) -> tuple[StoredFact, ...]:
         return tuple(
             one for one in self._facts() if scope in {None, one.scope} and (subject is None or subject == one.subject)
         )
 
-    def _facts(self) -> list[Memory]:
-        facts: dict[str, Memory] = {}
+    def _facts(self) -> list[StoredFact]:
+        facts: dict[str, StoredFact] = {}
         for entry in self._store.entries:
             match entry:
                 case MemoryKept(memory=memory):

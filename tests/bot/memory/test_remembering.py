@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from bot.domain.errors import InvalidArguments, ToolDenied
 from bot.domain.events import Conversation
-from bot.domain.memories import MemoriesUsed, Memory, MemoryKept, Visibility
+from bot.domain.memories import MemoriesUsed, MemoryKept, StoredFact, Visibility
 from bot.domain.run import Asker
 from bot.domain.suspension import Suspend
 from bot.domain.tool import ToolContext
@@ -146,11 +146,11 @@ async def test_an_owner_who_passes_on_or_heard_others_has_nothing_known_everywhe
 async def test_what_was_told_in_private_or_elsewhere_is_nowhere_else() -> None:
     room = Room()
     await room.book.keep(
-        Memory(
+        StoredFact(
             memory_id="", scope=PRIVATE, subject=MING, author=MING, text="喜欢小红", visibility=Visibility.EVERYWHERE
         )
     )
-    await room.book.keep(Memory(memory_id="", scope=ELSEWHERE, subject=MING, author=MING, text="喜欢小红花"))
+    await room.book.keep(StoredFact(memory_id="", scope=ELSEWHERE, subject=MING, author=MING, text="喜欢小红花"))
     for user in (MING, HONG, OWNER):
         assert await room.recalled(GROUP, user, "谁喜欢小红") == ()
         assert await room.book.search(asks(user), "喜欢小红") == "nothing is remembered about that"
@@ -164,6 +164,8 @@ async def test_what_was_told_in_private_or_elsewhere_is_nowhere_else() -> None:
 async def test_what_was_taken_from_a_recalled_message_is_forgotten() -> None:
     room = Room()
     for text, sources in (("对花生过敏", ("5",)), ("养了一只猫", ("6",))):
-        await room.book.keep(Memory(memory_id="", scope=GROUP, subject=MING, author=MING, text=text, sources=sources))
+        await room.book.keep(
+            StoredFact(memory_id="", scope=GROUP, subject=MING, author=MING, text=text, sources=sources)
+        )
     await room.book.unlearn(GROUP, "5")
     assert [one.text for one in await room.facts.listed()] == ["养了一只猫"]

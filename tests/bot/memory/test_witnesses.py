@@ -9,7 +9,7 @@ from bot.domain.chat import AssistantMessage, Message, Usage, UserMessage
 from bot.domain.events import MessageReceived
 from bot.domain.journal import Entry, MessageObserved, RunResumed, Spoken, TurnClosed, TurnOpened
 from bot.domain.run import Stop
-from bot.domain.segments import Image, Text
+from bot.domain.segments import Picture, Text
 from bot.memory.witnesses import ContentLog, WitnessedStore
 from tests.fakes import GROUP, RecordingStore, said
 
@@ -71,7 +71,7 @@ def test_the_content_log_has_the_question_and_the_final_answer(caplog: pytest.Lo
     log = ContentLog()
     for entry in (
         MessageObserved(said("overheard"), overheard=True),
-        opened(said((Text(" what "), Image(), Text("is it? ")))),
+        opened(said((Text(" what "), Picture(), Text("is it? ")))),
         closed(AssistantMessage("let me see"), AssistantMessage("a fox")),
         closed(),
         replace(closed(), stop=Stop.FAILED, error="content_filter: a fox"),

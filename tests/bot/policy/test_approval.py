@@ -4,7 +4,7 @@ import pytest
 
 from bot.domain.chat import ToolCall
 from bot.domain.run import Asker, PendingCall
-from bot.domain.segments import Image, Mention, Quote, Segment, Text
+from bot.domain.segments import Mention, Picture, Quote, Segment, Text
 from bot.policy.approval import Answer, answer_in, in_one_line, number_in, quote_in, read_answer, what, who
 from tests.fakes import BOT, GROUP, PRIVATE, said
 
@@ -66,7 +66,7 @@ def test_a_reason_is_cut() -> None:
         ((Mention(BOT), Text(" 同意 A1")), Answer(True, 1)),
         ((Quote("7"), Mention(BOT), Text(" 同意")), Answer(True)),
         ((Mention(5), Text("同意 A1")), None),
-        ((Text("同意 A1"), Image("a.png")), None),
+        ((Text("同意 A1"), Picture("a.png")), None),
     ],
 )
 def test_an_answer_is_words_alone_but_for_a_quote_and_a_mention_of_the_bot(

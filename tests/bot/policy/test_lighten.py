@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from bot.domain.events import Sender
-from bot.domain.segments import Card, Face, File, Forward, Image, Keyboard, Markdown, Mention, Segment, Text
+from bot.domain.segments import Card, Face, File, Forward, Keyboard, Markdown, Mention, Picture, Segment, Text
 from bot.policy.lighten import HEAD, HEAVIEST, MAX_DATA, MAX_NAME, MAX_SEGMENTS, MAX_TEXT, TAIL, lighten, weight_of
 from tests.fakes import said
 
@@ -86,8 +86,8 @@ def test_names_are_short() -> None:
 
 def test_what_is_of_no_use_when_it_is_cut_is_left_out() -> None:
     url = "https://a.example/" + "y" * 1900
-    light = lighten(said((Image(file=LONG, url=url), Image(url=LONG), File(LONG, id=LONG)), at=False))
-    assert light.segments == (Image(url=url), Image(), File("x" * MAX_DATA))
+    light = lighten(said((Picture(file=LONG, url=url), Picture(url=LONG), File(LONG, id=LONG)), at=False))
+    assert light.segments == (Picture(url=url), Picture(), File("x" * MAX_DATA))
 
 
 def test_what_a_forward_holds_is_asked_for_when_it_is_needed() -> None:

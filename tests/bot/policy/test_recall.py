@@ -3,15 +3,15 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.memories import Memory
+from bot.domain.memories import StoredFact
 from bot.policy.recall import MOST, ROWS, best, characters, terms
 from tests.fakes import GROUP
 
 MING, HONG = 777, 888
 
 
-def fact(text: str, subject: int = 0, used: float = 0.0) -> Memory:
-    return Memory(memory_id=text, scope=GROUP, subject=subject, author=MING, text=text, used=used)
+def fact(text: str, subject: int = 0, used: float = 0.0) -> StoredFact:
+    return StoredFact(memory_id=text, scope=GROUP, subject=subject, author=MING, text=text, used=used)
 
 
 def test_chinese_is_found_by_pairs_of_characters_and_the_rest_by_words() -> None:
@@ -29,7 +29,7 @@ def test_any_text_has_few_words_each_once(text: str) -> None:
     assert all(found)
 
 
-def told(question: str, *facts: Memory, asker: int = MING) -> list[str]:
+def told(question: str, *facts: StoredFact, asker: int = MING) -> list[str]:
     return [one.text for one in best(facts, question, asker=asker)]
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from bot.domain.events import Conversation
-from bot.domain.memories import Memory, Visibility
+from bot.domain.memories import StoredFact, Visibility
 from bot.domain.run import Asker
 from bot.policy.remembering import MAX_TEXT, in_one_line, may_change, may_forget, surfaces, wrong_with
 from tests.fakes import BOT, GROUP, PRIVATE
@@ -65,8 +65,8 @@ def test_facts_about_a_person_are_that_persons_and_the_owners() -> None:
     assert may_change(Asker(OWNER, is_owner=True), subject=HONG)
 
 
-def fact(scope: Conversation = GROUP, subject: int = 0, visibility: Visibility = Visibility.HERE) -> Memory:
-    return Memory(memory_id="m", scope=scope, subject=subject, author=MING, text="x", visibility=visibility)
+def fact(scope: Conversation = GROUP, subject: int = 0, visibility: Visibility = Visibility.HERE) -> StoredFact:
+    return StoredFact(memory_id="m", scope=scope, subject=subject, author=MING, text="x", visibility=visibility)
 
 
 def test_a_fact_about_a_conversation_goes_by_its_author_or_an_admin_there() -> None:
@@ -95,6 +95,6 @@ def test_a_fact_about_a_conversation_goes_by_its_author_or_an_admin_there() -> N
     ],
 )
 def test_a_fact_is_told_where_it_may_be_and_nothing_private_in_a_group(
-    memory: Memory, where: Conversation, asker: int, told: bool
+    memory: StoredFact, where: Conversation, asker: int, told: bool
 ) -> None:
     assert surfaces(memory, where=where, asker=asker) is told

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from bot.domain.actions import Attachment, Merged, SendMessage, SentSegment
-from bot.domain.segments import Forward, Image, Mention, Quote, Segment, Text, Video
+from bot.domain.segments import Forward, Mention, Picture, Quote, Segment, Text, Video
 from bot.policy.sent_match import is_same_message
 from tests.fakes import BOT, GROUP, PRIVATE, said
 
@@ -16,7 +16,7 @@ from tests.fakes import BOT, GROUP, PRIVATE, said
         ((Text("a"), Mention(5), Text("b")), (Text("a"), Mention(5), Text("b")), True),
         ((Text("a\r\nb"),), (Text("a\nb"),), True),
         ((Text("你好"),), (Text("您好"),), False),
-        ((Text("look"), Image(file="x")), (Text("look"), Attachment("image", "base64://aa")), True),
+        ((Text("look"), Picture(file="x")), (Text("look"), Attachment("image", "base64://aa")), True),
         ((Text("look"),), (Text("look"), Attachment("image", "base64://aa")), False),
         ((Forward("123"),), (Merged(("a", "b"), "小霜"),), True),
         ((Text("a"),), (Merged(("a", "b"), "小霜"),), False),

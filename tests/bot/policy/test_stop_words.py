@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.domain.segments import Image, Mention, Quote, Text
+from bot.domain.segments import Mention, Picture, Quote, Text
 from bot.policy.stop_words import StopWord, stop_in
 from tests.fakes import BOT, said
 
@@ -28,6 +28,6 @@ def test_talk_is_no_stop(text: str) -> None:
 
 def test_beside_a_quote_of_anybody_it_is_one_beside_a_picture_or_a_mention_it_is_none() -> None:
     assert stop_in(said((Quote("1"), Text("停"))), NAMES) == StopWord(True, False, False)
-    for more in (Image("f.png"), Mention(5)):
+    for more in (Picture("f.png"), Mention(5)):
         assert stop_in(said((Text("停"), more)), NAMES) is None
     assert stop_in(said((Text("停"), Mention(BOT)), at=False), NAMES) == StopWord(True, False, False)

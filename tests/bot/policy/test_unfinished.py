@@ -8,9 +8,9 @@ from bot.domain.segments import (
     Face,
     File,
     Forward,
-    Image,
     Mention,
     MentionAll,
+    Picture,
     Quote,
     Record,
     Segment,
@@ -62,7 +62,7 @@ def test_what_ends_or_asks_or_is_long_is_finished(words: str) -> None:
 
 
 def test_a_picture_alone_is_a_beginning_and_one_with_a_question_is_none() -> None:
-    picture = Image(url="https://x.test/1")
+    picture = Picture(url="https://x.test/1")
     assert looks_unfinished(alone(picture))
     assert not looks_unfinished(alone(picture, Text("这是什么")))
     assert [shows_something(alone(one)) for one in (picture, Forward("1"), File("a"), Card("json"))] == [True] * 4
@@ -76,7 +76,7 @@ def test_what_is_spoken_and_a_quote_without_words_are_finished() -> None:
 
 def test_a_call_is_bare_where_nothing_stands_beside_it() -> None:
     assert is_bare(said(" \n"))
-    others = (Text("hi"), Face("1"), Image(), Quote("7"), Mention(5))
+    others = (Text("hi"), Face("1"), Picture(), Quote("7"), Mention(5))
     assert [is_bare(said((one,))) for one in others] == [False] * 5
     assert not is_bare(said((), where=PRIVATE))
 

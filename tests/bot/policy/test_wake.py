@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.events import MessageReceived
-from bot.domain.segments import Face, Image, Mention, MentionAll, Quote, Segment, Text
+from bot.domain.segments import Face, Mention, MentionAll, Picture, Quote, Segment, Text
 from bot.policy.wake import (
     A_ROBOT,
     EDGE,
@@ -55,7 +55,7 @@ def test_a_private_message_wakes() -> None:
         (Mention(BOT),),
         (Mention(5), Mention(BOT)),
         (Quote("7"), Mention(BOT), Text(" why?")),
-        (Image(), Mention(BOT)),
+        (Picture(), Mention(BOT)),
     ],
 )
 def test_a_mention_wakes_wherever_it_stands(segments: tuple[Segment, ...]) -> None:
@@ -63,7 +63,7 @@ def test_a_mention_wakes_wherever_it_stands(segments: tuple[Segment, ...]) -> No
 
 
 @pytest.mark.parametrize(
-    "segments", [(Mention(5), Text("hi")), (MentionAll(), Text("开会了")), (Text(f"@{BOT} hi"),), (Image(),), ()]
+    "segments", [(Mention(5), Text("hi")), (MentionAll(), Text("开会了")), (Text(f"@{BOT} hi"),), (Picture(),), ()]
 )
 def test_what_is_said_to_others_or_to_nobody_is_observed(segments: tuple[Segment, ...]) -> None:
     assert judge(heard(*segments), RULES) == Observe()
@@ -125,10 +125,10 @@ def test_what_only_looks_like_a_prefix_does_not(text: str) -> None:
 
 
 def test_only_words_without_mention_or_quote_are_said_to_nobody() -> None:
-    assert is_said_to_nobody(heard("hi", Image()))
+    assert is_said_to_nobody(heard("hi", Picture()))
     for other in (Mention(5), MentionAll(), Quote("7")):
         assert not is_said_to_nobody(heard("hi", other))
-    assert not is_said_to_nobody(heard(" ", Image()))
+    assert not is_said_to_nobody(heard(" ", Picture()))
 
 
 def test_an_owner_is_answered_whatever_the_lists_of_people_say() -> None:
@@ -216,7 +216,7 @@ def test_a_bot_without_a_name_cannot_be_called(names: tuple[str, ...]) -> None:
 
 
 def test_only_words_are_listened_to() -> None:
-    assert is_called(heard(Face("1"), "小霜", Image(), "在吗"), RULES.names)
+    assert is_called(heard(Face("1"), "小霜", Picture(), "在吗"), RULES.names)
     assert not is_called(heard(Mention(5, "小霜"), "在吗"), RULES.names)
 
 

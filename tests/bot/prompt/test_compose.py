@@ -17,9 +17,9 @@ from bot.prompt.compose import (
     MAX_ASIDE,
     Forwarded,
     Passed,
-    Picture,
     PicturePlace,
     Question,
+    QuestionPicture,
     Talk,
     last_day,
     moment,
@@ -238,7 +238,7 @@ def test_a_summary_stands_indented_before_the_first_words_and_nothing_else_chang
 def test_a_question_is_shown_with_its_pictures_and_whose_they_are() -> None:
     user = UserMessage("[提问 22:13]\n小明#777: [图片]", sources=("7",))
     messages = transcript(SystemMessage("s"), (), user)
-    pictures = [Picture(PicturePlace.QUOTED, "data:1"), Picture(PicturePlace.QUESTION, "data:2")]
+    pictures = [QuestionPicture(PicturePlace.QUOTED, "data:1"), QuestionPicture(PicturePlace.QUESTION, "data:2")]
     *before, shown = showing(messages, pictures, words=ZH, now="[此刻] 私聊")
     assert before == [SystemMessage("s")]
     assert shown == UserMessage(f"{user.text}\n[附图] 引用, 提问\n[此刻] 私聊", ("data:1", "data:2"), ("7",))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from bot.domain.errors import Lack
-from bot.domain.segments import File, Forward, Image, Record, Segment, Text
+from bot.domain.segments import File, Forward, Picture, Record, Segment, Text
 from bot.prompt.compose import Forwarded
 from bot.prompt.looked import MAX_LOOKED, lacking, looked
 from bot.prompt.view import View
@@ -34,7 +34,7 @@ def test_nobody_gives_more_of_a_thing_than_is_shown() -> None:
 @pytest.mark.parametrize(
     ("segment", "lack", "words"),
     [
-        (Image(), Lack.EXPIRED, "[图片 已过期]"),
+        (Picture(), Lack.EXPIRED, "[图片 已过期]"),
         (Record(), Lack.TOO_LARGE, "[语音 太大]"),
         (Forward("1"), Lack.OUT_OF_REACH, "[转发 取不到]"),
         (File(), Lack.NO_TEXT, "[文件 不是文本]"),

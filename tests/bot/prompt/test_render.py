@@ -17,13 +17,13 @@ from bot.domain.segments import (
     Face,
     File,
     Forward,
-    Image,
     Keyboard,
     Link,
     Location,
     Markdown,
     Mention,
     MentionAll,
+    Picture,
     Poke,
     Quote,
     Record,
@@ -50,7 +50,7 @@ BREAKS = ["\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u202
 WITH_TEXT: list[Callable[[str], Segment]] = [
     lambda text: Mention(5, text),
     lambda text: Face("1", text),
-    lambda text: Image(summary=text),
+    lambda text: Picture(summary=text),
     lambda text: Sticker(summary=text),
     lambda text: File(name=text),
     lambda text: Transfer("onlinefile", text),
@@ -226,7 +226,7 @@ def test_a_cut_text_is_never_longer_than_asked_for(text: str, limit: int) -> Non
 
 
 def test_an_excerpt_is_one_short_line() -> None:
-    assert excerpt(spoken("第一行\n第二行", Image())) == "第一行 第二行[图片]"
+    assert excerpt(spoken("第一行\n第二行", Picture())) == "第一行 第二行[图片]"
     assert excerpt(spoken("长" * 300)) == "长" * 199 + "…"
     assert excerpt(spoken("长" * 200)) == "长" * 200
 
@@ -245,10 +245,10 @@ def test_an_excerpt_is_one_short_line() -> None:
         (Quote("7"), ""),
         (Face("14", "/微笑"), "[表情 /微笑]"),
         (Face("14"), "[表情 14]"),
-        (Image(), "[图片]"),
-        (Image(summary="[图片]"), "[图片]"),
-        (Image(summary="一只猫"), "[图片 一只猫]"),
-        (Image(sticker=True, summary="[动画表情]"), "[动画表情]"),
+        (Picture(), "[图片]"),
+        (Picture(summary="[图片]"), "[图片]"),
+        (Picture(summary="一只猫"), "[图片 一只猫]"),
+        (Picture(sticker=True, summary="[动画表情]"), "[动画表情]"),
         (Sticker(summary="[开心]"), "[表情 开心]"),
         (Record(), "[语音]"),
         (Video(), "[视频]"),
@@ -256,7 +256,7 @@ def test_an_excerpt_is_one_short_line() -> None:
         (Transfer("onlinefile", "a.zip"), "[文件 a.zip]"),
         (Forward("1"), "[转发]"),
         (Forward("1", handle="f2"), "[转发 f2]"),
-        (Image(summary="[图片]", handle="i7"), "[图片 i7]"),
+        (Picture(summary="[图片]", handle="i7"), "[图片 i7]"),
         (Record(seconds=12, handle="v4"), "[语音 v4 12s]"),
         (Record(text="明天去吗"), "[语音]明天去吗"),
         (File("作业.txt", size=1229, handle="a3"), "[文件 a3 作业.txt 1.2 KB]"),
@@ -286,7 +286,7 @@ def test_each_segment_is_what_a_person_would_see(segment: Segment, text: str) ->
 
 
 def test_segments_stand_in_order_in_one_text() -> None:
-    segments = (Mention(BOT), Text(" 看 "), Mention(5, "小红"), Text("的"), Image())
+    segments = (Mention(BOT), Text(" 看 "), Mention(5, "小红"), Text("的"), Picture())
     assert plain(segments, self_id=BOT) == "看 @小红#5 的[图片]"
 
 

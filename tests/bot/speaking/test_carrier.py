@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from bot.domain.actions import Attachment, Confirmed, Refused, SendMessage, Unknown, Waiting
+from bot.domain.actions import Attachment, Confirmed, Queued, Refused, SendMessage, Unknown
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, NotConnected
-from bot.domain.segments import Image, Text
+from bot.domain.segments import Picture, Text
 from bot.speaking.carrier import BURST, MAX_AGE
 from bot.speaking.pacing import APART
 from tests.bot.speaking.post import hello, office, own
@@ -73,7 +73,7 @@ async def test_one_message_of_the_history_confirms_one_send_only() -> None:
 
 async def test_media_are_compared_by_their_number() -> None:
     picture = SendMessage(GROUP, (Text("look"), Attachment("image", "base64://aa")))
-    seen = said((Text("look"), Image(file="x")), user=BOT, message_id="5", at=False)
+    seen = said((Text("look"), Picture(file="x")), user=BOT, message_id="5", at=False)
     async with office() as post:
         post.transport.failures = [ActionUnanswered("?"), ActionUnanswered("?")]
         post.transport.histories[GROUP] = (own("look", "4"),)
@@ -85,7 +85,7 @@ async def test_media_are_compared_by_their_number() -> None:
 async def test_while_nobody_is_connected_a_send_waits_and_goes_out_on_the_connection() -> None:
     async with office() as post:
         post.transport.failures = [NotConnected("away")]
-        assert isinstance(await post.outbox.send(hello(), patience=0), Waiting)
+        assert isinstance(await post.outbox.send(hello(), patience=0), Queued)
         await until(lambda: "queued" in post.states)
         post.outbox.connected()
         await until(lambda: post.transport.sent)
@@ -96,7 +96,7 @@ async def test_a_send_that_waited_too_long_is_dropped() -> None:
     async with office() as post:
         post.transport.failures = [NotConnected("away")] * 3
         task_done = post.outbox.send(hello(), patience=0)
-        assert isinstance(await task_done, Waiting)
+        assert isinstance(await task_done, Queued)
         post.clock.time += MAX_AGE + 1
         await until(lambda: "queued" in post.states)
         post.outbox.connected()

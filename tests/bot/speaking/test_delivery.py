@@ -8,7 +8,7 @@ from bot.domain.actions import Attachment, Confirmed, Merged, Refused, SendMessa
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.events import Conversation
 from bot.domain.journal import SendQueued
-from bot.domain.segments import Image, Mention, Quote, Text
+from bot.domain.segments import Mention, Picture, Quote, Text
 from bot.memory.history import History
 from bot.speaking.carrier import MAX_AGE, TOO_LATE
 from bot.speaking.delivery import PLAIN, Delivery, Manner
@@ -96,7 +96,7 @@ async def test_what_was_sent_is_known_when_somebody_quotes_it() -> None:
         known = await mouth.history.find(GROUP, said_.receipt.message_id)
         assert known is not None
         assert known.is_own
-        assert known.segments == (Text("a"), Image(file="a.png"))
+        assert known.segments == (Text("a"), Picture(file="a.png"))
 
 
 async def test_the_pieces_of_one_thing_said_stay_together() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.domain.actions import Refused, SendMessage, Waiting
+from bot.domain.actions import Queued, Refused, SendMessage
 from bot.domain.errors import NotConnected
 from bot.speaking.pacing import APART
 from bot.speaking.queues import MAX_WAITING
@@ -87,7 +87,7 @@ async def test_what_waits_behind_another_send_is_a_row_from_the_start() -> None:
     async with office() as post:
         post.transport.failures = [NotConnected("away")] * 9
         for text in ("one", "two", "three"):
-            assert isinstance(await post.outbox.send(hello(text), final=True, patience=0), Waiting)
+            assert isinstance(await post.outbox.send(hello(text), final=True, patience=0), Queued)
         await until(lambda: post.rows["one"] == "queued")
         assert post.rows == {"one": "queued", "two": "queued", "three": "queued"}
 

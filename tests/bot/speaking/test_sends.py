@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import pytest
 
-from bot.domain.actions import Confirmed, SendMessage, Waiting
+from bot.domain.actions import Confirmed, Queued, SendMessage
 from bot.domain.journal import MessageErased, SendChanged, SendQueued, SendState, StoredSend
 from bot.domain.segments import Text
 from bot.speaking.carrier import BURST
@@ -101,7 +101,7 @@ async def test_a_caller_hears_that_it_waits_where_it_came_back_from_the_wire_aft
         await passing(0)
         assert not hearing.done()
         send.state = SendState.QUEUED
-        assert isinstance(await hearing, Waiting)
+        assert isinstance(await hearing, Queued)
 
 
 async def test_a_caller_hears_the_end_also_where_its_patience_had_ended_on_the_wire() -> None:
@@ -123,7 +123,7 @@ async def test_a_caller_hears_that_it_waits_behind_another_send() -> None:
     transport = Slow()
     async with office(transport) as post:
         post.outbox.post(hello("one"))
-        assert isinstance(await post.outbox.send(hello("two"), patience=0), Waiting)
+        assert isinstance(await post.outbox.send(hello("two"), patience=0), Queued)
         transport.gate.set()
         await until(lambda: transport.texts == ["one", "two"])
 
@@ -138,7 +138,7 @@ async def test_who_waits_when_the_outbox_finishes_hears_that_it_waits() -> None:
         finishing = group.create_task(post.outbox.finish(within=5))
         await asyncio.sleep(0)
         transport.gate.set()
-        assert all(isinstance(receipt, Waiting) for receipt in await waiting)
+        assert all(isinstance(receipt, Queued) for receipt in await waiting)
         await finishing
     assert transport.texts == ["one"]
 
@@ -188,7 +188,7 @@ async def test_who_waits_for_the_pace_hears_that_it_waits() -> None:
     async with asyncio.timeout(5), office(rate=0.001, clock=Frozen()) as post:
         for number in range(BURST):
             assert isinstance(await post.outbox.send(hello(str(number))), Confirmed)
-        assert isinstance(await post.outbox.send(hello("too fast"), patience=0), Waiting)
+        assert isinstance(await post.outbox.send(hello("too fast"), patience=0), Queued)
 
 
 @pytest.mark.parametrize("ends", ["finish", "close"])
@@ -200,7 +200,7 @@ async def test_nobody_waits_for_an_outbox_that_ends_before_it_has_begun(ends: st
             if ends == "finish":
                 await post.outbox.finish(within=0)
                 await post.outbox.wait_idle()
-        assert isinstance(await sending, Waiting)
+        assert isinstance(await sending, Queued)
 
 
 async def test_a_send_whose_caller_is_gone_ends_without_a_failure(caplog: pytest.LogCaptureFixture) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from bot.domain.errors import ActionRefused, MediaError
 from bot.domain.ports import KeptFile
-from bot.domain.segments import Image
+from bot.domain.segments import Picture
 from bot.runtime.clock import SystemClock
 from bot.wiring.media import open_media
 from config.settings import Settings
@@ -59,7 +59,7 @@ async def test_urls_that_others_name_lead_to_the_ports_of_the_web_only(tmp_path:
                 with pytest.raises(MediaError, match=why):
                     await foreign.media.attach("image", url=f"https://{HOST}/{name}")
                 with pytest.raises(MediaError, match=why):
-                    await sight.see(1, Image(file="A.png", url=f"https://{HOST}/{name}"))
+                    await sight.see(1, Picture(file="A.png", url=f"https://{HOST}/{name}"))
         assert other.asked == []
 
 
@@ -70,7 +70,7 @@ async def test_what_is_sent_may_be_larger_than_what_is_looked_at(tmp_path: Path)
         async with open_media(chosen, clock=SystemClock(), user_agent="test") as foreign:
             assert len((await foreign.media.attach("image", url=f"https://{HOST}/large")).source) > 12 * 2**20
             with pytest.raises(MediaError, match="sent more than 8,388,608 bytes"):
-                await foreign.sight(nothing_kept).see(1, Image(url=f"https://{HOST}/large"))
+                await foreign.sight(nothing_kept).see(1, Picture(url=f"https://{HOST}/large"))
 
 
 async def test_what_unpacks_pictures_ends_with_the_service(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ async def test_what_unpacks_pictures_ends_with_the_service(tmp_path: Path) -> No
         chosen = settings(tmp_path, server)
         async with open_media(chosen, clock=SystemClock(), user_agent="test") as foreign:
             assert foreign.decoder.pid is None
-            shown = await foreign.sight(nothing_kept).see(1, Image(url=f"https://{HOST}/cat.png"))
+            shown = await foreign.sight(nothing_kept).see(1, Picture(url=f"https://{HOST}/cat.png"))
             assert shown.url.startswith("data:image/jpeg;base64,/9j/")
             pid = foreign.decoder.pid
             assert pid is not None

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from bot.domain.actions import Attachment, Confirmed, Receipt, Refused, SendSegment, Unknown, Waiting
+from bot.domain.actions import Attachment, Confirmed, Queued, Receipt, Refused, SendSegment, Unknown
 from bot.domain.errors import ToolDenied
 from tests.adapters.fetching.replay import Replay
 from tests.tools.get_weather.bodies import FORECAST, forecast
@@ -156,7 +156,7 @@ async def test_no_picture_of_one_day_or_unasked(server: Replay, ask: GetWeather,
     ("mouth", "told"),
     [
         (Mouth(Unknown("timed out")), "may arrive later"),
-        (Mouth(Waiting("away")), "may arrive later"),
+        (Mouth(Queued("away")), "may arrive later"),
         (Mouth(Refused("muted")), "was not delivered"),
         (Mouth(), "was not delivered"),
         (Mouth(denies=True), "was not sent: muted"),

@@ -9,12 +9,12 @@ from bot.conversation.context.describing import MAX_WORDS, DescribedSight
 from bot.domain.chat import UserMessage
 from bot.domain.errors import MediaError, ModelTransport
 from bot.domain.ports import Seen
-from bot.domain.segments import Image
+from bot.domain.segments import Picture
 from tests.fakes import ManualClock, RecordingStore, words
 
 
 class Eyes:
-    async def see(self, account: int, image: Image) -> Seen:
+    async def see(self, account: int, image: Picture) -> Seen:
         return Seen(f"data:{image.file}")
 
 
@@ -27,11 +27,11 @@ async def test_a_picture_is_described_once_by_the_model_that_sees_and_paid_for()
     with ScriptedModel(words("一只\n猫"), words("a dog")) as model:
         sight = described(model, store)
         async with asyncio.TaskGroup() as group:
-            cats = [group.create_task(sight.see(1, Image("cat"))) for _ in range(50)]
+            cats = [group.create_task(sight.see(1, Picture("cat"))) for _ in range(50)]
         assert {task.result() for task in cats} == {Seen(words="一只 猫")}
-        assert await sight.see(1, Image("dog")) == Seen(words="a dog")
+        assert await sight.see(1, Picture("dog")) == Seen(words="a dog")
         again = described(model, store)  # another process
-        assert await again.see(1, Image("cat")) == Seen(words="一只 猫")
+        assert await again.see(1, Picture("cat")) == Seen(words="一只 猫")
     asked = [request.messages[-1] for request in model.requests]
     assert [message.images for message in asked if isinstance(message, UserMessage)] == [("data:cat",), ("data:dog",)]
     assert len(store.of("usage_added")) == 2
@@ -43,5 +43,5 @@ async def test_a_model_that_does_not_count_is_cut_and_one_that_says_nothing_is_a
         sight = described(model, store)
         for _ in range(2):
             with pytest.raises(MediaError):
-                await sight.see(1, Image("cat"))
-        assert await sight.see(1, Image("cat")) == Seen(words="x" * MAX_WORDS)
+                await sight.see(1, Picture("cat"))
+        assert await sight.see(1, Picture("cat")) == Seen(words="x" * MAX_WORDS)

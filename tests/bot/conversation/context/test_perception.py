@@ -9,10 +9,10 @@ from bot.conversation.context.perception import MAX_PICTURES, Perception, Senses
 from bot.domain.errors import ActionUnanswered, Lack, MediaError, NotConnected
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Seen
-from bot.domain.segments import Forward, Image, Quote, Text
+from bot.domain.segments import Forward, Picture, Quote, Text
 from bot.memory.history import MAX_KNOWN, History
 from bot.policy.lighten import lighten
-from bot.prompt.compose import Forwarded, Picture, PicturePlace, Question, user_message
+from bot.prompt.compose import Forwarded, PicturePlace, Question, QuestionPicture, user_message
 from tests.bot.prompt import VIEW
 from tests.fakes import BOT, GROUP, PRIVATE, RecordingStore, RecordingTransport, inside, said
 
@@ -50,7 +50,7 @@ async def test_a_question_comes_with_what_it_quotes() -> None:
     assert question.forwarded == Forwarded()
 
 
-SECRET = said((Text("secret"), Image(url="https://a.example/secret.png")), user=5, message_id="500", at=False)
+SECRET = said((Text("secret"), Picture(url="https://a.example/secret.png")), user=5, message_id="500", at=False)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ class Eyes:
     def __init__(self) -> None:
         self.seen: list[tuple[int, str]] = []
 
-    async def see(self, account: int, image: Image) -> Seen:
+    async def see(self, account: int, image: Picture) -> Seen:
         self.seen.append((account, image.url))
         if image.url == "slow":
             await asyncio.Event().wait()
@@ -211,17 +211,17 @@ def seeing(transport: RecordingTransport | None = None) -> tuple[Perception, Eye
 
 def showing(*urls: str, user: int = 777, message_id: str = "500") -> MessageReceived:
     """A message of pictures."""
-    return said(tuple(Image(url=url) for url in urls), user=user, message_id=message_id, at=False)
+    return said(tuple(Picture(url=url) for url in urls), user=user, message_id=message_id, at=False)
 
 
 async def test_the_pictures_of_a_question_are_seen_in_the_order_of_its_text() -> None:
     eyes, _ = seeing()
     question = Question(showing("a", "b"), quoted=showing("c", user=5), forwarded=inside(showing("d", user=6)))
     assert await eyes.look(question) == (
-        Picture(PicturePlace.FORWARDED, "data:d"),
-        Picture(PicturePlace.QUOTED, "data:c"),
-        Picture(PicturePlace.QUESTION, "data:a"),
-        Picture(PicturePlace.QUESTION, "data:b"),
+        QuestionPicture(PicturePlace.FORWARDED, "data:d"),
+        QuestionPicture(PicturePlace.QUOTED, "data:c"),
+        QuestionPicture(PicturePlace.QUESTION, "data:a"),
+        QuestionPicture(PicturePlace.QUESTION, "data:b"),
     )
 
 
@@ -237,9 +237,9 @@ async def test_a_picture_that_cannot_be_had_in_time_does_not_cost_the_others() -
     eyes, _ = seeing()
     question = Question(showing("broken", "a", "slow"))
     assert await eyes.look(question) == (
-        Picture(PicturePlace.QUESTION, lack=Lack.UNREADABLE),
-        Picture(PicturePlace.QUESTION, "data:a"),
-        Picture(PicturePlace.QUESTION, lack=Lack.OUT_OF_REACH),
+        QuestionPicture(PicturePlace.QUESTION, lack=Lack.UNREADABLE),
+        QuestionPicture(PicturePlace.QUESTION, "data:a"),
+        QuestionPicture(PicturePlace.QUESTION, lack=Lack.OUT_OF_REACH),
     )
 
 
@@ -251,10 +251,10 @@ async def test_pictures_are_asked_for_at_the_account_that_got_the_question() -> 
 
 async def test_a_picture_of_the_bot_itself_is_seen_as_the_server_keeps_it() -> None:
     """What is remembered of it has the name of a file of ours."""
-    mine = structs.replace(showing("", user=BOT), segments=(Image(file="demo.png"),))
+    mine = structs.replace(showing("", user=BOT), segments=(Picture(file="demo.png"),))
     question = Question(said("what is this?"), quoted=mine)
     eyes, _ = seeing(RecordingTransport([showing("kept", user=BOT)]))
-    assert await eyes.look(question) == (Picture(PicturePlace.QUOTED, "data:kept"),)
+    assert await eyes.look(question) == (QuestionPicture(PicturePlace.QUOTED, "data:kept"),)
     eyes, _ = seeing(RecordingTransport([structs.replace(showing("kept", user=BOT), conversation=PRIVATE)]))
     assert await eyes.look(question) == ()
     eyes, asked = seeing(RecordingTransport())
@@ -269,7 +269,7 @@ async def test_a_server_that_is_away_costs_the_quoted_picture_and_nothing_else()
 
     eyes, _ = seeing(Away())
     question = Question(showing("a"), quoted=showing("b", user=BOT))
-    assert await eyes.look(question) == (Picture(PicturePlace.QUESTION, "data:a"),)
+    assert await eyes.look(question) == (QuestionPicture(PicturePlace.QUESTION, "data:a"),)
 
 
 async def test_where_no_model_sees_nobody_looks() -> None:

@@ -20,7 +20,7 @@ from bot.conversation.tasks import Resume, Task, Work, due_of, person_of
 from bot.conversation.turns.ledger import Ledger
 from bot.domain.events import MessageReceived
 from bot.domain.journal import MessageObserved, MessageOverheard, MessageTakenUp
-from bot.domain.segments import Image, Mention, Quote, Segment
+from bot.domain.segments import Mention, Picture, Quote, Segment
 from bot.memory.history import History
 from bot.policy.unfinished import shows_something, words_of
 from bot.policy.wake import NeedsQuoted, Observe, Rules, Wake
@@ -29,7 +29,7 @@ from bot.speaking.postbox import Postbox
 from tests.bot.speaking.post import build_outbox
 from tests.fakes import GROUP, RecordingStore, RecordingTransport, SteppedClock, said
 
-PICTURE = (Image(url="https://x.test/1"),)
+PICTURE = (Picture(url="https://x.test/1"),)
 BUSY = Resume("t1", {}, None)
 
 
