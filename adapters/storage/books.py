@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 from sqlalchemy import Connection, Row, Table, func, select
 
-from adapters.storage.reads import Reading
+from adapters.storage.reads import NOWHERE, Reading
 from adapters.storage.tables import (
     chosen,
     messages,
@@ -87,7 +87,7 @@ def places(connection: Connection, since: float) -> tuple[PlaceSum, ...]:
     number = func.count().label("number")
     query = (
         select(messages.c.conversation, number, func.max(messages.c.taken))
-        .where(messages.c.taken >= since)
+        .where(messages.c.taken >= since, messages.c.conversation != NOWHERE)
         .group_by(messages.c.conversation)
         .order_by(number.desc(), messages.c.conversation)
         .limit(PLACES)

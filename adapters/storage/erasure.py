@@ -19,7 +19,9 @@ from sqlalchemy import (
     Connection,
     Table,
     bindparam,
+    case,
     delete,
+    func,
     or_,
     select,
     text,
@@ -29,6 +31,7 @@ from sqlalchemy import (
 from adapters.storage.database import Database
 from adapters.storage.failures import Unusable
 from adapters.storage.memories import drop
+from adapters.storage.reads import NOWHERE
 from adapters.storage.rows import SEGMENTS
 from adapters.storage.tables import (
     BY_TURN,
@@ -45,6 +48,7 @@ from adapters.storage.tables import (
     verdicts,
     windows,
 )
+from adapters.storage.unfinished import ACTIVE
 from bot.domain import codec
 from bot.domain.segments import Mention, Segment
 
@@ -111,6 +115,20 @@ def erase_group(connection: Connection, group: int) -> dict[str, int]:
     return _erase(connection, _Whose(f"%:group:{group}"))
 
 
+def _blank(connection: Connection, whose: _Whose) -> int:
+    """Leave of what was said lately that it was taken, by its id alone; of how many messages. Else
+    the next start would find it in a history, and take it for new.
+    """
+    newest = select(func.max(messages.c.taken)).scalar_subquery()
+    own_place = messages.c.conversation.like(whose.conversations)
+    rows = or_(own_place, *whose.messages), messages.c.taken >= newest - ACTIVE
+    place = case((own_place, NOWHERE), else_=messages.c.conversation)
+    words = "nickname", "card", "role", "sub_type", "group_name", "message_seq", "turn_id"
+    blank = update(messages).where(*rows).values(dict.fromkeys(words, ""))
+    blank = blank.values(conversation=place, sender=0, via_group=0, segments="[]", erased=True)
+    return connection.execute(blank).rowcount
+
+
 def _claim_turns(connection: Connection, user: int) -> None:
     """Make the turns with `#2` in them, and not `#21`, theirs: by their number in each
     conversation.
@@ -169,10 +187,13 @@ def _erase(connection: Connection, whose: _Whose) -> dict[str, int]:
     }
     # Nobody knows whose they were, and they can be made anew.
     connection.execute(delete(pictures))
-    return {
+    blanked = _blank(connection, whose)
+    gone = {
         table.name: connection.execute(delete(table).where(rows)).rowcount
         for table, rows in conditions.items()
-    } | drop(connection, rows(memories, *whose.memories))
+    }
+    gone[messages.name] += blanked
+    return gone | drop(connection, rows(memories, *whose.memories))
 
 
 def _erase_summaries(connection: Connection, whose: _Whose, user: int) -> None:

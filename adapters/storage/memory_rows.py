@@ -43,6 +43,13 @@ def memory_rows(entry: MemoryKept | MemoriesUsed | MemoriesForgotten) -> tuple[R
             assert_never(entry)
 
 
+def unlearned(conversation: str, message_id: str) -> tuple[Row, ...]:
+    """The statements that forget what was taken from this message."""
+    named = codec.write(message_id).replace("!", "!!").replace("%", "!%").replace("_", "!_")
+    taken = {"conversation": conversation, "named": f"%{named}%"}
+    return (Statement.UNLEARN_TERMS, taken), (Statement.UNLEARN, taken)
+
+
 def _kept_memory(memory: StoredFact, terms: Iterable[str]) -> tuple[Row, ...]:
     place = {"memory_id": memory.memory_id, "conversation": str(memory.scope)}
     row = {

@@ -36,6 +36,9 @@ MAX_CONVERSATIONS = 20_000
 THINGS = 300
 """How many of the things that were named in a conversation can still be opened."""
 
+NOWHERE = "0:private:0"
+"""Where messages of a forgotten place are known as taken, by their ids."""
+
 T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
@@ -220,12 +223,14 @@ def search(connection: Connection, query: LogQuery) -> tuple[MessageReceived, ..
 def heard(
     connection: Connection, conversation: Conversation, message_ids: Collection[str]
 ) -> set[str]:
-    """Those of these messages that were taken there, recalled ones included, or sent from here."""
+    """Those of these messages that were taken there, recalled and forgotten ones included, or sent
+    from here.
+    """
     names = {plain(message_id): message_id for message_id in message_ids}
     found = [
         connection.scalars(
             select(table.c.message_id).where(
-                table.c.conversation == str(conversation),
+                table.c.conversation.in_((str(conversation), NOWHERE)),
                 table.c.message_id.in_(names),
                 table.c.message_id != "",
             )

@@ -11,7 +11,7 @@ from typing import Any, assert_never
 from msgspec.structs import replace
 
 from adapters.storage.columns import Row, plain
-from adapters.storage.memory_rows import memory_rows
+from adapters.storage.memory_rows import memory_rows, unlearned
 from adapters.storage.statements import OVERHEARD, Statement
 from bot.domain import codec
 from bot.domain.actions import Attachment, SentSegment
@@ -158,6 +158,7 @@ def _erased(entry: MessageErased) -> tuple[Row, ...]:
         (Statement.ERASE_STEERED, place),
         (Statement.FIND_READERS, place),
         (Statement.ERASE_THINGS, place),
+        *unlearned(str(entry.conversation), entry.message_id),
     )
 
 

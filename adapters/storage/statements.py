@@ -73,6 +73,8 @@ class Statement(IntEnum):
     CROP_TERMS = 604
     CROP_MEMORIES = 605
     USE_MEMORY = 606
+    UNLEARN_TERMS = 607
+    UNLEARN = 608
     FIND_READERS = 990
     REWRITE_TURN = 991
     TELL_AGAIN = 992
@@ -309,6 +311,14 @@ SQL = {
         DELETE FROM memories WHERE id IN (
             SELECT id FROM memories WHERE conversation = :conversation
             ORDER BY used DESC, id DESC LIMIT 1000 OFFSET :most)""",
+    # What was taken from a recalled message goes with it.
+    Statement.UNLEARN_TERMS: """
+        DELETE FROM memory_terms WHERE memory_id IN (
+            SELECT memory_id FROM memories
+            WHERE conversation = :conversation AND sources LIKE :named ESCAPE '!')""",
+    Statement.UNLEARN: """
+        DELETE FROM memories
+        WHERE conversation = :conversation AND sources LIKE :named ESCAPE '!'""",
     Statement.USE_MEMORY: """
         UPDATE memories SET used = :at, expires = :expires WHERE memory_id = :memory_id""",
     Statement.RESUME_RUN: "UPDATE runs SET state = NULL, expires = NULL WHERE run_id = :run_id",

@@ -35,7 +35,13 @@ def forget_command(
     else is in memory.
     """
 
+    async def let_go() -> None:
+        for let_it_go in then:
+            let_it_go()
+        await history.reread()
+
     async def erase(asked: Asked, user: int | None) -> str:
+        await let_go()  # else what is just being made of it would come behind its end
         try:
             if user is None:
                 rows = await eraser.forget_group(asked.where.session_id)
@@ -44,9 +50,7 @@ def forget_command(
         except BotError as error:
             logger.warning("nothing could be forgotten: %s", error)
             return asked.either(*FAILED)
-        await history.reread()
-        for let_go in then:
-            let_go()
+        await let_go()
         return asked.either(*DONE).format(rows=rows)
 
     @command("forget", "忘记", about=("我：删掉关于你的一切", "me: erase all about you"))

@@ -31,7 +31,7 @@ from bot.domain.memories import StoredFact
 from bot.domain.ports import ChatModel, Clock, Store
 from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers
-from bot.prompt.extraction import SaidLine, extraction_request, read_facts
+from bot.prompt.extraction import Fact, SaidLine, extraction_request, read_facts
 from bot.prompt.render import plain
 from bot.prompt.view import View
 
@@ -74,7 +74,7 @@ class Extraction:
         self._clock = clock
         self._talks: LRUCache[Conversation, _Talk] = LRUCache(PLACES)
         self._turns: LRUCache[str, Conversation] = LRUCache(PLACES)
-        self._recalled: deque[tuple[Conversation, str]] = deque(maxlen=PLACES)
+        self._recalled: LRUCache[tuple[Conversation, str], None] = LRUCache(PLACES)
         self._due = asyncio.Event()
         self._times_forgotten = 0
 
@@ -88,8 +88,7 @@ class Extraction:
                 kept = [line for line in lines if line.message_id != message_id]
                 lines.clear()
                 lines.extend(kept)
-                self._recalled.append((where, message_id))
-                self._due.set()
+                self._recalled[where, message_id] = None
             case TurnOpened(turn_id=turn_id, question=question):
                 self._turns[turn_id] = question.conversation
             case TurnClosed(turn_id=turn_id) if turn_id in self._turns:
@@ -135,8 +134,6 @@ class Extraction:
             self._due.clear()
             for where in [where for where, talk in self._talks.items() if self._is_due(talk)]:
                 await self._extract(where, self._talks[where])
-            while self._recalled:  # behind the extraction that may just have read them
-                await self._remembering.unlearn(*self._recalled.popleft())
 
     def _is_due(self, talk: _Talk) -> bool:
         is_quiet = talk.last + QUIET <= self._clock.monotonic()
@@ -175,9 +172,13 @@ class Extraction:
             now = self._clock.now()
             self._store.put(UsageAdded(turn_id=turn_id, model=model, usage=usage, at=now))
         facts = read_facts(completion, lines)
+
+        def wanted(fact: Fact) -> bool:
+            is_recalled = any((where, source) in self._recalled for source in fact.sources)
+            # Where somebody was forgotten, any of these may be about him.
+            return not is_recalled and forgotten == self._times_forgotten
+
         for fact in facts:
-            if forgotten != self._times_forgotten:  # one of these may be whoever was forgotten
-                return
             await self._remembering.keep(
                 StoredFact(
                     memory_id="",
@@ -186,6 +187,7 @@ class Extraction:
                     author=fact.author,
                     text=fact.text,
                     sources=fact.sources,
-                )
+                ),
+                wanted=partial(wanted, fact),
             )
         logger.info("%d facts of %s are remembered", len(facts), where)

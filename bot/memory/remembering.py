@@ -7,7 +7,7 @@ a question is about in `bot/policy/recall.py`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from cachetools import LRUCache
@@ -92,10 +92,13 @@ class Remembering:
         lines = tuple(self._line(one, where) for one in told)
         return Recalled(lines, frozenset(one.author for one in told))
 
-    async def keep(self, memory: StoredFact) -> StoredFact:
+    async def keep(
+        self, memory: StoredFact, *, wanted: Callable[[], bool] = lambda: True
+    ) -> StoredFact:
         """Keep a fact: a new one, or in the place of one that says the same of the same person
         there and is told as widely; of a conversation, the same author's. `made`, `used`, `expires`
-        and, where it is empty, `memory_id` are set here.
+        and, where it is empty, `memory_id` are set here. Not where it is not `wanted` any more when
+        that is known.
         """
         known = await self._memories.listed(scope=memory.scope, subject=memory.subject)
         same = [one for one in known if _stands_for(memory, one)]
@@ -107,15 +110,9 @@ class Remembering:
             used=now,
             expires=now + KEPT,
         )
-        self._store.put(MemoryKept(kept, terms(kept.text)))
+        if wanted():
+            self._store.put(MemoryKept(kept, terms(kept.text)))
         return kept
-
-    async def unlearn(self, where: Conversation, message_id: str) -> None:
-        """Forget what was taken from a message there that is recalled."""
-        found = await self._memories.listed(scope=where)
-        gone = tuple(one.memory_id for one in found if message_id in one.sources)
-        if gone:
-            self._forget(*gone)
 
     # --- for the tool -----------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 Reading order: `crossings` (where a service can die), `victim` (the process that does), `processes` (starting and
 following it), `model` (what it is answered), `stage` (who says what to it), `moments` (which deaths, and what else goes
-wrong), `troubles` (what becomes of the journal meanwhile), `journal` and `oracle` (what must hold afterwards;
-`test_oracle` plants what it must notice), `trial` (one moment, all of it), `series` (many), `report` and `__main__`.
+wrong), `troubles` (what becomes of the journal meanwhile), `keepsakes` (facts, summaries, personas, people who want to
+be forgotten), `evidence`, `journal`, `oracle` and `kept` (what must hold afterwards; `test_oracle` and `test_kept`
+plant what they must notice), `trial` (one moment, all of it), `series` (many), `report` and `__main__`.
 """

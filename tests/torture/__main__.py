@@ -23,11 +23,11 @@ async def torture(options: argparse.Namespace) -> int:
     with TemporaryDirectory(prefix="torture-") as folder:
         place = Path(folder)
         async with Nursery(place / "rehearsal.log") as nursery:
-            rehearsal = await rehearse(nursery)
-        if rehearsal.verdict.complaints:
-            say(describe(rehearsal, options.seed))
+            rehearsals = await rehearse(nursery)
+        if wrong := [one for one in rehearsals if one.verdict.complaints]:
+            say("".join(describe(one, options.seed) for one in wrong))
             return 1
-        chosen = _chosen(options, rehearsal)
+        chosen = _chosen(options, rehearsals)
         trials = await try_all(chosen, folder=place, jobs=options.jobs, tried=_mark)
     say("\n")
     for trial in trials:
@@ -37,11 +37,11 @@ async def torture(options: argparse.Namespace) -> int:
     return int(any(trial.verdict.complaints for trial in trials))
 
 
-def _chosen(options: argparse.Namespace, rehearsal: Trial) -> list[Moment]:
+def _chosen(options: argparse.Namespace, rehearsals: list[Trial]) -> list[Moment]:
     if options.at:
         deaths = tuple(read_death(text, gently=options.gently) for text in options.at)
         return [Moment(-1, deaths, options.kind or Kind.KILL, options.early)] * options.times
-    moments = choose(rehearsal, seed=options.seed, number=options.moments, only=options.kind)
+    moments = choose(rehearsals, seed=options.seed, number=options.moments, only=options.kind)
     return [moments[options.moment]] * options.times if options.moment >= 0 else moments
 
 

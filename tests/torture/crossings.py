@@ -29,6 +29,7 @@ Side: TypeAlias = Literal["before", "after", "failed"]
 T = TypeVar("T")
 
 WRITES = ("INSERT", "UPDATE", "DELETE", "CREATE")
+EMPTYING = "PRAGMA wal_checkpoint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +116,11 @@ class Crossings:
                 verb = sql.split(maxsplit=1)[0].upper()
                 if verb in WRITES:
                     self._wrote = True
-                    cross("disk.write before")
+                    cross(f"disk.{verb.lower()} before")
                 elif verb == "COMMIT" and self._wrote:
                     cross("disk.commit before")
+                elif sql.startswith(EMPTYING):
+                    cross("disk.checkpoint before")
 
             def commit(self) -> None:
                 super().commit()
@@ -125,7 +128,7 @@ class Crossings:
                     self._wrote = False
                     cross("disk.commit after")
 
-        append = Ahead._append
+        append, clear = Ahead._append, Ahead.clear
 
         def appending(ahead: Ahead, lines: bytes) -> bool:
             cross("disk.append before")
@@ -133,7 +136,12 @@ class Crossings:
             cross("disk.append after")
             return appended
 
+        def clearing(ahead: Ahead, number: int) -> None:
+            cross("disk.clear before")
+            clear(ahead, number)
+
         setattr(Ahead, append.__name__, appending)
+        setattr(Ahead, clear.__name__, clearing)
 
         @event.listens_for(Engine, "do_connect")
         def _(_dialect: Any, _record: Any, _arguments: Any, parameters: dict[str, Any]) -> None:

@@ -29,6 +29,7 @@ class Kind(StrEnum):
     SET_ASIDE = "the journal is damaged"
     GONE = "the journal is gone"
     TWO = "a second process on the journal"
+    KEEPING = "killed while it remembers"
 
     @property
     def comes_back(self) -> bool:
@@ -41,8 +42,11 @@ class Kind(StrEnum):
         return self in {Kind.SET_ASIDE, Kind.GONE}
 
 
-ROUND = (*[Kind.KILL] * 4, Kind.RECOVERY, *[kind for kind in Kind if kind is not Kind.KILL])
+ROUND = (*[Kind.KILL] * 4, Kind.RECOVERY, Kind.KEEPING, *[kind for kind in Kind if kind is not Kind.KILL], Kind.KEEPING)
 """One turn round the kinds, some of them more often."""
+
+KILLED = frozenset({Kind.KILL, Kind.RECOVERY, Kind.KEEPING})
+"""Those whose first life is never asked to stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,35 +66,45 @@ class Moment:
         return f"{self.kind}{when}: {' then '.join(map(str, self.deaths)) or 'no death'}"
 
 
-def draw(
-    seed: int, number: int, first: Mapping[str, int], second: int, recovery: int, *, only: Kind | None = None
-) -> list[Moment]:
+@dataclass(frozen=True, slots=True)
+class Crossed:
+    """What lives without death crossed: how often each label in a first life, how much in the next one, and how much
+    of that before it took an event.
+    """
+
+    first: Mapping[str, int]
+    second: int
+    recovery: int
+
+
+def draw(seed: int, number: int, usual: Crossed, keeping: Crossed, *, only: Kind | None = None) -> list[Moment]:
     """So many moments, going round the kinds, or all of one.
 
-    `first` is how often each label is crossed in a first life, `second` how much is crossed in the next one and
-    `recovery` how much of that before it takes an event. They go round the labels, so that the first ones cover as
-    many as there are.
+    They go round the labels, so that the first ones cover as many as there are; where things are kept, round those
+    that no other life crosses first.
     """
     chance = random.Random(f"{seed}")
     moments: list[Moment] = []
-    labels: list[str] = []
+    labels: dict[bool, list[str]] = {True: [], False: []}
     used: set[Death] = set()
     for kind in islice(cycle([only] if only else ROUND), number):
-        if not labels:
-            labels = sorted(first)
-            chance.shuffle(labels)
-        label = labels.pop()
-        places = range(1, first[label] + 1)
+        crossed = keeping if (keeps := kind is Kind.KEEPING) else usual
+        if not labels[keeps]:
+            labels[keeps] = sorted(crossed.first)
+            chance.shuffle(labels[keeps])
+            labels[keeps].sort(key=lambda label: keeps and label not in usual.first)
+        label = labels[keeps].pop()
+        places = range(1, crossed.first[label] + 1)
         free = [place for place in places if Death(label, place) not in used] or list(places)
         again = sum(moment.kind is kind for moment in moments)
-        gently = kind is Kind.STOP or (kind not in {Kind.KILL, Kind.RECOVERY} and again % GENTLY == GENTLY - 1)
+        gently = kind is Kind.STOP or (kind not in KILLED and again % GENTLY == GENTLY - 1)
         deaths = [Death(label, chance.choice(free), gently)]
         used.add(Death(label, deaths[0].number))
         dies_again = again % (2 * AGAIN) >= AGAIN
         if kind is Kind.RECOVERY:
-            deaths += (Death("", chance.randint(1, recovery)) for _ in range(2 if dies_again else 1))
+            deaths += (Death("", chance.randint(1, crossed.recovery)) for _ in range(2 if dies_again else 1))
         elif dies_again:
-            deaths.append(Death("", chance.randint(1, second), kind is Kind.STOP))
+            deaths.append(Death("", chance.randint(1, crossed.second), kind is Kind.STOP))
         early = kind.comes_back and again % 2 == 0
         moments.append(Moment(len(moments), tuple(deaths), kind, early))
     return moments

@@ -6,18 +6,24 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
 from adapters.simulator.call import SentMessage
 from bot.conversation.turns import closing
 from bot.domain.chat import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
-from bot.domain.journal import Entry, MessageErased, MessageObserved, MessageOverheard, SendState
+from bot.domain.journal import (
+    MessageErased,
+    MessageObserved,
+    MessageOverheard,
+    SendState,
+)
 from bot.domain.segments import Text
 from bot.policy.apologies import LOST, SORRY
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
+from tests.torture.evidence import Evidence, Verdict
 from tests.torture.journal import ADDED, Journal, Turn, is_asked, without
 from tests.torture.model import Asked, Json, faults
 from tests.torture.moments import Kind
@@ -25,61 +31,6 @@ from tests.torture.stage import ACCOUNT, Question
 
 TROUBLES = frozenset(kind for kind in Kind if kind.comes_back or kind.is_lost)
 POLITE = (SORRY, LOST, closing.SORRY.partition("{")[0])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """The records of both ends: what people asked and got, what the model saw, what was promised, what is stored.
-
-    `asked_in` has the life of each request, `asked_again` the questions with which the model was bothered although
-    people had their answers.
-    """
-
-    kind: Kind
-    questions: list[Question]
-    sent: list[SentMessage]
-    delivered: list[SentMessage]
-    delivered_in: list[int]
-    asked: list[Asked]
-    asked_in: list[int]
-    asked_again: list[Question]
-    invalid: list[str]
-    promised: list[list[Entry]]  # by life
-    rung: list[str]  # the ledger of `bells`
-    journal: Journal
-    errors: list[str]
-    log: list[str]
-    taken_back: tuple[str, ...] = ()  # what was recalled after somebody had read it
-
-    def as_kept(self, messages: Sequence[Json]) -> list[Json]:
-        """A request as it would be told now: what was recalled since leaves what it stood in."""
-        return [{**one, "content": without(one["content"], self.taken_back)} for one in messages]
-
-    @property
-    def kept(self) -> list[Entry]:
-        """What was promised of the journal that is there at the end."""
-        return list(chain.from_iterable(self.promised[self.kind.is_lost :]))
-
-    @property
-    def first_of_one_journal(self) -> int:
-        """The life from which on all had one and the same journal, and read it before anything else."""
-        return len(self.promised) - 1 if self.kind.comes_back else int(self.kind.is_lost)
-
-
-@dataclass(slots=True)
-class Verdict:
-    """What is wrong, and how often what is allowed has happened.
-
-    `unknown` are sends nobody knows the fate of, of which so many `arrived`; `excused` are the questions without a
-    reply, by the reason.
-    """
-
-    complaints: list[str] = field(default_factory=list)
-    unknown: int = 0
-    arrived: int = 0
-    excused: Counter[str] = field(default_factory=Counter)
-    polite: int = 0
-    asked_again: int = 0
 
 
 NOTES = tuple(words.heading(words.notes) for words in (ZH, EN))
@@ -103,8 +54,9 @@ def judge(evidence: Evidence) -> Verdict:
     verdict.complaints += _rung_wrongly(evidence)
     verdict.complaints += _answered_after_all(evidence)
     verdict.complaints += _unanswered(evidence, verdict)
-    verdict.complaints += _changed_prompts(evidence)
-    verdict.complaints += _unread(evidence)
+    if evidence.kind is not Kind.KEEPING:  # there windows move, and people begin anew
+        verdict.complaints += _changed_prompts(evidence)
+        verdict.complaints += _unread(evidence)
     return verdict
 
 
@@ -198,7 +150,7 @@ def _said_twice(evidence: Evidence) -> Iterator[str]:
     tokens = {question.token for question in evidence.questions}
     for message in evidence.delivered:
         token = message.text.partition(":")[2].partition(" ")[0].partition("-")[0]
-        if token not in tokens and not message.text.startswith(POLITE):
+        if token not in tokens and not message.text.startswith((*POLITE, *evidence.commanded)):
             yield f"nobody asked for {message.text!r}"
 
 
@@ -266,7 +218,7 @@ def _unanswered(evidence: Evidence, verdict: Verdict) -> Iterator[str]:
     """Who was heard for certain got a reply, unless what would have been one is unknown."""
     before = [entry.message for life in evidence.promised[:-1] for entry in life if isinstance(entry, MessageObserved)]
     known = {(str(message.conversation), message.message_id) for message in before}
-    places = {str(message.conversation) for message in before}
+    places = {str(message.conversation) for message in before} - evidence.gone
     for question in evidence.questions:
         replies = [m for m in evidence.delivered if _is_reply(m, question, evidence)]
         if question.recalled or replies:

@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from tests.torture.moments import Kind, Moment, draw
+from tests.torture.moments import Crossed, Kind, Moment, draw
 from tests.torture.processes import Nursery
 from tests.torture.trial import Trial, try_moment
 
 SEED = 1
 MOMENTS = 400
 RECOVERY = 12  # crossings of a start that has something to settle, at least
-NEVER = Moment(-1, ())
+NEVER = Moment(-1, ()), Moment(-1, (), Kind.KEEPING)
 
 
-async def rehearse(nursery: Nursery) -> Trial:
-    """A moment without death, for what lives cross; nothing must be wrong with it."""
-    return await try_moment(nursery, NEVER)
+async def rehearse(nursery: Nursery) -> list[Trial]:
+    """Moments without death, for what lives cross; nothing must be wrong with them."""
+    return [await try_moment(nursery, moment) for moment in NEVER]
 
 
-def choose(rehearsal: Trial, *, seed: int = SEED, number: int = MOMENTS, only: Kind | None = None) -> list[Moment]:
-    """So many moments of what was crossed in a rehearsal, going round the kinds, or all of one."""
-    first, second = rehearsal.crossed[0], sum(rehearsal.crossed[1].values())
-    recovery = max(RECOVERY, rehearsal.recovering[1] or 0)
-    return draw(seed, number, first, second, recovery, only=only)
+def choose(
+    rehearsals: Sequence[Trial], *, seed: int = SEED, number: int = MOMENTS, only: Kind | None = None
+) -> list[Moment]:
+    """So many moments of what was crossed in the rehearsals, going round the kinds, or all of one."""
+    usual, keeping = (
+        Crossed(
+            rehearsal.crossed[0],
+            sum(rehearsal.crossed[1].values()),
+            max(RECOVERY, rehearsal.recovering[1] or 0),
+        )
+        for rehearsal in rehearsals
+    )
+    return draw(seed, number, usual, keeping, only=only)
 
 
 async def try_all(moments: Iterable[Moment], *, folder: Path, jobs: int, tried: Callable[[Trial], None]) -> list[Trial]:

@@ -219,14 +219,16 @@ class Stage:
         bare: bool = False,
         shared: bool = False,
         led: bool = False,
+        more: str = "",
+        asker: int = 0,
     ) -> Question:
-        """Something has an effect for every question that is not `bare`."""
+        """Something has an effect for every question that is not `bare`; `more` stands behind its words."""
         number = len(self.questions) + 1
         effect = "" if bare else list(EFFECTS)[number % 2]
-        asker = friend or ASKERS + number  # nobody asks twice: that would steer
+        asker = friend or asker or ASKERS + number  # nobody asks twice: that would steer
         question = Question(f"q{number}", kind, len(self.lives) - 1, group, friend, asker, effect)
         self.questions[question.token] = question
-        words = str(question)
+        words = f"{question} {more}".rstrip()
         if led:  # what he said just before belongs to it
             await self._chat(group, user=asker)
         if friend:

@@ -12,10 +12,11 @@ from bot.domain.events import Conversation
 from bot.domain.journal import Entry, MessageErased, MessageObserved
 from bot.policy.apologies import SORRY
 from tests.fakes import said
+from tests.torture.evidence import Evidence
 from tests.torture.journal import Journal
 from tests.torture.model import Asked
 from tests.torture.moments import Kind
-from tests.torture.oracle import Evidence, judge
+from tests.torture.oracle import judge
 from tests.torture.stage import ACCOUNT, ONE, Question, _quote
 
 QUESTION = Question("q1", "plain", 0, group=ONE, effect="ring", message_id=7)

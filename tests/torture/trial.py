@@ -6,9 +6,9 @@ import asyncio
 import shutil
 import signal
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,10 +18,13 @@ from adapters.simulator.server import Simulator
 from bot.runtime.loop import BAD_CONFIGURATION
 from tests.torture import bells
 from tests.torture.crossings import Death
+from tests.torture.evidence import Evidence, Verdict
 from tests.torture.journal import read_journal
+from tests.torture.keepsakes import Deed, KeepingStage, recollect, write_personas
+from tests.torture.kept import gone_places, judge_kept, read_keepsakes
 from tests.torture.model import ScriptedModel
 from tests.torture.moments import Kind, Moment
-from tests.torture.oracle import Evidence, Verdict, judge
+from tests.torture.oracle import judge
 from tests.torture.processes import Life, Nursery
 from tests.torture.stage import PATIENCE, Stage, make_world
 from tests.torture.troubles import trouble
@@ -36,6 +39,8 @@ WAITLESS = {
     "bot_send_burst": 20,
 }
 """What only waits, or is held back by who asks so fast."""
+
+TO_OWNERS = "发到 "  # how the owners are told of a send whose fate nobody knows
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +66,12 @@ async def try_moment(nursery: Nursery, moment: Moment) -> Trial:
     logged = nursery.log.stat().st_size
     errors: list[str] = []
     with TemporaryDirectory(prefix="torture-") as folder:
-        file, tools = Path(folder) / "journal" / "frostagent.db", Path(folder) / "tools"
-        for needed in (file.parent, tools):
-            needed.mkdir()
-        shutil.copy(bells.__file__, tools)
+        file, tools = _make_places(Path(folder))
         ledger = tools / bells.LEDGER.name
         async with Simulator(make_world(), heartbeat=0, on_sent=lambda _: stage.note_delivery()) as simulator:
-            stage = Stage(simulator, kind=moment.kind)
-            async with ScriptedModel(stage.on_ask) as model:
+            keeping = KeepingStage(simulator) if moment.kind is Kind.KEEPING else None
+            stage = keeping or Stage(simulator, kind=moment.kind)
+            async with ScriptedModel(stage.on_ask, recollect if keeping else None) as model:
                 settings = {
                     "llm_base_url": model.base_url,
                     "llm_model": "scripted",
@@ -79,6 +82,7 @@ async def try_moment(nursery: Nursery, moment: Moment) -> Trial:
                     "tools_dir": str(tools),
                     **WAITLESS,
                     "web_port": 0,
+                    **(write_personas(Path(folder) / "personas") if keeping else {}),
                 }
                 if moment.kind is Kind.TWO:
                     stage.start_rival = partial(_start_rival, Path(folder) / "rival.log", settings, errors)
@@ -101,11 +105,30 @@ async def try_moment(nursery: Nursery, moment: Moment) -> Trial:
             errors=errors,
             log=log.splitlines(),
         )
-        verdict = judge(evidence)
+        verdict = _judge_both(evidence, keeping.deeds, file) if keeping else judge(evidence)
     deaths = tuple(str(life.died or "at rest") for life in stage.lives[:-1])
     crossed = tuple(dict(life.crossed) for life in stage.lives)
     recovering = tuple(life.recovering for life in stage.lives)
     return Trial(moment, verdict, deaths, crossed, recovering, time.monotonic() - started, log)
+
+
+def _make_places(folder: Path) -> tuple[Path, Path]:
+    """Where the journal will be, and the folder of the tools."""
+    file, tools = folder / "journal" / "frostagent.db", folder / "tools"
+    for needed in (file.parent, tools):
+        needed.mkdir()
+    shutil.copy(bells.__file__, tools)
+    return file, tools
+
+
+def _judge_both(evidence: Evidence, deeds: Sequence[Deed], file: Path) -> Verdict:
+    """What everybody got, and all that is kept for long."""
+    kept = read_keepsakes(file)
+    commanded = (TO_OWNERS, *{deed.answer for deed in deeds})
+    evidence = replace(evidence, commanded=commanded, gone=gone_places(deeds, kept))
+    verdict = judge(evidence)
+    verdict.complaints += judge_kept(evidence, deeds, kept)
+    return verdict
 
 
 async def _live_on(

@@ -26,6 +26,7 @@ from bot.domain import codec
 from bot.domain.chat import AssistantMessage, ToolMessage, UserMessage
 from bot.domain.events import MessageReceived
 from bot.domain.journal import Entry
+from bot.memory import extraction
 from bot.speaking import carrier, outbox
 from config.settings import Settings
 from tests.torture.crossings import Crossings, Death
@@ -44,8 +45,9 @@ SHORTER = (
     (claim, "PATIENCE", 0.1),
     (database, "BUSY", 0.05),
     (database, "BUSY_MIGRATING", 0.05),
+    (extraction, "ROUNDS", 2),
 )
-"""Waits of a second and more, and what they are here."""
+"""Waits of a second and more, and what they are here; and how many rounds a fact waits for."""
 
 PATIENCE = 0.1  # seconds, of whoever sends something
 

@@ -118,6 +118,7 @@ def fact(
     visibility: Visibility = Visibility.HERE,
     used: float = NOW,
     expires: float = NOW + 1e6,
+    sources: tuple[str, ...] = ("1", "2"),
 ) -> MemoryKept:
     memory = StoredFact(
         memory_id=memory_id,
@@ -126,7 +127,7 @@ def fact(
         author=author,
         text=text,
         visibility=visibility,
-        sources=("1", "2"),
+        sources=sources,
         made=NOW,
         used=used,
         expires=expires,

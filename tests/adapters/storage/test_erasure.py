@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import func, select
 
-from adapters.storage import reads
+from adapters.storage import books, reads
 from adapters.storage.ahead import Put
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
@@ -134,7 +134,7 @@ def test_a_person_is_forgotten_everywhere(batches: EntryBatches, filled: Databas
     gone = forget_user(filled, USER)
     assert not contains(filled, SECRET)
     after = numbers(filled)
-    assert after == before
+    assert after == {**before, "messages": before["messages"] + 3}  # that they were taken, by their ids alone
     assert gone == {
         "runs": 3,
         "steps": 3,
@@ -240,7 +240,26 @@ def test_a_group_is_forgotten_for_every_account(batches: EntryBatches, filled: D
     gone = forget_group(filled, 555)
     assert (gone["messages"], gone["turns"], gone["windows"]) == (3, 2, 2)
     assert not contains(filled, SECRET)
-    assert numbers(filled) == {**before, "messages": before["messages"] + 2}
+    assert numbers(filled) == {**before, "messages": before["messages"] + 2 + 3}
+
+
+def test_what_was_forgotten_is_known_as_taken_by_its_id_alone_so_that_no_history_tells_it_anew(
+    batches: EntryBatches, filled: Database
+) -> None:
+    private, group = Conversation(BOT, "private", USER), Conversation(BOT, "group", USER)
+    batches.write(put(*[heard(user=USER, message_id=place.message_type, where=place) for place in (private, group)]))
+    batches.write(put(heard(user=USER, message_id="52"), asked(message_id="53", user=USER)))
+    batches.close()
+    forget_user(filled, USER)
+    forget_group(filled, USER)
+    assert not contains(filled, str(USER))
+    with filled.reading() as connection:
+        assert reads.heard(connection, private, ["private", "50"]) == {"private"}
+        assert reads.heard(connection, group, ["group", "50"]) == {"group"}
+        assert reads.heard(connection, GROUP, ["52", "53", "54"]) == {"52", "53"}
+        assert reads.find(connection, GROUP, "52") is None
+        assert reads.remember(connection, private) == Remembered()
+        assert [place.where for place in books.places(connection, 0.0)] == [GROUP, ELSEWHERE]
 
 
 def test_what_was_remembered_begins_after_the_gap(batches: EntryBatches, database: Database) -> None:

@@ -8,6 +8,7 @@ from adapters.storage.memories import listed, recall
 from adapters.storage.memory_rows import IN_SCOPE
 from adapters.storage.tables import memories, memory_terms
 from bot.domain.events import Conversation
+from bot.domain.journal import MessageErased
 from bot.domain.memories import MemoriesForgotten, MemoriesUsed, Visibility
 from bot.policy.recall import terms
 from bot.runtime.clock import SystemClock
@@ -80,6 +81,16 @@ def test_what_is_forgotten_or_expired_is_not_found_and_leaves_no_words(
     assert sorted(found(database, "花生")) == ["花生一", "花生三"]
     batches.write(put(MemoriesForgotten(("1", "2", "3"))))
     assert rows(database) == (0, 0)
+
+
+def test_what_was_taken_from_a_recalled_message_goes_with_it(batches: EntryBatches, database: Database) -> None:
+    batches.write(put(fact("1", "对花生过敏", sources=("4", "5")), fact("2", "养了一只猫", sources=("50",))))
+    batches.write(put(fact("3", "花生"), fact("4", "会弹琴", where=ELSEWHERE, sources=("5",))))
+    batches.write(put(MessageErased(GROUP, "5"), MessageErased(GROUP, "%")))
+    assert [one.text for one in read(database, listed, GROUP, None, NOW)] == ["花生", "养了一只猫"]
+    assert [one.text for one in read(database, listed, ELSEWHERE, None, NOW)] == ["会弹琴"]
+    assert found(database, "过敏") == []
+    assert rows(database)[1] == sum(len(terms(text)) for text in ("花生", "养了一只猫", "会弹琴"))
 
 
 def test_a_conversation_has_so_many_and_the_least_used_go_with_their_words(

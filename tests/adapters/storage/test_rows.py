@@ -57,7 +57,14 @@ ENTRIES: list[tuple[Entry, list[Statement]]] = [
     (MessageOverheard(said("no")), [Statement.TAKE_BACK_MESSAGE, Statement.ADD_MESSAGE]),
     (
         MessageErased(GROUP, "5"),
-        [Statement.ERASE_MESSAGE, Statement.ERASE_STEERED, Statement.FIND_READERS, Statement.ERASE_THINGS],
+        [
+            Statement.ERASE_MESSAGE,
+            Statement.ERASE_STEERED,
+            Statement.FIND_READERS,
+            Statement.ERASE_THINGS,
+            Statement.UNLEARN_TERMS,
+            Statement.UNLEARN,
+        ],
     ),
     (verdict(), [Statement.ADD_VERDICT]),
     (opening("t1"), [Statement.CONSUME_MESSAGES, Statement.MARK_READ, Statement.OPEN_TURN]),

@@ -17,7 +17,7 @@ from bot.domain.journal import (
     TurnOpened,
     UsageAdded,
 )
-from bot.domain.memories import MemoriesForgotten, MemoryKept
+from bot.domain.memories import MemoryKept
 from bot.domain.run import Stop
 from bot.memory.extraction import LINES, QUIET, ROUNDS, Extraction
 from bot.memory.remembering import Remembering
@@ -132,20 +132,29 @@ async def test_the_bots_own_words_and_those_of_nobody_are_no_lines_and_old_ones_
     assert room.told().startswith("1. #1: line 5\n")
 
 
-async def test_what_is_recalled_before_is_not_shown_and_what_is_recalled_later_is_forgotten() -> None:
-    room = Room(answer(("#1", "对花生过敏", 1)))
-    async with room.open():
+async def test_what_is_recalled_before_is_not_shown_and_what_is_recalled_meanwhile_is_not_kept() -> None:
+    asked, recalled = asyncio.Event(), asyncio.Event()
+
+    async def slow(_request: ModelRequest) -> Completion:
+        asked.set()
+        await recalled.wait()
+        return answer(("#1", "对花生过敏", 1), ("#1", "养了一只猫", 2))
+
+    room = Room(slow)
+    async with asyncio.timeout(5), room.open():
         room.hear("我对花生过敏", message_id="5")
+        room.hear("我养了一只猫")
         room.hear("我其实喜欢她", message_id="6")
         for text in ("哈哈", "好的"):
             room.hear(text)
         room.extraction.see(MessageErased(GROUP, "6"))
         room.rounds()
+        await asked.wait()
+        room.extraction.see(MessageErased(GROUP, "5"))
+        recalled.set()
         await until(lambda: room.store.entries and isinstance(room.store.entries[-1], MemoryKept))
         assert "喜欢她" not in room.told()
-        room.extraction.see(MessageErased(GROUP, "5"))
-        await until(lambda: isinstance(room.store.entries[-1], MemoriesForgotten))
-    assert await room.facts.listed() == ()
+    assert [one.text for one in await room.facts.listed()] == ["养了一只猫"]
 
 
 async def test_what_a_model_was_asked_before_somebody_was_forgotten_is_not_kept() -> None:

@@ -159,13 +159,3 @@ async def test_what_was_told_in_private_or_elsewhere_is_nowhere_else() -> None:
         with pytest.raises(InvalidArguments, match="there is no fact"):
             await room.book.forget(asks(MING), fact.memory_id)
     assert await room.recalled(PRIVATE, MING, "小红") == ("?#1: 喜欢小红",)
-
-
-async def test_what_was_taken_from_a_recalled_message_is_forgotten() -> None:
-    room = Room()
-    for text, sources in (("对花生过敏", ("5",)), ("养了一只猫", ("6",))):
-        await room.book.keep(
-            StoredFact(memory_id="", scope=GROUP, subject=MING, author=MING, text=text, sources=sources)
-        )
-    await room.book.unlearn(GROUP, "5")
-    assert [one.text for one in await room.facts.listed()] == ["养了一只猫"]
