@@ -293,6 +293,8 @@ def reloads(settings: Settings, personas: Personas, means: Means) -> dict[str, R
         "the table of games": (settings.games_file, means.games.reload),
         "the file of subagents": (settings.subagents_file, means.staff.reload),
     }
+    if means.words is not None:
+        files["the word list"] = settings.words_file, means.words.reload
     again = PersonaFiles(settings, means.models.named).reloads(personas)
     return again | {name: reload for name, (file, reload) in files.items() if file is not None}
 

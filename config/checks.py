@@ -59,6 +59,7 @@ def cross_check(
             "LOG_RUNS", f"{settings.log_runs} is a folder", "Name a file in it, as data/runs.jsonl"
         )
     yield from _check_file("GAMES_FILE", settings.games_file, "docs/games.md")
+    yield from _check_file("WORDS_FILE", settings.words_file, "docs/safety.md")
     yield from _check_subagents(settings)
     yield from _check_file("LLM_PRICES", settings.llm_prices, "docs/models.md")
     yield from _check_qweather(settings)

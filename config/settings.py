@@ -76,6 +76,7 @@ class Settings(BaseSettings):
     system_prompt: str = ""
     personas_dir: FilePath | None = None
     groups_file: FilePath | None = None
+    words_file: FilePath | None = None
     bot_groups: QQNumbers = frozenset()
     bot_users: QQNumbers = frozenset()
     bot_block: QQNumbers = frozenset()

@@ -65,6 +65,7 @@ ENVIRONMENT = {"os.environ", "os.getenv", "os.environb"}
 TIME_KEEPERS = {"bot/app.py", "bot/runtime/clock.py"}
 ENVIRONMENT_READERS = {"bot/app.py", "bot/cli/cli.py", "bot/cli/process.py"}
 LAZY_IMPORTERS = {
+    "adapters/words/lists.py",
     "bot/app.py",
     "bot/cli/cli.py",
     "bot/cli/control_commands.py",

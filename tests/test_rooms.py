@@ -51,6 +51,7 @@ LIBRARIES = {
     "adapters/storage": {"alembic", "pydantic", "sqlalchemy"},
     "adapters/traces": {"opentelemetry"},
     "adapters/web": {"aiohttp"},
+    "adapters/words": {"re2"},
     "adapters/__init__.py": set(),
 }
 """Libraries that a room may import, the standard one aside. A room that is not here may import none."""

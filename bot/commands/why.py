@@ -20,6 +20,7 @@ REASONS = {
         "和对方互相回复太多次，先停十分钟",
         "we answered each other too often: ten minutes of rest",
     ),
+    "its words are on the operator's list": ("用了词表里的词", "its words are on a list"),
     "nobody came to it in time": ("轮到它时已经太久了", "its turn came too late"),
     "its turn was stopped before anybody read it": (
         "还没看到就被叫停了",

@@ -128,15 +128,16 @@ class Delivery:
         final: bool,
         pauses: Sequence[float] = (),
     ) -> tuple[Said, ...]:
-        actions = [SendMessage(where, message) for message in self._calling(where, messages, kept)]
+        said = [SendMessage(where, message) for message in self._calling(where, messages, kept)]
+        actions = self._outbox.screened(said)
         if not actions:
             return ()
         receipts = await self._outbox.send_all(actions, turn_id=turn_id, final=final, pauses=pauses)
-        said = tuple(map(Said, actions, receipts))
-        for one in said:
+        sent = tuple(map(Said, actions, receipts))
+        for one in sent:
             if isinstance(one.receipt, Confirmed):
                 self._remember(one.action, one.receipt.message_id)
-        return said
+        return sent
 
     async def answer(
         self, message: MessageReceived, text: str, *, turn_id: str = ""

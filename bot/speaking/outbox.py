@@ -20,6 +20,7 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Entry, SendState, StoredSend
 from bot.speaking.carrier import Carrier
 from bot.speaking.queues import Queues
+from bot.speaking.screening import Screened, as_they_are
 from bot.speaking.sends import Rows, Send, Tell
 from bot.speaking.unconfirmed import Unconfirmed
 
@@ -31,15 +32,24 @@ RESTARTED = "the bot was restarted before an answer came"
 
 
 class Outbox:
-    """Sends, in order, what it is given. `tell` hears of the words of turns only, see `Send`: lines
-    about lines would never end.
+    """Sends, in order, what it is given, as `screened` leaves it. `tell` hears of the words of
+    turns only, see `Send`: lines about lines would never end.
     """
 
-    def __init__(self, *, rows: Rows, carrier: Carrier, queues: Queues, tell: Tell) -> None:
+    def __init__(
+        self,
+        *,
+        rows: Rows,
+        carrier: Carrier,
+        queues: Queues,
+        tell: Tell,
+        screened: Screened = as_they_are,
+    ) -> None:
         self._rows = rows
         self._carrier = carrier
         self._queues = queues
         self._tell = tell
+        self.screened = screened
 
     def open(self) -> AbstractAsyncContextManager[None]:
         """Say what is queued while the block runs, see `Queues.open`."""
@@ -129,7 +139,8 @@ class Outbox:
         neither, whenever the process ends. It is on the wire only after all of that is durable,
         wherever the store can promise it.
         """
-        send = self._new(action, turn_id=turn_id, final=True)
+        (shown,) = self.screened((action,))
+        send = self._new(shown, turn_id=turn_id, final=True)
         self._rows.queued(send, *entries)
         self._queues.append((send,), most=None)
 
@@ -160,7 +171,8 @@ class Outbox:
             send.report(RESTARTED)
 
     def _enqueue(self, actions: Sequence[SendMessage], *, turn_id: str, final: bool) -> list[Send]:
-        sends = [self._new(action, turn_id=turn_id, final=final) for action in actions]
+        shown = self.screened(actions)
+        sends = [self._new(action, turn_id=turn_id, final=final) for action in shown]
         for before, send in pairwise(sends):
             send.after = before
         return sends if self._queues.append(sends) else []

@@ -47,6 +47,7 @@ from bot.conversation.turns.suspensions import Suspensions
 from bot.conversation.turns.turn import Turns
 from bot.conversation.way import CommandSink, LaneWay, MessageWay
 from bot.domain.ports import Clock, Ids, Store
+from bot.domain.words import Words
 from bot.engine.engine import Engine
 from bot.memory.history import History
 from bot.memory.personas import Personas
@@ -74,6 +75,7 @@ class Ground:
     telling: Telling
     clock: Clock
     local: Local = alike
+    words: Words | None = None
 
     @property
     def postbox(self) -> Postbox:
@@ -138,7 +140,8 @@ def build_answering(
 ) -> Answering:
     """Turns, with approvals on both sides of them; `paced` ones write as people do."""
     history, store, clock, postbox = on.history, on.store, on.clock, on.postbox
-    delivery = build_delivery(on, Manner(paced=paced, name=lambda where: personas.of(where).name))
+    manner = Manner(paced=paced, name=lambda where: personas.of(where).name)
+    delivery = Delivery(outbox=on.outbox, history=history, clock=clock, manner=manner)
     requests, ledger = Requests(runs=on.lanes, clock=clock), Ledger(store=store, clock=clock)
     approvals = Approvals(deciders=deciders, requests=requests, postbox=postbox, clock=clock)
     suspensions = Suspensions(store=store, approvals=approvals, requests=requests, ledger=ledger)
@@ -176,11 +179,6 @@ def build_answering(
     return Answering(turns, preparation, suspensions, ledger, approvals, requests, word)
 
 
-def build_delivery(on: Ground, manner: Manner) -> Delivery:
-    """The sender of the words of turns."""
-    return Delivery(outbox=on.outbox, history=on.history, clock=on.clock, manner=manner)
-
-
 def build_verdicts(
     on: Ground,
     mutes: Mutes,
@@ -192,9 +190,14 @@ def build_verdicts(
     ids: Ids,
 ) -> Verdicts:
     """Who says what a message is to the bot."""
-    clock, ages = on.clock, on.ages
     restraint = Restraint(
-        rules=rules, ages=ages, mutes=mutes, outbox=on.outbox, owner=owner, clock=clock
+        rules=rules,
+        ages=on.ages,
+        mutes=mutes,
+        outbox=on.outbox,
+        owner=owner,
+        clock=on.clock,
+        words=on.words,
     )
     return Verdicts(
         rules=rules,
@@ -317,6 +320,7 @@ def build_way(
             questions=asking.questions,
             history=on.history,
             telling=on.telling,
+            stops=asking.verdicts.stops,
             owners=rules.owners,
             is_on=steers,
         ),

@@ -11,6 +11,7 @@ from aiohttp import ClientSession
 from adapters.media.voices import Transcribe
 from adapters.openai.client import make_session
 from adapters.openai.transcription import Transcription
+from adapters.words.lists import WordFile
 from bot.domain.chat import Attempt
 from bot.domain.command import Command
 from bot.domain.ports import ChatModel, Clock, Ids
@@ -27,8 +28,8 @@ from tools.get_game_version.games import Games
 @dataclass(frozen=True, slots=True)
 class Means:
     """`ports` are what tools can use in any run; the toolset is the staff's. `commands` are an
-    operator's own. `transcribe` makes
-    text of speech, where somebody can.
+    operator's own. `transcribe` makes text of speech, where somebody can; `words` is the word list,
+    where there is one.
     """
 
     models: Models
@@ -38,6 +39,7 @@ class Means:
     ports: Mapping[type, object]
     transcribe: Transcribe | None = None
     commands: tuple[Command, ...] = ()
+    words: WordFile | None = None
 
 
 @asynccontextmanager
@@ -66,6 +68,7 @@ async def open_means(
         )
         games = Games(clock=clock, file=settings.games_file)
         games.check()
+        words = None if settings.words_file is None else WordFile(settings.words_file)
         toolset = build_toolset(settings, found.tools, clock=clock)
         staff = Staff(settings, models=models, toolset=toolset, clock=clock)
         ports = build_ports(
@@ -77,7 +80,7 @@ async def open_means(
             clock=clock,
         )
         hears = listener(settings, session)
-        yield Means(models, staff, games, media, ports, hears, found.commands)
+        yield Means(models, staff, games, media, ports, hears, found.commands, words)
 
 
 def listener(settings: Settings, session: ClientSession) -> Transcribe | None:

@@ -39,6 +39,7 @@ from bot.domain.ports import (
     Store,
     Transport,
 )
+from bot.domain.words import Words
 from bot.engine.batches import Batches
 from bot.engine.engine import Engine
 from bot.engine.toolset import Toolset
@@ -54,6 +55,7 @@ from bot.speaking.gestures import Gestures
 from bot.speaking.outbox import Outbox
 from bot.speaking.owner import Owner
 from bot.speaking.queues import Queues
+from bot.speaking.screening import Screen, Screened, as_they_are
 from bot.speaking.sends import Rows
 from bot.wiring.commands import build_commands
 from bot.wiring.conversation import (
@@ -118,13 +120,13 @@ def build_rooms(
     ports: dict[type, object] = {**means.ports, **keeping.ports, Approver: deciders}
     ports |= ports_of_chat(settings, transport, keeping, taken_in, clock)
     outbox, owner = build_outbox(
-        settings, transport=transport, store=store, mask=mask, clock=clock, ids=ids
+        settings, means.words, transport=transport, store=store, mask=mask, clock=clock, ids=ids
     )
     perception = Perception(transport=transport, history=history, senses=taken_in)
     gestures, live = Gestures(transport=transport, clock=clock), LiveTurns(store=store, clock=clock)
     ages, lanes = Ages(clock), build_lanes(settings, clock=clock)
     shared = lanes, ages, perception, history, store, outbox, gestures, live, telling, clock
-    on = Ground(*shared, personas.rules)
+    on = Ground(*shared, personas.rules, means.words)
     failures, alarm = Failures(clock=clock, mask=mask), Alarm(owner, mask=mask)
     seen_by: list[Observer] = [LogObserver(), alarm, failures, *observers]
     engine = build_engine(
@@ -286,7 +288,14 @@ def build_log(
 
 
 def build_outbox(
-    settings: Settings, *, transport: Transport, store: Store, mask: Mask, clock: Clock, ids: Ids
+    settings: Settings,
+    words: Words | None,
+    *,
+    transport: Transport,
+    store: Store,
+    mask: Mask,
+    clock: Clock,
+    ids: Ids,
 ) -> tuple[Outbox, Owner]:
     """Where everything is said, and who tells the owners what only they can mend: that what a turn
     said got lost, too.
@@ -302,7 +311,11 @@ def build_outbox(
     )
     queues = Queues(rows=rows, carrier=carrier)
     owner = Owner(owners=settings.bot_owners, queues=queues, clock=clock, mask=mask)
-    return Outbox(rows=rows, carrier=carrier, queues=queues, tell=owner.tell_of_send), owner
+    screened: Screened = as_they_are
+    if words is not None:
+        screened = Screen(words=words, owner=owner, owners=settings.bot_owners)
+    tell = owner.tell_of_send
+    return Outbox(rows=rows, carrier=carrier, queues=queues, tell=tell, screened=screened), owner
 
 
 def limits_of(settings: Settings) -> Limits:

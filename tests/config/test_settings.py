@@ -104,7 +104,7 @@ def test_every_variable_arrives_in_its_field(tmp_path: Path) -> None:
     rows.touch()
     table = TYPED | {
         **dict.fromkeys(("LLM_PRICES", "BOT_PERSONA", "GAMES_FILE", "LOG_RUNS"), (str(persona), persona)),
-        **dict.fromkeys(("SUBAGENTS_FILE", "GROUPS_FILE"), (str(rows), rows)),
+        **dict.fromkeys(("SUBAGENTS_FILE", "GROUPS_FILE", "WORDS_FILE"), (str(rows), rows)),
         **dict.fromkeys(("TOOLS_DIR", "PERSONAS_DIR", "MEDIA_DIR"), (str(tmp_path), tmp_path)),
     }
     assert set(table) == set(KNOWN) - {"SYSTEM_PROMPT"}

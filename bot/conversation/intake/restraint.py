@@ -1,8 +1,11 @@
-"""Reasons to hold the bot back though it was called: a mute, a loop, a stale question."""
+"""Reasons to hold the bot back though it was called: a mute, a loop, words on the operator's list,
+a stale question.
+"""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 
 from cachetools import LRUCache
 
@@ -12,8 +15,10 @@ from bot.conversation.tasks import Task
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
 from bot.domain.segments import Text
+from bot.domain.words import Words
 from bot.policy.loops import Loop, Waker
 from bot.policy.wake import Observe, Rules, Wake
+from bot.policy.word_lists import said_in
 from bot.speaking.outbox import Outbox
 from bot.speaking.owner import Owner
 
@@ -23,6 +28,7 @@ MAX_WAKERS = 5000
 
 MUTED = "the bot is muted there"
 LOOP = "the bot and the sender answer each other for ever"
+WORDS = "its words are on the operator's list"
 STALE = "nobody came to it in time"
 TOLD = (
     "{who} 在 {where} 和我一直互相回复，可能也是机器人：10 分钟内不再回应 TA。"
@@ -42,6 +48,7 @@ class Restraint:
         outbox: Outbox,
         owner: Owner,
         clock: Clock,
+        words: Words | None = None,
     ) -> None:
         self._rules = rules
         self._ages = ages
@@ -49,6 +56,7 @@ class Restraint:
         self._outbox = outbox
         self._owner = owner
         self._clock = clock
+        self._words = words
         self._wakers: LRUCache[tuple[Conversation, int], Waker] = LRUCache(MAX_WAKERS)
 
     def is_muted(self, where: Conversation) -> bool:
@@ -59,7 +67,13 @@ class Restraint:
         """The wake, or why it is none, when the message has come."""
         if self.is_muted(message.conversation):
             return Observe(MUTED)
+        if self.stops((message,)):
+            return Observe(WORDS)
         return Observe(LOOP) if self._loops(message, self._clock.now()) else wake
+
+    def stops(self, said: Iterable[MessageReceived]) -> bool:
+        """Whether the operator's list has words of these lines, so that they are not answered."""
+        return self._words is not None and bool(self._words.stops(said_in(said)))
 
     def against(self, task: Task, *, looked_up: bool) -> str:
         """Why a question whose turn has come is not answered after all; empty where it is.
@@ -73,6 +87,8 @@ class Restraint:
             return MUTED
         if looked_up and self._loops(message, task.since):
             return LOOP
+        if self.stops(task.said):
+            return WORDS
         return STALE if 0 < self._rules.stale < waited else ""
 
     def _loops(self, message: MessageReceived, now: float) -> bool:

@@ -97,6 +97,10 @@ class Verdicts:
             case Wake() | NeedsQuoted():
                 return True
 
+    def stops(self, message: MessageReceived) -> bool:
+        """Whether the operator's list has words of it."""
+        return self._restraint.stops((message,))
+
     def against(self, task: Task, *, looked_up: bool) -> str:
         """Why a question is not answered when its turn comes, see `Restraint.against`."""
         if looked_up:

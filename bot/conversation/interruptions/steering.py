@@ -7,6 +7,7 @@ else. Somebody else's question waits, as ever.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from functools import partial
 
 from bot.conversation.context.telling import Telling
@@ -31,7 +32,9 @@ CLOSE = 8.0  # seconds behind the last line
 
 
 class Steering:
-    """Says lines into turns that go on, unless it is off."""
+    """Says lines into turns that go on, unless it is off; none whose words the operator's list
+    `stops`.
+    """
 
     def __init__(
         self,
@@ -41,6 +44,7 @@ class Steering:
         questions: Questions,
         history: History,
         telling: Telling,
+        stops: Callable[[MessageReceived], bool],
         owners: frozenset[int] = frozenset(),
         is_on: bool = True,
     ) -> None:
@@ -49,6 +53,7 @@ class Steering:
         self._questions = questions
         self._history = history
         self._telling = telling
+        self._stops = stops
         self._owners = owners
         self._is_on = is_on
 
@@ -70,7 +75,7 @@ class Steering:
             return False
         quote = quote_in(message)
         quoted = self._history.known(message.conversation, quote) if quote else None
-        if self._lessens(message, quoted):
+        if self._lessens(message, quoted) or self._stops(message):
             return False
         self._hearing.take_in(message, heard)
         unread = partial(self._unread, message, task)

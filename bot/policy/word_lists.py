@@ -1,0 +1,92 @@
+"""What the operator's words do to what is said: whose question is stopped, which sentence is
+withheld. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from msgspec.structs import replace
+
+from bot.domain.actions import Attachment, Merged, SendMessage, SentSegment
+from bot.domain.events import MessageReceived
+from bot.domain.segments import Card, File, Link, Markdown, Quote, Text
+
+POLITE = "（这句不方便说。）"
+SENTENCE = re.compile(r"[^。！？!?；;\n]*[。！？!?；;\n]*")
+
+
+def said_in(messages: Iterable[MessageReceived]) -> str:
+    """All words of these lines, one behind the other: what is split in two is one."""
+    return "".join(_words(message) for message in messages)
+
+
+def _words(message: MessageReceived) -> str:
+    words = []
+    for segment in message.segments:
+        match segment:
+            case Text(text=text) | Markdown(content=text) | File(name=text):
+                words.append(text)
+            case Card(prompt=prompt, title=title, description=more):
+                words += [prompt, title, more]
+            case Link(title=title, content=more):
+                words += [title, more]
+            case _:
+                pass
+    return "".join(words)
+
+
+def screened(
+    actions: tuple[SendMessage, ...], withholds: Callable[[str], object]
+) -> tuple[SendMessage, ...]:
+    """The same messages, with a polite line for each sentence that is withheld; for all of one
+    whose words are withheld only together, or of all where those of several are.
+    """
+    kept = tuple(
+        _screened(action, withholds) if withholds(words_of(action)) else action
+        for action in actions
+    )
+    if len(kept) > 1 and withholds("".join(map(words_of, kept))):
+        return tuple(map(_nothing_of, kept))
+    return kept
+
+
+def words_of(action: SendMessage) -> str:
+    """All that somebody reads of it, the names of files and of whoever speaks in a forward too."""
+    names = []
+    for segment in action.segments:
+        match segment:
+            case Attachment(name=name) | Merged(name=name):
+                names.append(name)
+            case _:
+                pass
+    return "".join((action.words, *names))
+
+
+def _screened(action: SendMessage, withholds: Callable[[str], object]) -> SendMessage:
+    def tidy(text: str) -> str:
+        shown: list[str] = []
+        for one in SENTENCE.findall(text):
+            if not withholds(one):
+                shown.append(one)
+            elif not (shown and shown[-1] == POLITE):
+                shown += [POLITE, one[len(one.rstrip("\n")) :]] if one.endswith("\n") else [POLITE]
+        return "".join(shown)
+
+    segments: list[SentSegment] = []
+    for segment in action.segments:
+        match segment:
+            case Text(text=text):
+                segments.append(Text(tidy(text)))
+            case Merged(nodes=nodes):
+                segments.append(replace(segment, nodes=tuple(map(tidy, nodes))))
+            case _:
+                segments.append(segment)
+    told = replace(action, segments=tuple(segments))
+    return _nothing_of(action) if withholds(words_of(told)) else told
+
+
+def _nothing_of(action: SendMessage) -> SendMessage:
+    quotes = (segment for segment in action.segments if isinstance(segment, Quote))
+    return replace(action, segments=(*quotes, Text(POLITE)))

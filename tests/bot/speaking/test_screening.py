@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import asyncio
+
+from bot.domain.actions import SendMessage
+from bot.domain.events import Conversation
+from bot.domain.segments import Text
+from bot.policy.word_lists import POLITE
+from bot.speaking.owner import Owner
+from bot.speaking.screening import Screen
+from tests.bot.speaking.post import build_outbox
+from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, RecordingTransport, until
+
+OWNER = 8
+MINE = Conversation(BOT, "private", OWNER)
+
+
+class List:
+    def stops(self, text: str) -> int:
+        return 0
+
+    def withholds(self, text: str) -> int:
+        return 3 if "坏" in text else 0
+
+
+def says(where: Conversation, text: str) -> SendMessage:
+    return SendMessage(where, (Text(text),))
+
+
+async def test_whatever_is_said_is_looked_at_but_for_what_owners_read_and_they_hear() -> None:
+    clock, transport = ManualClock(), RecordingTransport()
+    outbox, queues = build_outbox(transport, RecordingStore(), clock)
+    owner = Owner(owners=frozenset({OWNER}), queues=queues, clock=clock)
+    owner.connected(BOT)
+    outbox.screened = Screen(words=List(), owner=owner, owners={OWNER})
+    async with asyncio.timeout(5), outbox.open():
+        await outbox.send(says(GROUP, "坏的。好的"))
+        outbox.post(says(GROUP, "坏"))
+        outbox.post_with(action=says(GROUP, "很坏"))
+        outbox.post(says(MINE, "A1：坏"))
+        await outbox.wait_idle()
+        await until(lambda: len(transport.sent) == 5)
+    told = dict.fromkeys(transport.texts)
+    line = f"发到 {GROUP} 的话里有词表（WORDS_FILE 第 3 行）不让说的，那一句没有发。"
+    assert told == dict.fromkeys([f"{POLITE}好的", POLITE, "A1：坏", line])
