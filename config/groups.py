@@ -5,15 +5,14 @@ TOML, a [[group]] for each (`docs/personas.md` has each field).
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bot.domain.errors import Problem
-from config import values
+from config.tables import complaints, read_rows
 
 SETTING = "GROUPS_FILE"
 MEND = "Correct it as docs/personas.md says"
@@ -43,46 +42,19 @@ def read_groups(
     """The good rows by group, and a problem for all else; `personas` are all there are, by key."""
     if file is None:
         return {}, ()
-    shown = values.shown_path(file)
-    try:
-        data = tomllib.loads(file.read_text("utf-8-sig"))
-    except OSError as error:
-        what = f"{shown} cannot be read ({error.strerror})"
-    except UnicodeDecodeError:
-        what = f"{shown} is not UTF-8 text"
-    except tomllib.TOMLDecodeError as error:
-        what = f"{shown} is not TOML: {error}"
-    else:
-        return _read_rows(data, file.name, personas)
-    return {}, (Problem(SETTING, what, MEND),)
-
-
-def _read_rows(
-    data: dict[str, Any], file: str, personas: Mapping[str, object]
-) -> tuple[Mapping[int, GroupRow], tuple[Problem, ...]]:
-    rows = data.pop(TABLE, [])
-    wrong = [f"{file} has {name}, which is no [[{TABLE}]]" for name in data]
-    if not isinstance(rows, list):
-        rows, wrong = [], [*wrong, f"{file} has a [{TABLE}]: each stands under [[{TABLE}]]"]
+    rows, wrong = read_rows(file, TABLE)
     good: dict[int, GroupRow] = {}
     for place, row in enumerate(rows, 1):
         try:
             read = GroupRow.model_validate(row)
         except ValidationError as error:
-            wrong += [f"{file} row {place}: {complaint}" for complaint in _complaints(error)]
+            wrong += [f"{file.name} row {place}: {complaint}" for complaint in complaints(error)]
             continue
         if read.number in good:
-            wrong.append(f"{file} row {place}: an earlier row has the group {read.number}")
+            wrong.append(f"{file.name} row {place}: an earlier row has the group {read.number}")
         elif read.persona and read.persona not in personas:
             there = ", ".join(sorted(personas))
-            wrong.append(f"{file} row {place}: persona: there are only {there}")
+            wrong.append(f"{file.name} row {place}: persona: there are only {there}")
         else:
             good[read.number] = read
     return good, tuple(Problem(SETTING, what, MEND) for what in wrong)
-
-
-def _complaints(error: ValidationError) -> Iterator[str]:
-    """Each wrong field with its place; never its value."""
-    for detail in error.errors(include_url=False, include_input=False, include_context=False):
-        place = ".".join(str(part) for part in detail["loc"])
-        yield f"{place}: {detail['msg']}" if place else detail["msg"]

@@ -4,15 +4,15 @@ has each field).
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from bot.domain.errors import Problem
 from config import values
+from config.tables import complaints, read_rows
 
 SETTING = "SUBAGENTS_FILE"
 MEND = "Correct it as docs/subagents.md says"
@@ -69,68 +69,33 @@ def read_subagents(
     """
     if file is None:
         return (), ()
-    try:
-        data = tomllib.loads(file.read_text("utf-8-sig"))
-    except OSError as error:
-        what = f"{values.shown_path(file)} cannot be read ({error.strerror})"
-    except UnicodeDecodeError:
-        what = f"{file} is not UTF-8 text"
-    except tomllib.TOMLDecodeError as error:
-        what = f"{file} is not TOML: {error}"
-    else:
-        return _read_rows(data, file.name, keys)
-    return (), (Problem(SETTING, what, MEND),)
+    rows, wrong = read_rows(file, TABLE)
+    good: dict[str, SubagentRow] = {}
+    for number, row in enumerate(rows, 1):
+        name = row.get("name") if isinstance(row, dict) else None
+        place = f"{file.name} row {number}" + (
+            f" ({name[:32]})" if isinstance(name, str) and name else ""
+        )
+        try:
+            read = SubagentRow.model_validate(row)
+        except ValidationError as error:
+            wrong += [f"{place}: {complaint}" for complaint in complaints(error)]
+            continue
+        wrong += [f"{place}: {complaint}" for complaint in _wrong_with(read, keys)]
+        if read.name.casefold() in good:
+            wrong.append(f"{place}: an earlier row has the same name")
+        good.setdefault(read.name.casefold(), read)
+    return tuple(good.values()), tuple(Problem(SETTING, what, MEND) for what in wrong)
 
 
 def key_names(file: Path | None) -> tuple[str, ...]:
     """The variables that the file names, as far as it can be read."""
     if file is None:
         return ()
-    try:
-        rows = tomllib.loads(file.read_text("utf-8-sig")).get(TABLE, [])
-    except (OSError, ValueError):
-        return ()
-    named = (
-        [row.get("api_key") for row in rows if isinstance(row, dict)]
-        if isinstance(rows, list)
-        else []
-    )
+    named = [row.get("api_key") for row in read_rows(file, TABLE)[0] if isinstance(row, dict)]
     return tuple(
         dict.fromkeys(name for name in named if isinstance(name, str) and name.isidentifier())
     )
-
-
-def _read_rows(
-    data: dict[str, Any], file: str, keys: Mapping[str, SecretStr]
-) -> tuple[tuple[SubagentRow, ...], tuple[Problem, ...]]:
-    rows = data.pop(TABLE, [])
-    problems = [
-        Problem(SETTING, f"{file} has {name}, which is no [[{TABLE}]]", MEND) for name in data
-    ]
-    if not isinstance(rows, list):
-        return (), (
-            *problems,
-            Problem(SETTING, f"{file} has a [{TABLE}]: each stands under [[{TABLE}]]", MEND),
-        )
-    good: dict[str, SubagentRow] = {}
-    for number, row in enumerate(rows, 1):
-        name = row.get("name") if isinstance(row, dict) else None
-        place = f"{file} row {number}" + (
-            f" ({name[:32]})" if isinstance(name, str) and name else ""
-        )
-        try:
-            read = SubagentRow.model_validate(row)
-        except ValidationError as error:
-            problems += [
-                Problem(SETTING, f"{place}: {complaint}", MEND) for complaint in _complaints(error)
-            ]
-            continue
-        wrong = list(_wrong_with(read, keys))
-        if read.name.casefold() in good:
-            wrong.append("an earlier row has the same name")
-        problems += [Problem(SETTING, f"{place}: {complaint}", MEND) for complaint in wrong]
-        good.setdefault(read.name.casefold(), read)
-    return tuple(good.values()), tuple(problems)
 
 
 def _wrong_with(row: SubagentRow, keys: Mapping[str, SecretStr]) -> Iterator[str]:
@@ -147,11 +112,3 @@ def _wrong_with(row: SubagentRow, keys: Mapping[str, SecretStr]) -> Iterator[str
             values.keys(keys[row.api_key])
         except values.Wrong as wrong:
             yield f"api_key: the variable {row.api_key} {wrong.what}"
-
-
-def _complaints(error: ValidationError) -> Iterator[str]:
-    """Each wrong field with its place; never its value."""
-    for detail in error.errors(include_url=False, include_input=False, include_context=False):
-        place = ".".join(str(part) for part in detail["loc"])
-        message = detail["msg"].removeprefix("Value error, ")
-        yield f"{place}: {message}" if place else message

@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from bot.commands.rights import IN_PRIVATE
 from bot.domain.command import Asked, Command, command
 from bot.domain.ports import Clock
 from bot.domain.run import RunEvent, RunFinished, Stop
@@ -44,7 +45,7 @@ def errors_command(failures: Failures) -> Command:
     )
     async def errors(asked: Asked) -> str:
         if asked.where.is_group:
-            return asked.either("这个请私聊问我。", "Ask me that in private.")
+            return asked.either(*IN_PRIVATE)
         lines = [
             f"{time.strftime('%m-%d %H:%M', time.localtime(at))} {run_id} {error}"
             for at, run_id, error in reversed(failures.last)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from bot.commands.rights import IN_PRIVATE
 from bot.domain.books import Books
 from bot.domain.command import Asked, Command, command
 from bot.domain.traits import Audience
@@ -24,7 +25,7 @@ def groups_command(books: Books) -> Command:
     )
     async def groups(asked: Asked) -> str:
         if asked.where.is_group:
-            return asked.either("这个请私聊问我。", "Ask me that in private.")
+            return asked.either(*IN_PRIVATE)
         found = await books.places(since=asked.now - WEEK)
         if found is None:
             return asked.either(*AWAY)

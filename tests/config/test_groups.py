@@ -75,5 +75,3 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     rows, (problem,) = read_groups(tmp_path / "groups.toml", PERSONAS)
     assert rows == {}
     assert problem.what == f"{tmp_path / 'groups.toml'} cannot be read (No such file or directory)"
-    _, (wrong,) = read(tmp_path, "[[group")
-    assert wrong.startswith(f"{tmp_path / 'groups.toml'} is not TOML: ")
