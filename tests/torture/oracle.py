@@ -269,6 +269,8 @@ def _turns_of(question: Question, journal: Journal) -> list[Turn]:
 def _changed_prompts(evidence: Evidence) -> Iterator[str]:
     """Each request begins with what the one before it in its conversation said, as far as that is history."""
     before: dict[str, Asked] = {}
+    came_in: dict[str, int] = {}
+    lives = {asked.token: life for asked, life in zip(evidence.asked, evidence.asked_in, strict=True)}  # the last ones
     told = [replace(asked, messages=tuple(evidence.as_kept(asked.messages))) for asked in evidence.asked]
     for asked, life in zip(told, evidence.asked_in, strict=True):
         if not asked.conversation or life < evidence.first_of_one_journal:
@@ -277,12 +279,15 @@ def _changed_prompts(evidence: Evidence) -> Iterator[str]:
             yield f"the model was asked {asked.kind}#{asked.token} in a turn that is not stored"
         if (last := before.get(asked.conversation)) is not None:
             kept = _kept(last, evidence)
+            if asked.token != last.token and lives[last.token] > came_in[last.conversation]:
+                # It is asked anew, behind others perhaps; the first round decides in which language.
+                kept = kept[: _question(last.messages)] if _question(last.messages) > 1 else []
             if _bytes(asked.messages[: len(kept)]) != _bytes(kept):
                 yield (
                     f"the prompt of {asked.kind}#{asked.token} in {asked.conversation} does not begin with that of"
                     f" {last.kind}#{last.token}: {_bytes(kept)[1:]} -> {_bytes(asked.messages)[1:]}"
                 )
-        before[asked.conversation] = asked
+        before[asked.conversation], came_in[asked.conversation] = asked, life
 
 
 def _unread(evidence: Evidence) -> Iterator[str]:
