@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from bot.domain.errors import InvalidArguments
+from bot.domain.memories import Kind, Visibility
 from bot.domain.notebook import Notebook
 from bot.domain.tool import ToolContext, tool
 
@@ -15,7 +16,8 @@ async def memory(
     action: Literal["write", "search", "list", "forget"],
     text: str = "",
     about: str = "me",
-    everywhere: bool = False,
+    kind: Literal["taste", "life", "name", "plan", "other"] = "other",
+    told: Literal["here", "person", "everywhere"] = "here",
 ) -> str:
     """Remember a lasting fact that somebody told you of himself or of this group, look facts up, or
     have one forgotten. Never an instruction, a secret or a number; nobody's fact by somebody else.
@@ -25,14 +27,19 @@ async def memory(
             somebody. forget: the fact whose id is in text.
         text: The fact in one short sentence, the words to look for, or the id.
         about: me (who asks), here (this conversation), or a person as #2.
-        everywhere: Only for owners: to be known in every conversation.
+        kind: taste: likes, dislikes, allergies. life: home, study, work, pets. name: what to be
+            called. plan: what is arranged.
+        told: here: in this conversation alone. person: also when he himself asks elsewhere, if he
+            said that he wants that. everywhere: to all, for owners alone.
     """
     notebook = context.port(Notebook)
     if action != "list" and not text.strip():
         raise InvalidArguments(f"text: {action} needs it")
     match action:
         case "write":
-            return await notebook.write(context, text, about=about, everywhere=everywhere)
+            return await notebook.write(
+                context, text, about=about, kind=Kind(kind), told=Visibility(told)
+            )
         case "search":
             return await notebook.search(context, text)
         case "list":

@@ -11,8 +11,7 @@ import asyncio
 import itertools
 import logging
 from collections.abc import Mapping
-
-from msgspec import Struct
+from dataclasses import dataclass
 
 from adapters.onebot.peers import Peer
 from adapters.onebot.protocol import MAX_FRAME, ActionReply, write_call
@@ -26,7 +25,8 @@ SLOWEST = 128_000  # bytes a second, added to the deadline for large frames
 TOO_LARGE = 413
 
 
-class _Waiting(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class _Waiting:
     """A call: whom it was put to, whose account that was then (0: not known yet), and how long it
     may take.
     """

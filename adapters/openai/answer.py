@@ -7,9 +7,8 @@ us is read in `wire`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
-
-from msgspec import Struct
 
 from adapters.openai.call_drafts import CallDraft, CallDrafts, RawCall
 from adapters.openai.texts import mend, to_json, word
@@ -21,7 +20,8 @@ MAX_THOUGHT = 1_000_000
 WORD_FIELDS = frozenset({"role", "content"})
 
 
-class RawAnswer(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawAnswer:
     """A whole answer in the vendor's own terms.
 
     `done` says whether the stream ended with its marker (None for an answer that was no stream);

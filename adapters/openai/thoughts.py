@@ -7,8 +7,7 @@ Marks count outside code only: in code they are somebody's example. Thoughts go 
 from __future__ import annotations
 
 import re
-
-from msgspec.structs import replace
+from dataclasses import replace
 
 from adapters.openai.answer import RawAnswer
 from adapters.openai.code import without_code

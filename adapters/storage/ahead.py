@@ -21,10 +21,9 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from msgspec import Struct
 
 from adapters.storage.former import Former
 from bot.domain import codec
@@ -51,7 +50,8 @@ MOVE_MARK = "UPDATE applied SET number = ? WHERE number < ?"
 logger = logging.getLogger(__name__)
 
 
-class Put(Struct):
+@dataclass(slots=True)
+class Put:
     """An entry, when it was put, and under which number it is written ahead; 0 while it is not."""
 
     entry: Entry

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeAlias
-
-from msgspec import Struct
 
 from adapters.storage.ahead import Ahead, Put
 from adapters.storage.batches import Written
@@ -15,7 +14,8 @@ from bot.domain.journal import MessageObserved
 from bot.domain.run import StepFinished, ToolFinished, ToolStarted
 
 
-class _Promise(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class _Promise:
     """Somebody waits for the last `entries` before this place in the queue."""
 
     entries: int

@@ -11,16 +11,16 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, delete, func, or_, select, true
 
-from adapters.storage.memory_rows import EVERYWHERE, shelf_of, shelves_of
+from adapters.storage.memory_rows import EVERYWHERE, IN_SCOPE, shelf_of, shelves_of
 from adapters.storage.reads import Reading, readable
 from adapters.storage.tables import memories, memory_terms
 from bot.domain import codec
 from bot.domain.events import Conversation
-from bot.domain.memories import StoredFact, Visibility
+from bot.domain.memories import Kind, StoredFact, Visibility
 from bot.domain.ports import Clock
 
 FOUND = 20  # facts of one search
-LISTED = 200
+LISTED = IN_SCOPE  # all of one conversation
 MOST_SHELVES = 20_000
 SOURCES = tuple[str, ...]
 
@@ -165,6 +165,7 @@ def _memory(row: Row[Any]) -> StoredFact:
         author=row.author,
         text=row.text,
         visibility=Visibility(row.visibility),
+        kind=Kind(row.kind or Kind.OTHER),  # none in rows from before 0007
         sources=codec.read(SOURCES, row.sources),
         made=row.made,
         used=row.used,

@@ -59,6 +59,7 @@ def _kept_memory(memory: StoredFact, terms: Iterable[str]) -> tuple[Row, ...]:
         "author": memory.author,
         "text": plain(memory.text),
         "visibility": str(memory.visibility),
+        "kind": str(memory.kind),
         "sources": codec.write(memory.sources),
         "made": memory.made,
         "used": memory.used,

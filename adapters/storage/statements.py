@@ -294,12 +294,12 @@ SQL = {
             reasoning = excluded.reasoning, cost = excluded.cost, state = NULL, expires = NULL""",
     Statement.KEEP_MEMORY: """
         INSERT INTO memories (conversation, private, memory_id, subject, author, text, visibility,
-            sources, made, used, expires)
+            kind, sources, made, used, expires)
         VALUES (:conversation, :private, :memory_id, :subject, :author, :text, :visibility,
-            :sources, :made, :used, :expires)
+            :kind, :sources, :made, :used, :expires)
         ON CONFLICT (memory_id) DO UPDATE SET text = excluded.text,
-            visibility = excluded.visibility, sources = excluded.sources, used = excluded.used,
-            expires = excluded.expires""",
+            visibility = excluded.visibility, kind = excluded.kind, sources = excluded.sources,
+            made = excluded.made, used = excluded.used, expires = excluded.expires""",
     Statement.FORGET_TERMS: "DELETE FROM memory_terms WHERE memory_id = :memory_id",
     Statement.FORGET_MEMORY: "DELETE FROM memories WHERE memory_id = :memory_id",
     # The facts of a conversation beyond those it may have: the least used ones.

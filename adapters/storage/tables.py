@@ -30,7 +30,7 @@ from sqlalchemy import (
     text,
 )
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007")
 """Every revision of the schema, oldest first; the last is the one this code needs
 (migrations/versions).
 """
@@ -306,6 +306,7 @@ memories = _table(
     _number("author"),
     _words("text"),
     _words("visibility"),
+    _words("kind"),
     _json("sources"),
     _moment("made"),
     _moment("used"),

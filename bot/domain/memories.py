@@ -23,6 +23,18 @@ class Visibility(StrEnum):
     EVERYWHERE = "everywhere"
 
 
+class Kind(StrEnum):
+    """Whether a fact is about what somebody likes or cannot bear, how he lives, what he wants to be
+    called, what is planned, or something else.
+    """
+
+    TASTE = "taste"
+    LIFE = "life"
+    NAME = "name"
+    PLAN = "plan"
+    OTHER = "other"
+
+
 class StoredFact(Struct, frozen=True, kw_only=True):
     """One fact, said in `scope` by `author` about `subject` (QQ numbers; 0: the conversation).
 
@@ -35,6 +47,7 @@ class StoredFact(Struct, frozen=True, kw_only=True):
     subject: int
     author: int
     text: str
+    kind: Kind = Kind.OTHER
     visibility: Visibility = Visibility.HERE
     sources: tuple[str, ...] = ()
     made: float = 0.0

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Protocol
 
 from bot.domain.events import Conversation
-from bot.domain.memories import StoredFact
+from bot.domain.memories import Kind, StoredFact, Visibility
 from bot.domain.tool import ToolContext
 
 
@@ -39,7 +39,9 @@ class Notebook(Protocol):
     `here` or a person's `#n`. All raise InvalidArguments, ToolDenied; they answer for the model.
     """
 
-    async def write(self, context: ToolContext, text: str, *, about: str, everywhere: bool) -> str:
+    async def write(
+        self, context: ToolContext, text: str, *, about: str, kind: Kind, told: Visibility
+    ) -> str:
         """Remember a fact; what is kept, in words."""
         ...
 

@@ -71,8 +71,9 @@ class Reports(Protocol):
 class ToolContext(Struct, frozen=True, kw_only=True):
     """One call's surroundings. `deadline` is on the clock's monotonic scale, in seconds.
 
-    `response_id` is the model's answer that made the call. `allowed` says that somebody has allowed
-    this very call: a tool that raises `Suspend` does so only without it. `inner` is told what a run
+    `response_id` is the model's answer that made the call; `asked` are the ids of its asker's
+    messages that the run answers. `allowed` says that somebody has allowed this very call: a tool
+    that raises `Suspend` does so only without it. `inner` is told what a run
     inside this call does: what its model takes is counted to the run of the call. `share` is that
     run's of its question's budget, where the inner one has its part. `terms` hold in both.
     """
@@ -84,6 +85,7 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     asker: Asker
     deadline: float
     response_id: str = ""
+    asked: tuple[str, ...] = ()
     ports: Mapping[type, object] = field(default_factory=dict)
     allowed: bool = False
     reports: Reports | None = None

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from bot.domain.arguments import Checked, parse_arguments
@@ -59,7 +58,8 @@ class Executed:
     coerced: tuple[str, ...] = ()
 
 
-class Tally(msgspec.Struct):
+@dataclass(slots=True)
+class Tally:
     """The sums over the calls of one run so far. `left` is how many characters its results may
     still have.
 
@@ -67,7 +67,7 @@ class Tally(msgspec.Struct):
     wish that it ends.
     """
 
-    repeats: Repeats = msgspec.field(default_factory=Repeats)
+    repeats: Repeats = field(default_factory=Repeats)
     left: int = MAX_RESULTS
     is_over: bool = False
     stop: StopRun | None = None

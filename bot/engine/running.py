@@ -55,7 +55,7 @@ def as_it_is(message: AssistantMessage) -> AssistantMessage:
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One question to the engine. `transcript` is everything the model gets to read before its
-    first step.
+    first step; `asked` are the messages of its asker's that it answers.
 
     `heard` says whether the asker has already been told something in this run: then an empty ending
     is fine. `tidy` makes of what the model said what may be said and kept. `share` is what of its
@@ -69,6 +69,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     conversation: Conversation
     asker: Asker
     transcript: tuple[Message, ...]
+    asked: tuple[str, ...] = ()
     ports: Mapping[type, object] = msgspec.field(default_factory=dict)
     heard: Callable[[], bool] = lambda: False
     tidy: Callable[[AssistantMessage], AssistantMessage] = as_it_is

@@ -5,11 +5,12 @@ suspended run, or end it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import assert_never
 
 from msgspec.structs import replace
 
-from bot.domain.chat import AssistantMessage, FinishReason, ToolCall, ToolMessage
+from bot.domain.chat import AssistantMessage, FinishReason, ToolCall, ToolMessage, UserMessage
 from bot.domain.errors import InvalidArguments, ToolDenied, ToolUnavailable
 from bot.domain.hooks import Metadata, StepEvent
 from bot.domain.ports import Clock, Observer
@@ -201,6 +202,7 @@ class StepCalls:
             asker=run.asker,
             deadline=self._clock.monotonic() + (tool.timeout if tool else 0.0),
             response_id=response_id,
+            asked=asked_in(run, state),
             ports=run.ports,
             allowed=allowed,
             reports=Progress(tell),
@@ -208,6 +210,12 @@ class StepCalls:
             share=run.share,
             terms=run.terms,
         )
+
+
+def asked_in(run: Run, state: RunState) -> tuple[str, ...]:
+    """The messages that a run answers, by their ids: its question's, and what steered it since."""
+    said = (one.sources for one in state.messages if isinstance(one, UserMessage))
+    return tuple(dict.fromkeys(chain(run.asked, *said)))
 
 
 def metadata_of_run(run: Run, step: int, response_id: str = "") -> Metadata:

@@ -186,8 +186,10 @@ class Extraction:
                     subject=fact.subject,
                     author=fact.author,
                     text=fact.text,
+                    kind=fact.kind,
                     sources=fact.sources,
                 ),
                 wanted=partial(wanted, fact),
+                picked=True,
             )
         logger.info("%d facts of %s are remembered", len(facts), where)

@@ -7,6 +7,7 @@ a question is about in `bot/policy/recall.py`.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -15,7 +16,14 @@ from msgspec.structs import replace
 
 from bot.domain.errors import InvalidArguments, ToolDenied
 from bot.domain.events import Conversation
-from bot.domain.memories import MemoriesForgotten, MemoriesUsed, MemoryKept, StoredFact, Visibility
+from bot.domain.memories import (
+    Kind,
+    MemoriesForgotten,
+    MemoriesUsed,
+    MemoryKept,
+    StoredFact,
+    Visibility,
+)
 from bot.domain.notebook import Memories
 from bot.domain.ports import Clock, Ids, Store
 from bot.domain.suspension import Suspend
@@ -23,7 +31,7 @@ from bot.domain.tool import ToolContext
 from bot.memory.speakers import Speakers
 from bot.policy.approval import led_by
 from bot.policy.reach import WAIT
-from bot.policy.recall import best, terms
+from bot.policy.recall import CJK, best, found_by, terms
 from bot.policy.remembering import (
     in_one_line,
     is_owners_word,
@@ -42,6 +50,9 @@ NOT_THEIRS = "only that person, or an owner of the bot, may have something remem
 NOT_FORGOTTEN = "only the person it is about, or an owner of the bot, may have that forgotten"
 NOT_EVERYWHERE = (
     "only an owner of the bot may have something remembered everywhere, in his own words"
+)
+NOT_FOLLOWING = (
+    "what is told wherever somebody asks is about himself, and not what a tool has brought"
 )
 NO_SUCH = "there is no fact {id!r} here; list or search names their ids"
 NOBODY = "nobody here is {about!r}: use me, here, or a number as #2"
@@ -62,7 +73,9 @@ NOTHING_RECALLED = Recalled()
 def _stands_for(memory: StoredFact, known: StoredFact) -> bool:
     """Whether a fact takes the place of one: nobody takes away so what he may not forget."""
     is_theirs = memory.subject != 0 or memory.author == known.author
-    is_as_wide = memory.visibility is known.visibility
+    is_own = memory.subject == memory.author == known.author
+    narrow = {memory.visibility, known.visibility} <= {Visibility.HERE, Visibility.PERSON}
+    is_as_wide = memory.visibility is known.visibility or (is_own and narrow)
     return is_theirs and is_as_wide and is_same(known.text, memory.text)
 
 
@@ -93,12 +106,16 @@ class Remembering:
         return Recalled(lines, frozenset(one.author for one in told))
 
     async def keep(
-        self, memory: StoredFact, *, wanted: Callable[[], bool] = lambda: True
+        self,
+        memory: StoredFact,
+        *,
+        wanted: Callable[[], bool] = lambda: True,
+        picked: bool = False,
     ) -> StoredFact:
         """Keep a fact: a new one, or in the place of one that says the same of the same person
         there and is told as widely; of a conversation, the same author's. `made`, `used`, `expires`
         and, where it is empty, `memory_id` are set here. Not where it is not `wanted` any more when
-        that is known.
+        that is known. One that was `picked` is told where the one before it was.
         """
         known = await self._memories.listed(scope=memory.scope, subject=memory.subject)
         same = [one for one in known if _stands_for(memory, one)]
@@ -106,17 +123,20 @@ class Remembering:
         kept = replace(
             memory,
             memory_id=same[0].memory_id if same else memory.memory_id or self._ids.trace(),
-            made=same[0].made if same else now,
+            visibility=same[0].visibility if same and picked else memory.visibility,
+            made=same[0].made if same and memory.kind is not Kind.PLAN else now,
             used=now,
             expires=now + KEPT,
         )
         if wanted():
-            self._store.put(MemoryKept(kept, terms(kept.text)))
+            self._store.put(MemoryKept(kept, found_by(kept)))
         return kept
 
     # --- for the tool -----------------------------------------------------------------------------
 
-    async def write(self, context: ToolContext, text: str, *, about: str, everywhere: bool) -> str:
+    async def write(
+        self, context: ToolContext, text: str, *, about: str, kind: Kind, told: Visibility
+    ) -> str:
         """Remember a fact; what is kept, in words.
 
         Raises InvalidArguments, ToolDenied; Suspend for what is to be known everywhere and others'
@@ -127,6 +147,9 @@ class Remembering:
         line = in_one_line(text)
         if not may_change(asker, subject=subject):
             raise ToolDenied(NOT_THEIRS)
+        everywhere = told is Visibility.EVERYWHERE
+        if told is Visibility.PERSON and (subject != asker.user_id or asker.read):
+            raise ToolDenied(NOT_FOLLOWING)
         if everywhere and not is_owners_word(asker):
             raise ToolDenied(NOT_EVERYWHERE)
         if wrong := wrong_with(line):
@@ -140,7 +163,9 @@ class Remembering:
                 subject=subject,
                 author=asker.user_id,
                 text=line,
-                visibility=Visibility.EVERYWHERE if everywhere else Visibility.HERE,
+                kind=kind,
+                visibility=told,
+                sources=context.asked,
             )
         )
         return f"remembered: {self._line(kept, where)} [{kept.memory_id}]"
@@ -154,7 +179,9 @@ class Remembering:
     async def listed(self, context: ToolContext, *, about: str) -> str:
         """All facts about a person or this conversation, a line each. Raises InvalidArguments."""
         where, asker = context.conversation, context.asker.user_id
-        found = await self._memories.listed(scope=where, subject=self._subject(context, about))
+        subject = self._subject(context, about)
+        scope = None if subject == asker else where
+        found = await self._memories.listed(scope=scope, subject=subject)
         return self._lines(self._told(found, where, asker), where)
 
     async def forget(self, context: ToolContext, memory_id: str) -> str:
@@ -197,12 +224,30 @@ class Remembering:
         ]
 
     def _lines(self, found: Iterable[StoredFact], where: Conversation) -> str:
-        told = [f"[{one.memory_id}] {self._line(one, where)}" for one in found]
+        told = [f"[{one.memory_id}] {self._line(one, where)} ({_origin(one)})" for one in found]
         return "\n".join(told) or NOTHING
 
     def _line(self, memory: StoredFact, where: Conversation) -> str:
-        """A fact and whom it is about, by the name and number they have there."""
-        if not memory.subject:
-            return memory.text
-        name = label(self._speakers.name(where, memory.subject), MAX_NAME) or "?"
-        return f"{name}#{self._speakers.number(where, memory.subject)}: {memory.text}"
+        """A fact with whom it is about and, where that is somebody else, who said it, by the names
+        and numbers they have there; a plan, with its day.
+        """
+        said = "说" if re.search(f"[{CJK}]", memory.text) else "says"
+        about = self._name(where, memory.subject) if memory.subject else ""
+        if memory.author != memory.subject:
+            by = f"{self._name(where, memory.author)} {said}"
+            about = f"{about} ({by})" if about else by
+        day = f" ({_day(memory)})" if memory.kind is Kind.PLAN else ""
+        return f"{about}: {memory.text}{day}"
+
+    def _name(self, where: Conversation, user: int) -> str:
+        name = label(self._speakers.name(where, user), MAX_NAME) or "?"
+        return f"{name}#{self._speakers.number(where, user)}"
+
+
+def _day(memory: StoredFact) -> str:
+    return time.strftime("%Y-%m-%d", time.localtime(memory.made))
+
+
+def _origin(memory: StoredFact) -> str:
+    """Of which kind it is, when it was said, and where it may be told, for the model."""
+    return f"{memory.kind}, said {_day(memory)}, told {memory.visibility}"

@@ -8,10 +8,8 @@ words, with the tokens that the latest one had: so nobody else can use up what i
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
-
-from msgspec import Struct, field
 
 from bot.domain.chat import Usage
 from bot.domain.run import Spent
@@ -96,7 +94,8 @@ class Budget:
         self._sends += sends
 
 
-class Share(Struct, eq=False):
+@dataclass(slots=True, eq=False)
+class Share:
     """The part of a budget that one run of the tree may use. Fits `Allowance`: attempts after a
     first one that failed are counted, too. `lost` is the latest that was broken off.
     """

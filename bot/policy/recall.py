@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterable
 from itertools import pairwise
 
-from bot.domain.memories import StoredFact
+from bot.domain.memories import Kind, StoredFact
 from bot.policy.tokens import estimate_text
 
 LONGEST = 1000  # characters of a question or a fact that are looked at
@@ -32,6 +32,19 @@ EMPTY = frozenset(
     )
 )
 """Words that every other sentence has: nothing is found by them."""
+
+
+OF_KIND = {
+    Kind.TASTE: "喜欢 口味 爱好 忌口 likes",
+    Kind.NAME: "称呼 叫什 name",
+    Kind.PLAN: "计划 安排 plans",
+}
+"""What facts of a kind are asked for by, whatever their own words."""
+
+
+def found_by(memory: StoredFact) -> tuple[str, ...]:
+    """The words that a fact is found by: its own, and those of its kind."""
+    return tuple(dict.fromkeys((*terms(memory.text), *OF_KIND.get(memory.kind, "").split())))
 
 
 def terms(text: str) -> tuple[str, ...]:
@@ -59,7 +72,7 @@ def best(found: Iterable[StoredFact], question: str, *, asker: int) -> tuple[Sto
     the latest used first; each fact once.
     """
     asked = set(terms(question))
-    scored = [(len(asked.intersection((*terms(one.text), *one.text))), one) for one in found]
+    scored = [(len(asked.intersection((*found_by(one), *one.text))), one) for one in found]
     scored.sort(key=lambda pair: (-pair[0], pair[1].subject != asker, -pair[1].used))
     told: dict[str, StoredFact] = {}
     left = TOKENS

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 from unicodedata import category, normalize
 
-from msgspec import Struct
-
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.segments import Mention, MentionAll, Quote, Text
 from bot.domain.traits import Rate
@@ -74,7 +72,8 @@ def alike(_where: Conversation, rules: Rules) -> Rules:
     return rules
 
 
-class Wake(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Wake:
     """Answer it; `reason` is private, mention, quote or retry; name, prefix, all or chance where
     it is weak.
 
@@ -93,7 +92,8 @@ class Wake(Struct, frozen=True):
 CALLED = Wake("mention")
 
 
-class Observe(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Observe:
     """Remember it, do not answer; `reason` says what stood against it, where it was for the bot.
 
     Whoever takes a chance now and then may take it where the bot `may_join`.
@@ -103,13 +103,15 @@ class Observe(Struct, frozen=True):
     may_join: bool = False
 
 
-class Ignore(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Ignore:
     """Not for us at all: neither remembered nor answered."""
 
     reason: str
 
 
-class NeedsQuoted(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class NeedsQuoted:
     """It quotes a message: wake if that one is the bot's own (people delete the @ a client puts
     there), else as `otherwise` says.
     """

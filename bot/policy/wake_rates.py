@@ -39,7 +39,7 @@ class Notice(Enum):
 
 @dataclass(slots=True)
 class Courtesy:
-    """Each person hears of a limit: a line, then so many signs at most, until that is long
+    """What one person heard of a limit: a line, then so many signs at most, until that is long
     ago.
     """
 

@@ -59,6 +59,11 @@ class Question(Struct, frozen=True):
     elsewhere: bool = False
     lines: tuple[MessageReceived, ...] = ()
 
+    @property
+    def said(self) -> tuple[MessageReceived, ...]:
+        """All that its asker said, oldest first."""
+        return (*self.lines, self.message)
+
 
 class Talk(Struct, frozen=True):
     """The lines overheard since the last run, oldest first, and how many before it nobody kept.

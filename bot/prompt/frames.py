@@ -16,9 +16,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
 from functools import lru_cache
-
-from msgspec import Struct, field
 
 from bot.domain.visible import visible
 from bot.prompt import marks
@@ -27,7 +26,8 @@ from bot.prompt.people import People, name_key
 MOST_FRAMES = 12  # one within the other, before the first word of an answer
 
 
-class Frames(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Frames:
     """Cuts the frame out of the bot's own words. `names` are those it goes by, `number` is its
     account.
     """

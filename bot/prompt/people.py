@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from functools import cached_property
-
-from msgspec import Struct
 
 from bot.domain.chat import Message, UserMessage
 from bot.prompt import marks
@@ -15,7 +14,8 @@ NUMBER = re.compile(rf"{marks.HASH}(\d+)")
 ADDRESS = re.compile(r"://[^\s()（）「」，。]*$")
 
 
-class People(Struct, frozen=True, dict=True):
+@dataclass(frozen=True)
+class People:
     """Who is in a prompt: names, folded, with their numbers there; accounts where it has them."""
 
     messages: tuple[Message, ...] = ()

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, assert_never
 
-from msgspec import Struct
-
 from bot.domain.actions import (
     Confirmed,
     Merged,
@@ -55,7 +53,8 @@ class Manner:
 PLAIN: Final = Manner()
 
 
-class Said(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Said:
     """One QQ message and what became of it."""
 
     action: SendMessage

@@ -10,8 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-
-from msgspec import Struct, field
+from dataclasses import dataclass, field
 
 from bot.domain.actions import Receipt, SendMessage
 from bot.domain.events import Conversation
@@ -22,7 +21,8 @@ from bot.speaking.sends import Rows, Send
 MAX_WAITING = 30  # sends of one conversation
 
 
-class _Queue(Struct):
+@dataclass(slots=True)
+class _Queue:
     sends: deque[Send] = field(default_factory=deque)
     worker: asyncio.Task[None] | None = None
 

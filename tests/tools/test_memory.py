@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from bot.domain.errors import InvalidArguments
+from bot.domain.memories import Kind, Visibility
 from bot.domain.notebook import Notebook
 from bot.domain.tool import ToolContext
 from tests.fakes import tool_context
@@ -12,8 +13,8 @@ from tools.memory import memory
 class Pages:
     """A notebook that says what it was asked."""
 
-    async def write(self, context: ToolContext, text: str, *, about: str, everywhere: bool) -> str:
-        return f"write {text} {about} {everywhere}"
+    async def write(self, context: ToolContext, text: str, *, about: str, kind: Kind, told: Visibility) -> str:
+        return f"write {text} {about} {kind} {told}"
 
     async def search(self, context: ToolContext, words: str) -> str:
         return f"search {words}"
@@ -27,8 +28,11 @@ class Pages:
 
 async def test_each_action_is_one_of_the_notebooks() -> None:
     context = tool_context({Notebook: Pages()})
-    assert await memory(context, "write", "对花生过敏") == "write 对花生过敏 me False"
-    assert await memory(context, "write", "群规", about="here", everywhere=True) == "write 群规 here True"
+    assert await memory(context, "write", "对花生过敏") == "write 对花生过敏 me other here"
+    assert (
+        await memory(context, "write", "群规", about="here", kind="plan", told="person")
+        == "write 群规 here plan person"
+    )
     assert await memory(context, "search", "花生") == "search 花生"
     assert await memory(context, "list", about="#2") == "list #2"
     assert await memory(context, "forget", "t1") == "forget t1"

@@ -1,1 +1,1 @@
-"""All that reaches into a turn from outside: words for it, a stop, a recall, a time that is up."""
+"""What reaches into a turn from outside: words for it, a stop, a recall, a time that is up."""

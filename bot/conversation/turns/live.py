@@ -12,9 +12,9 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from bot.conversation.turns.preparation import Turn
@@ -43,7 +43,8 @@ async def as_it_is(turn: Turn) -> Run:
     return turn.run
 
 
-class Line(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Line:
     """A line said into a turn; `user` is what the model reads of it."""
 
     message: MessageReceived
@@ -51,7 +52,8 @@ class Line(Struct, frozen=True):
     unread: Unread
 
 
-class Ended(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Ended:
     """A turn that is over."""
 
     turn_id: str
@@ -59,7 +61,8 @@ class Ended(Struct, frozen=True):
     asker: int
 
 
-class LiveTurn(Struct, eq=False):
+@dataclass(slots=True, eq=False)
+class LiveTurn:
     """A turn while it goes on; fits `Inbox`. `turn` is None while it is prepared.
 
     `lines` are those that were read in it, `waiting` those to come. `first` is the question as it
@@ -73,8 +76,8 @@ class LiveTurn(Struct, eq=False):
     state: RunState = field(default_factory=RunState)
     turn: Turn | None = None
     task: asyncio.Task[object] | None = field(default_factory=asyncio.current_task)
-    waiting: list[Line] = []
-    lines: list[Line] = []
+    waiting: list[Line] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
     first: str = ""
     asked: str = ""
     see: See = as_it_is

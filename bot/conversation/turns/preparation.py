@@ -100,10 +100,10 @@ class Preparation:
         if not retry:
             question = await self._perception.perceive(message, lines)
         await self._telling.load(where)
-        recalled = NOTHING_RECALLED if retry else await self._telling.recalled(message)
         reader = message.sender.user_id
         talk = NO_TALK if retry else self._telling.take_talk(where, reader)
         question = self._telling.named(question)
+        recalled = NOTHING_RECALLED if retry else await self._telling.recalled(message)
         talk = await self._telling.with_replies(question, talk)
         if not retry:  # the journal counts as read all that is overheard until the turn opens
             talk = self._telling.with_more(talk, where, reader)
@@ -122,15 +122,8 @@ class Preparation:
         if retry and not is_alone(message, retry.user):
             # Whose words are in it besides is not known any more.
             asker = replace(asker, authority=Audience.EVERYONE)
-        return self._turn(
-            question,
-            user,
-            asker,
-            run_id=self._ids.trace(),
-            view=view,
-            wake=wake,
-            recalled=recalled.lines,
-        )
+        turn = self._turn(question, user, asker, run_id=self._ids.trace(), view=view, wake=wake)
+        return replace(turn, recalled=recalled.lines)
 
     def go_on(self, turn_id: str, waiting: WaitingTurn) -> Turn:
         """A suspended turn, with no more authority than it had, and what it took and said so far;
@@ -185,7 +178,6 @@ class Preparation:
         view: View,
         spent: Spent = NOTHING_SPENT,
         wake: Wake = CALLED,
-        recalled: tuple[str, ...] = (),
     ) -> Turn:
         message, where = question.message, question.message.conversation
         current_run.set(run_id)  # for the rest of this lane's task
@@ -203,6 +195,7 @@ class Preparation:
             conversation=where,
             asker=asker,
             transcript=read,
+            asked=tuple(one.message_id for one in question.said if one.has_identity),
             ports={**self._ports, Speaker: speaker},
             heard=lambda: bool(speaker.said),
             tidy=partial(tidy, frames, question=asked),
@@ -212,7 +205,7 @@ class Preparation:
             temperature=who.temperature,
             terms=self._terms(where, who),
         )
-        return Turn(question, user, run, speaker, view, wake, recalled)
+        return Turn(question, user, run, speaker, view, wake)
 
 
 def is_alone(message: MessageReceived, user: UserMessage) -> bool:

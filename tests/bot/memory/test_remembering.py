@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import re
+import time
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from bot.domain.errors import InvalidArguments, ToolDenied
 from bot.domain.events import Conversation
-from bot.domain.memories import MemoriesUsed, MemoryKept, StoredFact, Visibility
+from bot.domain.memories import Kind, MemoriesUsed, MemoryKept, StoredFact, Visibility
 from bot.domain.run import Asker
 from bot.domain.suspension import Suspend
 from bot.domain.tool import ToolContext
@@ -37,8 +39,9 @@ class Room:
             memories=self.facts, speakers=speakers, store=self.store, clock=self.clock, ids=CountingIds()
         )
 
-    async def write(self, text: str, *, about: str = "me", by: ToolContext | None = None, all_: bool = False) -> str:
-        return await self.book.write(by or asks(MING), text, about=about, everywhere=all_)
+    async def write(self, text: str, *, about: str = "me", by: ToolContext | None = None, **more: Any) -> str:
+        more = {"kind": Kind.OTHER, "told": Visibility.HERE} | more
+        return await self.book.write(by or asks(MING), text, about=about, **more)
 
     async def recalled(self, where: Conversation, user: int, question: str) -> tuple[str, ...]:
         return (await self.book.recalled(where, user, question)).lines
@@ -90,14 +93,17 @@ async def test_facts_about_the_group_are_anybodys_to_tell_and_its_admins_to_forg
     assert fact.subject == 0
     with pytest.raises(ToolDenied):
         await room.book.forget(asks(HONG), fact.memory_id)
-    assert await room.book.forget(asks(HONG, role="admin"), f"[{fact.memory_id}]") == "forgotten: 每周六晚上打副本"
+    assert (
+        await room.book.forget(asks(HONG, role="admin"), f"[{fact.memory_id}]")
+        == "forgotten: 小明#1 说: 每周六晚上打副本"
+    )
 
 
 async def test_nobody_rewrites_what_another_told_of_the_group_or_an_owner_told_everywhere() -> None:
     room = Room()
     await room.write("每周六晚上打副本", about="here", by=asks(OWNER))
     await room.write("每周五晚上打副本", about="here", by=asks(HONG))
-    await room.write("喜欢住在杭州西湖边", about="#1", by=asks(OWNER), all_=True)
+    await room.write("喜欢住在杭州西湖边", about="#1", by=asks(OWNER), told=Visibility.EVERYWHERE)
     await room.write("喜欢住在杭州西湖边上")
     texts = {(one.text, one.visibility) for one in await room.facts.listed()}
     assert {("每周六晚上打副本", Visibility.HERE), ("喜欢住在杭州西湖边", Visibility.EVERYWHERE)} < texts
@@ -123,9 +129,9 @@ async def test_what_cannot_be_remembered_is_told_to_the_model(text: str, about: 
 async def test_only_owners_have_something_known_everywhere() -> None:
     room = Room()
     with pytest.raises(ToolDenied):
-        await room.write("群规在公告里", about="here", all_=True)
-    await room.write("群规在公告里", about="here", by=asks(OWNER), all_=True)
-    assert await room.recalled(ELSEWHERE, HONG, "群规在哪") == ("群规在公告里",)
+        await room.write("群规在公告里", about="here", told=Visibility.EVERYWHERE)
+    await room.write("群规在公告里", about="here", by=asks(OWNER), told=Visibility.EVERYWHERE)
+    assert await room.recalled(ELSEWHERE, HONG, "群规在哪") == ("?#3 说: 群规在公告里",)
 
 
 async def test_an_owner_who_passes_on_or_heard_others_has_nothing_known_everywhere_by_himself() -> None:
@@ -134,13 +140,13 @@ async def test_an_owner_who_passes_on_or_heard_others_has_nothing_known_everywhe
     heard = replace(own, asker=replace(own.asker, overheard=Audience.EVERYONE))
     for about in ("here", "#1"):
         with pytest.raises(ToolDenied):
-            await room.write("群规在公告里", about=about, by=passes_on, all_=True)
+            await room.write("群规在公告里", about=about, by=passes_on, told=Visibility.EVERYWHERE)
     with pytest.raises(ToolDenied):
         await room.write("喜欢小红", about="#1", by=passes_on)
     with pytest.raises(Suspend, match="到处都记住：群规在公告里"):
-        await room.write("群规在公告里", about="here", by=heard, all_=True)
+        await room.write("群规在公告里", about="here", by=heard, told=Visibility.EVERYWHERE)
     assert not any(isinstance(entry, MemoryKept) for entry in room.store.entries)
-    await room.write("群规在公告里", about="here", by=replace(heard, allowed=True), all_=True)
+    await room.write("群规在公告里", about="here", by=replace(heard, allowed=True), told=Visibility.EVERYWHERE)
 
 
 async def test_what_was_told_in_private_or_elsewhere_is_nowhere_else() -> None:
@@ -159,3 +165,66 @@ async def test_what_was_told_in_private_or_elsewhere_is_nowhere_else() -> None:
         with pytest.raises(InvalidArguments, match="there is no fact"):
             await room.book.forget(asks(MING), fact.memory_id)
     assert await room.recalled(PRIVATE, MING, "小红") == ("?#1: 喜欢小红",)
+
+
+async def test_what_somebody_tells_of_himself_follows_him_at_his_word_and_not_the_other_way() -> None:
+    room = Room()
+    await room.write("对花生过敏", told=Visibility.PERSON)
+    assert await room.recalled(ELSEWHERE, MING, "花生能吃吗") == ("小明#1: 对花生过敏",)
+    assert await room.recalled(ELSEWHERE, HONG, "花生能吃吗") == ()
+    assert "told person" in await room.book.listed(asks(MING, where=ELSEWHERE), about="me")
+    await room.write("对花生过敏")
+    assert await room.recalled(ELSEWHERE, MING, "花生能吃吗") == ()
+    await room.write("对花生过敏", told=Visibility.PERSON)
+    ming = StoredFact(memory_id="", scope=GROUP, subject=MING, author=MING, text="对花生过敏。")
+    await room.book.keep(ming, picked=True)
+    assert [(one.text, one.visibility) for one in await room.facts.listed()] == [("对花生过敏。", Visibility.PERSON)]
+
+
+async def test_nothing_follows_anybody_that_is_about_another_or_that_a_tool_has_brought() -> None:
+    room = Room()
+    read = asks(MING)
+    read = replace(read, asker=replace(read.asker, read=("fetch",)))
+    for by, about in ((asks(OWNER), "#2"), (asks(MING), "here"), (read, "me")):
+        with pytest.raises(ToolDenied, match="about himself"):
+            await room.write("喜欢猫", about=about, by=by, told=Visibility.PERSON)
+
+
+async def test_what_is_told_in_private_follows_nobody_into_a_group() -> None:
+    room = Room()
+    await room.write("喜欢小红", by=asks(MING, where=PRIVATE), told=Visibility.PERSON)
+    assert await room.recalled(GROUP, MING, "谁喜欢小红") == ()
+    assert "nothing" in await room.book.listed(asks(MING), about="me")
+
+
+async def test_who_said_it_is_told_with_what_is_not_about_himself() -> None:
+    room = Room()
+    await room.write("每周六晚上打副本", about="here", by=asks(HONG))
+    await room.write("喜欢副本里的音乐", about="#1", by=asks(OWNER))
+    assert set(await room.recalled(GROUP, MING, "副本")) == {
+        "小红#2 说: 每周六晚上打副本",
+        "小明#1 (?#3 说): 喜欢副本里的音乐",
+    }
+
+
+async def test_a_plan_is_told_with_the_day_it_was_told_last() -> None:
+    room = Room()
+    await room.write("下周三去北京", kind=Kind.PLAN)
+    room.clock.time += 3 * 86_400
+    await room.write("下周三去北京", kind=Kind.PLAN)
+    day = time.strftime("%Y-%m-%d", time.localtime(room.clock.now()))
+    assert await room.recalled(GROUP, MING, "谁去北京") == (f"小明#1: 下周三去北京 ({day})",)
+    assert "(plan, said" in await room.book.search(asks(MING), "北京")
+
+
+async def test_a_fact_is_found_by_its_kind() -> None:
+    room = Room()
+    await room.write("每天一杯冰美式", kind=Kind.TASTE)
+    await room.write("在杭州读书", kind=Kind.LIFE)
+    assert await room.recalled(GROUP, HONG, "小明喜欢什么") == ("小明#1: 每天一杯冰美式",)
+
+
+async def test_a_fact_names_the_messages_it_was_said_in() -> None:
+    room = Room()
+    await room.write("对花生过敏", by=replace(asks(MING), asked=("5", "6")))
+    assert [one.sources for one in await room.facts.listed()] == [("5", "6")]
