@@ -223,9 +223,11 @@ async def at_work(
         open_onebot(settings, line, sink=sink, clock=clock, ids=ids) as port,
     ):
         await rooms.keeping.personas.start()
+        await rooms.on.wishes.start()
         await rooms.recoverer.start()
         loops = (
             rooms.keeping.personas.run(),
+            rooms.on.wishes.run(),
             rooms.recoverer.run(),
             rooms.catchup.run(),
             rooms.doubts.run(),

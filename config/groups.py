@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from bot.domain.errors import Problem
+from config.hours import hours
 from config.tables import complaints, read_rows
 
 SETTING = "GROUPS_FILE"
@@ -22,7 +23,8 @@ MAX_RULES = 500  # characters: they stand in front of every question
 
 class GroupRow(BaseModel):
     """One group: who the bot is there (a key of a persona, empty for the usual one), what its house
-    rules are, how often it joins in unasked (0 to 1, None for BOT_CHANCE), and for whom tools are.
+    rules are, how often it joins in unasked (0 to 1), for whom tools are, and when it keeps quiet
+    and how (minutes of the day, as `hours` reads them); None is as everywhere.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, strict=True)
@@ -31,6 +33,8 @@ class GroupRow(BaseModel):
     persona: Annotated[str, Field(max_length=64)] = ""
     rules: Annotated[str, Field(max_length=MAX_RULES)] = ""
     chance: Annotated[float, Field(ge=0, le=1)] | None = None
+    quiet: Annotated[tuple[tuple[int, int], ...], BeforeValidator(hours)] | None = None
+    quiet_mode: Literal["weak", "all"] | None = None
     tools_audience: dict[str, Literal["everyone", "group_admin", "owner"]] = Field(
         default_factory=dict
     )

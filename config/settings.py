@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from bot.domain.errors import ConfigError, Problem
 from config import tokens, values
 from config.endpoints import Endpoint, fallbacks, in_order
+from config.hours import hours
 from config.persona_files import PersonaFile, PersonaHead, read_persona_file
 
 DEFAULT_PERSONA = Path(__file__).parent / "personas" / "default.md"
@@ -38,6 +39,8 @@ FilePath = Annotated[Path, BeforeValidator(values.path)]
 Often = tuple[int, float] | None
 Mode = Literal["reverse", "forward"]
 Scope = Literal["group", "member"]
+Hours = Annotated[tuple[tuple[int, int], ...], BeforeValidator(hours)]
+QuietMode = Literal["weak", "all"]
 Language = Literal["", "zh", "en"]
 MediaSend = Literal["base64", "file"]
 MediaUrls = Literal["fetch", "pass"]
@@ -85,6 +88,8 @@ class Settings(BaseSettings):
     bot_at_all: Annotated[bool, BeforeValidator(values.switch)] = False
     bot_chance: Annotated[float, BeforeValidator(values.number(0, 1))] = 0.0
     bot_stale: Annotated[float, BeforeValidator(values.number(0, 86_400))] = 120.0
+    bot_quiet: Hours = ()
+    bot_quiet_mode: Annotated[QuietMode, BeforeValidator(values.one_of("weak", "all"))] = "weak"
     bot_loop: Annotated[int, BeforeValidator(values.whole(0, 1000))] = 6
     bot_user_rate: Annotated[Often, BeforeValidator(values.rate)] = (6, 60.0)
     bot_group_rate: Annotated[Often, BeforeValidator(values.rate)] = (20, 60.0)

@@ -19,6 +19,7 @@ from bot.domain.journal import (
     MessageErased,
     MessageObserved,
     PersonaChosen,
+    PlaceSet,
     Recovery,
     Remembered,
     SendChanged,
@@ -229,6 +230,11 @@ class RecordingStore:
     async def choices(self) -> Mapping[Conversation, str] | None:
         chosen = [one for one in self.entries if isinstance(one, PersonaChosen)]
         return None if self.trouble else {one.conversation: one.persona for one in chosen}
+
+    async def settings(self, name: str) -> Mapping[Conversation, str] | None:
+        made = (one for one in self.entries if isinstance(one, PlaceSet) and one.name == name)
+        values = {one.conversation: one.value for one in made}
+        return None if self.trouble else {where: value for where, value in values.items() if value}
 
     def put(self, *entries: Entry) -> None:
         for entry in entries:

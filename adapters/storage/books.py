@@ -14,6 +14,7 @@ from adapters.storage.reads import NOWHERE, Reading
 from adapters.storage.tables import (
     chosen,
     messages,
+    place_settings,
     runs,
     sends,
     steps,
@@ -51,6 +52,10 @@ class SqlBooks:
         """The persona's key in each conversation where one was chosen."""
         return await self._read(choices, None)
 
+    async def settings(self, name: str) -> Mapping[Conversation, str] | None:
+        """What was set under this name by command, by conversation."""
+        return await self._read(lambda connection: settings(connection, name), None)
+
     async def story(self, where: Conversation, message_id: str = "") -> Story | None:
         """How a message fared, or the one it answers; of the last turn there without an id."""
         return await self._read(lambda connection: story(connection, where, message_id), None)
@@ -60,6 +65,14 @@ def choices(connection: Connection) -> dict[Conversation, str]:
     """Which persona was chosen where."""
     query = select(chosen.c.conversation, chosen.c.persona)
     return {Conversation.parse(here): persona for here, persona in connection.execute(query)}
+
+
+def settings(connection: Connection, name: str) -> dict[Conversation, str]:
+    """What was set under this name, by conversation."""
+    query = select(place_settings.c.conversation, place_settings.c.value).where(
+        place_settings.c.name == name, place_settings.c.value != ""
+    )
+    return {Conversation.parse(here): value for here, value in connection.execute(query)}
 
 
 def spent(

@@ -40,6 +40,7 @@ from adapters.storage.tables import (
     messages,
     metadata,
     pictures,
+    place_settings,
     sends,
     speakers,
     things,
@@ -182,6 +183,7 @@ def _erase(connection: Connection, whose: _Whose) -> dict[str, int]:
         verdicts: rows(verdicts, *whose.verdicts),
         speakers: rows(speakers),
         chosen: rows(chosen),
+        place_settings: rows(place_settings),
         things: rows(things),
         turns: their_turns,  # last: the others ask it which turns
     }

@@ -12,6 +12,7 @@ from adapters.storage.tables import (
     chosen,
     memories,
     messages,
+    place_settings,
     runs,
     sends,
     speakers,
@@ -39,6 +40,7 @@ TYPES = {
     "verdict": verdicts,
     "speaker": speakers,
     "choice": chosen,
+    "place_setting": place_settings,
     "thing": things,
     "memory": memories,
 }

@@ -27,6 +27,7 @@ from bot.domain.journal import (
     MessageOverheard,
     MessageTakenUp,
     PersonaChosen,
+    PlaceSet,
     RunResumed,
     RunSuspended,
     SendChanged,
@@ -78,7 +79,7 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
             return _taken_up(entry)
         case MessageErased():
             return _erased(entry)
-        case WindowMoved() | ConversationReset() | PersonaChosen():
+        case WindowMoved() | ConversationReset() | PersonaChosen() | PlaceSet():
             return (_of_window(entry),)
         case MemberNumbered(number=number, user_id=user_id, name=name):
             member = {"number": number, "user_id": user_id, "name": plain(name)}
@@ -119,7 +120,7 @@ def _of_thing(entry: ThingNamed | PictureDescribed, taken: float) -> Row:
     return Statement.NAME_THING, thing
 
 
-def _of_window(entry: WindowMoved | ConversationReset | PersonaChosen) -> Row:
+def _of_window(entry: WindowMoved | ConversationReset | PersonaChosen | PlaceSet) -> Row:
     place = {"conversation": str(entry.conversation)}
     match entry:
         case WindowMoved(first_turn=turn_id, light_to=light_to, summary=summary):
@@ -129,6 +130,8 @@ def _of_window(entry: WindowMoved | ConversationReset | PersonaChosen) -> Row:
             return Statement.RESET_WINDOW, place
         case PersonaChosen(persona=persona):
             return Statement.CHOOSE_PERSONA, place | {"persona": plain(persona)}
+        case PlaceSet(name=name, value=value):
+            return Statement.SET_PLACE, place | {"name": plain(name), "value": plain(value)}
         case _:
             assert_never(entry)
 

@@ -61,6 +61,7 @@ class Statement(IntEnum):
     MOVE_WINDOW = 100
     RESET_WINDOW = 101
     CHOOSE_PERSONA = 105
+    SET_PLACE = 106
     NUMBER_MEMBER = 110
     NAME_THING = 120
     ERASE_THINGS = 121
@@ -218,6 +219,10 @@ SQL = {
     Statement.CHOOSE_PERSONA: """
         INSERT INTO choices (conversation, persona) VALUES (:conversation, :persona)
         ON CONFLICT (conversation) DO UPDATE SET persona = excluded.persona""",
+    Statement.SET_PLACE: """
+        INSERT INTO place_settings (conversation, name, value)
+        VALUES (:conversation, :name, :value)
+        ON CONFLICT (conversation, name) DO UPDATE SET value = excluded.value""",
     # Who was forgotten meanwhile stays so.
     Statement.NUMBER_MEMBER: """
         INSERT INTO speakers (conversation, number, user_id, name)

@@ -283,6 +283,15 @@ chosen = _table(
 )
 """Who the bot is in a conversation, where somebody chose that by command."""
 
+place_settings = _table(
+    "place_settings",
+    Column("conversation", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    _words("value"),  # empty: as usual
+    UniqueConstraint("conversation", "name"),
+)
+"""What people set for a conversation by command, `/quiet 2h`."""
+
 things = _table(
     "things",
     Column("conversation", Text, nullable=False),
@@ -364,6 +373,7 @@ BY_CONVERSATION = (
     verdicts,
     speakers,
     chosen,
+    place_settings,
     things,
     memories,
     memory_terms,

@@ -87,6 +87,10 @@ class Choices(Protocol):
         """
         ...
 
+    async def settings(self, name: str) -> Mapping[Conversation, str] | None:
+        """What was set under this name, by conversation; None where that cannot be read now."""
+        ...
+
 
 class Books(Protocol):
     """Reads the journal for people; nothing is known where it cannot be read."""

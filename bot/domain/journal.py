@@ -154,6 +154,15 @@ class PersonaChosen(Struct, frozen=True, tag="persona_chosen"):
     type: ClassVar[Literal["persona_chosen"]] = "persona_chosen"
 
 
+class PlaceSet(Struct, frozen=True, tag="place_set"):
+    """Somebody set something for a conversation by command, under a name; empty: as usual."""
+
+    conversation: Conversation
+    name: str
+    value: str
+    type: ClassVar[Literal["place_set"]] = "place_set"
+
+
 class UsageAdded(Struct, frozen=True, kw_only=True, tag="usage_added"):
     """A model was asked beside the steps of a turn, on its behalf: after its end to summarise what
     came before, or for an answer that was broken off.
@@ -247,6 +256,7 @@ Entry: TypeAlias = (
     | WindowMoved
     | ConversationReset
     | PersonaChosen
+    | PlaceSet
     | UsageAdded
     | MemberNumbered
     | ThingNamed

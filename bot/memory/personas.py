@@ -14,6 +14,7 @@ from bot.domain.events import Conversation
 from bot.domain.journal import PersonaChosen
 from bot.domain.ports import ChatModel, Clock, Store
 from bot.domain.traits import Audience
+from bot.policy.quiet import Hours, Quiet
 from bot.policy.wake import Rules
 
 LOOK = 2.0  # seconds between two looks at choices that could not be read
@@ -45,15 +46,26 @@ class Persona:
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """One group by the operator's file: the key of its persona, its house rules, and how often the
-    bot joins in there unasked; empty and None where that is as everywhere. `audiences` are those of
-    tools there.
+    """One group by the operator's file: the key of its persona, its house rules, how often the bot
+    joins in there unasked, and when it keeps quiet; empty and None where that is as everywhere.
+    `audiences` are those of tools there.
     """
 
     persona: str = ""
     rules: str = ""
     chance: float | None = None
     audiences: Mapping[str, Audience] = field(default_factory=dict)
+    quiet: tuple[Hours, ...] | None = None
+    quiet_mode: Quiet | None = None
+
+    def changed(self, rules: Rules) -> Rules:
+        """The rules of all groups, as they are in this one."""
+        return dataclasses.replace(
+            rules,
+            chance=rules.chance if self.chance is None else self.chance,
+            quiet=rules.quiet if self.quiet is None else self.quiet,
+            quiet_mode=rules.quiet_mode if self.quiet_mode is None else self.quiet_mode,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,16 +155,17 @@ class Personas:
         return told
 
     def rules(self, where: Conversation, rules: Rules) -> Rules:
-        """What wakes the bot there: the names it has there, and the chance of the house."""
+        """What wakes the bot there: the names it has there, the chance and the quiet hours of the
+        house.
+        """
         key, house = self.key(where), self._house(where)
         names = self._cast.others.get(key, self._cast.usual).names
         if house is None and names == rules.names:
             return rules
         place = key, 0 if house is None else where.session_id
         if (told := self._rules.get(place)) is None:
-            chance = rules.chance if house is None or house.chance is None else house.chance
-            told = dataclasses.replace(rules, names=names, chance=chance)
-            self._rules[place] = told
+            theirs = rules if house is None else house.changed(rules)
+            told = self._rules[place] = dataclasses.replace(theirs, names=names)
         return told
 
     def audiences(self, where: Conversation) -> Mapping[str, Audience]:

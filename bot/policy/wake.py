@@ -10,6 +10,7 @@ from unicodedata import category, normalize
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.segments import Mention, MentionAll, Quote, Text
 from bot.domain.traits import Rate
+from bot.policy.quiet import Hours, Quiet
 
 # QQ's official robots, inclusive (LLOneBot/LuckyLilliaBot src/onebot11/entities.ts): two bots that
 # answer each other never stop.
@@ -46,6 +47,7 @@ class Rules:
     too. `robots` are numbers that nobody answers. `chance` is that of a line that is said to
     nobody; a question is `stale` after so many seconds, and so many quick wakes of one sender are a
     `loop`; never where that is 0. The rates are those of questions, None without limit.
+    In `quiet` hours it answers fewer, as their mode says.
     """
 
     names: tuple[str, ...] = ()
@@ -61,6 +63,8 @@ class Rules:
     loop: int = 0
     user_rate: Rate | None = None
     group_rate: Rate | None = None
+    quiet: tuple[Hours, ...] = ()
+    quiet_mode: Quiet = Quiet.WEAK
 
 
 Local: TypeAlias = Callable[[Conversation, Rules], Rules]

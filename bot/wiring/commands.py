@@ -14,7 +14,9 @@ from bot.commands.groups import groups_command
 from bot.commands.help import help_command
 from bot.commands.me import me_command
 from bot.commands.model import model_command
+from bot.commands.mute import mute_command, unmute_command
 from bot.commands.persona import persona_command
+from bot.commands.quiet import quiet_command
 from bot.commands.reset import reset_command
 from bot.commands.stop import stop_command
 from bot.commands.usage import usage_command
@@ -52,6 +54,9 @@ def build_commands(
         forget_command(journal.erasing, history.speakers, history, then=let_go),
         reset_command(on.store, history),
         persona_command(keeping.personas),
+        quiet_command(on.wishes, verdicts.is_quiet),
+        mute_command(on.wishes),
+        unmute_command(on.wishes),
         model_command(models.upstreams, on.clock.monotonic),
         groups_command(books),
         errors_command(failures),

@@ -17,6 +17,7 @@ from bot.conversation.dispatcher import Dispatcher
 from bot.conversation.intake.ages import Ages
 from bot.conversation.intake.door import Door
 from bot.conversation.intake.hearing import Hearing
+from bot.conversation.intake.hush import Hush
 from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.places import Arrive, Places
 from bot.conversation.intake.pokes import Pokes
@@ -51,6 +52,7 @@ from bot.domain.words import Words
 from bot.engine.engine import Engine
 from bot.memory.history import History
 from bot.memory.personas import Personas
+from bot.memory.wishes import Wishes
 from bot.policy.budget import Limits
 from bot.policy.wake import Local, Rules, alike
 from bot.speaking.delivery import Delivery, Manner
@@ -73,6 +75,7 @@ class Ground:
     gestures: Gestures
     live: LiveTurns
     telling: Telling
+    wishes: Wishes
     clock: Clock
     local: Local = alike
     words: Words | None = None
@@ -194,6 +197,7 @@ def build_verdicts(
         rules=rules,
         ages=on.ages,
         mutes=mutes,
+        hush=Hush(rules=rules, local=on.local, wishes=on.wishes, clock=on.clock),
         outbox=on.outbox,
         owner=owner,
         clock=on.clock,
@@ -264,7 +268,14 @@ def build_stages(
 ) -> Stages:
     """The way from a question to its answer, and who sends messages on it."""
     door = Door(seen=asking.seen, ages=on.ages)
-    goings_on = build_goings_on(on, asking, answering)
+    goings_on = GoingsOn(
+        live=on.live,
+        turns=answering.turns,
+        suspensions=answering.suspensions,
+        lanes=on.lanes,
+        questions=asking.questions,
+        outbox=on.outbox,
+    )
     way = build_way(on, asking, answering, door, goings_on, commands, rules=rules, steers=steers)
     dispatcher = build_dispatcher(on, asking, answering, way, owner=owner)
     late = Late(
@@ -368,7 +379,7 @@ def build_dispatcher(
         mutes=asking.mutes,
         places=asking.places,
         greetings=greetings,
-        pokes=Pokes(asking.verdicts, asking.mutes, on.postbox, on.clock),
+        pokes=Pokes(asking.verdicts, on.postbox, on.clock),
         history=on.history,
         outbox=on.outbox,
     )
@@ -385,16 +396,4 @@ def build_recalls(on: Ground, asking: Asking, answering: Answering) -> Recalls:
         turns=answering.turns,
         live=on.live,
         lanes=on.lanes,
-    )
-
-
-def build_goings_on(on: Ground, asking: Asking, answering: Answering) -> GoingsOn:
-    """Who knows what goes on, and ends it."""
-    return GoingsOn(
-        live=on.live,
-        turns=answering.turns,
-        suspensions=answering.suspensions,
-        lanes=on.lanes,
-        questions=asking.questions,
-        outbox=on.outbox,
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import starmap
 
 from aiohttp import ClientSession
 
@@ -20,6 +21,7 @@ from bot.models.failover import Failover
 from bot.models.upstreams import Upstream
 from bot.policy.compaction import history_room
 from bot.policy.prices import read_known
+from bot.policy.quiet import Hours, Quiet
 from bot.policy.tokens import estimate
 from bot.policy.wake import Rules
 from config.endpoints import Endpoint
@@ -148,4 +150,6 @@ def build_rules(settings: Settings) -> Rules:
         loop=settings.bot_loop,
         user_rate=Rate(*settings.bot_user_rate) if settings.bot_user_rate else None,
         group_rate=Rate(*settings.bot_group_rate) if settings.bot_group_rate else None,
+        quiet=tuple(starmap(Hours, settings.bot_quiet)),
+        quiet_mode=Quiet(settings.bot_quiet_mode),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import starmap
 
 from bot.domain.books import Choices
 from bot.domain.chat import AssistantMessage, Message, UserMessage
@@ -11,6 +12,7 @@ from bot.domain.errors import ConfigError, Problem
 from bot.domain.ports import ChatModel, Clock, Store
 from bot.domain.traits import Audience
 from bot.memory.personas import Cast, House, Persona, Personas
+from bot.policy.quiet import Hours, Quiet
 from bot.runtime.reloading import Reload
 from config.groups import GroupRow, read_groups
 from config.persona_files import PersonaFile, by_group, read_personas
@@ -86,10 +88,17 @@ class PersonaFiles:
         return {name: reload for name, (file, reload) in every.items() if file is not None}
 
     def _houses(self, rows: Mapping[int, GroupRow]) -> dict[int, House]:
-        return {
-            group: House(row.persona, row.rules, row.chance, self._audiences(row.tools_audience))
-            for group, row in rows.items()
-        }
+        return {group: self._house(row) for group, row in rows.items()}
+
+    def _house(self, row: GroupRow) -> House:
+        return House(
+            persona=row.persona,
+            rules=row.rules,
+            chance=row.chance,
+            audiences=self._audiences(row.tools_audience),
+            quiet=None if row.quiet is None else tuple(starmap(Hours, row.quiet)),
+            quiet_mode=None if row.quiet_mode is None else Quiet(row.quiet_mode),
+        )
 
     def _audiences(self, own: Mapping[str, str] | None = None) -> dict[str, Audience]:
         told = {**self.settings.tools_audience, **(own or {})}

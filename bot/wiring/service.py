@@ -46,6 +46,7 @@ from bot.engine.toolset import Toolset
 from bot.memory.chat_log import StoredChatLog
 from bot.memory.recorder import Recorder
 from bot.memory.things import Things
+from bot.memory.wishes import Wishes
 from bot.models.failover import Failover
 from bot.policy.budget import Limits
 from bot.runtime.observers import LogObserver, Observers
@@ -124,9 +125,9 @@ def build_rooms(
     )
     perception = Perception(transport=transport, history=history, senses=taken_in)
     gestures, live = Gestures(transport=transport, clock=clock), LiveTurns(store=store, clock=clock)
-    ages, lanes = Ages(clock), build_lanes(settings, clock=clock)
-    shared = lanes, ages, perception, history, store, outbox, gestures, live, telling, clock
-    on = Ground(*shared, personas.rules, means.words)
+    wishes = Wishes(store=store, choices=journal.books, clock=clock)
+    shared = build_lanes(settings, clock=clock), Ages(clock), perception, history, store, outbox
+    on = Ground(*shared, gestures, live, telling, wishes, clock, personas.rules, means.words)
     failures, alarm = Failures(clock=clock, mask=mask), Alarm(owner, mask=mask)
     seen_by: list[Observer] = [LogObserver(), alarm, failures, *observers]
     engine = build_engine(

@@ -25,6 +25,8 @@ def test_a_row_says_what_is_otherwise_in_a_group(tmp_path: Path) -> None:
         persona = "fox.zh"
         rules = "不聊游戏以外的事。"
         chance = 0.02
+        quiet = "22:00-8:00"
+        quiet_mode = "all"
         tools_audience = {look = "group_admin"}
 
         [[group]]
@@ -38,6 +40,8 @@ def test_a_row_says_what_is_otherwise_in_a_group(tmp_path: Path) -> None:
             persona="fox.zh",
             rules="不聊游戏以外的事。",
             chance=0.02,
+            quiet=((1320, 480),),
+            quiet_mode="all",
             tools_audience={"look": "group_admin"},
         ),
         4243: GroupRow(number=4243),

@@ -52,6 +52,8 @@ TYPED: dict[str, tuple[str, object]] = {
     "BOT_MEMORY": ("0", False),
     "LLM_CHEAP_MODEL": ("small", "small"),
     "BOT_LOOP": ("0", 0),
+    "BOT_QUIET": ("23:30-07:30，12:00 ～ 13:30", ((1410, 450), (720, 810))),
+    "BOT_QUIET_MODE": ("All", "all"),
     "BOT_USER_RATE": ("3 / 30", (3, 30.0)),
     "BOT_GROUP_RATE": ("0", None),
     "BOT_DEBOUNCE": ("0", 0.0),

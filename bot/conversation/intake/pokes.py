@@ -6,12 +6,10 @@ from typing import Final
 
 from cachetools import LRUCache
 
-from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.verdicts import Verdicts
 from bot.domain.events import Conversation, MessageReceived, Poked, Sender
 from bot.domain.ports import Clock
 from bot.domain.segments import Mention
-from bot.policy.wake import Wake
 from bot.speaking.postbox import Postbox
 
 APART: Final = 60.0  # seconds between two lines in one place: people poke in rows
@@ -24,9 +22,8 @@ HERE_IN_PRIVATE: Final = "在呢，有什么事直接说。"
 class Pokes:
     """Answers pokes of the bot, where it may speak and to whom it listens."""
 
-    def __init__(self, verdicts: Verdicts, mutes: Mutes, postbox: Postbox, clock: Clock) -> None:
+    def __init__(self, verdicts: Verdicts, postbox: Postbox, clock: Clock) -> None:
         self._verdicts = verdicts
-        self._mutes = mutes
         self._postbox = postbox
         self._clock = clock
         self._answered: LRUCache[Conversation, float] = LRUCache(MAX_PLACES)
@@ -36,7 +33,7 @@ class Pokes:
         where, now = event.conversation, self._clock.monotonic()
         if event.target_id != event.self_id or not self._listens_to(event):
             return
-        if self._mutes.holds_in(where) or now - self._answered.get(where, -APART) < APART:
+        if now - self._answered.get(where, -APART) < APART:
             return
         self._answered[where] = now
         self._postbox.post(where, HERE if where.is_group else HERE_IN_PRIVATE)
@@ -51,4 +48,4 @@ class Pokes:
             sender=Sender(event.user_id),
             segments=(Mention(event.self_id),),
         )
-        return isinstance(self._verdicts.whoever_may_speak(as_said), Wake)
+        return self._verdicts.would_answer(as_said)

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from cachetools import LRUCache
 
 from bot.conversation.intake.ages import Ages
+from bot.conversation.intake.hush import SILENCED, Hush
 from bot.conversation.intake.mutes import Mutes
 from bot.conversation.tasks import Task
 from bot.domain.events import Conversation, MessageReceived
@@ -45,6 +46,7 @@ class Restraint:
         rules: Rules,
         ages: Ages,
         mutes: Mutes,
+        hush: Hush,
         outbox: Outbox,
         owner: Owner,
         clock: Clock,
@@ -53,6 +55,7 @@ class Restraint:
         self._rules = rules
         self._ages = ages
         self._mutes = mutes
+        self._hush = hush
         self._outbox = outbox
         self._owner = owner
         self._clock = clock
@@ -63,12 +66,22 @@ class Restraint:
         """Whether nobody would hear the bot there."""
         return self._mutes.holds_in(where)
 
+    def is_quiet(self, where: Conversation) -> bool:
+        """Whether people want it to be quiet there."""
+        return self._hush.holds_in(where)
+
+    def is_silenced(self, message: MessageReceived, wake: Wake) -> bool:
+        """Whether the bot may not, or is not to, answer that now; loops aside."""
+        return self.is_muted(message.conversation) or bool(self._hush.against(message, wake))
+
     def on(self, message: MessageReceived, wake: Wake) -> Wake | Observe:
         """The wake, or why it is none, when the message has come."""
         if self.is_muted(message.conversation):
             return Observe(MUTED)
         if self.stops((message,)):
             return Observe(WORDS)
+        if why := self._hush.against(message, wake):
+            return Observe(why)
         return Observe(LOOP) if self._loops(message, self._clock.now()) else wake
 
     def stops(self, said: Iterable[MessageReceived]) -> bool:
@@ -85,6 +98,10 @@ class Restraint:
             waited = max(waited, self._ages.age(message))
         if self.is_muted(message.conversation):
             return MUTED
+        if self._hush.is_silenced(message.conversation):
+            return SILENCED
+        if looked_up and (why := self._hush.against(message, task.wake)):
+            return why
         if looked_up and self._loops(message, task.since):
             return LOOP
         if self.stops(task.said):

@@ -85,6 +85,15 @@ class Verdicts:
                 return Wake("quote") if quoted.is_own else verdict.otherwise
         return verdict
 
+    def would_answer(self, message: MessageReceived) -> bool:
+        """Whether it wakes the bot, and nothing holds that back; asking changes nothing."""
+        wake = self.whoever_may_speak(message)
+        return isinstance(wake, Wake) and not self._restraint.is_silenced(message, wake)
+
+    def is_quiet(self, where: Conversation) -> bool:
+        """Whether people want it to be quiet there."""
+        return self._restraint.is_quiet(where)
+
     def hears(self, message: MessageReceived) -> bool:
         """Whether its sender may ask anything there at all: neither blocked, unlisted nor a
         robot.
@@ -112,7 +121,7 @@ class Verdicts:
         return judge(message, rules, accounts=self._accounts, robots=self._robots.known)
 
     def _joins(self, where: Conversation) -> bool:
-        if self._restraint.is_muted(where):
+        if self._restraint.is_muted(where) or self.is_quiet(where):
             return False
         chances = self._chances.setdefault(where, Chances())
         chance = self._local(where, self._rules).chance

@@ -3,12 +3,21 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from adapters.storage.batches import EntryBatches
-from adapters.storage.books import CALLS, choices, places, spent, story
+from adapters.storage.books import CALLS, choices, places, settings, spent, story
 from adapters.storage.database import Database
 from bot.domain.books import PlaceSum, StoryCall, UsageSum
 from bot.domain.chat import ToolMessage, Usage
 from bot.domain.events import Conversation
-from bot.domain.journal import Entry, Judged, MessageObserved, PersonaChosen, SendChanged, SendState, UsageAdded
+from bot.domain.journal import (
+    Entry,
+    Judged,
+    MessageObserved,
+    PersonaChosen,
+    PlaceSet,
+    SendChanged,
+    SendState,
+    UsageAdded,
+)
 from tests.adapters.storage.entries import NOW, began, closing, ended, heard, opening, put, read, sending, step
 from tests.fakes import BOT, GROUP, said
 
@@ -87,6 +96,13 @@ def test_sums_are_of_a_time_a_place_and_a_person(batches: EntryBatches, database
 def test_the_last_choice_of_a_persona_counts_in_its_conversation(batches: EntryBatches, database: Database) -> None:
     write(batches, PersonaChosen(GROUP, "owl"), PersonaChosen(ELSEWHERE, "owl"), PersonaChosen(GROUP, "fox"))
     assert read(database, choices) == {GROUP: "fox", ELSEWHERE: "owl"}
+
+
+def test_the_last_that_was_set_under_a_name_counts(batches: EntryBatches, database: Database) -> None:
+    write(batches, PlaceSet(GROUP, "hush", "mute"), PlaceSet(ELSEWHERE, "hush", "9"), PlaceSet(GROUP, "other", "x"))
+    assert read(database, settings, "hush") == {GROUP: "mute", ELSEWHERE: "9"}
+    write(batches, PlaceSet(GROUP, "hush", ""))
+    assert read(database, settings, "hush") == {ELSEWHERE: "9"}
 
 
 def test_places_are_told_the_busiest_first(batches: EntryBatches, database: Database) -> None:

@@ -135,7 +135,7 @@ def test_a_turn_goes_with_all_that_belongs_to_it(batches: EntryBatches, database
     assert counts(database)["turns"] == 2
     sweep(batches, Retention(90, 0))
     one_each = ("windows", "turns", "runs", "steps", "tool_calls", "sends", "steered", "usage", "verdicts")
-    none = ("messages", "speakers", "choices", "things", "pictures", "memories", "memory_terms")
+    none = ("messages", "speakers", "choices", "place_settings", "things", "pictures", "memories", "memory_terms")
     expected = dict.fromkeys(none, 0) | dict.fromkeys(one_each, 1)
     assert counts(database) == expected
     with database.reading() as connection:

@@ -37,6 +37,7 @@ from bot.engine.toolset import Toolset
 from bot.memory.history import History
 from bot.memory.personas import Cast, Persona, Personas
 from bot.memory.recorder import Recorder
+from bot.memory.wishes import Wishes
 from bot.policy.budget import NO_LIMITS, Limits
 from bot.speaking.gestures import LONG, WORKING, Gestures
 from bot.speaking.owner import Owner
@@ -104,6 +105,7 @@ class House:
             gestures=Gestures(transport=self.transport, clock=self.patience),
             live=LiveTurns(store=self.store, clock=clock),
             telling=Telling(history=self.history, speakers=self.history.speakers),
+            wishes=Wishes(store=self.store, choices=self.store, clock=clock),
             clock=clock,
         )
         self.personas = Personas(Cast(Persona("be nice", "Frost")), store=self.store, choices=self.store, clock=clock)

@@ -1,0 +1,46 @@
+"""`/mute` and `/unmute`: the bot says nothing in a conversation until it is let speak again."""
+
+from __future__ import annotations
+
+from bot.domain.command import Asked, Command, command
+from bot.domain.traits import Audience
+from bot.memory.wishes import Wish, Wishes
+
+DONE = (
+    "好，我不再说话，谁叫都不答；/解除禁声 恢复。",
+    "Fine, I say nothing more, whoever asks; /unmute ends it.",
+)
+LIFTED = ("好，我又能说话了。", "Fine, I speak again.")
+FAILED = ("现在改不了，稍后再试。", "Not now, try again later.")
+
+
+def mute_command(wishes: Wishes) -> Command:
+    """For a group's admins. What is being answered is said; what waits is not."""
+
+    @command(
+        "mute",
+        "禁声",
+        about=("让我一直不说话", "say nothing any more"),
+        audience=Audience.GROUP_ADMIN,
+    )
+    async def mute(asked: Asked) -> str:
+        kept = await wishes.keep(asked.where, Wish(is_mute=True))
+        return asked.either(*(DONE if kept else FAILED))
+
+    return mute
+
+
+def unmute_command(wishes: Wishes) -> Command:
+    """For a group's admins; it ends `/quiet`, too."""
+
+    @command(
+        "unmute",
+        "解除禁声",
+        about=("让我恢复说话", "speak again"),
+        audience=Audience.GROUP_ADMIN,
+    )
+    async def unmute(asked: Asked) -> str:
+        kept = await wishes.end(asked.where)
+        return asked.either(*(LIFTED if kept else FAILED))
+
+    return unmute

@@ -1,0 +1,71 @@
+"""`/quiet`: for a while the bot answers only who certainly means it (BOT_QUIET_MODE)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from bot.domain.command import Asked, Command, command
+from bot.domain.events import Conversation
+from bot.domain.traits import Audience
+from bot.memory.wishes import Wish, Wishes
+from bot.policy.quiet import read_while
+
+OFF = frozenset({"off", "0", "关", "取消", "结束"})
+
+HOW = (
+    "安静一会儿：/安静 2小时；提前结束：/安静 关",
+    "/quiet 2h for a while, /quiet off ends it",
+)
+BAD = (
+    "时间写成 30分钟、2小时、1天，最长 30 天。",
+    "Write a time as 30m, 2h or 1d, at most 30 days.",
+)
+DONE = ("好，安静到 {until}；期间我照样看消息。", "Fine, quiet until {until}; I go on reading.")
+ENDED = ("好，不再安静了。", "Fine, quiet no more.")
+FAILED = ("现在改不了，稍后再试。", "Not now, try again later.")
+NOW = ("现在安静中", "it is quiet now")
+NOT = ("现在不在安静时段", "it is not quiet now")
+MUTED = ("现在被禁声，/解除禁声 恢复", "muted, /unmute ends it")
+
+
+def quiet_command(wishes: Wishes, is_quiet: Callable[[Conversation], bool]) -> Command:
+    """For a group's admins."""
+
+    def state(asked: Asked) -> str:
+        wish = wishes.of(asked.where)
+        if wish is None:
+            return asked.either(*(NOW if is_quiet(asked.where) else NOT))
+        if wish.is_mute:
+            return asked.either(*MUTED)
+        until = _shown(wish.until, asked.now)
+        return asked.either(f"安静到 {until}", f"quiet until {until}")
+
+    @command(
+        "quiet",
+        "安静",
+        about=("让我安静一会儿，如 /安静 2小时", "keep quiet for a while, as /quiet 2h"),
+        audience=Audience.GROUP_ADMIN,
+    )
+    async def quiet(asked: Asked) -> str:
+        words = "".join(asked.words)
+        if not words:
+            return f"{state(asked)}\n{asked.either(*HOW)}"
+        if words.casefold() in OFF:
+            return asked.either(*(ENDED if await wishes.end(asked.where) else FAILED))
+        minutes = read_while(words)
+        if minutes is None:
+            return asked.either(*BAD)
+        wish = Wish(is_mute=False, until=asked.now + minutes * 60)
+        if not await wishes.keep(asked.where, wish):
+            return asked.either(*FAILED)
+        return asked.either(*DONE).format(until=_shown(wish.until, asked.now))
+
+    return quiet
+
+
+def _shown(until: float, now: float) -> str:
+    """The time, with the day where it is another one."""
+    there, here = time.localtime(until), time.localtime(now)
+    same = there[:3] == here[:3]
+    return time.strftime("%H:%M" if same else "%m-%d %H:%M", there)

@@ -1,0 +1,45 @@
+"""Hours in which the bot keeps quiet, by the clock on the wall there. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+DAY = 24 * 60  # minutes
+STEP = re.compile(
+    r"(\d{1,4})\s*(d|days?|天|h|hours?|小时|个小时|钟头|m|min|minutes?|分钟|分)", re.IGNORECASE
+)
+MINUTES = {"d": DAY, "天": DAY, "h": 60, "小": 60, "个": 60, "钟": 60, "m": 1, "分": 1}
+LONGEST = 30 * DAY  # minutes somebody may ask for
+
+
+class Quiet(StrEnum):
+    """How quiet: nobody is answered but who certainly means the bot; nobody but owners."""
+
+    WEAK = "weak"
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Hours:
+    """From the minute of the day `begins` up to `ends`, over midnight where that is the smaller."""
+
+    begins: int
+    ends: int
+
+    def holds(self, minute: int) -> bool:
+        """Whether that minute of the day is in them."""
+        if self.begins <= self.ends:
+            return self.begins <= minute < self.ends
+        return minute >= self.begins or minute < self.ends
+
+
+def read_while(text: str) -> int | None:
+    """`2h`, `1h30m`, `90分钟` -> minutes, from 1 to 30 days; None for what is no such time."""
+    words = "".join(text.split())
+    found = STEP.findall(words)
+    if not found or "".join(number + unit for number, unit in found) != words:
+        return None
+    minutes = sum(int(number) * MINUTES[unit[0].lower()] for number, unit in found)
+    return minutes if 0 < minutes <= LONGEST else None

@@ -1,0 +1,34 @@
+"""Hours of the day, as people write them: 23:30-07:30."""
+
+from __future__ import annotations
+
+import re
+
+from config.values import SEPARATORS, Wrong, shown
+
+DAY = 24 * 60  # minutes
+SPAN = re.compile(r"([0-9]{1,2})[:：]([0-5][0-9])-([0-9]{1,2})[:：]([0-5][0-9])")
+AROUND_DASH = re.compile(r"\s*[-–—~～至到]\s*")  # as people type it
+MEND = "Write it as 23:30-07:30"
+
+
+def hours(value: object) -> tuple[tuple[int, int], ...]:
+    """Spans of the day, as in `23:30-07:30, 12:00-13:30` -> where each begins and ends, in minutes
+    since midnight.
+    """
+    if isinstance(value, tuple):
+        return value
+    if not isinstance(value, str):
+        raise Wrong(f"{shown(value)} is no time of the day", MEND)
+    return tuple(_span(text) for text in SEPARATORS.split(AROUND_DASH.sub("-", value)) if text)
+
+
+def _span(text: str) -> tuple[int, int]:
+    found = SPAN.fullmatch(text)
+    if found is None:
+        raise Wrong(f"{shown(text)} is no time of the day", MEND)
+    first, second, third, fourth = map(int, found.groups())
+    begins, ends = first * 60 + second, third * 60 + fourth
+    if max(begins, ends) > DAY or begins % DAY == ends % DAY:
+        raise Wrong(f"{shown(text)} is no part of a day", MEND)
+    return begins % DAY, ends % DAY

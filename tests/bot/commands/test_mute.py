@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+from bot.commands.mute import DONE, FAILED, LIFTED, mute_command, unmute_command
+from bot.domain.traits import Audience
+from bot.memory.wishes import Wish, Wishes
+from tests.bot.commands.typed import NOW, lines
+from tests.fakes import GROUP, ManualClock, RecordingStore
+
+
+async def test_a_groups_admins_silence_the_bot_and_let_it_speak_again() -> None:
+    store = RecordingStore()
+    wishes = Wishes(store=store, choices=store, clock=ManualClock(NOW))
+    mute, unmute = mute_command(wishes), unmute_command(wishes)
+    assert mute.audience is unmute.audience is Audience.GROUP_ADMIN
+    assert await lines(mute) == [DONE[0]]
+    assert wishes.of(GROUP) == Wish(is_mute=True)
+    store.trouble = True
+    assert await lines(unmute) == await lines(mute) == [FAILED[0]]
+    store.trouble = False
+    assert await lines(unmute, chinese=False) == [LIFTED[1]]
+    assert wishes.of(GROUP) is None

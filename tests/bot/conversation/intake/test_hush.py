@@ -1,0 +1,74 @@
+"""Quiet hours and wishes; the scenarios play them."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from bot.conversation.intake.hush import QUIET, SILENCED, Hush
+from bot.memory.wishes import Wish, Wishes
+from bot.policy.quiet import Hours, Quiet
+from bot.policy.wake import Rules, Wake, alike
+from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingStore, said
+
+STRONG, WEAK, CHANCE = Wake("mention"), Wake("name", weak=True), Wake("chance", weak=True)
+NIGHT = (Hours(1410, 450),)
+
+
+def at(hour: int, minute: int, *, day: int = 14, month: int = 3) -> ManualClock:
+    return ManualClock(time.mktime((2026, month, day, hour, minute, 0, 0, 0, -1)))
+
+
+def hush(clock: ManualClock, rules: Rules) -> tuple[Hush, Wishes]:
+    store = RecordingStore()
+    wishes = Wishes(store=store, choices=store, clock=clock)
+    return Hush(rules=rules, local=alike, wishes=wishes, clock=clock), wishes
+
+
+def test_in_quiet_hours_only_who_certainly_means_the_bot_is_answered() -> None:
+    clock = at(23, 29)
+    kept, _ = hush(clock, Rules(quiet=NIGHT, owners=frozenset({5})))
+    assert kept.against(said("hi"), WEAK) == ""
+    clock.time += 60
+    assert [kept.against(said("hi"), wake) for wake in (STRONG, WEAK, CHANCE)] == ["", QUIET, QUIET]
+    assert [kept.against(said("hi", user=5), wake) for wake in (STRONG, WEAK, CHANCE)] == ["", "", QUIET]
+    clock.time += 8 * 3600
+    assert kept.against(said("hi"), WEAK) == ""
+
+
+def test_where_the_operator_wants_it_nobody_but_owners_is_answered_then() -> None:
+    kept, _ = hush(at(0, 0), Rules(quiet=NIGHT, quiet_mode=Quiet.ALL, owners=frozenset({5})))
+    assert [kept.against(said("hi", where=where), STRONG) for where in (GROUP, PRIVATE)] == [QUIET, QUIET]
+    assert kept.against(said("hi", user=5), STRONG) == ""
+
+
+@pytest.mark.parametrize(("month", "day", "hours"), [(3, 29, 7), (10, 25, 9), (6, 1, 8)])
+def test_a_night_ends_by_the_clock_on_the_wall_when_summer_time_begins_or_ends(
+    month: int, day: int, hours: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setenv("TZ", "Europe/Berlin")
+        time.tzset()
+        clock = at(23, 30, month=month, day=day - 1) if day > 1 else at(23, 30, month=month - 1, day=31)
+        kept, _ = hush(clock, Rules(quiet=NIGHT))
+        assert kept.holds_in(GROUP)
+        clock.time += hours * 3600 - 60
+        assert kept.holds_in(GROUP)
+        clock.time += 60
+        assert not kept.holds_in(GROUP)
+    time.tzset()
+
+
+async def test_a_wish_for_quiet_is_like_the_hours_and_one_for_silence_holds_for_all() -> None:
+    clock = at(12, 0)
+    kept, wishes = hush(clock, Rules(owners=frozenset({5})))
+    assert not kept.holds_in(GROUP)
+    await wishes.keep(GROUP, Wish(is_mute=False, until=clock.time + 60))
+    assert [kept.against(said("hi"), wake) for wake in (STRONG, WEAK)] == ["", QUIET]
+    assert kept.against(said("hi", where=PRIVATE), WEAK) == ""
+    clock.time += 60
+    assert kept.against(said("hi"), WEAK) == ""
+    await wishes.keep(GROUP, Wish(is_mute=True))
+    assert [kept.against(said("hi", user=user), STRONG) for user in (777, 5)] == [SILENCED, SILENCED]
+    assert (kept.is_silenced(GROUP), kept.is_silenced(PRIVATE)) == (True, False)

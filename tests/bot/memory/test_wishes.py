@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from bot.domain.journal import PlaceSet
+from bot.memory.wishes import Wish, Wishes
+from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingStore
+
+MUTE = Wish(is_mute=True)
+
+
+def wishes(store: RecordingStore) -> Wishes:
+    return Wishes(store=store, choices=store, clock=ManualClock(1000.0))
+
+
+async def test_what_somebody_wished_outlives_the_process_until_its_time_or_its_end() -> None:
+    store = RecordingStore()
+    first = wishes(store)
+    assert await first.keep(GROUP, Wish(is_mute=False, until=1600.4))
+    assert await first.keep(PRIVATE, MUTE)
+    assert (first.of(GROUP), first.of(PRIVATE)) == (Wish(is_mute=False, until=1600.4), MUTE)
+    second = wishes(store)
+    assert second.of(GROUP) is None
+    assert await second.start()
+    assert (second.of(GROUP), second.of(PRIVATE)) == (Wish(is_mute=False, until=1600.0), MUTE)
+    assert await second.end(PRIVATE)
+    third = wishes(store)
+    third._clock = ManualClock(1600.0)
+    assert await third.start()
+    assert (third.of(GROUP), third.of(PRIVATE)) == (None, None)
+
+
+async def test_what_cannot_be_written_down_is_not_so() -> None:
+    store = RecordingStore()
+    kept = wishes(store)
+    store.trouble = True
+    assert not await kept.keep(GROUP, MUTE)
+    assert kept.of(GROUP) is None
+    store.trouble = False
+    assert await kept.keep(GROUP, MUTE)
+    store.trouble = True
+    assert not await kept.end(GROUP)
+    assert kept.of(GROUP) == MUTE
+
+
+async def test_what_was_said_before_the_journal_could_be_read_is_newer_and_what_nobody_understands_is_nothing() -> None:
+    store = RecordingStore()
+    store.put(PlaceSet(GROUP, "hush", "mute"), PlaceSet(PRIVATE, "hush", "whisper"))
+    kept = wishes(store)
+    store.trouble = True
+    assert not await kept.start()
+    store.trouble = False
+    assert await kept.end(GROUP)
+    await kept.run()
+    assert (kept.of(GROUP), kept.of(PRIVATE)) == (None, None)

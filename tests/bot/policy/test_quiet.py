@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pytest
+
+from bot.policy.quiet import Hours, read_while
+
+
+@pytest.mark.parametrize(
+    ("hours", "quiet", "loud"),
+    [
+        (Hours(1410, 450), (1410, 1439, 0, 449), (450, 720, 1409)),
+        (Hours(720, 810), (720, 809), (719, 810, 0)),
+        (Hours(1380, 0), (1380, 1439), (0, 1379)),
+        (Hours(0, 60), (0, 59), (60, 1439)),
+    ],
+)
+def test_hours_begin_with_their_first_minute_and_may_go_over_midnight(
+    hours: Hours, quiet: tuple[int, ...], loud: tuple[int, ...]
+) -> None:
+    assert all(map(hours.holds, quiet))
+    assert not any(map(hours.holds, loud))
+
+
+@pytest.mark.parametrize(
+    ("text", "minutes"),
+    [
+        ("2h", 120),
+        ("1h30m", 90),
+        ("90 分钟", 90),
+        ("2小时", 120),
+        ("1个小时", 60),
+        ("2 Hours", 120),
+        ("30d", 43200),
+        ("31d", None),
+        ("0m", None),
+        ("2", None),
+        ("h", None),
+        ("2h and more", None),
+        ("-2h", None),
+        ("", None),
+    ],
+)
+def test_a_while_is_read_as_people_type_it(text: str, minutes: int | None) -> None:
+    assert read_while(text) == minutes
