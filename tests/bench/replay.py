@@ -10,9 +10,11 @@ import argparse
 import asyncio
 import json
 import re
+import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -111,7 +113,8 @@ class Request:
 @dataclass(slots=True)
 class Replay:
     """What came of a log. `since` has, for each question, what was said from the one before on and not taken back;
-    `taken_back` are the questions before which something was recalled that a request had told.
+    `taken_back` are the questions before which something was recalled that a request had told. `heard` are the ids of
+    all messages up to the last question that were not recalled, `told` those that stand in a round.
     """
 
     talk: Talk
@@ -119,6 +122,8 @@ class Replay:
     answers: list[str] = field(default_factory=list)
     since: list[list[str]] = field(default_factory=list)
     taken_back: set[int] = field(default_factory=set)
+    heard: set[str] = field(default_factory=set)
+    told: set[str] = field(default_factory=set)
 
     @property
     def asked(self) -> list[Request]:
@@ -329,9 +334,19 @@ async def replay(talk: Talk, folder: Path, **more: Any) -> Replay:
             replaying = Replaying(talk, simulator, service)
             await replaying.run()
         requests = [Request.of(body) for body in model.bodies]
-        return Replay(
-            talk, requests, [sent.text for sent in simulator.delivered], replaying.since, replaying.taken_back
-        )
+        answers = [sent.text for sent in simulator.delivered]
+        heard, told = read_ids(folder / "bot.db")
+        return Replay(talk, requests, answers, replaying.since, replaying.taken_back, heard, told)
+
+
+def read_ids(file: Path) -> tuple[set[str], set[str]]:
+    """The ids of the messages in a journal up to the last question, recalled ones aside, and of those in rounds."""
+    with closing(sqlite3.connect(file)) as connection:
+        last = "(SELECT max(id) FROM messages WHERE NOT overheard)"
+        heard = connection.execute(f"SELECT message_id FROM messages WHERE NOT erased AND id <= {last}").fetchall()
+        rounds = connection.execute("SELECT round FROM turns WHERE round IS NOT NULL").fetchall()
+    told = {source for (text,) in rounds for source in json.loads(text)[0].get("sources", ())}
+    return {message_id for (message_id,) in heard}, told
 
 
 def main() -> None:

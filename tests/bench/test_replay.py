@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.replay import replay
+from tests.bench.replay import counted, replay
 from tests.bench.talk import make_talk
 
 BUDGET = 4000
@@ -36,3 +36,5 @@ async def test_five_thousand_lines_stay_in_their_budget_and_each_is_told_or_summ
     assert len(done.moves) > 5
     assert max(request.history for request in done.asked) <= BUDGET + HEADING
     assert done.forgotten == []
+    assert len(done.heard) > 4500
+    assert len(done.heard - done.told) == sum(map(counted, done.asked))  # by their ids: each in a round, or counted
