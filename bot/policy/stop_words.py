@@ -11,9 +11,11 @@ from bot.policy.wake import bare, folded
 
 COMMAND = "/stop"
 EVERYTHING = "/stop all"
-WORDS = frozenset({COMMAND, EVERYTHING, "停", "停止", "别说了"})
+CHINESE = ("停", "停止", "别说了")
+ENGLISH = ("stop", "stop it", "stop that", "stop now", "stop talking", "please stop", "shut up")
+WORDS = frozenset({COMMAND, EVERYTHING, *CHINESE, *ENGLISH})
 LONGEST = 100  # characters
-SIGNS = ("停", "别", "stop")  # without one of these it is none of them, as nearly all are
+SIGNS = ("停", "别", "stop", "shut")  # without one of these it is none of them, as nearly all are
 
 
 @dataclass(frozen=True, slots=True)

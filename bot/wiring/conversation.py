@@ -328,7 +328,7 @@ def build_way(
         steering=Steering(
             live=on.live,
             hearing=asking.hearing,
-            questions=asking.questions,
+            gathering=asking.gathering,
             history=on.history,
             telling=on.telling,
             stops=asking.verdicts.stops,

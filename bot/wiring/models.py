@@ -85,13 +85,19 @@ def build_models(
             count=count,
         )
 
+    def sees(model: str) -> bool:
+        return model == settings.llm_vision_model or known.sees(model)
+
+    def answering(model: str, endpoints: tuple[Endpoint, ...]) -> Failover:
+        return failover(endpoints, () if sees(model) else settings.vision_models)
+
     return Models(
-        failover(settings.main_models, settings.vision_models),
+        answering(settings.llm_model, settings.main_models),
         failover(settings.coder_models),
         failover(settings.cheap_models),
         at=failover,
-        named=lambda name: failover(settings.models_named(name), settings.vision_models),
-        see=settings.llm_vision_model == settings.llm_model or known.sees(settings.llm_model),
+        named=lambda name: answering(name, settings.models_named(name)),
+        see=sees(settings.llm_model),
         vision=failover(settings.vision_models) if settings.vision_models else None,
     )
 

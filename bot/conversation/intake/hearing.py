@@ -73,6 +73,10 @@ class Hearing:
             self._store.put(*map(MessageTakenUp, lines))
         return lines
 
+    def belong(self, message: MessageReceived) -> None:
+        """A message that is kept as overheard belongs to a question that waits."""
+        self._store.put(MessageTakenUp(message))
+
     def forget_answer(self, message: MessageReceived, *, kept: bool) -> None:
         """An owner's answer to a request is known as taken, but is nothing that any prompt repeats;
         `kept` where it was observed before.

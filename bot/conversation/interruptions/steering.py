@@ -12,7 +12,7 @@ from functools import partial
 
 from bot.conversation.context.telling import Telling
 from bot.conversation.intake.hearing import Hearing
-from bot.conversation.queue.questions import Questions
+from bot.conversation.queue.gathering import Gathering
 from bot.conversation.tasks import Task
 from bot.conversation.turns.live import Line, LiveTurns
 from bot.domain.events import MessageReceived
@@ -41,7 +41,7 @@ class Steering:
         *,
         live: LiveTurns,
         hearing: Hearing,
-        questions: Questions,
+        gathering: Gathering,
         history: History,
         telling: Telling,
         stops: Callable[[MessageReceived], bool],
@@ -50,7 +50,7 @@ class Steering:
     ) -> None:
         self._live = live
         self._hearing = hearing
-        self._questions = questions
+        self._gathering = gathering
         self._history = history
         self._telling = telling
         self._stops = stops
@@ -66,7 +66,7 @@ class Steering:
             return False
         task, heard = None, verdict
         if isinstance(verdict, Wake) and not verdict.is_uncalled:
-            task = self._questions.task(message, verdict)
+            task = self._gathering.questions.task(message, verdict)
             if task.lost or task.told:
                 return False
         elif is_talk(verdict) and belongs(message, live.latest):
@@ -93,13 +93,16 @@ class Steering:
         return {asker.authority, asker.overheard} != {Audience.OWNER}
 
     def _unread(self, message: MessageReceived, task: Task | None, stopped: bool) -> None:
-        """Its turn came to its end without it: it is a question of its own, or overheard."""
+        """Its turn came to its end without it: it is a question again, or part of one that waits,
+        or overheard.
+        """
         if task is None:
-            self._history.overhear(message)
+            if stopped or not self._gathering.take_back(message):
+                self._history.overhear(message)
         elif stopped:
-            self._questions.let_be(task, STOPPED)
+            self._gathering.questions.let_be(task, STOPPED)
         else:
-            self._questions.line_up(task)
+            self._gathering.line_up(task)
 
 
 def is_talk(verdict: Verdict) -> bool:

@@ -24,7 +24,6 @@ from bot.policy.unfinished import (
     is_for_others,
     looks_unfinished,
     shows_something,
-    words_of,
 )
 from bot.policy.wake import NeedsQuoted, Observe, Wake
 
@@ -54,7 +53,7 @@ class Gathering:
         debounce: float,
     ) -> None:
         self._lanes = lanes
-        self._questions = questions
+        self.questions = questions
         self._hearing = hearing
         self._clock = clock
         self._debounce = debounce
@@ -68,7 +67,7 @@ class Gathering:
 
     def ask(self, message: MessageReceived, verdict: Wake | NeedsQuoted) -> None:
         """It called the bot, or may have."""
-        task = self._questions.task(message, verdict)
+        task = self.questions.task(message, verdict)
         # What is lost is overheard: the next process does not answer it either.
         self._hearing.observe(message, verdict, overheard=task.lost)
         self.line_up(task)
@@ -79,7 +78,7 @@ class Gathering:
             task = self._looking_back(task)
             if self._lanes.join(task.message.conversation, partial(self._merged, task)):
                 return
-        self._questions.line_up(task)
+        self.questions.line_up(task)
 
     def take(self, message: MessageReceived) -> bool:
         """Whether this message, which called nobody, belongs to a question that waits; then it
@@ -88,6 +87,13 @@ class Gathering:
         return not is_for_others(message) and self._lanes.join(
             message.conversation, partial(self._joined, message)
         )
+
+    def take_back(self, message: MessageReceived) -> bool:
+        """The same for one that is written down as overheard, and that nobody has read."""
+        if not self.take(message):
+            return False
+        self._hearing.belong(message)
+        return True
 
     def _looking_back(self, task: Task) -> Task:
         message = task.message
@@ -99,7 +105,7 @@ class Gathering:
             return is_his and is_talk and message.time - line.time <= BACK
 
         lines = self._hearing.take_up(message.conversation, belongs, most=MOST_BACK)
-        due, at_latest = self._patience(message, any(map(words_of, lines)))
+        due, at_latest = self._patience(message)
         if not lines and not due:
             return task
         return replace(task, lines=lines, beside=lines, due=due, at_latest=at_latest)
@@ -146,24 +152,23 @@ class Gathering:
     def _is_gathering(self, work: Task) -> bool:
         return self._clock.monotonic() < work.due
 
-    def _patience(self, message: MessageReceived, is_said: bool) -> tuple[float, float]:
-        """When a question with this for its last line is due, and when at the latest; `is_said`
-        where he has said before what it is about.
-        """
+    def _patience(self, message: MessageReceived) -> tuple[float, float]:
+        """When a question with this for its last line is due, and when at the latest."""
         if not self._debounce or not looks_unfinished(message):
             return 0.0, 0.0
         now = self._clock.monotonic()
-        if is_bare(message) and not is_said:
+        if is_bare(message):
             return now + BARE, now + BARE
         return now + self._quiet(message), now + max(LONGEST, self._debounce)
 
     def _prolonged(self, work: Task, line: MessageReceived) -> tuple[float, float]:
-        """The same for one that waits, when this line comes; a bare call has waited for it alone.
+        """The same for one that waits, when this line comes; a bare call has waited for it alone,
+        and no longer for a second one.
 
         Who writes in a burst goes on: here a line that looks finished waits, too.
         """
         if is_bare(work.message):
-            return self._patience(line, True)
+            return (work.due, work.at_latest) if is_bare(line) else self._patience(line)
         now = self._clock.monotonic()
         if len(work.said) + 1 >= MOST:
             return now, now

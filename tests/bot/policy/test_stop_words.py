@@ -16,12 +16,21 @@ def test_a_stop_is_one_of_a_few_words_and_nothing_else(text: str) -> None:
     assert stop_in(said(text), NAMES) == StopWord(True, command, "all" in text)
 
 
+@pytest.mark.parametrize("text", ["stop", "Stop!", "stop it", "Stop talking.", "please stop", "shut up"])
+def test_english_words_for_it_need_somebody_whom_they_mean(text: str) -> None:
+    assert stop_in(said(text), NAMES) == StopWord(True, False, False)
+    assert stop_in(said(f"Frost, {text}", at=False), NAMES) == StopWord(True, False, False)
+    assert stop_in(said(text, at=False), NAMES) == StopWord(False, False, False)
+
+
 @pytest.mark.parametrize("text", ["小霜，停", "frost /stop", "停止 小霜！"])
 def test_a_name_says_whom_it_means(text: str) -> None:
     assert stop_in(said(text, at=False), NAMES) == StopWord(True, "/" in text, False)
 
 
-@pytest.mark.parametrize("text", ["停车场在哪", "/stop it", "怎么停止", "", "小霜", "stop", "停" * 200])
+@pytest.mark.parametrize(
+    "text", ["停车场在哪", "/stop it", "怎么停止", "", "小霜", "stop the music", "don't stop", "停" * 200]
+)
 def test_talk_is_no_stop(text: str) -> None:
     assert stop_in(said(text), NAMES) is None
 

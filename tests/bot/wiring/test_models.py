@@ -29,7 +29,7 @@ from tests.adapters.openai.conftest import Vendor
 from tests.fakes import CountingIds, ManualClock
 
 REQUEST = ModelRequest((SystemMessage("be kind"), UserMessage("hi")))
-PICTURE = "data:image/png;base64,iVBORw0KGgo="
+SHOWN = ModelRequest((UserMessage("look", images=("data:image/png;base64,iVBORw0KGgo=",)),))
 JSON = {"Content-Type": "application/json"}
 HASTE = Timeouts(connect=1.0, first_token=0.2, idle=0.2, total=2.0, closing=0.1)
 
@@ -288,11 +288,11 @@ async def test_the_coder_falls_back_on_the_main_model_and_both_learn_of_one_anot
         assert house.asked == [1, 2]
 
 
-async def test_pictures_go_to_the_model_for_them() -> None:
-    async with open_house((hello,), llm_vision_model="v") as house:
-        assert await house.ask(ModelRequest((UserMessage("look", images=(PICTURE,)),))) == "hello"
-        assert await house.ask() == "hello"
-        assert [asked.body["model"] for asked in house.vendors[0].asked] == ["v", "m"]
+async def test_pictures_go_to_the_model_for_them_where_the_one_asked_is_blind() -> None:
+    for sees, answers in (("m", "v m"), ("gpt-4o", "gpt-4o gpt-4o")):
+        async with open_house((hello,), llm_model=sees, llm_vision_model="v") as house:
+            assert [await house.ask(SHOWN), await house.ask()] == ["hello", "hello"]
+            assert " ".join(asked.body["model"] for asked in house.vendors[0].asked) == answers
 
 
 async def test_who_sees_is_the_operators_word_or_what_is_known(tmp_path: Path) -> None:

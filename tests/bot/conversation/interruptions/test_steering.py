@@ -11,7 +11,7 @@ from bot.conversation.interruptions.steering import belongs
 from bot.conversation.tasks import Resume
 from bot.domain.chat import AssistantMessage, Completion, ModelRequest, ToolMessage, UserMessage
 from bot.domain.events import Event, MessageReceived
-from bot.domain.journal import TurnClosed, TurnOpened, TurnSteered, UsageAdded
+from bot.domain.journal import MessageTakenUp, TurnClosed, TurnOpened, TurnSteered, UsageAdded
 from bot.domain.segments import Card, Mention, MentionAll, Quote, Text
 from bot.domain.suspension import Allow
 from bot.domain.tool import tool
@@ -158,6 +158,20 @@ async def test_final_words_wait_for_two_lines_at_most_the_third_is_a_question_of
         await house.lanes.wait_idle()
         assert house.transport.texts == ["answer 2", "to the last"]
         assert last(house).endswith("小明#1: more 2")
+
+
+async def test_all_that_no_run_has_read_is_one_question() -> None:
+    thought = Thought(calls(("ask_first", "")))
+    async with hall(calls(("work", "")), thought, words("to both"), steers=True) as house:
+        house.toolset.register(work)
+        house.toolset.register(ask_first)
+        lines = [said("and Shanghai?"), said("by train", at=False), said("or Suzhou?")]
+        await ask_while(house, thought, *(replace(line, message_id=f"m{n}") for n, line in enumerate(lines)))
+        assert house.transport.texts == ["to both"]
+        assert last(house).endswith("小明#1: and Shanghai?\n小明#1: by train\n小明#1: or Suzhou?")
+        (taken,) = house.store.of("message_taken_up")
+        assert isinstance(taken, MessageTakenUp)
+        assert taken.message.message_id == "m1"
 
 
 @pytest.mark.parametrize(

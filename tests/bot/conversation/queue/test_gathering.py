@@ -153,11 +153,19 @@ async def test_a_call_without_words_waits_for_the_next_line_of_the_same_person()
         assert len(await house.asked(0.2)) == 2
 
 
-async def test_a_call_without_words_behind_what_it_is_about_is_none() -> None:
+async def test_a_call_without_words_behind_what_it_is_about_waits_all_the_same() -> None:
     async with porch() as house:
         house.says("明天会不会下雨", at=False)
         house.says("")
-        assert await house.asked(1.3) == [["明天会不会下雨", ""]]
+        assert await house.asked(BARE - 1) == []
+        house.says("")
+        assert await house.asked(0.9) == []
+        assert await house.asked(0.2) == [["明天会不会下雨", "", ""]]
+        house.says("周六去香山", at=False)
+        house.says("")
+        assert len(await house.asked(5)) == 1
+        house.says("几点集合？", at=False)
+        assert (await house.asked())[1] == ["周六去香山", "", "几点集合？"]
 
 
 async def test_a_call_that_quotes_is_a_question() -> None:
