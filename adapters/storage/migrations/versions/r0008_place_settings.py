@@ -1,4 +1,4 @@
-"""0007: what people set for a conversation by command."""
+"""0008: what people set for a conversation by command."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import sqlalchemy as sa
 
 from adapters.storage.migrations.versions import r0001_journal as first
 
-revision = "0007"
-down_revision = "0006"
+revision = "0008"
+down_revision = "0007"
 
 
 def upgrade() -> None:
