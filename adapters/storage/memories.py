@@ -64,10 +64,12 @@ class SqlMemories:
 
     async def listed(
         self, *, scope: Conversation | None = None, subject: int | None = None
-    ) -> tuple[StoredFact, ...]:
-        """Those of a conversation, or about somebody, or both, the latest first."""
+    ) -> tuple[StoredFact, ...] | None:
+        """Those of a conversation, or about somebody, or both, the latest first; None where they
+        cannot be read.
+        """
         now = self._clock.now()
-        return await self._read(lambda connection: listed(connection, scope, subject, now), ())
+        return await self._read(lambda connection: listed(connection, scope, subject, now), None)
 
 
 # --- forgetting ---------------------------------------------------------------------------------

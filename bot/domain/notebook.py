@@ -27,8 +27,8 @@ class Memories(Protocol):
 
     async def listed(
         self, *, scope: Conversation | None = None, subject: int | None = None
-    ) -> tuple[StoredFact, ...]:
-        """Those of a conversation, or about somebody, or both, the latest first; none where they
+    ) -> tuple[StoredFact, ...] | None:
+        """Those of a conversation, or about somebody, or both, the latest first; None where they
         cannot be read.
         """
         ...

@@ -117,7 +117,7 @@ class Remembering:
         and, where it is empty, `memory_id` are set here. Not where it is not `wanted` any more when
         that is known. One that was `picked` is told where the one before it was.
         """
-        known = await self._memories.listed(scope=memory.scope, subject=memory.subject)
+        known = await self._memories.listed(scope=memory.scope, subject=memory.subject) or ()
         same = [one for one in known if _stands_for(memory, one)]
         now = self._clock.now()
         kept = replace(
@@ -181,14 +181,14 @@ class Remembering:
         where, asker = context.conversation, context.asker.user_id
         subject = self._subject(context, about)
         scope = None if subject == asker else where
-        found = await self._memories.listed(scope=scope, subject=subject)
+        found = await self._memories.listed(scope=scope, subject=subject) or ()
         return self._lines(self._told(found, where, asker), where)
 
     async def forget(self, context: ToolContext, memory_id: str) -> str:
         """Have a fact forgotten. Raises InvalidArguments, ToolDenied."""
         where, asker = context.conversation, context.asker
-        here = await self._memories.listed(scope=where)
-        own = await self._memories.listed(subject=asker.user_id)
+        here = await self._memories.listed(scope=where) or ()
+        own = await self._memories.listed(subject=asker.user_id) or ()
         ids = {one.memory_id: one for one in self._told((*here, *own), where, asker.user_id)}
         if (memory := ids.get(memory_id.strip("[] "))) is None:
             raise InvalidArguments(NO_SUCH.format(id=memory_id))

@@ -123,6 +123,12 @@ async def test_a_store_gives_back_what_was_put_just_now(url: str) -> None:
         assert await place.store.memories.recall(GROUP, HONG, ()) == ()
 
 
+async def test_what_cannot_be_read_is_not_nothing(sqlite: str) -> None:
+    async with opened(sqlite) as place:
+        place.database.ready = False
+        assert await place.store.memories.listed(subject=MING) is None
+
+
 async def test_where_nothing_is_remembered_that_is_known_without_a_read_also_after_a_restart(url: str) -> None:
     async with opened(url) as place:
         assert not await place.store.memories.has_any(GROUP, HONG)

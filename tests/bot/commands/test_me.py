@@ -1,7 +1,10 @@
 from __future__ import annotations
 
-from bot.commands.me import LAST, SHOWN, me_command
-from bot.domain.memories import MemoryKept, StoredFact
+from collections.abc import Collection
+
+from bot.commands.me import AWAY, ELSEWHERE, LAST, NOTHING, SHOWN, me_command
+from bot.domain.events import Conversation
+from bot.domain.memories import Kind, MemoryKept, StoredFact
 from tests.bot.commands.typed import HONG, MING, lines
 from tests.bot.memory.facts import KeptFacts
 from tests.fakes import GROUP, PRIVATE, RecordingStore
@@ -12,11 +15,16 @@ async def test_everybody_sees_his_own_facts_and_in_a_group_none_that_he_told_in_
     for number, (where, user, text) in enumerate(
         [(GROUP, MING, "对花生过敏"), (PRIVATE, MING, "喜欢小红"), (GROUP, HONG, "养猫")]
     ):
-        store.put(MemoryKept(StoredFact(memory_id=str(number), scope=where, subject=user, author=user, text=text), ()))
+        store.put(
+            MemoryKept(
+                StoredFact(memory_id=str(number), scope=where, subject=user, author=user, text=text, kind=Kind.TASTE),
+                (),
+            )
+        )
     me = me_command(KeptFacts(store))
-    assert await lines(me) == ["· 对花生过敏", LAST[0]]
-    assert await lines(me, where=PRIVATE) == ["· 喜欢小红", LAST[0]]
-    assert await lines(me, user=1, chinese=False) == ["I have no facts written down about you.", LAST[1]]
+    assert await lines(me) == ["· 对花生过敏 (口味)", ELSEWHERE[0], LAST[0]]
+    assert await lines(me, where=PRIVATE) == ["· 对花生过敏 (口味, 群 4242)", "· 喜欢小红 (口味)", LAST[0]]
+    assert await lines(me, user=1, chinese=False) == [NOTHING[1], ELSEWHERE[1], LAST[1]]
 
 
 async def test_many_facts_are_counted() -> None:
@@ -24,4 +32,21 @@ async def test_many_facts_are_counted() -> None:
     for number in range(SHOWN + 3):
         memory = StoredFact(memory_id=str(number), scope=GROUP, subject=MING, author=MING, text=f"事{number}")
         store.put(MemoryKept(memory, ()))
-    assert (await lines(me_command(KeptFacts(store))))[-2:] == ["（另有 3 条）", LAST[0]]
+    assert (await lines(me_command(KeptFacts(store))))[-3:-1] == ["（另有 3 条）", ELSEWHERE[0]]
+
+
+class AwayFacts:
+    """Fits `Memories`, and cannot be read."""
+
+    async def has_any(self, _where: Conversation, _asker: int) -> bool:
+        return True
+
+    async def recall(self, _where: Conversation, _asker: int, _terms: Collection[str]) -> tuple[StoredFact, ...]:
+        return ()
+
+    async def listed(self, *, scope: Conversation | None = None, subject: int | None = None) -> None:
+        return None
+
+
+async def test_what_cannot_be_read_is_not_said_to_be_nothing() -> None:
+    assert await lines(me_command(AwayFacts())) == [AWAY[0]]
