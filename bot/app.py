@@ -34,14 +34,18 @@ from bot.domain.masking import Mask
 from bot.domain.ports import Clock, Ids, Witness
 from bot.memory.history import History
 from bot.memory.personas import Personas
+from bot.memory.spending import Spending
 from bot.memory.summaries import Summaries
 from bot.memory.witnesses import ContentLog, WitnessedStore
+from bot.models.meter import Meter
 from bot.runtime.clock import RandomIds, SystemClock
 from bot.runtime.loop import BAD_CONFIGURATION, leave
 from bot.runtime.reloading import Reload, Reread, reload_all
 from bot.runtime.watchdog import Watchdog
 from bot.speaking.outbox import Outbox
 from bot.wiring.background import background
+from bot.wiring.discovery import Discovered
+from bot.wiring.limits import build_meter, build_spending
 from bot.wiring.means import Means, open_means
 from bot.wiring.onebot import OneBotLine, build_line, open_onebot
 from bot.wiring.personas import PersonaFiles
@@ -168,42 +172,64 @@ async def open_service(
         )
         found = find_tools(settings)
         metrics = Metrics(tools=found.names, clock=clock)
-        means = await stack.enter_async_context(
-            open_means(
-                settings,
-                found,
-                wrap=wrap,
-                count=metrics.asked,
-                user_agent=user_agent(settings),
-                clock=clock,
-                ids=ids,
-                tell=troubles.tell,
-            )
-        )
+        spending = build_spending(settings, journal.books, clock=clock, tell=troubles.tell)
+        store = WitnessedStore(wrap(journal), [*witnesses(settings, metrics), spending])
+        meter = build_meter(store, spending, clock=clock, ids=ids, count=metrics.asked)
+        opening = means_of(settings, found, wrap, meter, clock, ids, troubles)
+        means = await stack.enter_async_context(opening)
         line, watched = build_line(settings, ids=ids), following(settings, mask=mask, clock=clock)
         rooms = build_rooms(
             settings,
             means,
             journal,
             transport=wrap(line.transport),
-            store=WitnessedStore(wrap(journal), witnesses(settings, metrics)),
+            store=store,
             deciders=Deciders(settings.bot_owners, terminal),
             observers=[metrics, *stack.enter_context(watched)],
             senses=partial(build_senses, means, line.transport),
+            spending=spending,
             mask=mask,
             clock=clock,
             ids=ids,
         )
-        working = at_work(settings, rooms, line, metrics=metrics, ids=ids)
+        working = at_work(settings, rooms, line, spending, metrics=metrics, ids=ids)
         port = await stack.enter_async_context(working)
         await stack.enter_async_context(finishing(rooms, troubles, grace=grace))
         again = reloads(settings, rooms.keeping.personas, means)
         yield Service(rooms, line.transport, line.peers, journal, metrics, port, again)
 
 
+def means_of(
+    settings: Settings,
+    found: Discovered,
+    wrap: Wrap,
+    meter: Meter,
+    clock: Clock,
+    ids: Ids,
+    troubles: Troubles,
+) -> AbstractAsyncContextManager[Means]:
+    """The means of runs, to be opened."""
+    return open_means(
+        settings,
+        found,
+        wrap=wrap,
+        meter=meter,
+        user_agent=user_agent(settings),
+        clock=clock,
+        ids=ids,
+        tell=troubles.tell,
+    )
+
+
 @asynccontextmanager
 async def at_work(
-    settings: Settings, rooms: Rooms, line: OneBotLine, *, metrics: Metrics, ids: Ids
+    settings: Settings,
+    rooms: Rooms,
+    line: OneBotLine,
+    spending: Spending,
+    *,
+    metrics: Metrics,
+    ids: Ids,
 ) -> AsyncIterator[int]:
     """Everything at work while the block runs; the port listened on, 0 in forward mode.
 
@@ -222,10 +248,12 @@ async def at_work(
         open_web(settings, metrics=metrics, rooms=rooms, peers=line.peers),
         open_onebot(settings, line, sink=sink, clock=clock, ids=ids) as port,
     ):
+        await spending.start()
         await rooms.keeping.personas.start()
         await rooms.on.wishes.start()
         await rooms.recoverer.start()
         loops = (
+            spending.run(),
             rooms.keeping.personas.run(),
             rooms.on.wishes.run(),
             rooms.recoverer.run(),

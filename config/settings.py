@@ -36,6 +36,8 @@ BaseUrl = Annotated[str, AfterValidator(values.base_url)]
 Secret = Annotated[SecretStr, AfterValidator(values.secret)]
 Keys = Annotated[SecretStr, AfterValidator(values.keys)]
 FilePath = Annotated[Path, BeforeValidator(values.path)]
+Dollars = Annotated[float, BeforeValidator(values.number(0, 1_000_000))]
+Tokens = Annotated[int, BeforeValidator(values.whole(0, 10**12))]
 Often = tuple[int, float] | None
 Mode = Literal["reverse", "forward"]
 Scope = Literal["group", "member"]
@@ -102,6 +104,12 @@ class Settings(BaseSettings):
     bot_run_requests: Annotated[int, BeforeValidator(values.whole(0, 1000))] = 24
     bot_run_tokens: Annotated[int, BeforeValidator(values.whole(0, 10**9))] = 0
     bot_max_sends: Annotated[int, BeforeValidator(values.whole(0, 100))] = 5
+    bot_day_cost_user: Dollars = 0.0
+    bot_day_cost_group: Dollars = 0.0
+    bot_day_cost_all: Dollars = 0.0
+    bot_day_tokens_user: Tokens = 0
+    bot_day_tokens_group: Tokens = 0
+    bot_day_tokens_all: Tokens = 0
     bot_history_tokens: Annotated[int, BeforeValidator(values.whole(500, values.MAX_CONTEXT))] = (
         12_000
     )

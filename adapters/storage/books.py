@@ -23,7 +23,7 @@ from adapters.storage.tables import (
     usage,
     verdicts,
 )
-from bot.domain.books import PlaceSum, Story, StoryCall, UsageSum
+from bot.domain.books import PlaceSum, Story, StoryCall, TakenSum, UsageSum
 from bot.domain.events import Conversation
 
 SENT = ("confirmed", "sending", "unknown")
@@ -43,6 +43,14 @@ class SqlBooks:
     ) -> UsageSum | None:
         """What was spent since then: there, by questions of somebody, or in all."""
         return await self._read(lambda connection: spent(connection, since, where, asker), None)
+
+    async def taken(self, *, since: float, until: float) -> tuple[TakenSum, ...] | None:
+        """The sums of what was taken from then on, to `until`, by place and person."""
+        return await self._read(lambda connection: taken(connection, since, until), None)
+
+    async def payers(self, *, latest: int) -> tuple[tuple[str, Conversation, int], ...] | None:
+        """So many turns, the latest first: the id, where it was, and who asked."""
+        return await self._read(lambda connection: payers(connection, latest), None)
 
     async def places(self, *, since: float) -> tuple[PlaceSum, ...] | None:
         """The conversations heard since then, the busiest first."""
@@ -93,6 +101,29 @@ def spent(
         query = query.where(usage.c.asker == asker)
     requests, prompt, cached, completion, cost, unpriced = connection.execute(query).one()
     return UsageSum(requests, int(prompt), int(cached), int(completion), float(cost), unpriced)
+
+
+def taken(connection: Connection, since: float, until: float) -> tuple[TakenSum, ...]:
+    """What was taken from then on, to `until`."""
+    query = select(
+        usage.c.conversation,
+        usage.c.asker,
+        func.sum(usage.c.prompt + usage.c.completion),
+        func.coalesce(func.sum(usage.c.cost), 0.0),
+    ).where(usage.c.at >= since, usage.c.at <= until)
+    return tuple(
+        TakenSum(Conversation.parse(here) if here else None, who, int(tokens), float(cost))
+        for here, who, tokens, cost in connection.execute(
+            query.group_by(usage.c.conversation, usage.c.asker)
+        )
+    )
+
+
+def payers(connection: Connection, latest: int) -> tuple[tuple[str, Conversation, int], ...]:
+    """Whose the latest turns are."""
+    query = select(turns.c.turn_id, turns.c.conversation, turns.c.asker)
+    rows = connection.execute(query.order_by(turns.c.id.desc()).limit(latest))
+    return tuple((turn_id, Conversation.parse(here), who) for turn_id, here, who in rows)
 
 
 def places(connection: Connection, since: float) -> tuple[PlaceSum, ...]:

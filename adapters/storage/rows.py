@@ -39,6 +39,7 @@ from bot.domain.journal import (
     WindowMoved,
 )
 from bot.domain.memories import MemoriesForgotten, MemoriesUsed, MemoryKept
+from bot.domain.reserved import UsageReleased, UsageReserved
 from bot.domain.run import StepFinished, ToolFinished, ToolStarted
 from bot.domain.segments import Segment
 from bot.domain.things import PictureDescribed, ThingNamed
@@ -86,14 +87,8 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
             return ((Statement.NUMBER_MEMBER, {"conversation": str(entry.conversation), **member}),)
         case ThingNamed() | PictureDescribed():
             return (_of_thing(entry, taken),)
-        case UsageAdded(turn_id=turn_id):
-            beside = {
-                "turn_id": turn_id,
-                "step": BESIDE,
-                "model": plain(entry.model),
-                "at": entry.at,
-            }
-            return ((Statement.ADD_USAGE, {**beside, **_tokens(entry.usage)}),)
+        case UsageAdded() | UsageReserved() | UsageReleased():
+            return _of_usage(entry)
         case MemoryKept() | MemoriesUsed() | MemoriesForgotten():
             return memory_rows(entry)
         case RunSuspended(turn_id=turn_id, state=state, expires=expires):
@@ -103,6 +98,26 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
             return ((Statement.RESUME_RUN, {"run_id": turn_id}),)
         case _:
             assert_never(entry)
+
+
+def _of_usage(entry: UsageAdded | UsageReserved | UsageReleased) -> tuple[Row, ...]:
+    if isinstance(entry, UsageReleased):
+        return _in_place_of(entry.turn_id, entry.number)
+    reserved = -entry.number if isinstance(entry, UsageReserved) else BESIDE
+    added = {
+        "turn_id": entry.turn_id,
+        "step": reserved,
+        "model": plain(entry.model),
+        "at": entry.at,
+        **_tokens(entry.usage),
+    }
+    before = _in_place_of(entry.turn_id, entry.usage.reserved)
+    return (Statement.ADD_USAGE, added), *before
+
+
+def _in_place_of(turn_id: str, number: int) -> tuple[Row, ...]:
+    """What was reserved under the number goes."""
+    return ((Statement.DROP_RESERVED, {"turn_id": turn_id, "step": -number}),) if number else ()
 
 
 def _of_thing(entry: ThingNamed | PictureDescribed, taken: float) -> Row:
@@ -291,7 +306,8 @@ def _of_step(entry: StepFinished | ToolStarted | ToolFinished, taken: float) -> 
             if (usage := completion.usage) is None:
                 return ((Statement.ADD_STEP, step),)
             tokens = {**number, "model": step["model"], **_tokens(usage), "at": taken}
-            return (Statement.ADD_STEP, step), (Statement.ADD_USAGE, tokens)
+            before = _in_place_of(entry.run_id, usage.reserved)
+            return (Statement.ADD_STEP, step), (Statement.ADD_USAGE, tokens), *before
         case ToolStarted(call=call):
             begun = {"call_id": plain(call.id), "name": plain(call.name), "started": taken}
             return ((Statement.START_CALL, {**number, **begun}),)

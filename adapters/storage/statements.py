@@ -50,6 +50,7 @@ class Statement(IntEnum):
     OPEN_TURN = 10
     ADD_STEP = 20
     ADD_USAGE = 30
+    DROP_RESERVED = 31
     START_CALL = 40
     FINISH_CALL = 50
     QUEUE_SEND = 60
@@ -264,6 +265,9 @@ SQL = {
             :model, :prompt, :completion, :cached, :reasoning, :cost, :at
         FROM (SELECT max(id) AS id FROM turns WHERE turn_id = :turn_id) AS newest
         LEFT JOIN turns ON turns.id = newest.id""",
+    # What is reserved for a request under way stands at a step below 0.
+    Statement.DROP_RESERVED: """
+        DELETE FROM usage WHERE turn_id = :turn_id AND step = :step""",
     Statement.CLOSE_TURN: """
         UPDATE turns SET round = :round, closed = :at
         WHERE id = (SELECT max(id) FROM turns WHERE turn_id = :turn_id)""",

@@ -23,7 +23,7 @@ from bot.domain.suspension import Allow, ApprovalRequest, Deny
 from bot.domain.tool import Tool, ToolContext
 from bot.engine.threads import Progress
 from bot.engine.toolset import NOWHERE
-from bot.models.failover import uncounted
+from bot.models.meter import Meter
 from bot.runtime.clock import RandomIds, SystemClock
 from bot.wiring.discovery import report
 from bot.wiring.media import open_media
@@ -142,7 +142,7 @@ async def call_tool(
                 settings,
                 session=session,
                 wrap=as_it_is,
-                count=uncounted,
+                meter=Meter(None, clock=clock, ids=ids),
                 clock=clock,
                 ids=ids,
                 tell=tell,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 from bot.commands.money import money, tokens
 from bot.domain.books import Books, UsageSum
 from bot.domain.command import Asked, Command, command
+from bot.policy.days import midnight
 
 DAY = 86_400.0
 ME, HERE, ALL = (
@@ -39,8 +38,7 @@ def usage_command(books: Books) -> Command:
 
 
 def _periods(asked: Asked) -> tuple[tuple[str, float], ...]:
-    local = time.localtime(asked.now)
-    today = asked.now - (local.tm_hour * 3600 + local.tm_min * 60 + local.tm_sec)
+    today = midnight(asked.now)
     week, month = asked.now - 7 * DAY, asked.now - 30 * DAY
     return (
         (asked.either("今天", "today"), today),

@@ -36,6 +36,7 @@ REASONS = {
     "too many questions were waiting": ("排队的问题太多了", "too many questions were waiting"),
     "its sender asks too often": ("问得太快了", "its sender asks too often"),
     "too many questions of that group": ("这会儿群里问得太多", "too many questions of that group"),
+    "what may be spent in a day is spent": ("今天的额度用完了", "nothing is left for today"),
     "the sender is a robot": ("对方是机器人", "the sender is a robot"),
     "the sender is not on the list": ("对方不在名单上", "the sender is not on the list"),
     "it was answered, or was old, when it was found": (

@@ -135,7 +135,8 @@ class LaneWay:
     def _against(self, task: Task, *, looked_up: bool) -> str:
         """Why it is not answered; of what had to be `looked_up` nobody knew that it was a wake."""
         why = self._verdicts.against(task, looked_up=looked_up)
-        return why or (self._turnstile.against(task) if looked_up else "")
+        why = why or (self._turnstile.against(task) if looked_up else "")
+        return why or self._turnstile.spent(task)
 
     async def _without_words(self, task: Task) -> Task | None:
         """The task that is left where an owner's words on a request that they quote are in

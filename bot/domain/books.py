@@ -66,6 +66,29 @@ class PlaceSum(Struct, frozen=True):
     last: float
 
 
+class TakenSum(Struct, frozen=True):
+    """What requests took for the questions of somebody somewhere, in tokens and US dollars; `where`
+    is None and `who` 0 where nobody knows whose they were.
+    """
+
+    where: Conversation | None
+    who: int
+    tokens: int
+    cost: float
+
+
+class DayBook(Protocol):
+    """Reads what was taken, for the limits of a day; None where it cannot be read now."""
+
+    async def taken(self, *, since: float, until: float) -> tuple[TakenSum, ...] | None:
+        """The sums of what was taken from then on, to `until`."""
+        ...
+
+    async def payers(self, *, latest: int) -> tuple[tuple[str, Conversation, int], ...] | None:
+        """So many turns, the latest: the id, where it was, and who asked."""
+        ...
+
+
 class Eraser(Protocol):
     """Forgets for good what is kept of somebody, or of a group."""
 

@@ -128,8 +128,10 @@ class Allowance(Protocol):
         """Count one more attempt; False where it may not be made."""
         ...
 
-    def broke_off(self, model: str, usage: Usage) -> None:
-        """Keep what an attempt took that somebody broke off, as far as it is known."""
+    def broke_off(self, model: str, usage: Usage) -> bool:
+        """Keep what an attempt took that somebody broke off, as far as it is known; whether he
+        who broke it off writes that down.
+        """
         ...
 
 
@@ -176,7 +178,7 @@ class Usage(Struct, frozen=True):
     """Tokens. `prompt` includes `cached`, `completion` includes `reasoning`.
 
     `cost` is in US dollars, the vendor's own figure or by its prices; None where nobody knows,
-    never 0 for that.
+    never 0 for that. It takes the place of what was `reserved` under that number, if any.
     """
 
     prompt: int = 0
@@ -184,6 +186,7 @@ class Usage(Struct, frozen=True):
     cached: int = 0
     reasoning: int = 0
     cost: float | None = None
+    reserved: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         known = [cost for cost in (self.cost, other.cost) if cost is not None]

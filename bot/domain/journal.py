@@ -17,6 +17,7 @@ from bot.domain.actions import SendMessage
 from bot.domain.chat import Message, Usage, UserMessage
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.memories import MemoriesForgotten, MemoriesUsed, MemoryKept
+from bot.domain.reserved import UsageReleased, UsageReserved
 from bot.domain.run import StepFinished, Stop, ToolFinished, ToolStarted
 from bot.domain.things import PictureDescribed, ThingNamed
 
@@ -258,6 +259,8 @@ Entry: TypeAlias = (
     | PersonaChosen
     | PlaceSet
     | UsageAdded
+    | UsageReserved
+    | UsageReleased
     | MemberNumbered
     | ThingNamed
     | MemoryKept

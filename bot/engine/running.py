@@ -205,7 +205,7 @@ async def complete(
     """
     if run.inbox is None:
         return await model.complete(request)
-    scope = asyncio.timeout(None)
+    scope, run.share.is_watched = asyncio.timeout(None), True
     state.request = None if state.messages else scope
     try:
         async with scope:

@@ -9,7 +9,8 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from bot.domain.chat import ToolCall
-from bot.domain.ports import Store
+from bot.domain.journal import UsageAdded
+from bot.domain.ports import Clock, Store
 from bot.domain.run import (
     RunContinued,
     RunEvent,
@@ -21,6 +22,7 @@ from bot.domain.run import (
     ToolProgressed,
     ToolStarted,
 )
+from bot.domain.trace import current_run
 
 
 class Recorder:
@@ -28,11 +30,13 @@ class Recorder:
     of it, no more.
     """
 
-    def __init__(self, *, store: Store) -> None:
+    def __init__(self, *, store: Store, clock: Clock) -> None:
         self._store = store
+        self._clock = clock
 
     def notice(self, event: RunEvent) -> None:
         if event.parent:
+            self._count(event)
             return
         match event:
             case StepFinished():
@@ -56,6 +60,13 @@ class Recorder:
                 pass
             case _:
                 assert_never(event)
+
+    def _count(self, event: RunEvent) -> None:
+        """Of a run inside, what its requests took is written down on behalf of the turn."""
+        if isinstance(event, StepFinished) and (usage := event.completion.usage):
+            turn_id, now = current_run.get(), self._clock.now()
+            model = event.completion.endpoint or event.completion.model
+            self._store.put(UsageAdded(turn_id=turn_id, model=model, usage=usage, at=now))
 
 
 def _named(call: ToolCall) -> ToolCall:

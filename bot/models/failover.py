@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from cachetools import LRUCache
 from msgspec.structs import replace
@@ -19,9 +20,11 @@ from bot.domain.chat import Attempt, Completion, FinishReason, ModelRequest
 from bot.domain.errors import (
     ContentFiltered,
     ModelError,
+    ModelStalled,
 )
 from bot.domain.ports import Clock, Ids
 from bot.models.attempts import Errand, Way
+from bot.models.meter import Meter
 from bot.models.reactions import ATTEMPTS, Reactions, nobody
 from bot.models.upstreams import Upstream
 from bot.policy.repairs import (
@@ -33,11 +36,8 @@ from bot.policy.repairs import (
 logger = logging.getLogger(__name__)
 
 PATIENCE = 60.0  # seconds; a vendor that asks for more is not waited for: a person is
+ANSWER = 300  # tokens; what is reserved for an answer
 SPOILT = 32  # beginnings of transcripts that are known to be refused
-
-
-def uncounted(attempt: Attempt) -> None:
-    """Nobody counts attempts."""
 
 
 class Failover:
@@ -56,7 +56,7 @@ class Failover:
         ids: Ids,
         vision: Sequence[Upstream] = (),
         tell: Callable[[str], None] = nobody,
-        count: Callable[[Attempt], None] = uncounted,
+        meter: Meter | None = None,
         attempts: int = ATTEMPTS,
         patience: float = PATIENCE,
     ) -> None:
@@ -64,13 +64,13 @@ class Failover:
         other.
 
         `tell` reaches the owner: what only they can mend, where the request could go on by another
-        way; else the error that gets out tells it. `count` is told every attempt, once it ended.
+        way; else the error that gets out tells it. `meter` counts every attempt, and what it took.
         """
         self._upstreams = tuple(upstreams)
         self._vision = tuple(vision)
         self._clock = clock
         self._reactions = Reactions(clock=clock, ids=ids, tell=tell, attempts=attempts)
-        self._count = count
+        self._meter = meter or Meter(None, clock=clock, ids=ids)
         self._patience = patience
         self._spoilt: LRUCache[int, int] = LRUCache(SPOILT)
 
@@ -149,8 +149,9 @@ class Failover:
         way.hear(*said)
         upstream.breaker.succeed()
         line.breaker.succeed()
-        upstream.learn(request, completion)
         if completion.finish is FinishReason.CONTENT_FILTER and errand.clean():
+            if completion.usage:  # nobody gets it
+                self._meter.charge(upstream.name, completion.usage)
             errand.error = ContentFiltered(completion.refusal or "the vendor filtered the answer")
             return None
         self._remember(errand, completion)
@@ -164,25 +165,41 @@ class Failover:
 
     async def _attempt(self, way: Way, request: ModelRequest) -> Completion:
         """The answer, with what it cost; it is counted, whatever comes of it."""
+        upstream = way.upstream
+        estimate = partial(upstream.reading, request, answer=ANSWER)
+        reserved = await self._meter.reserve(upstream.name, estimate)
         started, outcome = self._clock.monotonic(), "crashed"
         completion: Completion | None = None
         try:
-            with way.upstream.breaker.asking(), way.line.breaker.asking():
-                completion = way.upstream.priced(await way.line.model.complete(request))
+            with upstream.breaker.asking(), way.line.breaker.asking():
+                said = await way.line.model.complete(request)
+            upstream.learn(request, said)
+            completion = upstream.counted(request, said, reserved=reserved)
         except ModelError as error:
             outcome = error.kind
+            self._settle(way, request, reserved, was_read=isinstance(error, ModelStalled))
             raise
         except asyncio.CancelledError:
             outcome = "cancelled"
-            if request.allowance is not None:
-                request.allowance.broke_off(way.upstream.name, way.upstream.reading(request))
+            self._settle(way, request, reserved, was_read=True)
             raise
         else:
             outcome = "ok"
             return completion
         finally:
+            if outcome == "crashed":
+                self._meter.release(reserved)
             seconds = self._clock.monotonic() - started
-            self._count(Attempt(way.upstream.name, outcome, seconds, completion))
+            self._meter.count(Attempt(upstream.name, outcome, seconds, completion))
+
+    def _settle(self, way: Way, request: ModelRequest, reserved: int, *, was_read: bool) -> None:
+        """Count an attempt without an answer; vendors charge for what they have read."""
+        if not was_read:
+            self._meter.release(reserved)
+            return
+        name, usage = way.upstream.name, way.upstream.reading(request, reserved=reserved)
+        if request.allowance is None or not request.allowance.broke_off(name, usage):
+            self._meter.charge(name, usage)
 
     # --- beginnings that a vendor refuses ---------------------------------------------------------
 

@@ -12,7 +12,7 @@ from bot.policy import compaction
 from bot.policy.breaker import Breaker
 from bot.policy.prices import Price
 from bot.policy.repairs import without_pictures
-from bot.policy.tokens import Scale, estimate
+from bot.policy.tokens import Scale, estimate, estimate_message
 
 KEY_REST = 600.0  # seconds that a refused key is left alone while there is another way; then it is
 LONGEST_KEY_REST = 3600.0  # tried again, and rests longer each time, up to this
@@ -122,18 +122,30 @@ class Upstream(_Busy):
         """
         self._blind_until = now + BLIND
 
-    def priced(self, completion: Completion) -> Completion:
-        """The answer with what it cost, where the vendor does not say and its price is known."""
-        usage = completion.usage
-        if self._price is None or usage is None or usage.cost is not None:
-            return completion
-        return replace(completion, usage=replace(usage, cost=self._price.of(usage)))
-
-    def reading(self, request: ModelRequest) -> Usage:
-        """The usage of a request whose answer nobody waited for: vendors charge for what they have
-        read.
+    def counted(
+        self, request: ModelRequest, completion: Completion, *, reserved: int = 0
+    ) -> Completion:
+        """The answer with what it took, estimated where the vendor does not say, and what that
+        cost, where its price is known.
         """
-        usage = Usage(prompt=self.measure(request))
+        usage = completion.usage
+        if usage is None:
+            said = round(estimate_message(completion.message))
+            usage = self._priced(Usage(prompt=self.measure(request), completion=said))
+        elif usage.cost is None:
+            usage = self._priced(usage)
+        if reserved:
+            usage = replace(usage, reserved=reserved)
+        return completion if usage is completion.usage else replace(completion, usage=usage)
+
+    def reading(self, request: ModelRequest, *, answer: int = 0, reserved: int = 0) -> Usage:
+        """The usage of a request whose answer nobody waited for: vendors charge for what they have
+        read; with an `answer` of so many tokens, of one that is to be made.
+        """
+        prompt = self.measure(request)
+        return self._priced(Usage(prompt=prompt, completion=answer, reserved=reserved))
+
+    def _priced(self, usage: Usage) -> Usage:
         return usage if self._price is None else replace(usage, cost=self._price.of(usage))
 
     def measure(self, request: ModelRequest) -> int:

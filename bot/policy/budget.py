@@ -97,13 +97,15 @@ class Budget:
 @dataclass(slots=True, eq=False)
 class Share:
     """The part of a budget that one run of the tree may use. Fits `Allowance`: attempts after a
-    first one that failed are counted, too. `lost` is the latest that was broken off.
+    first one that failed are counted, too. `lost` is the latest that was broken off; where it
+    `is_watched`, whoever broke it off counts that.
     """
 
     budget: Budget = field(default_factory=Budget)
     is_short: bool = False
     estimate: float = 0.0
     lost: tuple[str, Usage] | None = None
+    is_watched: bool = False
 
     def begin(self, tokens: float = 0.0) -> Room:
         """Count a request of about so many tokens, if it may be made."""
@@ -129,9 +131,10 @@ class Share:
         self._count(self.estimate)
         return True
 
-    def broke_off(self, model: str, usage: Usage) -> None:
+    def broke_off(self, model: str, usage: Usage) -> bool:
         """Keep what the request under way took of that model, which somebody broke off."""
         self.lost = (model, usage)
+        return self.is_watched
 
     def settle(self, tokens: float) -> None:
         """The request took so many tokens."""

@@ -45,6 +45,7 @@ from bot.conversation.turns.ledger import Ledger
 from bot.conversation.turns.live import LiveTurns
 from bot.conversation.turns.preparation import Preparation
 from bot.conversation.turns.suspensions import Suspensions
+from bot.conversation.turns.thrift import NO_LIMIT, Rungs, Thrift
 from bot.conversation.turns.turn import Turns
 from bot.conversation.way import CommandSink, LaneWay, MessageWay
 from bot.domain.ports import Clock, Ids, Store
@@ -53,7 +54,6 @@ from bot.engine.engine import Engine
 from bot.memory.history import History
 from bot.memory.personas import Personas
 from bot.memory.wishes import Wishes
-from bot.policy.budget import Limits
 from bot.policy.wake import Local, Rules, alike
 from bot.speaking.delivery import Delivery, Manner
 from bot.speaking.gestures import Gestures
@@ -79,6 +79,7 @@ class Ground:
     clock: Clock
     local: Local = alike
     words: Words | None = None
+    rungs: Rungs = NO_LIMIT
 
     @property
     def postbox(self) -> Postbox:
@@ -137,7 +138,7 @@ def build_answering(
     deciders: Deciders,
     owners: frozenset[int],
     ports: Mapping[type, object],
-    limits: Limits,
+    thrift: Thrift,
     ids: Ids,
     paced: bool = False,
 ) -> Answering:
@@ -155,7 +156,7 @@ def build_answering(
         personas=personas,
         owners=owners,
         ports=ports,
-        limits=limits,
+        thrift=thrift,
         ids=ids,
     )
     turns = Turns(
@@ -227,11 +228,10 @@ def build_asking(
 ) -> Asking:
     """Questions, and where they wait; `arrive` is told of places that are to be caught up with."""
     seen, mutes = SeenMessages(clock=on.clock), Mutes(clock=on.clock)
-    places = Places(arrive=arrive, clock=on.clock)
+    robots, places = Robots(), Places(arrive=arrive, clock=on.clock)
     hearing = Hearing(store=on.store, history=on.history, places=places)
-    robots = Robots()
     verdicts = build_verdicts(on, mutes, places, robots, rules=rules, owner=owner, ids=ids)
-    turnstile = Turnstile(rules, seen, on.postbox, on.gestures, on.clock)
+    turnstile = Turnstile(rules, seen, on.rungs, on.postbox, on.gestures, on.clock)
     questions = Questions(
         lanes=on.lanes,
         seen=seen,

@@ -12,9 +12,9 @@ from adapters.media.voices import Transcribe
 from adapters.openai.client import make_session
 from adapters.openai.transcription import Transcription
 from adapters.words.lists import WordFile
-from bot.domain.chat import Attempt
 from bot.domain.command import Command
 from bot.domain.ports import ChatModel, Clock, Ids
+from bot.models.meter import Meter
 from bot.wiring.discovery import Discovered, report
 from bot.wiring.fetching import LateWeb
 from bot.wiring.media import Foreign, open_media
@@ -48,7 +48,7 @@ async def open_means(
     found: Discovered,
     *,
     wrap: Callable[[ChatModel], ChatModel],
-    count: Callable[[Attempt], None],
+    meter: Meter,
     user_agent: str,
     clock: Clock,
     ids: Ids,
@@ -59,7 +59,7 @@ async def open_means(
     async with AsyncExitStack() as stack:
         session = await stack.enter_async_context(make_session())
         models = build_models(
-            settings, session=session, wrap=wrap, count=count, clock=clock, ids=ids, tell=tell
+            settings, session=session, wrap=wrap, meter=meter, clock=clock, ids=ids, tell=tell
         )
         web = LateWeb(settings, clock=clock, user_agent=user_agent)
         stack.push_async_callback(web.aclose)

@@ -14,10 +14,11 @@ from aiohttp import ClientSession
 from adapters.openai.client import OpenAIModel
 from adapters.openai.deadlines import Timeouts
 from adapters.openai.endpoint import join_url
-from bot.domain.chat import Attempt, ModelRequest
+from bot.domain.chat import ModelRequest
 from bot.domain.ports import ChatModel, Clock, Ids
 from bot.domain.traits import Rate
 from bot.models.failover import Failover
+from bot.models.meter import Meter
 from bot.models.upstreams import Upstream
 from bot.policy.compaction import history_room
 from bot.policy.prices import read_known
@@ -56,7 +57,7 @@ def build_models(
     *,
     session: ClientSession,
     wrap: Callable[[ChatModel], ChatModel],
-    count: Callable[[Attempt], None],
+    meter: Meter,
     clock: Clock,
     ids: Ids,
     tell: Callable[[str], None],
@@ -82,7 +83,7 @@ def build_models(
             clock=clock,
             ids=ids,
             tell=tell,
-            count=count,
+            meter=meter,
         )
 
     def sees(model: str) -> bool:

@@ -45,10 +45,10 @@ from bot.engine.engine import Engine
 from bot.engine.toolset import Toolset
 from bot.memory.chat_log import StoredChatLog
 from bot.memory.recorder import Recorder
+from bot.memory.spending import Spending
 from bot.memory.things import Things
 from bot.memory.wishes import Wishes
 from bot.models.failover import Failover
-from bot.policy.budget import Limits
 from bot.runtime.observers import LogObserver, Observers
 from bot.speaking.alarm import Alarm
 from bot.speaking.carrier import Carrier
@@ -69,6 +69,7 @@ from bot.wiring.conversation import (
     build_stages,
 )
 from bot.wiring.keeping import Keeping, build_keeping
+from bot.wiring.limits import build_thrift
 from bot.wiring.means import Means
 from bot.wiring.models import build_rules
 from bot.wiring.personas import build_personas
@@ -106,6 +107,7 @@ def build_rooms(
     deciders: Deciders,
     observers: Sequence[Observer],
     senses: SensesOf,
+    spending: Spending,
     mask: Mask,
     clock: Clock,
     ids: Ids,
@@ -117,17 +119,15 @@ def build_rooms(
     keeping = build_keeping(
         settings, personas, means, things, store=store, facts=journal.memories, clock=clock, ids=ids
     )
-    store, history, telling = keeping.store, keeping.history, keeping.telling
+    store = keeping.store
     ports: dict[type, object] = {**means.ports, **keeping.ports, Approver: deciders}
     ports |= ports_of_chat(settings, transport, keeping, taken_in, clock)
     outbox, owner = build_outbox(
         settings, means.words, transport=transport, store=store, mask=mask, clock=clock, ids=ids
     )
-    perception = Perception(transport=transport, history=history, senses=taken_in)
-    gestures, live = Gestures(transport=transport, clock=clock), LiveTurns(store=store, clock=clock)
-    wishes = Wishes(store=store, choices=journal.books, clock=clock)
-    shared = build_lanes(settings, clock=clock), Ages(clock), perception, history, store, outbox
-    on = Ground(*shared, gestures, live, telling, wishes, clock, personas.rules, means.words)
+    on = build_ground(
+        settings, means, keeping, journal, outbox, taken_in, spending, transport, clock
+    )
     failures, alarm = Failures(clock=clock, mask=mask), Alarm(owner, mask=mask)
     seen_by: list[Observer] = [LogObserver(), alarm, failures, *observers]
     engine = build_engine(
@@ -140,13 +140,34 @@ def build_rooms(
         deciders=deciders,
         owners=settings.bot_owners,
         ports=ports,
-        limits=limits_of(settings),
+        thrift=build_thrift(settings, means, spending),
         ids=ids,
         paced=settings.bot_pace,
     )
     typed = partial(build_commands, keeping, journal, failures, means, settings.bot_owners)
     built = on, owner, keeping, answering, settings
     return connect(*built, commands=typed, toolset=toolset, transport=transport, ids=ids)
+
+
+def build_ground(
+    settings: Settings,
+    means: Means,
+    keeping: Keeping,
+    journal: SqlStore,
+    outbox: Outbox,
+    senses: Senses,
+    spending: Spending,
+    transport: Transport,
+    clock: Clock,
+) -> Ground:
+    """The parts that nearly all others need."""
+    store, history, telling = keeping.store, keeping.history, keeping.telling
+    perception = Perception(transport=transport, history=history, senses=senses)
+    gestures, live = Gestures(transport=transport, clock=clock), LiveTurns(store=store, clock=clock)
+    wishes = Wishes(store=store, choices=journal.books, clock=clock)
+    shared = build_lanes(settings, clock=clock), Ages(clock), perception, history, store, outbox
+    beside = gestures, live, telling, wishes, clock
+    return Ground(*shared, *beside, keeping.personas.rules, means.words, spending)
 
 
 def connect(
@@ -254,7 +275,7 @@ def build_engine(
         model=model,
         toolset=toolset,
         clock=clock,
-        observer=Observers([Recorder(store=store), *observers]),
+        observer=Observers([Recorder(store=store, clock=clock), *observers]),
         batches=Batches(toolset.calls, max_calls=settings.tools_max_calls, recorded=store.commit),
         max_steps=settings.bot_max_steps,
     )
@@ -317,8 +338,3 @@ def build_outbox(
         screened = Screen(words=words, owner=owner, owners=settings.bot_owners)
     tell = owner.tell_of_send
     return Outbox(rows=rows, carrier=carrier, queues=queues, tell=tell, screened=screened), owner
-
-
-def limits_of(settings: Settings) -> Limits:
-    """The limits of one question."""
-    return Limits(settings.bot_run_requests, settings.bot_run_tokens, settings.bot_max_sends)

@@ -16,6 +16,7 @@ from bot.domain.chat import (
 )
 from bot.domain.errors import ModelError
 from bot.models.failover import Failover
+from bot.models.meter import Meter
 from bot.models.reactions import ATTEMPTS
 from bot.models.upstreams import Upstream
 from tests.fakes import CountingIds, ManualClock, ScriptedModel, Step
@@ -67,7 +68,7 @@ class Bench:
             clock=self.clock,
             ids=CountingIds(),
             tell=self.told.append,
-            count=self.attempts.append,
+            meter=Meter(None, clock=self.clock, ids=CountingIds(), count=self.attempts.append),
             attempts=attempts,
             patience=patience,
         )

@@ -63,6 +63,8 @@ TYPED: dict[str, tuple[str, object]] = {
     "BOT_RUN_REQUESTS": ("40", 40),
     "BOT_RUN_TOKENS": ("200000", 200_000),
     "BOT_MAX_SENDS": ("3", 3),
+    **{f"BOT_DAY_COST_{whose}": ("0.5", 0.5) for whose in ("USER", "GROUP", "ALL")},
+    **{f"BOT_DAY_TOKENS_{whose}": ("200000", 200_000) for whose in ("USER", "GROUP", "ALL")},
     "BOT_HISTORY_TOKENS": ("500", 500),
     "BOT_SEND_RATE": ("0.5", 0.5),
     "BOT_SEND_BURST": ("5", 5),

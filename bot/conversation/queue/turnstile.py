@@ -7,14 +7,17 @@ What belongs to a question that waits or is being answered is none of its own.
 from __future__ import annotations
 
 import logging
+import math
 from typing import Final
 
 from cachetools import LRUCache
 
 from bot.conversation.intake.seen import SeenMessages
 from bot.conversation.tasks import Task
+from bot.conversation.turns.thrift import Rungs
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
+from bot.policy.limits import Rung
 from bot.policy.wake import Rules
 from bot.policy.wake_rates import Courtesy, Notice, Recent
 from bot.speaking.gestures import NOT_NOW, Gestures
@@ -28,7 +31,9 @@ SIGNS: Final = 1  # in an hour, behind the line
 
 USER: Final = "its sender asks too often"
 GROUP: Final = "too many questions of that group"
+DAY: Final = "what may be spent in a day is spent"
 SLOW_DOWN: Final = "问得有点快，我歇一会儿，过一分钟再问我吧。"
+NO_MORE: Final = "今天的额度用完了，明天再来问我吧。"
 CROWDED: Final = "这会儿群里问我的人太多，过一分钟再问我吧。"
 
 
@@ -39,17 +44,20 @@ class Turnstile:
         self,
         rules: Rules,
         seen: SeenMessages,
+        rungs: Rungs,
         postbox: Postbox,
         gestures: Gestures,
         clock: Clock,
     ) -> None:
         self._rules = rules
         self._seen = seen
+        self._rungs = rungs
         self._postbox = postbox
         self._gestures = gestures
         self._clock = clock
         self._recent: LRUCache[int | Conversation, Recent] = LRUCache(MAX_PEOPLE)
         self._told: LRUCache[int, Courtesy] = LRUCache(MAX_PEOPLE)
+        self._out: LRUCache[int, Courtesy] = LRUCache(MAX_PEOPLE)  # of what a day may take
         self.overflow = 0  # questions that nobody came to, since the start
 
     def against(self, task: Task) -> str:
@@ -72,11 +80,22 @@ class Turnstile:
                 latest = self._recent[key] = Recent()
             counted.append(latest)
             if not latest.has_room(rate, now):
-                self._tell(task, words, now)
+                self._tell(self._told, task, words, now=now, until=now + HOUR)
                 return why
         for latest in counted:
             latest.count(now)
         return ""
+
+    def spent(self, task: Task) -> str:
+        """Why no model is asked today, which its asker is told; empty where one is. What an earlier
+        process began is brought to its end.
+        """
+        where, who = task.message.conversation, task.message.sender.user_id
+        if task.retry or self._rungs.rung(where, who) < Rung.SPENT:
+            return ""
+        now = self._clock.now()
+        self._tell(self._out, task, NO_MORE, now=now, until=self._rungs.ends())
+        return DAY
 
     def turn_away(self, message: MessageReceived) -> None:
         """Too many wait for this question to be answered: its asker is shown that. Never waits."""
@@ -88,13 +107,21 @@ class Turnstile:
         )
         self._gestures.react(message, NOT_NOW)
 
-    def _tell(self, task: Task, words: str, now: float) -> None:
+    def _tell(
+        self,
+        heard: LRUCache[int, Courtesy],
+        task: Task,
+        words: str,
+        *,
+        now: float,
+        until: float,
+    ) -> None:
         message, who = task.message, task.message.sender.user_id
         if task.wake.is_uncalled:
             return
-        if (courtesy := self._told.get(who)) is None:
-            courtesy = self._told[who] = Courtesy(SIGNS)
-        match courtesy.next(now, until=now + HOUR):
+        if (courtesy := heard.get(who)) is None:
+            courtesy = heard[who] = Courtesy(SIGNS if heard is self._told else math.inf)
+        match courtesy.next(now, until=until):
             case Notice.LINE:
                 where = message.conversation
                 quote = message.message_id if message.has_identity and where.is_group else ""

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from bot.conversation.context.perception import Perception
 from bot.conversation.context.telling import Telling, words_of
 from bot.conversation.turns.suspensions import WaitingTurn
+from bot.conversation.turns.thrift import Thrift, told_on
 from bot.domain.chat import UserMessage
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import OpenTurn
@@ -25,7 +26,8 @@ from bot.engine.engine import Run
 from bot.memory.personas import Persona, Personas
 from bot.memory.remembering import NOTHING_RECALLED
 from bot.policy.authority import asker_of, highest, least
-from bot.policy.budget import NOTHING_SPENT, Budget, Limits
+from bot.policy.budget import NOTHING_SPENT, Budget
+from bot.policy.limits import Rung
 from bot.policy.wake import CALLED, Wake
 from bot.prompt.compose import NO_TALK, Question, moment, showing, system_prompt, transcript
 from bot.prompt.frames import Frames
@@ -39,7 +41,9 @@ from bot.speaking.speech import TurnSpeaker
 
 
 class Turn(Struct, frozen=True):
-    """A question that is being answered: `user` is what the model reads of it."""
+    """A question that is being answered: `user` is what the model reads of it; it `sees` pictures,
+    where anybody does.
+    """
 
     question: Question
     user: UserMessage
@@ -48,6 +52,7 @@ class Turn(Struct, frozen=True):
     view: View
     wake: Wake = CALLED
     recalled: tuple[str, ...] = ()
+    sees: bool = True
 
     @property
     def message(self) -> MessageReceived:
@@ -61,7 +66,7 @@ class Turn(Struct, frozen=True):
 
 
 class Preparation:
-    """Makes turns of messages. `limits` are those of each question."""
+    """Makes turns of messages; `thrift` says what each may take."""
 
     def __init__(
         self,
@@ -72,7 +77,7 @@ class Preparation:
         personas: Personas,
         owners: frozenset[int],
         ports: Mapping[type, object],
-        limits: Limits,
+        thrift: Thrift,
         ids: Ids,
     ) -> None:
         self._perception = perception
@@ -81,7 +86,7 @@ class Preparation:
         self._personas = personas
         self._owners = owners
         self._ports = ports
-        self._limits = limits
+        self._thrift = thrift
         self._ids = ids
 
     async def begin(
@@ -163,7 +168,8 @@ class Preparation:
         """The run with the moment and the pictures of its question, which nothing else gets:
         neither the journal nor the history.
         """
-        run, pictures = turn.run, await self._perception.look(turn.question)
+        run = turn.run
+        pictures = await self._perception.look(turn.question) if turn.sees else ()
         now = moment(turn.message, turn.view, turn.recalled)
         shown = showing(run.transcript, pictures, words=turn.words, now=now)
         return replace(run, transcript=shown)
@@ -181,13 +187,18 @@ class Preparation:
     ) -> Turn:
         message, where = question.message, question.message.conversation
         current_run.set(run_id)  # for the rest of this lane's task
+        rung = self._thrift.rung(where, asker.user_id)
+        sees = self._perception.sees and rung < Rung.PLAIN
         who, words, rounds = self._personas.of(where), view.words, self._telling.rounds(where)
-        system = system_prompt(who.prompt, name=who.name, words=words, sees=self._perception.sees)
+        system, rounds = (
+            system_prompt(who.prompt, name=who.name, words=words, sees=sees),
+            told_on(rung, rounds),
+        )
         summary = self._telling.summary(where)
         read = transcript(system, rounds, user, words=words, summary=summary, examples=who.examples)
         asked = plain(message.segments, view, self_id=message.self_id)
         frames = Frames(who.names, number=where.platform_id, people=People.of(read))
-        budget = Budget(self._limits, spent)
+        budget = Budget(self._thrift.limits, spent)
         speaker = TurnSpeaker(self._delivery, run_id, asker, where, frames, budget)
         speaker.question = message.message_id if message.has_identity else ""
         run = Run(
@@ -205,7 +216,8 @@ class Preparation:
             temperature=who.temperature,
             terms=self._terms(where, who),
         )
-        return Turn(question, user, run, speaker, view, wake)
+        run = self._thrift.applied(run, rung)
+        return Turn(question, user, run, speaker, view, wake, sees=sees)
 
 
 def is_alone(message: MessageReceived, user: UserMessage) -> bool:

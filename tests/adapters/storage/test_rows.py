@@ -33,6 +33,7 @@ from bot.domain.journal import (
     WindowMoved,
 )
 from bot.domain.memories import MemoriesForgotten, MemoriesUsed, Visibility
+from bot.domain.reserved import UsageReleased, UsageReserved
 from bot.domain.segments import Text
 from bot.domain.things import PictureDescribed
 from tests.adapters.storage.entries import (
@@ -83,6 +84,15 @@ ENTRIES: list[tuple[Entry, list[Statement]]] = [
     (PersonaChosen(GROUP, "fox.zh"), [Statement.CHOOSE_PERSONA]),
     (PlaceSet(GROUP, "hush", "mute"), [Statement.SET_PLACE]),
     (UsageAdded(turn_id="t1", model="demo", usage=Usage(10, 5), at=NOW), [Statement.ADD_USAGE]),
+    (
+        UsageAdded(turn_id="t1", model="demo", usage=Usage(10, 5, reserved=7), at=NOW),
+        [Statement.ADD_USAGE, Statement.DROP_RESERVED],
+    ),
+    (
+        UsageReserved(turn_id="t1", number=7, model="demo", usage=Usage(10, 5), at=NOW),
+        [Statement.ADD_USAGE],
+    ),
+    (UsageReleased(turn_id="t1", number=7), [Statement.DROP_RESERVED]),
     (MemberNumbered(conversation=GROUP, number=2, user_id=777, name="小明"), [Statement.NUMBER_MEMBER]),
     (thing(1), [Statement.NAME_THING]),
     (PictureDescribed("d1", "a cat"), [Statement.DESCRIBE_PICTURE]),

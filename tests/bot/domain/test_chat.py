@@ -39,7 +39,7 @@ def test_a_request_is_told_apart_by_what_it_asks_not_by_who_counts_its_attempts(
         def again(self) -> bool:
             return False
 
-        def broke_off(self, model: str, usage: Usage) -> None:
+        def broke_off(self, model: str, usage: Usage) -> bool:
             raise AssertionError(model)
 
     asked = ModelRequest((UserMessage("hi"),))

@@ -114,7 +114,7 @@ class Frame(BaseModel):
         ),
         (Album("cats", PNG), '{"name": "cats", "picture": "[图片 1]"}', 1),
         (Album("cats", SHOWN), '{"name": "cats", "picture": {"url": "[图片 1]"}}', 1),
-        (Usage(1), '{"prompt": 1, "completion": 0, "cached": 0, "reasoning": 0, "cost": null}', 0),
+        (Usage(1), '{"prompt": 1, "completion": 0, "cached": 0, "reasoning": 0, "cost": null, "reserved": 0}', 0),
         ([Album("cats", Text("a"))], '[{"name": "cats", "picture": {"type": "text", "text": "a"}}]', 0),
         (Frame(picture=PNG), '{"picture": "[图片 1]", "about": null}', 1),
         (

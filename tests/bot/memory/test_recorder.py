@@ -1,17 +1,20 @@
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from bot.domain.chat import ToolCall, ToolMessage
 from bot.domain.codec import read, write
-from bot.domain.journal import Entry
+from bot.domain.journal import Entry, UsageAdded
 from bot.domain.result import ToolResult
 from bot.domain.run import Asker, RunStarted, StepFinished, ToolFinished, ToolProgressed, ToolStarted
+from bot.domain.trace import current_run
 from bot.memory.recorder import Recorder
-from tests.fakes import GROUP, RecordingStore, words
+from tests.fakes import GROUP, ManualClock, RecordingStore, words
 
 
 def test_steps_and_calls_are_kept_and_nothing_else_is() -> None:
     store = RecordingStore()
-    recorder = Recorder(store=store)
+    recorder = Recorder(store=store, clock=ManualClock())
     call, named, result = (
         ToolCall("c0", "echo", '{"x": 1}'),
         ToolCall("c0", "echo", ""),
@@ -44,16 +47,22 @@ def test_neither_pictures_nor_what_no_codec_can_write_are_kept_of_a_call() -> No
         arguments={"x": object()},
         coerced=("x: text -> number",),
     )
-    Recorder(store=store).notice(finished)
+    Recorder(store=store, clock=ManualClock()).notice(finished)
     (kept,) = store.entries
     assert read(Entry, write(kept)) == kept
     assert isinstance(kept, ToolFinished)
     assert kept.result == ToolMessage("c0", "echo", "hi")
 
 
-def test_a_run_inside_another_one_leaves_no_entries() -> None:
-    store = RecordingStore()
-    Recorder(store=store).notice(
-        StepFinished(run_id="t1/1/c0", parent="t1", step=1, completion=words("hi"), seconds=0.5)
-    )
-    assert store.entries == []
+def test_of_a_run_inside_another_one_what_its_requests_took_is_written_down_and_nothing_else() -> None:
+    store, clock = RecordingStore(), ManualClock()
+    recorder, said = Recorder(store=store, clock=clock), replace(words("hi"), endpoint="coder@x")
+    token = current_run.set("t1")
+    try:
+        recorder.notice(StepFinished(run_id="t1/1/c0", parent="t1", step=1, completion=said, seconds=0.5))
+        call = ToolCall("c1", "echo", "")
+        recorder.notice(ToolStarted(run_id="t1/1/c0", parent="t1", step=1, call=call))
+    finally:
+        current_run.reset(token)
+    assert said.usage is not None
+    assert store.entries == [UsageAdded(turn_id="t1", model="coder@x", usage=said.usage, at=clock.now())]

@@ -91,9 +91,15 @@ def test_a_window_that_a_refusal_named_counts_for_a_while() -> None:
 )
 def test_an_answer_says_what_it_cost_unless_the_vendor_did(price: Price | None, usage: Usage, cost: float) -> None:
     answer = replace(words("a"), usage=usage)
-    assert Upstream(ScriptedModel(), price=price).priced(answer) == replace(answer, usage=replace(usage, cost=cost))
+    assert Upstream(ScriptedModel(), price=price).counted(REQUEST, answer) == replace(
+        answer, usage=replace(usage, cost=cost)
+    )
 
 
-def test_an_answer_that_says_nothing_of_what_it_took_has_no_cost() -> None:
-    answer = replace(words("a"), usage=None)
-    assert Upstream(ScriptedModel(), price=PRICE).priced(answer) is answer
+def test_an_answer_that_says_nothing_of_what_it_took_counts_as_much_as_is_estimated() -> None:
+    upstream = Upstream(ScriptedModel(), price=PRICE)
+    counted = upstream.counted(LONG, replace(words("很长的回答" * 20), usage=None), reserved=7).usage
+    assert counted is not None
+    assert (counted.prompt, counted.reserved) == (upstream.measure(LONG), 7)
+    assert 60 < counted.completion < 200
+    assert counted.cost == PRICE.of(counted)

@@ -22,6 +22,7 @@ from bot.app import open_service
 from bot.domain.chat import ModelRequest, SystemMessage, ToolSpec, UserMessage
 from bot.domain.errors import ConfigError, ModelError
 from bot.models.failover import Failover
+from bot.models.meter import Meter
 from bot.models.reactions import ATTEMPTS
 from bot.wiring.models import Models, build_models, told_of_history
 from config.settings import Settings
@@ -145,13 +146,12 @@ async def open_house(
         fallbacks = [{"base_url": other.url, "api_key": "sk-other", "model": "n"} for other in others]
         main = {"llm_base_url": first.url, "llm_api_key": key, "llm_model": "m", "llm_fallbacks": fallbacks}
         settings = Settings.model_validate(main | more)
-        clock, told = ManualClock(), list[str]()
-        metrics = Metrics(tools=[], clock=clock)
+        metrics, told = Metrics(tools=[], clock=(clock := ManualClock())), list[str]()
         models = build_models(
             settings,
             session=await stack.enter_async_context(make_session()),
             wrap=lambda model: model,
-            count=metrics.asked,
+            meter=Meter(None, clock=clock, ids=CountingIds(), count=metrics.asked),
             clock=clock,
             ids=CountingIds(),
             tell=told.append,

@@ -9,6 +9,7 @@ from adapters.media.voices import VoiceEar
 from bot.app import as_it_is
 from bot.conversation.context.describing import DescribedSight
 from bot.conversation.context.perception import LOOKING
+from bot.models.meter import Meter
 from bot.runtime.clock import RandomIds, SystemClock
 from bot.wiring.discovery import Discovered
 from bot.wiring.means import open_means
@@ -38,7 +39,7 @@ async def test_who_looks_and_who_listens_is_as_the_settings_have_it(
         settings,
         Discovered(),
         wrap=as_it_is,
-        count=lambda _: None,
+        meter=Meter(None, clock=clock, ids=RandomIds()),
         user_agent="test",
         clock=clock,
         ids=ids,

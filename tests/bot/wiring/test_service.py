@@ -15,13 +15,12 @@ from bot.memory.personas import Cast, Persona, Personas
 from bot.memory.speakers import Speakers
 from bot.models.failover import Failover
 from bot.models.upstreams import Upstream
-from bot.policy.budget import Limits
 from bot.prompt.notes import note
 from bot.prompt.wording_zh import ZH
 from bot.runtime.clock import RandomIds, SystemClock
 from bot.wiring.keeping import around_of, build_history
 from bot.wiring.models import told_of_history
-from bot.wiring.service import build_engine, limits_of
+from bot.wiring.service import build_engine
 from config.settings import Settings
 from tests.fakes import GROUP, RecordingStore
 
@@ -50,12 +49,6 @@ async def test_what_an_older_version_noted_in_its_answers_is_told_otherwise() ->
     await history.load(GROUP)
     assert "没有回答)" not in str(history.messages(GROUP))
     assert history.messages(GROUP)[-1] == note(ZH, ZH.about.unanswered)
-
-
-def test_a_question_may_take_what_the_settings_say() -> None:
-    settings = Settings(bot_run_requests=7, bot_run_tokens=8, bot_max_sends=9)
-    assert limits_of(settings) == Limits(requests=7, tokens=8, sends=9)
-    assert limits_of(Settings()) == Limits(requests=24, tokens=0, sends=5)
 
 
 @pytest.mark.parametrize("window", [None, 1_000_000])

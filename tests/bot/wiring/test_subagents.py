@@ -17,6 +17,7 @@ from bot.domain.ports import Subagents
 from bot.domain.tool import Tool, tool
 from bot.domain.traits import SideEffects
 from bot.engine.toolset import Toolset
+from bot.models.meter import Meter
 from bot.runtime.clock import RandomIds
 from bot.wiring.models import build_models
 from bot.wiring.subagents import Staff, endpoints_of
@@ -53,7 +54,7 @@ async def hired(settings: Settings, *tools: Tool) -> AsyncIterator[Staff]:
             settings,
             session=session,
             wrap=lambda model: model,
-            count=lambda _: None,
+            meter=Meter(None, clock=clock, ids=RandomIds()),
             clock=clock,
             ids=RandomIds(),
             tell=lambda _: None,

@@ -18,6 +18,7 @@ from bot.conversation.queue.questions import Questions
 from bot.conversation.queue.turnstile import Turnstile
 from bot.conversation.tasks import Resume, Task, Work, due_of, person_of
 from bot.conversation.turns.ledger import Ledger
+from bot.conversation.turns.thrift import NO_LIMIT
 from bot.domain.events import MessageReceived
 from bot.domain.journal import MessageObserved, MessageOverheard, MessageTakenUp
 from bot.domain.segments import Mention, Picture, Quote, Segment
@@ -55,7 +56,7 @@ class Porch:
             seen=seen,
             ages=Ages(clock),
             places=places,
-            turnstile=Turnstile(Rules(), seen, post, gestures, clock),
+            turnstile=Turnstile(Rules(), seen, NO_LIMIT, post, gestures, clock),
             hearing=hearing,
             ledger=Ledger(store=self.store, clock=clock),
             clock=clock,

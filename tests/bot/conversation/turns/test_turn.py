@@ -15,6 +15,7 @@ from bot.conversation.queue.lane import Order
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.tasks import Work, due_of, person_of
 from bot.conversation.turns.live import LiveTurns
+from bot.conversation.turns.thrift import Thrift
 from bot.domain.actions import (
     Attachment,
     MediaKind,
@@ -94,7 +95,9 @@ class House:
         self.asked: list[str] = []
         self.lanes, self.ages = Lanes[Work](clock=clock, order=Order(person_of, due_of)), Ages(clock)
         self.toolset = Toolset([send_message], clock=clock)
-        engine = Engine(model=model, toolset=self.toolset, clock=clock, observer=Recorder(store=self.store))
+        engine = Engine(
+            model=model, toolset=self.toolset, clock=clock, observer=Recorder(store=self.store, clock=clock)
+        )
         self.ground = Ground(
             lanes=self.lanes,
             ages=self.ages,
@@ -116,7 +119,7 @@ class House:
             deciders=Deciders(frozenset({OWNER}), self.asked.append),
             owners=frozenset({OWNER}),
             ports={Media: AnyMedia()},
-            limits=limits,
+            thrift=Thrift(limits),
             ids=CountingIds(),
         )
         self.turns, self.suspensions = self.answering.turns, self.answering.suspensions

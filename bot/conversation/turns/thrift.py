@@ -1,0 +1,86 @@
+"""What a question may take: its budget, and what is left out as a limit of the day comes near."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from bot.domain.chat import Message, UserMessage
+from bot.domain.events import Conversation
+from bot.domain.ports import ChatModel, Looking, Subagents
+from bot.domain.tool import Tool
+from bot.engine.engine import Run
+from bot.policy.budget import NO_LIMITS, Limits
+from bot.policy.limits import Rung
+
+DEAR = frozenset({Looking, Subagents})
+"""The ports of tools that show pictures, or ask others."""
+
+
+class Rungs(Protocol):
+    """Knows how much of the limits of a day is used."""
+
+    def rung(self, where: Conversation, who: int, /) -> Rung:
+        """The rung of somebody there."""
+        ...
+
+    def ends(self) -> float:
+        """When the day ends, in seconds since 1970."""
+        ...
+
+
+class NoLimit:
+    """Nobody has a limit. Fits `Rungs`."""
+
+    def rung(self, _where: Conversation, _who: int, /) -> Rung:
+        """All there is."""
+        return Rung.ALL
+
+    def ends(self) -> float:
+        """Never."""
+        return math.inf
+
+
+NO_LIMIT = NoLimit()
+
+
+@dataclass(frozen=True, slots=True)
+class Thrift:
+    """`limits` are those of each question; `cheap` is asked where it is to be cheap, if there is
+    one; `tools` gives all there are.
+    """
+
+    limits: Limits = NO_LIMITS
+    rungs: Rungs = NO_LIMIT
+    cheap: ChatModel | None = None
+    tools: Callable[[], Sequence[Tool]] = tuple
+
+    def rung(self, where: Conversation, who: int) -> Rung:
+        """How much somebody there has used of a day."""
+        return self.rungs.rung(where, who)
+
+    def applied(self, run: Run, rung: Rung) -> Run:
+        """The run as it is on that rung."""
+        if rung >= Rung.CHEAP and self.cheap is not None:
+            run = replace(run, model=self.cheap)
+        if rung >= Rung.PLAIN:
+            left_out = (tool for tool in self.tools() if rung >= Rung.BARE or DEAR & {*tool.needs})
+            denied = run.terms.denied | {tool.name for tool in left_out}
+            run = replace(run, terms=replace(run.terms, denied=denied))
+        return run
+
+
+def told_on(rung: Rung, rounds: tuple[Message, ...]) -> tuple[Message, ...]:
+    """So much of what was said before as is told on that rung: whole rounds, the latest."""
+    if rung < Rung.BARE:
+        return rounds
+    begins = (
+        place
+        for place, message in enumerate(rounds)
+        if 2 * place >= len(rounds) and isinstance(message, UserMessage)
+    )
+    return rounds[next(begins, len(rounds)) :]

@@ -1,0 +1,213 @@
+"""What was taken today: of each person, in each group, in all. A witness of the journal: its sums
+are those of the rows.
+
+At the start they are read from the journal; then every entry about a request is counted as it is
+written, and what is reserved for a request under way with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from cachetools import LRUCache
+from msgspec import Struct
+
+from bot.domain.books import DayBook
+from bot.domain.chat import Usage
+from bot.domain.events import Conversation
+from bot.domain.journal import Entry, TurnOpened, UsageAdded
+from bot.domain.ports import Clock
+from bot.domain.reserved import UsageReleased, UsageReserved
+from bot.domain.run import StepFinished
+from bot.policy.days import midnight
+from bot.policy.limits import NOTHING, Amount, Cap, DayLimits, Rung, rung_of
+
+ALL: Final = "all"
+LOOK: Final = 2.0  # seconds between two looks at a journal that could not be read
+TURNS: Final = 5000  # whose payers are known
+TOLD: Final = (0.8, 1.0)  # shares of a limit at which the owner is told
+
+NEAR: Final = "{whose}今天的额度用了 {percent:.0f}%（{amount}）：{then}"
+THEN: Final = "用满就不再回答，到零点重新算起。"
+OVER: Final = "今天不再回答，到零点重新算起。"
+
+
+Whose: TypeAlias = int | Conversation | str
+"""Whose sum: a person's, a group's, or `ALL`."""
+
+
+class Payer(Struct, frozen=True):
+    """Where a turn is, and who asked for it: its requests are theirs."""
+
+    where: Conversation | None = None
+    who: int = 0
+
+    @property
+    def keys(self) -> tuple[Whose, ...]:
+        """The sums that its requests belong to."""
+        group = self.where if self.where is not None and self.where.is_group else None
+        return (ALL, *((group,) if group else ()), *((self.who,) if self.who else ()))
+
+
+NOBODY = Payer()
+
+
+class _Pending(Struct, frozen=True):
+    payer: Payer
+    amount: Amount
+    at: float
+
+
+class Spending:
+    """Fits `Witness`. `tell` reaches the owner."""
+
+    def __init__(
+        self,
+        limits: DayLimits,
+        *,
+        book: DayBook,
+        owners: frozenset[int],
+        clock: Clock,
+        tell: Callable[[str], None],
+    ) -> None:
+        self.limits = limits
+        self._book = book
+        self._owners = owners
+        self._clock = clock
+        self._tell = tell
+        self._opened = clock.now()
+        self._payers: LRUCache[str, Payer] = LRUCache(TURNS)
+        self._pending: dict[tuple[str, int], _Pending] = {}
+        self._sums: dict[Whose, Amount] = {}
+        self._told: dict[Whose, float] = {}
+        self._begin = self._end = 0.0
+        self._is_read = False
+
+    async def start(self) -> bool:
+        """Read what was taken today before this process; False where it cannot be read now."""
+        if self._is_read:
+            return True
+        self._turn_over()
+        begin = self._begin
+        rows = await self._book.taken(since=begin, until=self._opened)
+        payers = await self._book.payers(latest=TURNS)
+        if rows is None or payers is None or begin != self._begin:
+            return False
+        for turn_id, where, who in payers:
+            self._payers.setdefault(turn_id, Payer(where, who))
+        for row in rows:
+            self._add(Payer(row.where, row.who), Amount(row.tokens, row.cost))
+        self._told = {key: self._share(key) for key in self._sums}
+        self._is_read = True
+        return True
+
+    async def run(self) -> None:
+        """Read it once that can be done, unless it was."""
+        while not await self.start():
+            await self._clock.sleep(LOOK)
+
+    def see(self, entry: Entry) -> None:
+        """Count what an entry says of requests."""
+        match entry:
+            case TurnOpened(turn_id=turn_id, question=question):
+                self._payers[turn_id] = Payer(question.conversation, question.sender.user_id)
+            case StepFinished(run_id=turn_id, completion=completion) if completion.usage:
+                self._count(turn_id, completion.usage, self._clock.now())
+            case UsageAdded(turn_id=turn_id, usage=usage, at=at):
+                self._count(turn_id, usage, at)
+            case UsageReserved(turn_id=turn_id, number=number, usage=usage, at=at):
+                self._turn_over()
+                payer = self._payers.get(turn_id, NOBODY)
+                self._pending[turn_id, number] = _Pending(payer, amount_of(usage), at)
+                self._add(payer, amount_of(usage))
+            case UsageReleased(turn_id=turn_id, number=number):
+                self._release(turn_id, number)
+            case _:
+                pass
+
+    def has_limits(self) -> bool:
+        """Whether anybody has one."""
+        return not self.limits.are_off
+
+    def rung(self, where: Conversation, who: int) -> Rung:
+        """How much of the limits of somebody there is used."""
+        if not self.has_limits():
+            return Rung.ALL
+        self._turn_over()
+        return rung_of(
+            person=self._share(who),
+            group=self._share(where) if where.is_group else 0.0,
+            everybody=self._share(ALL),
+            is_owner=who in self._owners,
+        )
+
+    def taken(self, key: Whose) -> Amount:
+        """What was taken today by a person, in a group, or in all."""
+        self._turn_over()
+        return self._sums.get(key, NOTHING)
+
+    def cap(self, key: Whose) -> Cap:
+        """The limit of a person, of a group, or of all."""
+        match key:
+            case int():
+                return self.limits.user
+            case Conversation():
+                return self.limits.group
+            case _:
+                return self.limits.all
+
+    def ends(self) -> float:
+        """When the day ends, in seconds since 1970."""
+        self._turn_over()
+        return self._end
+
+    def _count(self, turn_id: str, usage: Usage, at: float) -> None:
+        self._turn_over()
+        self._release(turn_id, usage.reserved)
+        if at >= self._begin:
+            payer = self._payers.get(turn_id, NOBODY)
+            self._add(payer, amount_of(usage))
+            self._warn(payer)
+
+    def _release(self, turn_id: str, number: int) -> None:
+        pending = self._pending.pop((turn_id, number), None) if number else None
+        if pending is not None and pending.at >= self._begin:
+            self._add(pending.payer, pending.amount, times=-1)
+
+    def _add(self, payer: Payer, amount: Amount, *, times: int = 1) -> None:
+        for key in payer.keys:
+            self._sums[key] = self._sums.get(key, NOTHING).plus(amount, times=times)
+
+    def _share(self, key: Whose) -> float:
+        return self.cap(key).used(self._sums.get(key, NOTHING))
+
+    def _turn_over(self) -> None:
+        now = self._clock.now()
+        if self._begin <= now < self._end:
+            return
+        self._begin, self._end = midnight(now), midnight(now, later=1)
+        self._sums.clear()
+        self._told.clear()
+
+    def _warn(self, payer: Payer) -> None:
+        """The owner hears of all, and of a group; of a person only that person does."""
+        for key in payer.keys:
+            share, told = self._share(key), self._told.get(key, 0.0)
+            if isinstance(key, int) or not any(told < mark <= share for mark in TOLD):
+                continue
+            self._told[key] = share
+            whose = f"群 {key.session_id} " if isinstance(key, Conversation) else "所有会话"
+            then = OVER if share >= 1 else THEN
+            amount = told_amount(self._sums[key])
+            self._tell(NEAR.format(whose=whose, percent=100 * share, amount=amount, then=then))
+
+
+def amount_of(usage: Usage) -> Amount:
+    """What a request took; one of unknown price counts by its tokens alone."""
+    return Amount(usage.prompt + usage.completion, usage.cost or 0.0)
+
+
+def told_amount(amount: Amount) -> str:
+    """As people read it: `$0.0123, 45678 token`."""
+    return f"${amount.cost:.4f}, {amount.tokens:.0f} token"

@@ -1,0 +1,78 @@
+"""The meter of requests to models: what one will take is reserved before it is made, where a day
+has a limit, and what one took that nobody else writes down is charged.
+
+A reservation is a row beside the others, which goes in the transaction that brings what the request
+really took. So a request that a crash cuts off counts as much as was reserved, once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable
+
+from bot.domain.chat import Attempt, Usage
+from bot.domain.journal import UsageAdded
+from bot.domain.ports import Clock, Ids, Store
+from bot.domain.reserved import UsageReleased, UsageReserved
+from bot.domain.trace import current_run
+
+NUMBERS = 2**30  # of reservations: another process begins elsewhere
+
+
+def uncounted(attempt: Attempt) -> None:
+    """Nobody counts attempts."""
+
+
+def never() -> bool:
+    """Nothing is reserved."""
+    return False
+
+
+class Meter:
+    """Counts for the turn that the current task works for. Without a `store` it counts nothing.
+    Where it `reserves`, requests are reserved before they are made; `count` is told every attempt,
+    once it ended.
+    """
+
+    def __init__(
+        self,
+        store: Store | None,
+        *,
+        clock: Clock,
+        ids: Ids,
+        reserves: Callable[[], bool] = never,
+        count: Callable[[Attempt], None] = uncounted,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self.count = count
+        self._reserves = reserves
+        self._numbers = itertools.count(1 + int(ids.jitter() * NUMBERS))
+
+    async def reserve(self, model: str, estimate: Callable[[], Usage]) -> int:
+        """Note what a request will take, before it is made; the number of the note, 0 where none
+        was made.
+        """
+        if self._store is None or not self._reserves():
+            return 0
+        number, turn_id = next(self._numbers), current_run.get()
+        usage, now = estimate(), self._clock.now()
+        note = UsageReserved(turn_id=turn_id, number=number, model=model, usage=usage, at=now)
+        try:
+            await self._store.commit(note)
+        except asyncio.CancelledError:
+            self.release(number)
+            raise
+        return number
+
+    def release(self, number: int) -> None:
+        """The request took nothing."""
+        if number and self._store is not None:
+            self._store.put(UsageReleased(turn_id=current_run.get(), number=number))
+
+    def charge(self, model: str, usage: Usage) -> None:
+        """The request took this, and nobody gets its answer, who would write it down."""
+        if self._store is not None:
+            turn_id, now = current_run.get(), self._clock.now()
+            self._store.put(UsageAdded(turn_id=turn_id, model=model, usage=usage, at=now))

@@ -1,0 +1,25 @@
+"""A day of the calendar, in the time zone of the process (TZ)."""
+
+from __future__ import annotations
+
+import time
+
+HOUR = 3600.0
+
+
+def midnight(now: float, *, later: int = 0) -> float:
+    """The beginning of the day of this moment, in seconds since 1970, or of one so many days
+    later.
+
+    Days of 23 and 25 hours are as long as they are; where there is no midnight, a day begins with
+    its first moment.
+    """
+    local = time.localtime(now)
+    day = (local.tm_year, local.tm_mon, local.tm_mday + later)
+    noon = time.localtime(time.mktime((*day, 12, 0, 0, 0, 0, -1)))
+    begin = time.mktime((noon.tm_year, noon.tm_mon, noon.tm_mday, 0, 0, 0, 0, 0, -1))
+    while time.localtime(begin).tm_mday != noon.tm_mday:
+        begin += HOUR
+    while time.localtime(begin - 1).tm_mday == noon.tm_mday:
+        begin -= HOUR
+    return begin

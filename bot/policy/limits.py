@@ -1,0 +1,75 @@
+"""What a day may cost, in US dollars and in tokens, and what is left out as it comes near. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+OWNERS = 1.2  # of what all may cost, for owners
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """Tokens, and US dollars as far as they are known."""
+
+    tokens: float = 0.0
+    cost: float = 0.0
+
+    def plus(self, other: Amount, *, times: int = 1) -> Amount:
+        """Both together; without the other where it is taken -1 times."""
+        return Amount(self.tokens + times * other.tokens, self.cost + times * other.cost)
+
+
+NOTHING = Amount()
+
+
+@dataclass(frozen=True, slots=True)
+class Cap:
+    """The most of a day; 0 is no limit."""
+
+    cost: float = 0.0
+    tokens: int = 0
+
+    def used(self, amount: Amount) -> float:
+        """How much of it that is: 1 is all of it."""
+        cost = amount.cost / self.cost if self.cost else 0.0
+        return max(cost, amount.tokens / self.tokens if self.tokens else 0.0)
+
+
+NO_CAP = Cap()
+
+
+@dataclass(frozen=True, slots=True)
+class DayLimits:
+    """The most that each person, each group, and everybody together may take in a day."""
+
+    user: Cap = NO_CAP
+    group: Cap = NO_CAP
+    all: Cap = NO_CAP
+
+    @property
+    def are_off(self) -> bool:
+        """Whether there is no limit at all."""
+        return self == DayLimits()
+
+
+class Rung(IntEnum):
+    """How much of a limit is used, in per cent: from there on the cheap model answers, there are
+    no pictures and no subagents, no tools and half the history, nothing.
+    """
+
+    ALL = 0
+    CHEAP = 70
+    PLAIN = 85
+    BARE = 95
+    SPENT = 100
+
+
+def rung_of(*, person: float, group: float, everybody: float, is_owner: bool) -> Rung:
+    """The rung of somebody by the shares that are used; an owner has everything until all is used,
+    and a fifth more.
+    """
+    if is_owner:
+        return Rung.SPENT if everybody >= OWNERS else Rung.ALL
+    used = max(person, group, everybody)
+    return next(rung for rung in reversed(Rung) if 100 * used >= rung)

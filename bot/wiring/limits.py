@@ -1,0 +1,47 @@
+"""What limits requests to models, put together from the settings: a question's budget, a day's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bot.conversation.turns.thrift import Thrift
+from bot.domain.books import DayBook
+from bot.domain.chat import Attempt
+from bot.domain.ports import Clock, Ids, Store
+from bot.memory.spending import Spending
+from bot.models.meter import Meter
+from bot.policy.budget import Limits
+from bot.policy.limits import Cap, DayLimits
+from bot.wiring.means import Means
+from config.settings import Settings
+
+
+def build_spending(
+    settings: Settings, book: DayBook, *, clock: Clock, tell: Callable[[str], None]
+) -> Spending:
+    """Who knows what was taken today; `tell` reaches the owner."""
+    limits = DayLimits(
+        Cap(settings.bot_day_cost_user, settings.bot_day_tokens_user),
+        Cap(settings.bot_day_cost_group, settings.bot_day_tokens_group),
+        Cap(settings.bot_day_cost_all, settings.bot_day_tokens_all),
+    )
+    return Spending(limits, book=book, owners=settings.bot_owners, clock=clock, tell=tell)
+
+
+def build_meter(
+    store: Store, spending: Spending, *, clock: Clock, ids: Ids, count: Callable[[Attempt], None]
+) -> Meter:
+    """Who counts requests; they are reserved where a day has a limit."""
+    return Meter(store, clock=clock, ids=ids, reserves=spending.has_limits, count=count)
+
+
+def build_thrift(settings: Settings, means: Means, spending: Spending) -> Thrift:
+    """What a question may take; the cheap model answers where one is named."""
+    named = settings.llm_cheap_model not in {"", settings.llm_model}
+    cheap = means.models.named(settings.llm_cheap_model) if named else None
+    return Thrift(limits_of(settings), spending, cheap, means.staff.toolset.list)
+
+
+def limits_of(settings: Settings) -> Limits:
+    """The limits of one question."""
+    return Limits(settings.bot_run_requests, settings.bot_run_tokens, settings.bot_max_sends)

@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from adapters.storage.migrate import migrate
+from adapters.storage.store import SqlStore, open_store
+from bot.domain.books import TakenSum
+from bot.domain.chat import Usage
+from bot.domain.events import Conversation
+from bot.domain.journal import Entry, TurnOpened, UsageAdded
+from bot.domain.reserved import UsageReleased, UsageReserved
+from bot.memory.spending import ALL, NOBODY, Payer, Spending
+from bot.policy.days import midnight
+from bot.policy.limits import NOTHING, Amount, Cap, DayLimits, Rung
+from bot.runtime.clock import SystemClock
+from tests.adapters.storage.entries import opening
+from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, said
+
+ELSEWHERE = Conversation(BOT, "group", 5252)
+
+
+class Empty:
+    """A book of a journal in which nothing is yet; `away` while it cannot be read."""
+
+    away = False
+
+    async def taken(self, *, since: float, until: float) -> tuple[TakenSum, ...] | None:
+        return None if self.away else (TakenSum(GROUP, 777, 40, 0.4),) if since <= until else ()
+
+    async def payers(self, *, latest: int) -> tuple[tuple[str, Conversation, int], ...] | None:
+        return None if self.away else (("t0", GROUP, 777),)
+
+
+class Till:
+    """A day's sums between fakes; `told` is what the owner heard."""
+
+    def __init__(self, limits: DayLimits) -> None:
+        self.clock, self.told, self.book = ManualClock(), list[str](), Empty()
+        self.clock.time = midnight(1_700_000_000.0) + 3600
+        self.spending = Spending(
+            limits, book=self.book, owners=frozenset({999}), clock=self.clock, tell=self.told.append
+        )
+        self.spending.see(opened("t1", GROUP, 777))
+        self.spending.see(opened("p1", PRIVATE, 777))
+
+    def takes(self, tokens: int, turn_id: str = "t1", *, reserved: int = 0, cost: float | None = None) -> None:
+        usage = Usage(tokens, cost=cost, reserved=reserved)
+        self.spending.see(UsageAdded(turn_id=turn_id, model="m", usage=usage, at=self.clock.now()))
+
+    def rung(self, where: Conversation = GROUP, who: int = 777) -> Rung:
+        return self.spending.rung(where, who)
+
+
+def opened(turn_id: str, where: Conversation, who: int) -> TurnOpened:
+    return replace(opening(turn_id), question=said("hi", where=where, user=who))
+
+
+async def test_each_rung_is_reached_by_what_somebody_took_wherever_he_asked() -> None:
+    till = Till(DayLimits(user=Cap(tokens=100)))
+    rungs = []
+    for turn_id, tokens in (("t1", 69), ("p1", 1), ("t1", 15), ("p1", 10), ("t1", 5)):
+        till.takes(tokens, turn_id)
+        rungs.append(till.rung())
+    assert rungs == [Rung.ALL, Rung.CHEAP, Rung.PLAIN, Rung.BARE, Rung.SPENT]
+    assert [till.rung(who=5), till.rung(PRIVATE)] == [Rung.ALL, Rung.SPENT]
+    assert till.told == []  # of a person the owner hears nothing
+
+
+async def test_a_group_and_all_have_their_own_sums_and_the_owner_hears_of_each_at_80_and_100_once() -> None:
+    till = Till(DayLimits(group=Cap(cost=1.0), all=Cap(tokens=1000)))
+    till.takes(10, cost=0.79)
+    assert till.told == []
+    till.takes(10, cost=0.02)
+    till.takes(10, cost=0.1)
+    assert [line.startswith("群 4242 今天的额度用了 81%") for line in till.told] == [True]
+    till.takes(970, cost=0.2)
+    assert [line[:9] for line in till.told[1:]] == ["所有会话今天的额度", "群 4242 今天"]
+    assert [till.rung(who=5), till.rung(ELSEWHERE, 5)] == [Rung.SPENT, Rung.SPENT]
+    assert till.rung(who=999) is Rung.ALL
+    till.takes(200)
+    assert till.rung(PRIVATE, 999) is Rung.SPENT
+
+
+async def test_of_unknown_price_only_the_tokens_count() -> None:
+    till = Till(DayLimits(user=Cap(cost=0.01, tokens=100)))
+    till.takes(60, cost=None)
+    assert till.spending.taken(777) == Amount(60, 0.0)
+    assert till.rung() is Rung.ALL
+
+
+async def test_what_is_reserved_counts_until_it_is_settled_or_released() -> None:
+    till = Till(DayLimits(user=Cap(tokens=100)))
+    for number, tokens in ((7, 60), (8, 40)):
+        usage = Usage(tokens)
+        till.spending.see(UsageReserved(turn_id="t1", number=number, model="m", usage=usage, at=till.clock.now()))
+    assert till.rung() is Rung.SPENT
+    till.spending.see(UsageReleased(turn_id="t1", number=8))
+    till.takes(10, reserved=7)
+    till.takes(0, reserved=7)
+    assert [till.spending.taken(key) for key in (777, GROUP, ALL)] == [Amount(10)] * 3
+
+
+async def test_at_midnight_all_begins_anew_and_what_was_reserved_before_is_not_taken_off() -> None:
+    till = Till(DayLimits(user=Cap(tokens=100)))
+    till.takes(80)
+    till.spending.see(UsageReserved(turn_id="t1", number=7, model="m", usage=Usage(20), at=till.clock.now()))
+    assert till.rung() is Rung.SPENT
+    till.clock.time = till.spending.ends()
+    assert (till.rung(), till.spending.taken(777)) == (Rung.ALL, NOTHING)
+    till.takes(5, reserved=7)
+    assert till.spending.taken(ALL) == Amount(5)
+
+
+async def test_the_sums_of_before_are_read_once_and_added_though_the_journal_is_away_at_first() -> None:
+    till = Till(DayLimits(user=Cap(tokens=100)))
+    till.book.away = True
+    assert not await till.spending.start()
+    till.takes(10)
+    till.book.away = False
+    await till.spending.run()
+    assert await till.spending.start()
+    assert till.spending.taken(777) == Amount(50, 0.4)
+    till.takes(5, "t0")
+    assert till.spending.taken(777) == Amount(55, 0.4)
+
+
+def test_who_nobody_knows_pays_for_all() -> None:
+    assert NOBODY.keys == (ALL,)
+    assert Payer(PRIVATE, 5).keys == (ALL, 5)
+
+
+# --- the sums are those of the rows ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_over_random_traffic_and_crashes_the_sums_are_those_of_the_rows(seed: int, tmp_path: Path) -> None:
+    chance, clock, url = random.Random(seed), ManualClock(), f"sqlite:///{tmp_path}/bot.db"
+    clock.time = 1_700_000_000.0
+    under_way: list[UsageReserved] = []
+    for _ in range(3):  # lives: what is under way at the end of one is never settled
+        async with open_store(
+            url, keep_days=0, keep_messages=0, clock=SystemClock(), trouble=lambda _: None, migrate=migrate
+        ) as store:
+            spending = Spending(DayLimits(), book=store.books, owners=frozenset(), clock=clock, tell=lambda _: None)
+            assert await spending.start()
+            await compare(spending, store)
+            under_way.clear()
+            for number in range(60):
+                for entry in traffic(chance, f"{clock.time}-{number}", under_way, clock.time):
+                    spending.see(entry)
+                    store.put(entry)
+                clock.time += chance.choice((0, 1, 60, 4000))
+            await compare(spending, store)
+
+
+def traffic(chance: random.Random, turn_id: str, under_way: list[UsageReserved], now: float) -> list[Entry]:
+    """What happens next: a turn that asks, once or more, or an end of something under way."""
+    usage = Usage(chance.randrange(500), chance.randrange(90), cost=chance.choice((None, 0.25, 0.5)))
+    if under_way and chance.random() < 0.5:
+        one = under_way.pop(chance.randrange(len(under_way)))
+        settled = replace(usage, reserved=one.number)
+        return [
+            chance.choice(
+                (
+                    UsageReleased(turn_id=one.turn_id, number=one.number),
+                    UsageAdded(turn_id=one.turn_id, model="m", usage=settled, at=now),
+                )
+            )
+        ]
+    where, who = chance.choice((GROUP, ELSEWHERE, PRIVATE)), chance.choice((5, 777))
+    reserved = UsageReserved(turn_id=turn_id, number=1 + chance.randrange(10**6), model="m", usage=usage, at=now)
+    under_way.append(reserved)
+    return [opened(turn_id, where, who), reserved, UsageAdded(turn_id=turn_id, model="m", usage=usage, at=now)]
+
+
+async def compare(spending: Spending, store: SqlStore) -> None:
+    """The sums in memory are those of the books, of everybody, everywhere."""
+    today = spending.ends() - 86_400
+    for key, where, who in ((ALL, None, None), (GROUP, GROUP, None), (5, None, 5), (777, None, 777)):
+        row = await store.books.usage(since=today, where=where, asker=who)
+        assert row is not None
+        taken = spending.taken(key)
+        assert (taken.tokens, taken.cost) == pytest.approx((row.prompt + row.completion, row.cost)), key

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from msgspec.structs import replace
+
+from bot.domain.chat import AssistantMessage, Completion, FinishReason, ModelRequest, UserMessage
+from bot.domain.errors import ModelBilling, ModelError, ModelStalled
+from bot.domain.journal import Entry, UsageAdded
+from bot.domain.reserved import UsageReleased, UsageReserved
+from bot.domain.trace import current_run
+from bot.models.failover import ANSWER, Failover
+from bot.models.meter import Meter
+from bot.models.upstreams import Upstream
+from bot.policy.budget import Budget, Share
+from bot.policy.prices import Price
+from tests.fakes import CountingIds, ManualClock, RecordingStore, ScriptedModel, Step, words
+
+REQUEST = ModelRequest((UserMessage("how are you?"),))
+PRICE = Price(prompt=10.0, cached=1.0, completion=100.0)
+
+
+async def asked(*steps: Step, allowance: Share | None = None, reserves: bool = True) -> tuple[list[Entry], Upstream]:
+    """What the journal has of a request, made for the turn t1."""
+    store, clock, ids = RecordingStore(), ManualClock(), CountingIds()
+    token = current_run.set("t1")
+    upstream = Upstream(model := ScriptedModel(*steps), price=PRICE)
+    try:
+        with model:
+            meter = Meter(store, clock=clock, ids=ids, reserves=lambda: reserves)
+            failover = Failover([upstream], clock=clock, ids=ids, meter=meter, attempts=1)
+            answer = await failover.complete(replace(REQUEST, allowance=allowance))
+            if answer.usage:
+                store.put(UsageAdded(turn_id="t1", model="scripted", usage=answer.usage, at=0.0))
+    except (ModelError, LookupError, asyncio.CancelledError):
+        pass
+    finally:
+        current_run.reset(token)
+    return store.entries, upstream
+
+
+async def cancelled(_: ModelRequest) -> Completion:
+    raise asyncio.CancelledError
+
+
+async def broken(_: ModelRequest) -> Completion:
+    raise LookupError
+
+
+async def test_a_request_is_reserved_before_it_is_made_and_its_answer_takes_the_place_of_that() -> None:
+    (reserved, added), upstream = await asked(words("fine"))
+    assert isinstance(reserved, UsageReserved)
+    assert (reserved.turn_id, reserved.usage) == ("t1", upstream.reading(REQUEST, answer=ANSWER))
+    assert isinstance(added, UsageAdded)
+    assert added.usage.reserved == reserved.number > 0
+    (only,), _ = await asked(words("fine"), reserves=False)
+    assert isinstance(only, UsageAdded)
+    assert only.usage.reserved == 0
+
+
+@pytest.mark.parametrize("step", [ModelBilling("no money"), broken])
+async def test_what_no_vendor_charges_for_is_released(step: Step) -> None:
+    (reserved, released), _ = await asked(step)
+    assert isinstance(reserved, UsageReserved)
+    assert released == UsageReleased(turn_id="t1", number=reserved.number)
+
+
+@pytest.mark.parametrize("step", [ModelStalled("slow"), cancelled])
+async def test_what_was_read_is_charged_though_no_answer_came(step: Step) -> None:
+    (reserved, added), upstream = await asked(step)
+    assert isinstance(reserved, UsageReserved)
+    assert isinstance(added, UsageAdded)
+    assert added.usage == upstream.reading(REQUEST, reserved=reserved.number)
+
+
+async def test_of_a_request_that_is_watched_whoever_broke_it_off_writes_that_down() -> None:
+    share = Budget().share()
+    share.is_watched = True
+    (reserved,), upstream = await asked(cancelled, allowance=share)
+    assert isinstance(reserved, UsageReserved)
+    assert share.lost == ("scripted", upstream.reading(REQUEST, reserved=reserved.number))
+
+
+async def test_an_answer_that_a_filter_spoilt_is_charged_and_so_is_the_next() -> None:
+    spoilt = words("", finish=FinishReason.CONTENT_FILTER)
+    store = RecordingStore()
+    with ScriptedModel(spoilt, words("fine")) as model:
+        clock, ids = ManualClock(), CountingIds()
+        meter = Meter(store, clock=clock, ids=ids)
+        failover = Failover([Upstream(model)], clock=clock, ids=ids, meter=meter)
+        earlier = (UserMessage("bad"), AssistantMessage("words"), UserMessage("how?"))
+        assert (await failover.complete(ModelRequest(earlier))).message.text == "fine"
+    (added,) = store.entries
+    assert isinstance(added, UsageAdded)
+    assert added.usage == spoilt.usage

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import pytest
+
+from bot.policy.limits import NOTHING, Amount, Cap, DayLimits, Rung, rung_of
+
+
+@pytest.mark.parametrize(
+    ("used", "rung"),
+    [
+        (0, Rung.ALL),
+        (0.69, Rung.ALL),
+        (0.7, Rung.CHEAP),
+        (0.85, Rung.PLAIN),
+        (0.95, Rung.BARE),
+        (1, Rung.SPENT),
+        (9, 100),
+    ],
+)
+def test_any_of_three_sums_leads_up_the_ladder(used: float, rung: int) -> None:
+    for person, group, everybody in ((used, 0, 0), (0, used, 0), (0, 0, used)):
+        assert rung_of(person=person, group=group, everybody=everybody, is_owner=False) == rung
+
+
+def test_an_owner_has_everything_until_a_fifth_more_than_all_is_used() -> None:
+    rungs = [rung_of(person=9, group=9, everybody=used, is_owner=True) for used in (0, 1.19, 1.2)]
+    assert rungs == [Rung.ALL, Rung.ALL, Rung.SPENT]
+
+
+def test_the_share_is_the_larger_of_money_and_tokens_and_nothing_where_there_is_no_limit() -> None:
+    amount = Amount(500, 0.5)
+    assert [cap.used(amount) for cap in (Cap(), Cap(1.0), Cap(0, 600), Cap(2.0, 1000))] == [0, 0.5, 500 / 600, 0.5]
+    assert amount.plus(amount).plus(amount, times=-2) == NOTHING
+    assert DayLimits().are_off
+    assert not DayLimits(all=Cap(tokens=1)).are_off
