@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from bot.domain.chat import FinishReason, SystemMessage, UserMessage
+from bot.domain.memories import Kind
 from bot.prompt.extraction import Fact, SaidLine, extraction_request, read_facts
 from tests.fakes import words
 
@@ -81,3 +82,10 @@ def test_an_answer_that_is_no_list_has_no_facts() -> None:
 def test_of_one_answer_at_most_eight_facts_are_taken_each_once() -> None:
     many = [row("#1", f"对花生过敏{'呀' * number}", 1) for number in range(12)]
     assert len(facts(*many, many[0])) == 8
+
+
+@pytest.mark.parametrize("kind", ["order", "", 5, None, True, ["taste"], {"taste": 1}, "TASTE"])
+def test_a_kind_that_there_is_not_is_none(kind: Any) -> None:
+    for told, known in ((kind, Kind.OTHER), ("taste", Kind.TASTE)):
+        answer = words(json.dumps([row("#1", "对花生过敏", 1) | {"kind": told}], ensure_ascii=False))
+        assert [fact.kind for fact in read_facts(answer, LINES)] == [known]
