@@ -57,16 +57,18 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
     match entry:  # what every message brings comes first: each case that is not taken costs time
         case MessageObserved(message=message, overheard=overheard):
             return ((Statement.ADD_MESSAGE, _message(message, taken, overheard=overheard)),)
+        case SendQueued() | SendChanged():
+            return (_of_send(entry),)
+        case Judged():
+            return ((Statement.ADD_VERDICT, _verdict(entry, taken)),)
         case TurnOpened():
             return _opened(entry)
         case TurnClosed():
             return _closed(entry)
-        case TurnSteered():
-            return _steered(entry)
-        case SendQueued() | SendChanged():
-            return (_of_send(entry),)
         case StepFinished() | ToolStarted() | ToolFinished():
             return _of_step(entry, taken)
+        case TurnSteered():
+            return _steered(entry)
         case MessageOverheard(message=message):
             # Written anew: its new id says when it was overheard, which may be after a turn had
             # begun.
@@ -74,8 +76,6 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
                 (Statement.TAKE_BACK_MESSAGE, _place(message)),
                 (Statement.ADD_MESSAGE, _message(message, taken, overheard=True)),
             )
-        case Judged():
-            return ((Statement.ADD_VERDICT, _verdict(entry, taken)),)
         case MessageTakenUp():
             return _taken_up(entry)
         case MessageErased():

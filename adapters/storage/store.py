@@ -94,14 +94,18 @@ class SqlStore:
     def _note(self, entries: tuple[Entry, ...]) -> None:
         self._is_untouched = False
         for entry in entries:
-            if isinstance(entry, MessageOverheard) or (
-                isinstance(entry, MessageObserved) and entry.overheard
-            ):
-                self._met.add(entry.message.conversation)
-            elif isinstance(entry, MemoryKept):
-                self.memories.note(entry.memory)
-            elif isinstance(entry, MessageErased):
-                self._recalls += 1
+            match entry:
+                case (
+                    MessageObserved(message=message, overheard=True)
+                    | MessageOverheard(message=message)
+                ):
+                    self._met.add(message.conversation)
+                case MemoryKept(memory=memory):
+                    self.memories.note(memory)
+                case MessageErased():
+                    self._recalls += 1
+                case _:
+                    pass
 
     async def commit(self, *entries: Entry) -> bool:
         """Take entries and wait until they and all before them are durable; False where that cannot
