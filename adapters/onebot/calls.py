@@ -11,7 +11,8 @@ import asyncio
 import itertools
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from adapters.onebot.peers import Peer
 from adapters.onebot.protocol import MAX_FRAME, ActionReply, write_call
@@ -25,8 +26,7 @@ SLOWEST = 128_000  # bytes a second, added to the deadline for large frames
 TOO_LARGE = 413
 
 
-@dataclass(frozen=True, slots=True)
-class _Waiting:
+class _Waiting(Struct, frozen=True):
     """A call: whom it was put to, whose account that was then (0: not known yet), and how long it
     may take.
     """

@@ -7,10 +7,10 @@ Reading never raises: what is not OneBot is None. A frame is an event if and onl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
 import orjson
+from msgspec import Struct
 from msgspec.structs import replace
 
 from adapters.onebot.events import About, read_event, read_said, read_time
@@ -31,8 +31,7 @@ NO_SUCH_ACTION: Final = (404, 1404)  # onebot.md 2
 TYPING: Final = 1  # an event_type of set_input_status
 
 
-@dataclass(frozen=True, slots=True)
-class ActionReply:
+class ActionReply(Struct, frozen=True):
     """A server's answer to a call. `wording` is its own text, often empty; `data` any JSON.
 
     `echo` is empty where the server lost it. A stream action answers several times; only the last

@@ -7,8 +7,9 @@ us is read in `wire`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from adapters.openai.call_drafts import CallDraft, CallDrafts, RawCall
 from adapters.openai.texts import mend, to_json, word
@@ -20,8 +21,7 @@ MAX_THOUGHT = 1_000_000
 WORD_FIELDS = frozenset({"role", "content"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RawAnswer:
+class RawAnswer(Struct, frozen=True, kw_only=True):
     """A whole answer in the vendor's own terms.
 
     `done` says whether the stream ended with its marker (None for an answer that was no stream);

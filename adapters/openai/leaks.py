@@ -13,10 +13,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import orjson
+from msgspec.structs import replace
 
 from adapters.openai.answer import Draft, RawAnswer
 from adapters.openai.call_drafts import RawCall

@@ -7,7 +7,8 @@ Marks count outside code only: in code they are somebody's example. Thoughts go 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from adapters.openai.answer import RawAnswer
 from adapters.openai.code import without_code

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeGuard, assert_never
 
 import orjson
+from msgspec.structs import replace
 
 from adapters.openai.answer import RawAnswer
 from adapters.openai.dialects import Dialect

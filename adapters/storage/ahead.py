@@ -21,9 +21,10 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from adapters.storage.former import Former
 from bot.domain import codec
@@ -50,8 +51,7 @@ MOVE_MARK = "UPDATE applied SET number = ? WHERE number < ?"
 logger = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
-class Put:
+class Put(Struct):
     """An entry, when it was put, and under which number it is written ahead; 0 while it is not."""
 
     entry: Entry

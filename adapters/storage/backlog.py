@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from adapters.storage.ahead import Ahead, Put
 from adapters.storage.batches import Written
@@ -14,8 +15,7 @@ from bot.domain.journal import MessageObserved
 from bot.domain.run import StepFinished, ToolFinished, ToolStarted
 
 
-@dataclass(frozen=True, slots=True)
-class _Promise:
+class _Promise(Struct, frozen=True):
     """Somebody waits for the last `entries` before this place in the queue."""
 
     entries: int

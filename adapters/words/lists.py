@@ -106,7 +106,7 @@ def read_rules(text: str) -> tuple[list[Rule], list[str]]:
 
 
 def _pattern_of(words: str) -> tuple[str, str]:
-    """What RE2 is to look for, or why it cannot."""
+    """The pattern that RE2 is to look for, or why it cannot."""
     if len(words) > MAX_PATTERN:
         return "", f"has more than {MAX_PATTERN} characters"
     if not (len(words) > 1 and words.startswith("/") and words.endswith("/")):

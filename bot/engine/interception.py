@@ -118,7 +118,7 @@ class Interception:
 
 
 def no_freer(rewritten: ToolResult, result: ToolResult) -> ToolResult:
-    """What a hook made of a result has no more authority than that, and is of the same messages."""
+    """A result that a hook made has no more authority than that, and is of the same messages."""
     return replace(
         rewritten,
         sources=tuple(dict.fromkeys((*rewritten.sources, *result.sources))),

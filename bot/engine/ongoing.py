@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from bot.domain.arguments import Checked, parse_arguments
@@ -58,8 +59,7 @@ class Executed:
     coerced: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(msgspec.Struct):
     """The sums over the calls of one run so far. `left` is how many characters its results may
     still have.
 
@@ -67,7 +67,7 @@ class Tally:
     wish that it ends.
     """
 
-    repeats: Repeats = field(default_factory=Repeats)
+    repeats: Repeats = msgspec.field(default_factory=Repeats)
     left: int = MAX_RESULTS
     is_over: bool = False
     stop: StopRun | None = None

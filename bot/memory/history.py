@@ -117,11 +117,12 @@ class History:
         if conversation in self._doubted and await self._store.commit():
             self._doubted.discard(conversation)
             self._let_go.add(conversation)
-            self._memories.pop(conversation, None)
-        # A turn that went on meanwhile has put its round, and kept none here. Where that cannot be
-        # written just now, what is read lacks it: the next turn reads again.
-        if whole := conversation not in self._let_go or await self._store.commit():
+        # A turn that went on meanwhile has kept no round here. Where what it put cannot be written
+        # just now, what is read lacks it: the next turn reads again.
+        whole = conversation not in self._let_go or await self._store.commit()
+        if whole and conversation in self._let_go:  # perhaps while it was read for another turn
             self._let_go.discard(conversation)
+            self._memories.pop(conversation, None)
         memory = self._memories[conversation]
         if not (memory.loaded and conversation in self.speakers and conversation in self.things):
             await self._read(conversation)
@@ -179,9 +180,8 @@ class History:
 
     async def find(self, conversation: Conversation, message_id: str) -> MessageReceived | None:
         """A message by its id: remembered, or stored."""
-        return self.known(conversation, message_id) or await self._store.find(
-            conversation, message_id
-        )
+        known = self.known(conversation, message_id)
+        return known or await self._store.find(conversation, message_id)
 
     def overhear(self, message: MessageReceived) -> None:
         """Keep a message that did not wake the bot, as context for the next run."""
@@ -190,8 +190,8 @@ class History:
     def take_overheard(
         self, conversation: Conversation, reader: int = 0
     ) -> tuple[MessageReceived, ...]:
-        """Take the messages overheard since the last run, oldest first; they belong to that run
-        now: of this person, where members have runs of their own.
+        """Take the messages overheard since the last run (of this person, where members have runs
+        of their own), oldest first.
         """
         return self._memories[conversation].overheard.take(reader if self._by_member else None)
 
@@ -241,8 +241,7 @@ class History:
         gone = frozenset(id_ for id_ in read if (conversation, id_) in self._recalled)
         messages = redacted(messages, gone, lines_of(messages, gone)) if gone else messages
         if conversation in self._let_go:
-            # It began before: the store knows whether it is still to be told.
-            return messages
+            return messages  # it began before: the store knows whether it is still to be told
         memory = self._memories[conversation]
         memory.overheard.told(user.sources)
         window, room = memory.window, self._room()

@@ -130,8 +130,8 @@ class Personas:
 
     def key(self, where: Conversation) -> str:
         """The key of the persona there, empty for the usual one; one that is gone is passed by."""
-        if not (self._chosen or self._cast.houses or self._cast.claimed):
-            return ""  # as in most bots: the usual one everywhere
+        if not self._cast.others:
+            return ""
         group = where.session_id if where.is_group else 0
         house = self._cast.houses.get(group)
         for key in (

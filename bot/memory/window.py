@@ -12,6 +12,8 @@ from functools import partial
 from itertools import accumulate, chain
 from operator import is_
 
+from msgspec import Struct
+
 from bot.domain.chat import Message
 from bot.domain.events import Conversation
 from bot.domain.journal import Round, WindowMoved
@@ -28,8 +30,7 @@ SUMMARY = 450.0  # tokens that a new summary will have
 LINES, SHARE = 400.0, 0.1  # tokens of rounds told in a line each, at most, and of the room
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(Struct, frozen=True):
     """A round as the prompt tells it, its estimated tokens, and the last date in it, if any."""
 
     turn_id: str

@@ -7,7 +7,8 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from bot.domain.chat import Message, ModelRequest
 from bot.domain.errors import ModelError
@@ -22,8 +23,7 @@ Change = Callable[[ModelRequest], ModelRequest | None]
 """Makes a request that may be taken where the other was not, None where it cannot."""
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(Struct, frozen=True):
     """Whom to ask, by which key, and how long to wait before, in seconds; `trusted` if all is well
     there.
     """
@@ -39,8 +39,7 @@ class Way:
         self.line.hear(line_said)
 
 
-@dataclass(slots=True)
-class Errand:
+class Errand(Struct):
     """One request on its way: what has become of it, and what was tried; `patience` is for all
     waits, in seconds.
 
@@ -56,9 +55,9 @@ class Errand:
     error: ModelError | None = None
     waited: float = 0.0
     failures: defaultdict[Upstream, int] = field(default_factory=lambda: defaultdict(int))
-    closed: set[Upstream | ModelLine] = field(default_factory=set)
-    not_before: dict[Upstream | ModelLine, float] = field(default_factory=dict)
-    too_long: set[Upstream] = field(default_factory=set)
+    closed: set[Upstream | ModelLine] = set()
+    not_before: dict[Upstream | ModelLine, float] = {}
+    too_long: set[Upstream] = set()
     changes: defaultdict[Change, int] = field(default_factory=lambda: defaultdict(int))
     spoilt: tuple[Message, ...] = ()
 

@@ -8,8 +8,10 @@ words, with the tokens that the latest one had: so nobody else can use up what i
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum, auto
+
+from msgspec import Struct, field
 
 from bot.domain.chat import Usage
 from bot.domain.run import Spent
@@ -94,8 +96,7 @@ class Budget:
         self._sends += sends
 
 
-@dataclass(slots=True, eq=False)
-class Share:
+class Share(Struct, eq=False):
     """The part of a budget that one run of the tree may use. Fits `Allowance`: attempts after a
     first one that failed are counted, too. `lost` is the latest that was broken off; where it
     `is_watched`, whoever broke it off counts that.

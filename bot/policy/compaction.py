@@ -60,15 +60,16 @@ def room_in(window: int) -> int:
 def history_room(most: float, *, window: int | None, scale: float, around: float) -> float:
     """How many estimated tokens of a conversation are told again with each question.
 
-    `most` is what the operator wants to pay for. A small window leaves less: what is `around` it
-    (in estimated tokens: the system's words, the tools) and the answer have their place in it, and
-    so has as much again for the question and its tools. `scale` is how many tokens the model counts
-    where we estimate one; only windows are so sharp that it matters: `most` means estimated ones,
-    so that what is told does not depend on what was learned since the start.
+    `most` is what the operator wants to pay for, in the model's own tokens: `scale` is how many it
+    counts where we estimate one. A model that counts fewer gets no more: before it has reported,
+    after each start, that is not known, and what was told would leave. A small window leaves less:
+    what is `around` it (in estimated tokens: the system's words, the tools) and the answer have
+    their place in it, and so has as much again for the question and its tools.
     """
+    paid = most / max(1.0, scale)
     if window is None:
-        return most
-    return max(LEAST_HISTORY, min(most, (room_in(window) / scale - around) / 2))
+        return paid
+    return max(LEAST_HISTORY, min(paid, (room_in(window) / scale - around) / 2))
 
 
 def _light(message: Message) -> Message:

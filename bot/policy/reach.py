@@ -21,7 +21,7 @@ WAIT = 600.0  # seconds an owner has to answer
 
 MEDIA = {"image": "图片", "record": "语音", "video": "视频", "file": "文件"}
 NOT_THERE = (
-    "only the bot's owner may have messages sent to {target}, and only in his own words alone; "
+    "only the bot's owner may have messages sent to other chats, and only in his own words alone; "
     "leave session out to speak here"
 )
 NOT_ALL = (
@@ -48,7 +48,7 @@ def permit(
     said = tuple(segments)
     to_all = any(isinstance(segment, MentionAll) for segment in said)
     if not may_write_to(asker, active=active, target=target):
-        raise ToolDenied(NOT_THERE.format(target=target))
+        raise ToolDenied(NOT_THERE)
     if to_all and not may_mention_all(asker, where=target):
         raise ToolDenied(NOT_ALL)
     if (to_all or target != active) and not allowed:

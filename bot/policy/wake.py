@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 from unicodedata import category, normalize
 
+from msgspec import Struct
+
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.segments import Mention, MentionAll, Quote, Text
 from bot.domain.traits import Rate
@@ -76,8 +78,7 @@ def alike(_where: Conversation, rules: Rules) -> Rules:
     return rules
 
 
-@dataclass(frozen=True, slots=True)
-class Wake:
+class Wake(Struct, frozen=True):
     """Answer it; `reason` is private, mention, quote or retry; name, prefix, all or chance where
     it is weak.
 
@@ -96,8 +97,7 @@ class Wake:
 CALLED = Wake("mention")
 
 
-@dataclass(frozen=True, slots=True)
-class Observe:
+class Observe(Struct, frozen=True):
     """Remember it, do not answer; `reason` says what stood against it, where it was for the bot.
 
     Whoever takes a chance now and then may take it where the bot `may_join`.
@@ -107,15 +107,13 @@ class Observe:
     may_join: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Ignore:
+class Ignore(Struct, frozen=True):
     """Not for us at all: neither remembered nor answered."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class NeedsQuoted:
+class NeedsQuoted(Struct, frozen=True):
     """It quotes a message: wake if that one is the bot's own (people delete the @ a client puts
     there), else as `otherwise` says.
     """

@@ -39,7 +39,7 @@ class Notice(Enum):
 
 @dataclass(slots=True)
 class Courtesy:
-    """What one person heard of a limit: a line, then so many signs at most, until that is long
+    """Each person hears of a limit: a line, then so many signs at most, until that is long
     ago.
     """
 

@@ -1,5 +1,5 @@
-"""What the operator's words do to what is said: whose question is stopped, which sentence is
-withheld. Pure.
+"""The operator's words, and their effect on what is said: whose question is stopped, which sentence
+is withheld. Pure.
 """
 
 from __future__ import annotations

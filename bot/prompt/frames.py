@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
 from functools import lru_cache
+
+from msgspec import Struct, field
 
 from bot.domain.visible import visible
 from bot.prompt import marks
@@ -26,8 +27,7 @@ from bot.prompt.people import People, name_key
 MOST_FRAMES = 12  # one within the other, before the first word of an answer
 
 
-@dataclass(frozen=True, slots=True)
-class Frames:
+class Frames(Struct, frozen=True):
     """Cuts the frame out of the bot's own words. `names` are those it goes by, `number` is its
     account.
     """

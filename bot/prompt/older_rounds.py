@@ -4,7 +4,6 @@ behind them, and people have their numbers there in place of their accounts. Pur
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable, Iterator
 
@@ -47,7 +46,7 @@ def _without_frames(
     frames = Frames(names, where.platform_id)
     if all(_is_as_told(frames, message) for message in messages):
         return messages
-    frames = dataclasses.replace(frames, people=People.of(messages))
+    frames = replace(frames, people=People.of(messages))
     told = tuple(one for message in messages for one in _tell(frames, message))
     if told == messages:
         return messages

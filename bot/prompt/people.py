@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from bot.domain.chat import Message, UserMessage
 from bot.prompt import marks
@@ -14,8 +15,7 @@ NUMBER = re.compile(rf"{marks.HASH}(\d+)")
 ADDRESS = re.compile(r"://[^\s()（）「」，。]*$")
 
 
-@dataclass(frozen=True)
-class People:
+class People(Struct, frozen=True, dict=True):
     """Who is in a prompt: names, folded, with their numbers there; accounts where it has them."""
 
     messages: tuple[Message, ...] = ()

@@ -5,15 +5,15 @@ it. Pure.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
+
+from msgspec import Struct
 
 from bot.prompt.wording import Wording
 from bot.prompt.wording_zh import ZH
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """`number` gives a person's number from the account; without it people have names alone.
 
     Times are those of the `zone`, of this machine where there is none.

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, assert_never
 
+from msgspec import Struct
+
 from bot.domain.actions import (
     Confirmed,
     Merged,
@@ -53,8 +55,7 @@ class Manner:
 PLAIN: Final = Manner()
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(Struct, frozen=True):
     """One QQ message and what became of it."""
 
     action: SendMessage

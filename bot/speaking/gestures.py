@@ -10,8 +10,9 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from bot.domain.actions import Gesture, React, ShowTyping
 from bot.domain.errors import ActionUnsupported, TransportError
@@ -27,8 +28,7 @@ LONG: Final = 3.0  # seconds of a run after which its asker is shown that someth
 MOST: Final = 200  # signs under way; more are not made
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Work:
+class _Work(Struct, frozen=True, eq=False):
     """A question that is being answered, and when its asker may doubt it."""
 
     message: MessageReceived

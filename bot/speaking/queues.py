@@ -10,7 +10,8 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from bot.domain.actions import Receipt, SendMessage
 from bot.domain.events import Conversation
@@ -21,8 +22,7 @@ from bot.speaking.sends import Rows, Send
 MAX_WAITING = 30  # sends of one conversation
 
 
-@dataclass(slots=True)
-class _Queue:
+class _Queue(Struct):
     sends: deque[Send] = field(default_factory=deque)
     worker: asyncio.Task[None] | None = None
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from hashlib import sha256
 
+import msgspec
 from msgspec.structs import replace
 
 from bot.domain.actions import Attachment, Receipt, SendSegment
@@ -51,8 +52,7 @@ class Heard:
         return media <= self.media and (not text.strip() or already_said(text, self.texts))
 
 
-@dataclass(slots=True)
-class TurnSpeaker:
+class TurnSpeaker(msgspec.Struct):
     """Checks the target, says it at once, and remembers that it was said. `said` are the words for
     its own chat.
 
@@ -64,10 +64,10 @@ class TurnSpeaker:
     turn_id: str
     asker: Asker
     conversation: Conversation
-    frames: Frames = field(default_factory=Frames)
-    budget: Budget = field(default_factory=Budget)
-    said: list[str] = field(default_factory=list)
-    heard: dict[Conversation, Heard] = field(default_factory=dict)
+    frames: Frames = msgspec.field(default_factory=Frames)
+    budget: Budget = msgspec.field(default_factory=Budget)
+    said: list[str] = []
+    heard: dict[Conversation, Heard] = {}
     question: str = ""
 
     async def say(

@@ -63,13 +63,15 @@ class Telling:
     def with_more(self, talk: Talk, where: Conversation, reader: int) -> Talk:
         """The same with what was overheard meanwhile."""
         more = self.take_talk(where, reader)
-        return replace(talk, messages=(*talk.messages, *more.messages))
+        return replace(talk, messages=(*talk.messages, *more.messages)) if more.messages else talk
 
     async def with_replies(self, question: Question, talk: Talk) -> Talk:
         """The same with what is quoted in it, as far as it is known."""
         where = question.message.conversation
         replies = {one.message_id: one for one in (*talk.messages, *question.lines)}
         quoted = [quote for one in (*talk.messages, *question.lines) for quote in quotes(one)]
+        if not quoted:
+            return talk
         unknown = [id_ for id_ in dict.fromkeys(quoted) if id_ and id_ not in replies]
         for place, message_id in enumerate(reversed(unknown)):
             found = self._history.known(where, message_id)

@@ -1,1 +1,1 @@
-"""What reaches into a turn from outside: words for it, a stop, a recall, a time that is up."""
+"""All that reaches into a turn from outside: words for it, a stop, a recall, a time that is up."""

@@ -9,7 +9,8 @@ before a restart and after one; never in words of the model's own, which it repe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from bot.conversation.approval.approvals import Approvals
 from bot.conversation.turns.ledger import Ledger
@@ -33,8 +34,7 @@ SORRY = "抱歉，这次没能回答上来，请稍后再试。（编号 {trace}
 TOO_LONG = "抱歉，回答太长，QQ 没让我发出来。请让我说得短一些，再问一次。"
 
 
-@dataclass(frozen=True, slots=True)
-class LastWords:
+class LastWords(Struct, frozen=True):
     """`closing` are words that the transcript does not have yet, `note` is what the model should
     know of their delivery.
     """

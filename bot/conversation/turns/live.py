@@ -12,9 +12,9 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from bot.conversation.turns.preparation import Turn
@@ -43,8 +43,7 @@ async def as_it_is(turn: Turn) -> Run:
     return turn.run
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """A line said into a turn; `user` is what the model reads of it."""
 
     message: MessageReceived
@@ -52,8 +51,7 @@ class Line:
     unread: Unread
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """A turn that is over."""
 
     turn_id: str
@@ -61,8 +59,7 @@ class Ended:
     asker: int
 
 
-@dataclass(slots=True, eq=False)
-class LiveTurn:
+class LiveTurn(Struct, eq=False):
     """A turn while it goes on; fits `Inbox`. `turn` is None while it is prepared.
 
     `lines` are those that were read in it, `waiting` those to come. `first` is the question as it
@@ -76,8 +73,8 @@ class LiveTurn:
     state: RunState = field(default_factory=RunState)
     turn: Turn | None = None
     task: asyncio.Task[object] | None = field(default_factory=asyncio.current_task)
-    waiting: list[Line] = field(default_factory=list)
-    lines: list[Line] = field(default_factory=list)
+    waiting: list[Line] = []
+    lines: list[Line] = []
     first: str = ""
     asked: str = ""
     see: See = as_it_is

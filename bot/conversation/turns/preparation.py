@@ -127,8 +127,15 @@ class Preparation:
         if retry and not is_alone(message, retry.user):
             # Whose words are in it besides is not known any more.
             asker = replace(asker, authority=Audience.EVERYONE)
-        turn = self._turn(question, user, asker, run_id=self._ids.trace(), view=view, wake=wake)
-        return replace(turn, recalled=recalled.lines)
+        return self._turn(
+            question,
+            user,
+            asker,
+            run_id=self._ids.trace(),
+            view=view,
+            wake=wake,
+            recalled=recalled.lines,
+        )
 
     def go_on(self, turn_id: str, waiting: WaitingTurn) -> Turn:
         """A suspended turn, with no more authority than it had, and what it took and said so far;
@@ -184,6 +191,7 @@ class Preparation:
         view: View,
         spent: Spent = NOTHING_SPENT,
         wake: Wake = CALLED,
+        recalled: tuple[str, ...] = (),
     ) -> Turn:
         message, where = question.message, question.message.conversation
         current_run.set(run_id)  # for the rest of this lane's task
@@ -217,7 +225,7 @@ class Preparation:
             terms=self._terms(where, who),
         )
         run = self._thrift.applied(run, rung)
-        return Turn(question, user, run, speaker, view, wake, sees=sees)
+        return Turn(question, user, run, speaker, view, wake, recalled, sees=sees)
 
 
 def is_alone(message: MessageReceived, user: UserMessage) -> bool:

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from bot.domain.chat import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from bot.domain.events import Conversation
-from bot.domain.journal import MemberNumbered, Remembered, Round
+from bot.domain.journal import ConversationReset, MemberNumbered, Remembered, Round
 from bot.memory.history import MAX_CONVERSATIONS, MAX_KNOWN, MAX_OVERHEARD, History
 from bot.memory.speakers import Speakers
 from tests.fakes import BOT, GROUP, PRIVATE, RecordingStore, said
@@ -225,6 +225,26 @@ async def test_whoever_has_a_number_is_known_before_a_round_is_told() -> None:
     assert speakers.number(GROUP, 777) == 7
     assert await history.reread()
     assert GROUP not in speakers
+
+
+async def test_a_round_that_ends_after_all_was_let_go_while_its_conversation_was_read_is_told_next() -> None:
+    """A reset elsewhere, just then: the next window passed over that round, which no prompt had told."""
+
+    class Interrupted(RecordingStore):
+        async def remember(self, conversation: Conversation) -> Remembered | None:
+            if not self.entries:
+                self.put(ConversationReset(PRIVATE))
+                assert await history.reread()
+            return await super().remember(conversation)
+
+    store = Interrupted()
+    store.remembered[GROUP] = Remembered((Round("t0", (UserMessage("first"),)),))
+    history = History(store=store)
+    await history.load(GROUP)
+    round_ = history.add_round(GROUP, "t1", UserMessage("second"), [AssistantMessage("said")])
+    store.remembered[GROUP] = Remembered((Round("t0", (UserMessage("first"),)), Round("t1", round_)))
+    await history.load(GROUP)
+    assert users(history) == ["first", "second"]
 
 
 async def test_what_is_too_much_to_keep_of_the_talk_is_counted_before_and_after_a_restart() -> None:

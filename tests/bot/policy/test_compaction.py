@@ -151,6 +151,8 @@ def test_a_shrunk_request_is_valid_no_longer_and_as_short_as_asked_unless_the_qu
     [
         (12_000, None, 1.0, 3000, 12_000),
         (12_000, 128_000, 1.0, 3000, 12_000),
+        (12_000, None, 1.5, 3000, 8000),  # which the model counts as 12,000
+        (12_000, 128_000, 0.8, 3000, 12_000),
         (12_000, 16_384, 1.0, 2288, 5000),  # 16384 - 4096 - 2288, and half of it is for the question
         (12_000, 16_384, 2.0, 2288, 1928),
         (12_000, 2048, 1.0, 3000, LEAST_HISTORY),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC
+
+from msgspec.structs import replace
 
 from bot.prompt.view import View
 from bot.prompt.wording_en import EN

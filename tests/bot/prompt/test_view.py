@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta, timezone
+
+from msgspec.structs import replace
 
 from tests.bot.prompt import ENGLISH, VIEW
 
