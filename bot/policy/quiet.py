@@ -8,7 +8,7 @@ from enum import StrEnum
 
 DAY = 24 * 60  # minutes
 STEP = re.compile(
-    r"(\d{1,4})\s*(d|days?|天|h|hours?|小时|个小时|钟头|m|min|minutes?|分钟|分)", re.IGNORECASE
+    r"(\d{1,4})\s*(days?|d|天|hours?|h|个?小时|钟头|minutes?|min|m|分钟|分)", re.IGNORECASE
 )
 MINUTES = {"d": DAY, "天": DAY, "h": 60, "小": 60, "个": 60, "钟": 60, "m": 1, "分": 1}
 LONGEST = 30 * DAY  # minutes somebody may ask for
