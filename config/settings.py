@@ -137,6 +137,7 @@ class Settings(BaseSettings):
     tools_audience: Annotated[dict[str, str], BeforeValidator(values.audiences)] = Field(
         default_factory=dict
     )
+    tools_group: Annotated[bool, BeforeValidator(values.switch)] = False
     tools_max_calls: Annotated[int, BeforeValidator(values.whole(1, 1000))] = 16
     tools_dir: FilePath | None = None
     tools_mirrors: Annotated[dict[str, str], BeforeValidator(values.mirrors)] = Field(

@@ -13,6 +13,7 @@ from bot.domain.actions import Gesture, SendMessage
 from bot.domain.chat import AssistantMessage, Completion, FinishReason, ToolCall, Usage
 from bot.domain.errors import ActionRefused, ActionUnsupported, BotError
 from bot.domain.events import Conversation, Event, MessageReceived, Role, Sender
+from bot.domain.group_acts import GroupAct
 from bot.domain.journal import (
     Entry,
     LogQuery,
@@ -138,6 +139,7 @@ class RecordingTransport:
     def __init__(self, known: Iterable[MessageReceived] = ()) -> None:
         self.sent: list[SendMessage] = []
         self.gestures: list[Gesture] = []
+        self.acts: list[tuple[Conversation, GroupAct]] = []
         self.unsupported = False  # whether it can make no sign
         self.failures: list[BotError] = []
         self.known = {message.message_id: message for message in known}
@@ -164,6 +166,12 @@ class RecordingTransport:
         if self.unsupported:
             raise ActionUnsupported("set_msg_emoji_like", retcode=1404, wording="不支持的Api")
         self.gestures.append(gesture)
+
+    async def act(self, group: Conversation, act: GroupAct) -> None:
+        await asyncio.sleep(0)
+        if self.failures:
+            raise self.failures.pop(0)
+        self.acts.append((group, act))
 
     async def get_message(self, account: int, message_id: str) -> MessageReceived | None:
         assert account == BOT

@@ -14,10 +14,12 @@ from bot.domain.tool import Tool
 
 
 def discover() -> tuple[Tool, ...]:
-    """Every tool of every module in this folder, sorted by name."""
+    """Every tool of every module in this folder, sorted by name; not of what begins with `_`."""
     found: dict[int, Tool] = {}
-    for module in pkgutil.iter_modules(__path__, prefix=f"{__name__}."):
-        for value in vars(importlib.import_module(module.name)).values():
+    for module in pkgutil.iter_modules(__path__):
+        if module.name.startswith("_"):
+            continue
+        for value in vars(importlib.import_module(f"{__name__}.{module.name}")).values():
             if isinstance(value, Tool):
                 found[id(value)] = value
     return tuple(sorted(found.values(), key=lambda tool: tool.name))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from adapters.onebot.acts import write_act
 from adapters.onebot.calls import OneBotCalls
 from adapters.onebot.fields import load
 from adapters.onebot.groups import read_groups, read_member
@@ -25,6 +26,7 @@ from adapters.onebot.segments import holds_url
 from bot.domain.actions import Gesture, SendMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered, ActionUnsupported
 from bot.domain.events import Conversation, MessageReceived
+from bot.domain.group_acts import GroupAct
 from bot.domain.ports import JoinedGroup, KeptFile, Member
 from bot.domain.segments import File, Forward
 
@@ -73,6 +75,14 @@ class OneBotTransport:
         account = gesture.conversation.platform_id
         action, params = write_gesture(gesture, server=self._peers.server(account))
         await self.call(account, action, params)
+
+    async def act(self, group: Conversation, act: GroupAct) -> None:
+        """Do something in a group that its admins may.
+
+        Raises NotConnected, ActionRefused (ActionUnsupported where the server has no such action),
+        ActionUnanswered.
+        """
+        await self.call(group.platform_id, *write_act(group, act))
 
     async def get_message(self, account: int, message_id: str) -> MessageReceived | None:
         """Look up a message by id, the bot's own included; None if the server does not know it (any

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from adapters.simulator import gestures, outgoing, shares, wire
-from adapters.simulator.call import Action, Call, CallAnswer, Done, Params, SentMessage
+from adapters.simulator import gestures, offices, outgoing, shares, wire
+from adapters.simulator.call import Action, Call, CallAnswer, Done, Gesture, Params, SentMessage
 from adapters.simulator.messages import Stored
 from adapters.simulator.outgoing import read_segments
 from adapters.simulator.people import Group, Person
@@ -174,7 +174,9 @@ def delete_msg(world: World, params: Params) -> Done:
         )
         if role not in ("owner", "admin"):
             raise CallRefused(NOT_DONE, "撤回失败, 没有权限")
-    return Done(events=(world.recall(message_id, operator_id=world.self_id),))
+    recalled = world.recall(message_id, operator_id=world.self_id)
+    gesture = Gesture("recall", group_id=stored.group_id, message_id=message_id)
+    return Done(events=(recalled,), gesture=gesture)
 
 
 def get_group_msg_history(world: World, params: Params) -> Done:
@@ -296,6 +298,7 @@ def mark_msg_as_read(_world: World, _: Params) -> Done:
 ACTIONS: dict[str, Action] = {
     "get_msg": get_msg,
     "delete_msg": delete_msg,
+    **offices.ACTIONS,
     **shares.ACTIONS,
     "get_group_msg_history": get_group_msg_history,
     "get_friend_msg_history": get_friend_msg_history,

@@ -39,15 +39,17 @@ class SentMessage:
 @dataclass(frozen=True, slots=True)
 class Gesture:
     """A sign of the bot's without words: a reaction to a message (`emoji_id`; `taken_back`), a poke
-    of somebody, or typing to somebody.
+    of somebody, or typing to somebody; or what admins do: a mute of so many `seconds`, a card, a
+    message taken back or kept.
     """
 
-    kind: Literal["reaction", "poke", "typing"]
+    kind: Literal["reaction", "poke", "typing", "mute", "card", "recall", "pin"]
     user_id: int = 0
     group_id: int | None = None
     message_id: int = 0
     emoji_id: str = ""
     taken_back: bool = False
+    seconds: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,6 +120,12 @@ def render_gesture(gesture: Gesture, people: Mapping[int, str]) -> str:
             return f"bot: [pokes {name}]"
         case "typing":
             return f"bot: [is typing to {name}]"
+        case "mute":
+            return f"bot: [mutes {name} for {gesture.seconds} s]"
+        case "card":
+            return f"bot: [sets the card of {name}]"
+        case "recall" | "pin":
+            return f"bot: [{gesture.kind}s a message]"
 
 
 def _render_segment(segment: Json, people: Mapping[int, str]) -> str:

@@ -21,6 +21,7 @@ from bot.domain.actions import (
 )
 from bot.domain.chat import Completion, ModelRequest
 from bot.domain.events import Conversation, Event, MessageReceived, Role
+from bot.domain.group_acts import GroupAct
 from bot.domain.journal import Entry, LogQuery, Recovery, Remembered, Spoken
 from bot.domain.result import ToolResult
 from bot.domain.run import RunEvent
@@ -91,6 +92,10 @@ class Transport(Protocol):
         """Make a sign beside what is said. Raises NotConnected, ActionRefused (ActionUnsupported
         where the server cannot do it at all), ActionUnanswered.
         """
+        ...
+
+    async def act(self, group: Conversation, act: GroupAct) -> None:
+        """Do what admins may. Raises NotConnected, ActionRefused, ActionUnanswered."""
         ...
 
     async def get_message(self, account: int, message_id: str) -> MessageReceived | None:

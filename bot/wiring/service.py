@@ -12,6 +12,7 @@ from adapters.storage.store import SqlStore
 from bot.commands.commands import Commands
 from bot.commands.errors import Failures
 from bot.conversation.approval.deciders import Deciders
+from bot.conversation.context.chairing import Chairing
 from bot.conversation.context.forwards import Forwards
 from bot.conversation.context.looking import Looks
 from bot.conversation.context.perception import Perception, Senses
@@ -27,6 +28,7 @@ from bot.conversation.recovery.doubts import Doubts
 from bot.conversation.recovery.recovery import Recoverer
 from bot.conversation.tasks import Work, due_of, person_of
 from bot.conversation.turns.live import LiveTurns
+from bot.domain.group_acts import Chair
 from bot.domain.masking import Mask
 from bot.domain.ports import (
     Approver,
@@ -286,7 +288,11 @@ def ports_of_chat(
 ) -> dict[type, object]:
     """Where a model looks, in a chat."""
     telling, members = keeping.telling, keeping.history.speakers
+    chair: dict[type, object] = {}
+    if settings.tools_group:
+        chair[Chair] = Chairing(transport, name=members.name)
     return {
+        **chair,
         Looking: build_looks(settings, transport, telling, senses),
         ChatLog: build_log(settings, telling, members, store=keeping.store, clock=clock),
     }

@@ -11,14 +11,23 @@ from contextlib import contextmanager
 import tools
 from adapters.traces.runs import RunLog
 from adapters.traces.spans import SpanObserver
+from bot.domain.group_acts import Chair, Topic
 from bot.domain.masking import Mask
 from bot.domain.notebook import Notebook
 from bot.domain.ports import ChatLog, Clock, Looking, Media, Observer, Speaker, Subagents, Web
 from bot.domain.tool import Tool
 from bot.engine.toolset import Toolset
-from bot.wiring.discovery import Discovered, PackagedTools, ToolFolder, discover
+from bot.wiring.discovery import (
+    Discovered,
+    FoundTools,
+    PackagedTools,
+    ToolFolder,
+    ToolSource,
+    discover,
+)
 from config.secrets import secrets_of
 from config.settings import KNOWN, Settings
+from tools import _group
 from tools.get_game_version.games import Games
 from tools.get_weather.keys import WeatherKeys
 from tools.get_weather.sources import WeatherSources
@@ -26,15 +35,39 @@ from tools.get_weather.sources import WeatherSources
 logger = logging.getLogger(__name__)
 
 PORTS: frozenset[type] = frozenset(
-    {ChatLog, Games, Looking, Media, Notebook, Speaker, Subagents, WeatherSources, Web}
+    {
+        Chair,
+        ChatLog,
+        Games,
+        Looking,
+        Media,
+        Notebook,
+        Speaker,
+        Subagents,
+        Topic,
+        WeatherSources,
+        Web,
+    }
 )
-"""What a run of the service can use."""
+"""The ports a run of the service can have: the last two in a group, with TOOLS_GROUP."""
 
 
 def find_tools(settings: Settings) -> Discovered:
     """The bot's own tools, and the operator's in TOOLS_DIR. Imports them."""
-    folder = settings.tools_dir
-    return discover(PackagedTools(tools), *(() if folder is None else (ToolFolder(folder),)))
+    sources: list[ToolSource] = [PackagedTools(tools)]
+    if settings.tools_group:
+        sources.append(GroupTools())
+    if settings.tools_dir is not None:
+        sources.append(ToolFolder(settings.tools_dir))
+    return discover(*sources)
+
+
+class GroupTools:
+    """Those that do things in a group: there are none unless the operator wants them."""
+
+    def find(self) -> FoundTools:
+        """All of them."""
+        return FoundTools(tuple((tool, "tools/_group.py") for tool in _group.ALL))
 
 
 def build_toolset(settings: Settings, found: Iterable[Tool], *, clock: Clock) -> Toolset:

@@ -81,6 +81,7 @@ TYPED: dict[str, tuple[str, object]] = {
     "TOOLS_DENY": ("get_weather，send_message", ("get_weather", "send_message")),
     "TOOLS_APPROVE": ('["use_subagent"]', ("use_subagent",)),
     "TOOLS_AUDIENCE": ('{"look": "owner"}', {"look": "owner"}),
+    "TOOLS_GROUP": ("1", True),
     "TOOLS_MAX_CALLS": ("4", 4),
     "TOOLS_MIRRORS": ('{"a.test": "https://b.test"}', {"a.test": "https://b.test"}),
     "TOOLS_CONTACT": ("bot@example.com", "bot@example.com"),

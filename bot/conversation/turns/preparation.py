@@ -16,6 +16,7 @@ from bot.conversation.turns.suspensions import WaitingTurn
 from bot.conversation.turns.thrift import Thrift, told_on
 from bot.domain.chat import UserMessage
 from bot.domain.events import Conversation, MessageReceived
+from bot.domain.group_acts import Chair, Topic
 from bot.domain.journal import OpenTurn
 from bot.domain.ports import Ids, Speaker
 from bot.domain.run import Asker, Spent, Terms
@@ -25,6 +26,7 @@ from bot.domain.traits import Audience
 from bot.engine.engine import Run
 from bot.memory.personas import Persona, Personas
 from bot.memory.remembering import NOTHING_RECALLED
+from bot.policy.approval import quote_in
 from bot.policy.authority import asker_of, highest, least
 from bot.policy.budget import NOTHING_SPENT, Budget
 from bot.policy.limits import Rung
@@ -165,6 +167,12 @@ class Preparation:
         turn.speaker.heard.update(waiting.heard)
         return turn
 
+    def _ports_of(self, message: MessageReceived, speaker: TurnSpeaker) -> dict[type, object]:
+        ports = {**self._ports, Speaker: speaker}
+        if Chair in ports and message.conversation.is_group:
+            ports[Topic] = Topic(quote_in(message))
+        return ports
+
     def _terms(self, where: Conversation, who: Persona) -> Terms:
         """Which tools are there: the same in each run of a conversation, so that prompts begin
         alike.
@@ -215,7 +223,7 @@ class Preparation:
             asker=asker,
             transcript=read,
             asked=tuple(one.message_id for one in question.said if one.has_identity),
-            ports={**self._ports, Speaker: speaker},
+            ports=self._ports_of(message, speaker),
             heard=lambda: bool(speaker.said),
             tidy=partial(tidy, frames, question=asked),
             share=budget.share(),

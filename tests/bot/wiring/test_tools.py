@@ -10,6 +10,7 @@ from adapters.fetching.client import HttpxWeb
 from adapters.media.folder import MediaFolder
 from adapters.traces.runs import RunLog
 from adapters.traces.spans import SpanObserver
+from bot.domain.group_acts import Chair, Topic
 from bot.domain.notebook import Notebook
 from bot.domain.ports import ChatLog, Looking, Speaker, Subagents
 from bot.domain.run import Asker, RunStarted
@@ -35,6 +36,8 @@ def map_it() -> str:
 
 def test_without_a_folder_there_are_the_packaged_tools() -> None:
     assert find_tools(Settings()).names == OURS
+    there = find_tools(Settings(tools_group=True)).names
+    assert set(there) - set(OURS) == {"mute_member", "pin_message", "recall_message", "set_card"}
 
 
 def test_the_operators_folder_adds_tools(tmp_path: Path) -> None:
@@ -79,9 +82,10 @@ async def test_a_run_has_the_ports_that_are_promised() -> None:
         subagents = NamedSubagents(clock=clock)
         media = MediaFolder(Path(), web=web)
         ports = build_ports(Settings(), subagents=subagents, media=media, web=web, games=games, clock=clock)
-        assert {*ports, ChatLog, Looking, Notebook, Speaker} == PORTS
+        assert {*ports, Chair, ChatLog, Looking, Notebook, Speaker, Topic} == PORTS
         without = build_ports(Settings(), subagents=None, media=media, web=web, games=games, clock=clock)
-        assert {*without, ChatLog, Looking, Notebook, Speaker, Subagents} == PORTS
+        chat = {Chair, ChatLog, Looking, Notebook, Speaker, Subagents, Topic}
+        assert {*without} | chat == PORTS
     finally:
         await web.aclose()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from adapters.simulator.faults import parse_fault
@@ -135,6 +136,13 @@ async def rename(stage: Stage, names: Mapping[str, str]) -> None:
         stage.group.members[person.user_id] = renamed
 
 
+async def promote(stage: Stage, roles: Mapping[str, Any]) -> None:
+    """Give people, and the bot, a role in the group."""
+    for name, role in roles.items():
+        number = stage.world.self_id if name == "bot" else stage.number(name)
+        stage.group.members[number] = replace(stage.group.members[number], role=role)
+
+
 DOINGS: Mapping[str, Doing] = {
     "recall": recall,
     "mute": mute,
@@ -154,5 +162,6 @@ DOINGS: Mapping[str, Doing] = {
     "report": report,
     "server": server,
     "rename": rename,
+    "promote": promote,
 }
 """The verbs of a script, each with what it does."""

@@ -108,6 +108,8 @@ class Play:
         if gesture.kind == "reaction":
             label = self.stage.label_of(gesture.message_id)
             return f"-{label}" if gesture.taken_back else label
+        if gesture.kind in {"recall", "pin"}:
+            return self.stage.label_of(gesture.message_id)
         person = self.stage.world.person(gesture.user_id)
         return person.nickname if person else ""
 

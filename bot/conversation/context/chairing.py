@@ -1,0 +1,99 @@
+"""Does what admins of a group may have done there: the `Chair` port. Each right is looked up anew,
+before somebody is asked and once more before it is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import assert_never
+
+from bot.domain.errors import ActionUnanswered, BotError, InvalidArguments, ToolDenied, ToolFailed
+from bot.domain.events import Conversation
+from bot.domain.group_acts import GroupAct, Mute, Pin, Recall, SetCard
+from bot.domain.ports import Transport
+from bot.domain.tool import ToolContext
+from bot.policy.approval import in_one_line, words_of
+from bot.policy.group_rights import Roles, against
+
+MAX_SHOWN = 200  # characters of a message that whoever is asked reads
+UNKNOWN = "that message is not one of this group, or QQ does not know it any more"
+UNANSWERED = "QQ did not answer: it may have been done. Do not repeat it, and say so."
+REFUSED = "it was not done: {error}. Say so."
+
+
+class Chairing:
+    """Asks for roles, and acts. `name` is what somebody is called there."""
+
+    def __init__(self, transport: Transport, *, name: Callable[[Conversation, int], str]) -> None:
+        self._transport = transport
+        self._name = name
+
+    async def permit(self, context: ToolContext, act: GroupAct) -> str:
+        """The act in words. Raises ToolDenied, InvalidArguments, ToolFailed."""
+        where = context.conversation
+        try:
+            whose, words = await self._whose(where, act)
+            roles = await self._roles(context, whose)
+        except ActionUnanswered as error:
+            raise ToolFailed("QQ did not answer, so nothing was done. Say so.") from error
+        except BotError as error:
+            if isinstance(error, InvalidArguments):
+                raise
+            raise ToolFailed(REFUSED.format(error=error)) from error
+        if why := against(act, roles):
+            raise ToolDenied(why)
+        who = f"{in_one_line(self._name(where, whose), 24) or '?'}({whose})"
+        return f"群 {where.session_id}：{told(act, who, words)}"
+
+    async def act(self, context: ToolContext, act: GroupAct) -> None:
+        """Do it. Raises ToolFailed."""
+        try:
+            await self._transport.act(context.conversation, act)
+        except ActionUnanswered as error:
+            raise ToolFailed(UNANSWERED) from error
+        except BotError as error:
+            raise ToolFailed(REFUSED.format(error=error)) from error
+
+    async def _whose(self, where: Conversation, act: GroupAct) -> tuple[int, str]:
+        """Whom it is done to, or whose message it is, and the words of that."""
+        if isinstance(act, Mute | SetCard):
+            return act.user_id, ""
+        message = await self._transport.get_message(where.platform_id, act.message_id)
+        if message is None or message.conversation != where:
+            raise InvalidArguments(UNKNOWN, fields=(UNKNOWN,))
+        return message.sender.user_id, words_of(message)
+
+    async def _roles(self, context: ToolContext, whose: int) -> Roles:
+        where, asker = context.conversation, context.asker
+        role = {
+            user_id: (await self._transport.get_member(where, user_id)).role
+            for user_id in {where.platform_id, asker.user_id, whose}
+        }
+        return Roles(
+            bot=role[where.platform_id],
+            asker=role[asker.user_id],
+            whose=role[whose],
+            is_owner=asker.is_owner,
+            is_bots=whose == where.platform_id,
+            is_askers=whose == asker.user_id,
+        )
+
+
+def told(act: GroupAct, who: str, words: str) -> str:
+    """The act in words; `who` is whom it is done to, `words` those of his message."""
+    said = in_one_line(words, MAX_SHOWN) or "（不是文字）"
+    match act:
+        case Mute(seconds=0):
+            return f"解除 {who} 的禁言"
+        case Mute(seconds=seconds):
+            return f"禁言 {who} {seconds} 秒"
+        case SetCard(card=""):
+            return f"清除 {who} 的群名片"
+        case SetCard(card=card):
+            return f"把 {who} 的群名片改成「{card}」"
+        case Recall():
+            return f"撤回 {who} 的消息「{said}」"
+        case Pin():
+            return f"把 {who} 的消息设为精华「{said}」"
+        case _:
+            assert_never(act)

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from bot.conversation.context.chairing import Chairing
+from bot.domain.errors import (
+    ActionUnanswered,
+    ActionUnsupported,
+    InvalidArguments,
+    NotConnected,
+    ToolDenied,
+    ToolFailed,
+)
+from bot.domain.events import Conversation
+from bot.domain.group_acts import GroupAct, Mute, Pin, Recall, SetCard
+from bot.domain.ports import Member
+from bot.domain.run import Asker
+from bot.domain.tool import ToolContext
+from tests.fakes import BOT, GROUP, RecordingTransport, said, tool_context
+
+ADMIN, MING = 7, 8
+
+
+def chair(*known: str) -> tuple[Chairing, RecordingTransport, ToolContext]:
+    messages = [replace(said(text, user=MING), message_id=text) for text in known]
+    transport = RecordingTransport(messages)
+    roles = {BOT: Member("admin"), ADMIN: Member("admin"), MING: Member("member")}
+    transport.members = {(GROUP, user_id): member for user_id, member in roles.items()}
+    context = replace(tool_context(), conversation=GROUP, asker=Asker(ADMIN))
+    return Chairing(transport, name=lambda _, user_id: f"名\n{user_id}"), transport, context
+
+
+@pytest.mark.parametrize(
+    ("act", "words"),
+    [
+        (Mute(MING, 60), "禁言 名 8(8) 60 秒"),
+        (Mute(MING, 0), "解除 名 8(8) 的禁言"),
+        (SetCard(MING, "静"), "把 名 8(8) 的群名片改成「静」"),
+        (SetCard(MING, ""), "清除 名 8(8) 的群名片"),
+        (Recall("早"), "撤回 名 8(8) 的消息「早」"),
+        (Pin("早"), "把 名 8(8) 的消息设为精华「早」"),
+    ],
+)
+async def test_whoever_is_asked_reads_what_is_done_to_whom_and_where(act: GroupAct, words: str) -> None:
+    chairing, transport, context = chair("早")
+    assert await chairing.permit(context, act) == f"群 {GROUP.session_id}：{words}"
+    assert transport.acts == []
+    await chairing.act(context, act)
+    assert transport.acts == [(GROUP, act)]
+
+
+async def test_a_message_of_another_chat_or_none_and_a_role_that_is_too_low_are_refused() -> None:
+    chairing, transport, context = chair("早")
+    with pytest.raises(InvalidArguments):
+        await chairing.permit(context, Recall("晚"))
+    transport.known["早"] = replace(transport.known["早"], conversation=Conversation(BOT, "group", 1))
+    with pytest.raises(InvalidArguments):
+        await chairing.permit(context, Pin("早"))
+    transport.members[GROUP, BOT] = Member("member")
+    with pytest.raises(ToolDenied):
+        await chairing.permit(context, Mute(MING, 60))
+
+
+async def test_what_the_server_says_against_it_is_told() -> None:
+    chairing, transport, context = chair()
+    transport.member_failures = [NotConnected("away"), ActionUnanswered("slow")]
+    for told in ("it was not done: away", "nothing was done"):
+        with pytest.raises(ToolFailed, match=told):
+            await chairing.permit(context, Mute(MING, 60))
+    unsupported = ActionUnsupported("set_essence_msg", retcode=1404, wording="不支持的Api")
+    transport.failures = [unsupported, ActionUnanswered("slow")]
+    for told in ("it was not done: set_essence_msg", "may have been done"):
+        with pytest.raises(ToolFailed, match=told):
+            await chairing.act(context, Pin("早"))

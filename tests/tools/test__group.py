@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from bot.domain.errors import InvalidArguments
+from bot.domain.events import Conversation
+from bot.domain.group_acts import Chair, GroupAct, Mute, Pin, Recall, SetCard, Topic
+from bot.domain.ports import Members
+from bot.domain.suspension import Suspend
+from bot.domain.tool import Tool, ToolContext
+from bot.engine.bodies import run_body
+from tests.fakes import tool_context
+from tools._group import mute_member, pin_message, recall_message, set_card
+
+
+class Office:
+    def __init__(self) -> None:
+        self.done: list[GroupAct] = []
+
+    async def permit(self, context: ToolContext, act: GroupAct) -> str:
+        return f"asks {act.type}"
+
+    async def act(self, context: ToolContext, act: GroupAct) -> None:
+        self.done.append(act)
+
+
+class Roll:
+    def number(self, conversation: Conversation, user_id: int) -> int:
+        return 2
+
+    def user_id(self, conversation: Conversation, number: int) -> int | None:
+        return {2: 20002}.get(number)
+
+
+async def use(used: Tool, *, allowed: bool = True, quotes: str = "9", **given: Any) -> list[GroupAct]:
+    office = Office()
+    context = tool_context({Chair: office, Topic: Topic(quotes), Members: Roll()})
+    await run_body(used, replace(context, allowed=allowed), dict(used.validate(given).arguments))
+    return office.done
+
+
+async def test_each_is_done_to_whom_a_number_or_a_quote_names_once_it_is_allowed() -> None:
+    assert await use(mute_member, who="小明#2", seconds=60) == [Mute(20002, 60)]
+    assert await use(set_card, who="#2", card=" 静\u200b 静 ") == [SetCard(20002, "静 静")]
+    assert await use(recall_message) == [Recall("9")]
+    assert await use(pin_message) == [Pin("9")]
+    with pytest.raises(Suspend, match="asks mute"):
+        await use(mute_member, who="#2", seconds=60, allowed=False)
+
+
+@pytest.mark.parametrize(
+    ("used", "given"),
+    [
+        (mute_member, {"who": "20002", "seconds": 60}),
+        (mute_member, {"who": "小明", "seconds": 60}),
+        (mute_member, {"who": "#2", "seconds": 30 * 86_400}),
+        (mute_member, {"who": "#2", "seconds": -1}),
+        (set_card, {"who": "#2", "card": "长" * 21}),
+        (recall_message, {"quotes": ""}),
+        (pin_message, {"quotes": ""}),
+    ],
+)
+async def test_nobody_else_and_nothing_else_is_meant(used: Tool, given: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArguments):
+        await use(used, **given)

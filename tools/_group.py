@@ -1,0 +1,99 @@
+"""What admins of a group may have done there, each once an owner of the bot has said yes: off
+without TOOLS_GROUP=1.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from bot.domain.errors import InvalidArguments
+from bot.domain.group_acts import Chair, GroupAct, Mute, Pin, Recall, SetCard, Topic
+from bot.domain.persons import read_number
+from bot.domain.ports import Members
+from bot.domain.suspension import Suspend
+from bot.domain.tool import ToolContext, tool
+from bot.domain.visible import visible
+
+WAIT = 600.0  # seconds an owner has to answer
+MONTH = 30 * 86_400 - 60  # seconds: QQ mutes nobody for longer
+MAX_CARD = 60  # bytes that QQ takes
+NOTHING_QUOTED = "the question quotes no message: ask that it be quoted"
+
+
+@tool(needs=(Chair, Topic), side_effects="external", trusted_result=True, stays_here=True)
+async def mute_member(
+    context: ToolContext, who: str, seconds: Annotated[int, Field(ge=0, le=MONTH)]
+) -> str:
+    """Keep a member of this group from speaking for a while, only when an admin asks for it. The
+    owner is asked first by itself.
+
+    Args:
+        who: The number behind the name, as #2.
+        seconds: For how long; 0 lets him speak again.
+    """
+    return await do(context, Mute(person(who, context), seconds))
+
+
+@tool(needs=(Chair, Topic), side_effects="external", trusted_result=True, stays_here=True)
+async def set_card(context: ToolContext, who: str, card: str) -> str:
+    """Change the name a member has in this group, only when an admin asks for it. The owner is
+    asked first by itself.
+
+    Args:
+        who: The number behind the name, as #2.
+        card: The new name; empty takes it away.
+    """
+    name = " ".join(visible(card).split())
+    if len(name.encode("utf-8", "replace")) > MAX_CARD:
+        raise InvalidArguments(f"card: at most {MAX_CARD} bytes, 20 Chinese characters")
+    return await do(context, SetCard(person(who, context), name))
+
+
+@tool(needs=(Chair, Topic), side_effects="external", trusted_result=True, stays_here=True)
+async def recall_message(context: ToolContext) -> str:
+    """Take back the message that the question quotes, only when an admin asks for it. The owner is
+    asked first by itself.
+    """
+    return await do(context, Recall(quoted(context)))
+
+
+@tool(needs=(Chair, Topic), side_effects="external", trusted_result=True, stays_here=True)
+async def pin_message(context: ToolContext) -> str:
+    """Keep the message that the question quotes among those of note (精华), only when an admin asks
+    for it. The owner is asked first by itself.
+    """
+    return await do(context, Pin(quoted(context)))
+
+
+async def do(context: ToolContext, act: GroupAct) -> str:
+    """Do it, once it was allowed. Raises Suspend, and what the chair raises."""
+    chair = context.port(Chair)
+    asks = await chair.permit(context, act)
+    if not context.allowed:
+        raise Suspend(asks, seconds=WAIT)
+    await chair.act(context, act)
+    return "done"
+
+
+def person(who: str, context: ToolContext) -> int:
+    """The account behind a number of this group; nobody else's. Raises InvalidArguments."""
+    number, _ = read_number(who)
+    user_id = context.port(Members).user_id(context.conversation, number) if number else None
+    if user_id is None:
+        problem = f"who: nobody has the number {who[:40]!r} here; see the names, as #2"
+        raise InvalidArguments(problem, fields=(problem,))
+    return user_id
+
+
+def quoted(context: ToolContext) -> str:
+    """The id of the message that the question quotes. Raises InvalidArguments where it quotes
+    none.
+    """
+    if not (message_id := context.port(Topic).message_id):
+        raise InvalidArguments(NOTHING_QUOTED, fields=(NOTHING_QUOTED,))
+    return message_id
+
+
+ALL = (mute_member, pin_message, recall_message, set_card)
