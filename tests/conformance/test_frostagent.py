@@ -10,6 +10,7 @@ import pytest
 import tools
 from bot.domain.chat import ToolMessage
 from bot.domain.ports import Media, Speaker, Subagents, Web
+from bot.domain.result import ToolResult
 from bot.domain.run import Outcome
 from bot.engine.running import Run, RunState
 from bot.engine.subagents import STILL_AT_IT, NamedSubagents, Subagent
@@ -247,8 +248,8 @@ class Known:
 
     names = ("Coder",)
 
-    async def ask(self, _context: ToolContext, name: str, content: str) -> str:
-        return f"{name}: {content}!"
+    async def ask(self, _context: ToolContext, name: str, content: str) -> ToolResult:
+        return ToolResult(f"{name}: {content}!")
 
 
 async def test_a_tool_can_be_taken_from_the_shelf_and_given_to_an_agent() -> None:

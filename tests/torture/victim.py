@@ -117,10 +117,11 @@ async def serve(settings: Settings, crossings: Crossings, *, grace: float) -> No
 
 
 async def settle(service: Service, crossings: Crossings) -> None:
-    """Return when no lane, no queue of the outbox and no port has anything to do."""
+    """Return when no lane, no queue of the outbox and no port has anything to do, and all is written."""
     lanes, outbox = service.lanes, service.outbox
     while True:
         await service.wait_idle()
+        await service.journal.commit()
         crossings.news.clear()
         for _ in range(TURNS):
             await asyncio.sleep(0)
