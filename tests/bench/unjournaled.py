@@ -55,6 +55,16 @@ class NullStore:
     async def choices(self) -> dict[Conversation, str]:
         return {}
 
+    async def settings(self, _name: str) -> dict[Conversation, str]:
+        return {}
+
+    async def taken(self, *, since: float, until: float) -> tuple[()]:
+        """Nothing was taken before."""
+        return ()
+
+    async def payers(self, *, latest: int) -> tuple[()]:
+        return ()
+
     async def has_any(self, *_: Any) -> bool:
         return False
 
