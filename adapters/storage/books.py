@@ -10,6 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 from sqlalchemy import Connection, Row, Table, func, select
 
+from adapters.storage.day_sums import day
 from adapters.storage.reads import NOWHERE, Reading
 from adapters.storage.tables import (
     chosen,
@@ -23,7 +24,7 @@ from adapters.storage.tables import (
     usage,
     verdicts,
 )
-from bot.domain.books import PlaceSum, Story, StoryCall, TakenSum, UsageSum
+from bot.domain.books import DaySum, PlaceSum, Story, StoryCall, TakenSum, UsageSum
 from bot.domain.events import Conversation
 
 SENT = ("confirmed", "sending", "unknown")
@@ -51,6 +52,12 @@ class SqlBooks:
     async def payers(self, *, latest: int) -> tuple[tuple[str, Conversation, int], ...] | None:
         """So many turns, the latest first: the id, where it was, and who asked."""
         return await self._read(lambda connection: payers(connection, latest), None)
+
+    async def day(
+        self, *, since: float, until: float, where: Conversation | None = None
+    ) -> DaySum | None:
+        """What happened from then on, before `until`: there, or in all."""
+        return await self._read(lambda connection: day(connection, since, until, where), None)
 
     async def places(self, *, since: float) -> tuple[PlaceSum, ...] | None:
         """The conversations heard since then, the busiest first."""

@@ -66,6 +66,18 @@ class PlaceSum(Struct, frozen=True):
     last: float
 
 
+class DaySum(Struct, frozen=True, kw_only=True):
+    """What happened in some hours: how many questions and answers, how many messages for the bot
+    were `dropped` by reason, the kinds and turns of the last that `failed`, what each model took.
+    """
+
+    questions: int = 0
+    answered: int = 0
+    dropped: tuple[tuple[str, int], ...] = ()
+    failed: tuple[tuple[str, str], ...] = ()
+    models: tuple[tuple[str, UsageSum], ...] = ()
+
+
 class TakenSum(Struct, frozen=True):
     """What requests took for the questions of somebody somewhere, in tokens and US dollars; `where`
     is None and `who` 0 where nobody knows whose they were.
@@ -122,6 +134,12 @@ class Books(Protocol):
         self, *, since: float, where: Conversation | None = None, asker: int | None = None
     ) -> UsageSum | None:
         """What was spent since then: there, by questions of somebody, or in all."""
+        ...
+
+    async def day(
+        self, *, since: float, until: float, where: Conversation | None = None
+    ) -> DaySum | None:
+        """What happened from then on, before `until`: there, or in all."""
         ...
 
     async def places(self, *, since: float) -> tuple[PlaceSum, ...] | None:

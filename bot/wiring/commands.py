@@ -8,6 +8,7 @@ from functools import partial
 from adapters.storage.store import SqlStore
 from bot.commands.commands import Commands
 from bot.commands.context import ContextSize, context_command
+from bot.commands.digest import digest_command
 from bot.commands.errors import Failures, errors_command
 from bot.commands.forget import forget_command
 from bot.commands.groups import groups_command
@@ -59,6 +60,7 @@ def build_commands(
         unmute_command(on.wishes),
         model_command(models.upstreams, on.clock.monotonic),
         groups_command(books),
+        digest_command(books),
         errors_command(failures),
     )
     ours = {name.casefold() for one in known for name in one.names} | {"help", "帮助"}

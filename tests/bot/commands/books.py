@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from bot.domain.books import PlaceSum, Story, UsageSum
+from bot.domain.books import DaySum, PlaceSum, Story, UsageSum
 from bot.domain.events import Conversation
 
 
 class PaperBooks:
     """Fits `Books`; `away` ones cannot be read."""
 
-    def __init__(self, *stories: tuple[str, Story], places: tuple[PlaceSum, ...] = (), away: bool = False) -> None:
+    def __init__(
+        self,
+        *stories: tuple[str, Story],
+        places: tuple[PlaceSum, ...] = (),
+        days: tuple[DaySum, ...] = (),
+        away: bool = False,
+    ) -> None:
         self._stories = dict(stories)
         self._places = places
         self._away = away
+        self._days = list(days)
         self.asked: list[tuple[float, Conversation | None, int | None]] = []
 
     async def usage(
@@ -20,6 +27,10 @@ class PaperBooks:
     ) -> UsageSum | None:
         self.asked.append((since, where, asker))
         return None if self._away else UsageSum(3, 1200, 900, 34, 0.0021)
+
+    async def day(self, *, since: float, until: float, where: Conversation | None = None) -> DaySum | None:
+        self.asked.append((since, where, None))
+        return self._days.pop(0) if self._days else None
 
     async def places(self, *, since: float) -> tuple[PlaceSum, ...] | None:
         return None if self._away else self._places

@@ -1,0 +1,63 @@
+"""Reading a day from the journal: what was asked, what became of it, and what it took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+
+from adapters.storage.tables import runs, turns, usage, verdicts
+from bot.domain.books import DaySum, UsageSum
+from bot.domain.events import Conversation
+
+FAILURES = 5  # that are told, the last ones
+
+
+def day(connection: Connection, since: float, until: float, where: Conversation | None) -> DaySum:
+    """What happened from then on, before `until`: there, or in all."""
+    heard = select(func.max(verdicts.c.id)).where(verdicts.c.at >= since, verdicts.c.at < until)
+    opened = select(turns.c.turn_id).where(turns.c.opened >= since, turns.c.opened < until)
+    used = [usage.c.at >= since, usage.c.at < until]
+    if where is not None:
+        heard = heard.where(verdicts.c.conversation == str(where))
+        opened = opened.where(turns.c.conversation == str(where))
+        used.append(usage.c.conversation == str(where))
+    last = heard.group_by(verdicts.c.conversation, verdicts.c.message_id)
+    judged = connection.execute(
+        select(verdicts.c.wakes, verdicts.c.reason, func.count())
+        .where(verdicts.c.id.in_(last))
+        .group_by(verdicts.c.wakes, verdicts.c.reason)
+    ).all()
+    ended = runs.c.turn_id.in_(opened)
+    failed = select(runs.c.error, runs.c.turn_id).where(ended, runs.c.stop == "failed")
+    answered = select(func.count()).select_from(runs).where(ended, runs.c.stop == "answered")
+    models = connection.execute(
+        select(
+            usage.c.model,
+            func.count(),
+            func.sum(usage.c.prompt),
+            func.sum(usage.c.cached),
+            func.sum(usage.c.completion),
+            func.coalesce(func.sum(usage.c.cost), 0.0),
+            func.count() - func.count(usage.c.cost),
+        )
+        .where(*used)
+        .group_by(usage.c.model)
+    ).all()
+    return DaySum(
+        questions=sum(row[2] for row in judged if row[0]),
+        answered=connection.scalar(answered) or 0,
+        dropped=tuple((row[1], row[2]) for row in judged if not row[0]),
+        failed=_kinds(connection.execute(failed.order_by(runs.c.id.desc()).limit(FAILURES))),
+        models=tuple((row[0], _sum(row)) for row in models),
+    )
+
+
+def _kinds(rows: Iterable[Any]) -> tuple[tuple[str, str], ...]:
+    return tuple((error.partition(":")[0], turn_id) for error, turn_id in rows)
+
+
+def _sum(row: Any) -> UsageSum:
+    _, requests, prompt, cached, completion, cost, unpriced = row
+    return UsageSum(requests, int(prompt), int(cached), int(completion), float(cost), unpriced)

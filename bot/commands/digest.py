@@ -1,0 +1,72 @@
+"""`/digest`: the day so far, beside yesterday."""
+
+from __future__ import annotations
+
+from bot.commands.money import money, tokens
+from bot.commands.rights import IN_PRIVATE
+from bot.domain.books import Books, DaySum
+from bot.domain.command import Asked, Command, command
+from bot.domain.events import Conversation
+from bot.domain.traits import Audience
+from bot.policy.days import midnight
+
+AWAY = ("现在读不到记录。", "The journal cannot be read now.")
+NO_NUMBER = ("群号应当是数字：/日报 群号", "A group is told by its number: /digest 123456")
+LONGEST = 900  # characters of a digest
+MODELS = 5
+
+
+def digest_command(books: Books) -> Command:
+    """`/digest`, `/digest GROUP`; for owners, in private."""
+
+    @command(
+        "digest",
+        "日报",
+        about=("今天的日报；日报 群号 看一个群", "the day so far; with a number, of that group"),
+        audience=Audience.OWNER,
+    )
+    async def digest(asked: Asked) -> str:
+        if asked.where.is_group:
+            return asked.either(*IN_PRIVATE)
+        named = next(iter(asked.words), "")
+        if named and not (named.isascii() and named.isdigit() and len(named) <= 18):
+            return asked.either(*NO_NUMBER)
+        where = None
+        if named:
+            where = Conversation(asked.where.platform_id, "group", int(named))
+        today, yesterday = midnight(asked.now), midnight(asked.now, later=-1)
+        now = await books.day(since=today, until=asked.now + 1, where=where)
+        before = await books.day(since=yesterday, until=today, where=where)
+        if now is None or before is None:
+            return asked.either(*AWAY)
+        return _words(asked, now, before)
+
+    return digest
+
+
+def _words(asked: Asked, now: DaySum, before: DaySum) -> str:
+    lines = [
+        asked.either(
+            f"今天：{now.questions} 个问题，答了 {now.answered} 个（昨天 {before.answered}）",
+            f"Today: {now.questions} questions, {now.answered} answered"
+            f" (yesterday {before.answered})",
+        )
+    ]
+    if now.dropped:
+        dropped = sorted(now.dropped, key=lambda one: -one[1])
+        told = ", ".join(f"{reason} {number}" for reason, number in dropped)
+        lines.append(asked.either(f"没有答：{told}", f"Not answered: {told}"))
+    then = dict(before.models)
+    for name, used in sorted(now.models, key=lambda one: -one[1].cost)[:MODELS]:
+        was = money(then[name]) if name in then else "$0"
+        read = tokens(used.prompt + used.completion)
+        cached = 100 * used.cached // used.prompt if used.prompt else 0
+        lines.append(
+            asked.either(
+                f"{name}：{read} token（缓存 {cached}%），{money(used)}（昨天 {was}）",
+                f"{name}: {read} tokens ({cached}% cached), {money(used)} (yesterday {was})",
+            )
+        )
+    lines += [asked.either(f"出错 {kind} {run}", f"Error {kind} {run}") for kind, run in now.failed]
+    text = "\n".join(lines)
+    return text if len(text) < LONGEST else text[: LONGEST - 2] + "…"
