@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bot.commands.money import money, tokens
 from bot.commands.rights import IN_PRIVATE
+from bot.commands.why import REASONS
 from bot.domain.books import Books, DaySum
 from bot.domain.command import Asked, Command, command
 from bot.domain.events import Conversation
@@ -13,7 +14,7 @@ from bot.policy.days import midnight
 AWAY = ("现在读不到记录。", "The journal cannot be read now.")
 NO_NUMBER = ("群号应当是数字：/日报 群号", "A group is told by its number: /digest 123456")
 LONGEST = 900  # characters of a digest
-MODELS = 5
+MODELS = REASONS_TOLD = 5
 
 
 def digest_command(books: Books) -> Command:
@@ -52,10 +53,6 @@ def _words(asked: Asked, now: DaySum, before: DaySum) -> str:
             f" (yesterday {before.answered})",
         )
     ]
-    if now.dropped:
-        dropped = sorted(now.dropped, key=lambda one: -one[1])
-        told = ", ".join(f"{reason} {number}" for reason, number in dropped)
-        lines.append(asked.either(f"没有答：{told}", f"Not answered: {told}"))
     then = dict(before.models)
     for name, used in sorted(now.models, key=lambda one: -one[1].cost)[:MODELS]:
         was = money(then[name]) if name in then else "$0"
@@ -67,6 +64,13 @@ def _words(asked: Asked, now: DaySum, before: DaySum) -> str:
                 f"{name}: {read} tokens ({cached}% cached), {money(used)} (yesterday {was})",
             )
         )
+    if now.dropped:
+        dropped = sorted(now.dropped, key=lambda one: -one[1])[:REASONS_TOLD]
+        told = ", ".join(
+            f"{asked.either(*REASONS.get(reason, (reason, reason)))} {number}"
+            for reason, number in dropped
+        )
+        lines.append(asked.either(f"没有答：{told}", f"Not answered: {told}"))
     lines += [asked.either(f"出错 {kind} {run}", f"Error {kind} {run}") for kind, run in now.failed]
     text = "\n".join(lines)
     return text if len(text) < LONGEST else text[: LONGEST - 2] + "…"

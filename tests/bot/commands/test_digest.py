@@ -10,7 +10,7 @@ from tests.fakes import GROUP, PRIVATE
 TODAY = DaySum(
     questions=3,
     answered=2,
-    dropped=(("muted", 1), ("rate", 4)),
+    dropped=(("nobody came to it in time", 1), ("rate", 4)),
     failed=(("auth", "t7"),),
     models=(("demo", UsageSum(3, 1000, 500, 200, 0.5)),),
 )
@@ -21,8 +21,8 @@ async def test_a_day_is_told_beside_the_one_before() -> None:
     books = PaperBooks(days=(TODAY, BEFORE))
     assert await lines(digest_command(books), where=PRIVATE) == [
         "今天：3 个问题，答了 2 个（昨天 9）",
-        "没有答：rate 4, muted 1",
         "demo：1.2k token（缓存 50%），$0.5000（昨天 $0.2500）",
+        "没有答：rate 4, 轮到它时已经太久了 1",
         "出错 auth t7",
     ]
     assert books.asked == [(midnight(NOW), None, None), (midnight(NOW, later=-1), None, None)]
