@@ -66,6 +66,7 @@ def remember(connection: Connection, conversation: Conversation) -> Remembered:
         messages.c.conversation == here,
         messages.c.id > read_to,
         messages.c.overheard,
+        messages.c.turn_id == "",
         ~messages.c.erased,
     )
     overheard = connection.execute(

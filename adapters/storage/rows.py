@@ -275,8 +275,11 @@ def _closed(entry: TurnClosed) -> tuple[Row, ...]:
         **_tokens(entry.usage),
     }
     round_ = codec.write(entry.round) if entry.round else None
+    turn = {"turn_id": entry.turn_id}
+    unread = ((Statement.MARK_UNREAD, turn), (Statement.GIVE_BACK, turn)) if entry.unread else ()
     return (
         (Statement.CLOSE_RUN, run),
+        *unread,
         (Statement.CLOSE_TURN, {"turn_id": entry.turn_id, "round": round_, "at": entry.at}),
     )
 

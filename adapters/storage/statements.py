@@ -58,6 +58,8 @@ class Statement(IntEnum):
     SUSPEND_RUN = 80
     RESUME_RUN = 81
     CLOSE_RUN = 82
+    MARK_UNREAD = 83
+    GIVE_BACK = 84
     CLOSE_TURN = 90
     MOVE_WINDOW = 100
     RESET_WINDOW = 101
@@ -150,6 +152,14 @@ def _new(table: Table, *but: str) -> ClauseElement:
     )
 
 
+READ_BY = """
+    SELECT messages.id, messages.conversation FROM turns
+    JOIN messages ON messages.conversation = turns.conversation
+        AND messages.turn_id IN (turns.turn_id, turns.retry_of)
+    WHERE turns.turn_id = :turn_id AND messages.overheard AND NOT messages.erased
+        AND messages.turn_id != ''"""
+"""What a turn, or the one it repeats, has overheard."""
+
 SQL = {
     Statement.TAKE_BACK_MESSAGE: """
         DELETE FROM messages WHERE id = (
@@ -167,7 +177,7 @@ SQL = {
         WHERE turn_id = '' AND id IN (
             SELECT id FROM (
                 SELECT id FROM messages
-                WHERE conversation = :conversation AND overheard AND NOT erased
+                WHERE conversation = :conversation AND overheard AND NOT erased AND turn_id = ''
                     AND id > coalesce(
                         (SELECT read_to FROM windows WHERE conversation = :conversation), 0)
                 ORDER BY id DESC LIMIT :overheard
@@ -211,6 +221,14 @@ SQL = {
         VALUES (:conversation,
             coalesce((SELECT max(id) FROM messages WHERE conversation = :conversation), 0))
         ON CONFLICT (conversation) DO UPDATE SET read_to = excluded.read_to""",
+    # The mark goes back to before the first line that the turn, or the one it repeats, overheard;
+    # what other turns have read since keeps their marks.
+    Statement.MARK_UNREAD: f"""
+        UPDATE windows SET read_to = (SELECT min(id) - 1 FROM ({READ_BY}) AS these)
+        WHERE conversation = (SELECT max(conversation) FROM ({READ_BY}) AS those)
+            AND read_to >= (SELECT min(id) FROM ({READ_BY}) AS them)""",
+    Statement.GIVE_BACK: f"""
+        UPDATE messages SET turn_id = '' WHERE id IN (SELECT id FROM ({READ_BY}) AS these)""",
     Statement.MOVE_WINDOW: """
         INSERT INTO windows (conversation, first_turn, light_to, summary)
         VALUES (:conversation, coalesce((SELECT max(id) FROM turns WHERE turn_id = :turn_id), 0),

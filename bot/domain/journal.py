@@ -110,7 +110,8 @@ class TurnClosed(Struct, frozen=True, kw_only=True, tag="turn_closed"):
     """A turn ended: `round` is the user message and all that followed, as the next prompt will
     repeat it.
 
-    An empty round is one that the history does not keep.
+    An empty round is one that the history does not keep. Where it is `unread`, what it or the turn
+    it repeats had overheard waits for the next turn again.
     """
 
     turn_id: str
@@ -120,6 +121,7 @@ class TurnClosed(Struct, frozen=True, kw_only=True, tag="turn_closed"):
     steps: int
     at: float
     error: str = ""
+    unread: bool = False
     type: ClassVar[Literal["turn_closed"]] = "turn_closed"
 
 

@@ -199,6 +199,10 @@ class History:
         """What was overheard there, and no run has taken yet."""
         return self._memories[conversation].overheard
 
+    def doubt(self, conversation: Conversation) -> None:
+        """What a run took is nobody's: ask the store again what was overheard there."""
+        self._doubted.add(conversation)
+
     def forget_message(self, conversation: Conversation, message_id: str) -> None:
         """Tell a recalled message no more, whether a run has read it or not.
 

@@ -126,6 +126,10 @@ class Closing:
         self._approvals.close(turn_id)
 
     def drop(self, turn: Turn, state: RunState) -> None:
-        """Keep nothing of the round: its question was recalled."""
-        self._store.put(self._ledger.closed(turn.run.id, state.outcome(Stop.STOPPED)))
+        """Keep nothing of the round: its question was recalled. The next is told what it had
+        overheard.
+        """
+        ended = state.outcome(Stop.STOPPED)
+        self._store.put(self._ledger.closed(turn.run.id, ended, unread=True))
+        self._history.doubt(turn.run.conversation)
         self._approvals.close(turn.run.id)

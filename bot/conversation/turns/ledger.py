@@ -37,9 +37,16 @@ class Ledger:
         return (self.closed(earlier, interrupted), opened) if repeats else (opened,)
 
     def closed(
-        self, turn_id: str, outcome: Outcome, round_: tuple[Message, ...] = ()
+        self,
+        turn_id: str,
+        outcome: Outcome,
+        round_: tuple[Message, ...] = (),
+        *,
+        unread: bool = False,
     ) -> TurnClosed:
-        """The entry of a turn that ends now; `round_` is what the next prompts tell of it."""
+        """The entry of a turn that ends now; `round_` is what the next prompts tell of it. What it
+        had overheard and nobody has answered is `unread` again.
+        """
         return TurnClosed(
             turn_id=turn_id,
             stop=outcome.stop,
@@ -48,6 +55,7 @@ class Ledger:
             steps=outcome.steps,
             at=self._clock.now(),
             error=outcome.error,
+            unread=unread,
         )
 
     def commit(self, *entries: Entry) -> Coroutine[Any, Any, bool]:
@@ -55,5 +63,8 @@ class Ledger:
         return self._store.commit(*entries)
 
     def give_up(self, turn_id: str, *entries: Entry) -> None:
-        """Close a turn that does not go on, after these entries; it leaves nothing behind."""
-        self._store.put(*entries, self.closed(turn_id, RunState().outcome(Stop.STOPPED)))
+        """Close a turn that does not go on, after these entries; it leaves nothing behind, and what
+        it had overheard is told to the next.
+        """
+        closed = self.closed(turn_id, RunState().outcome(Stop.STOPPED), unread=True)
+        self._store.put(*entries, closed)
