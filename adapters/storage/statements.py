@@ -152,14 +152,6 @@ def _new(table: Table, *but: str) -> ClauseElement:
     )
 
 
-READ_BY = """
-    SELECT messages.id, messages.conversation FROM turns
-    JOIN messages ON messages.conversation = turns.conversation
-        AND messages.turn_id IN (turns.turn_id, turns.retry_of)
-    WHERE turns.turn_id = :turn_id AND messages.overheard AND NOT messages.erased
-        AND messages.turn_id != ''"""
-"""What a turn, or the one it repeats, has overheard."""
-
 SQL = {
     Statement.TAKE_BACK_MESSAGE: """
         DELETE FROM messages WHERE id = (
@@ -223,12 +215,26 @@ SQL = {
         ON CONFLICT (conversation) DO UPDATE SET read_to = excluded.read_to""",
     # The mark goes back to before the first line that the turn, or the one it repeats, overheard;
     # what other turns have read since keeps their marks.
-    Statement.MARK_UNREAD: f"""
-        UPDATE windows SET read_to = (SELECT min(id) - 1 FROM ({READ_BY}) AS these)
-        WHERE conversation = (SELECT max(conversation) FROM ({READ_BY}) AS those)
-            AND read_to >= (SELECT min(id) FROM ({READ_BY}) AS them)""",
-    Statement.GIVE_BACK: f"""
-        UPDATE messages SET turn_id = '' WHERE id IN (SELECT id FROM ({READ_BY}) AS these)""",
+    Statement.MARK_UNREAD: """
+        WITH these AS (
+            SELECT messages.id, messages.conversation FROM turns
+            JOIN messages ON messages.conversation = turns.conversation
+                AND messages.turn_id IN (turns.turn_id, turns.retry_of)
+            WHERE turns.turn_id = :turn_id AND messages.overheard AND NOT messages.erased
+                AND messages.turn_id != ''
+        )
+        UPDATE windows SET read_to = (SELECT min(id) - 1 FROM these)
+        WHERE conversation = (SELECT max(conversation) FROM these)
+            AND read_to >= (SELECT min(id) FROM these)""",
+    Statement.GIVE_BACK: """
+        WITH these AS (
+            SELECT messages.id, messages.conversation FROM turns
+            JOIN messages ON messages.conversation = turns.conversation
+                AND messages.turn_id IN (turns.turn_id, turns.retry_of)
+            WHERE turns.turn_id = :turn_id AND messages.overheard AND NOT messages.erased
+                AND messages.turn_id != ''
+        )
+        UPDATE messages SET turn_id = '' WHERE id IN (SELECT id FROM these)""",
     Statement.MOVE_WINDOW: """
         INSERT INTO windows (conversation, first_turn, light_to, summary)
         VALUES (:conversation, coalesce((SELECT max(id) FROM turns WHERE turn_id = :turn_id), 0),

@@ -107,11 +107,10 @@ class TurnSteered(Struct, frozen=True, kw_only=True, tag="turn_steered"):
 
 
 class TurnClosed(Struct, frozen=True, kw_only=True, tag="turn_closed"):
-    """A turn ended: `round` is the user message and all that followed, as the next prompt will
-    repeat it.
+    """A turn ended: `round` is the user message and all that followed, as later prompts repeat it.
 
-    An empty round is one that the history does not keep. Where it is `unread`, what it or the turn
-    it repeats had overheard waits for the next turn again.
+    An empty round is one that the history does not keep; what an `unread` turn, or the one it
+    repeats, had overheard is for the next one.
     """
 
     turn_id: str

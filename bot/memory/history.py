@@ -104,7 +104,7 @@ class History:
         self._folding = folding
         self._memories = _Memories(MAX_CONVERSATIONS)
         self._let_go: set[Conversation] = set()  # to be read anew, and not loaded since
-        self._doubted: set[Conversation] = set()  # by a recall: its summary may be given up
+        self.doubted: set[Conversation] = set()  # by a recall: ask the store again
         self._recalled: LRUCache[Place, None] = LRUCache(MAX_RECALLED)
         self._known: LRUCache[Place, MessageReceived] = LRUCache(MAX_KNOWN, getsizeof=weight_of)
 
@@ -114,8 +114,8 @@ class History:
         """
         if self._folding is not None:
             self._folding.stop(conversation)
-        if conversation in self._doubted and await self._store.commit():
-            self._doubted.discard(conversation)
+        if conversation in self.doubted and await self._store.commit():
+            self.doubted.discard(conversation)
             self._let_go.add(conversation)
         # A turn that went on meanwhile has kept no round here. Where what it put cannot be written
         # just now, what is read lacks it: the next turn reads again.
@@ -199,10 +199,6 @@ class History:
         """What was overheard there, and no run has taken yet."""
         return self._memories[conversation].overheard
 
-    def doubt(self, conversation: Conversation) -> None:
-        """What a run took is nobody's: ask the store again what was overheard there."""
-        self._doubted.add(conversation)
-
     def forget_message(self, conversation: Conversation, message_id: str) -> None:
         """Tell a recalled message no more, whether a run has read it or not.
 
@@ -215,7 +211,7 @@ class History:
             return  # nobody had read it
         self._recalled[conversation, message_id] = None
         if not memory.window.redact(message_id) and memory.window.summary:
-            self._doubted.add(conversation)
+            self.doubted.add(conversation)
 
     def messages(self, conversation: Conversation) -> tuple[Message, ...]:
         """The rounds as one transcript, oldest first, as they are told."""

@@ -131,5 +131,5 @@ class Closing:
         """
         ended = state.outcome(Stop.STOPPED)
         self._store.put(self._ledger.closed(turn.run.id, ended, unread=True))
-        self._history.doubt(turn.run.conversation)
+        self._history.doubted.add(turn.run.conversation)
         self._approvals.close(turn.run.id)
