@@ -214,27 +214,27 @@ SQL = {
             coalesce((SELECT max(id) FROM messages WHERE conversation = :conversation), 0))
         ON CONFLICT (conversation) DO UPDATE SET read_to = excluded.read_to""",
     # The mark goes back to before the first line that the turn, or the one it repeats, overheard;
-    # what other turns have read since keeps their marks.
+    # what other turns have read since keeps their marks, and what was said before a reset stays
+    # read. It looks through all messages of the conversation: for a recall that will do.
     Statement.MARK_UNREAD: """
         WITH these AS (
             SELECT messages.id, messages.conversation FROM turns
             JOIN messages ON messages.conversation = turns.conversation
                 AND messages.turn_id IN (turns.turn_id, turns.retry_of)
             WHERE turns.turn_id = :turn_id AND messages.overheard AND NOT messages.erased
-                AND messages.turn_id != ''
+                AND messages.turn_id != '' AND turns.id >= coalesce((
+                    SELECT first_turn FROM windows WHERE conversation = turns.conversation), 0)
         )
         UPDATE windows SET read_to = (SELECT min(id) - 1 FROM these)
         WHERE conversation = (SELECT max(conversation) FROM these)
             AND read_to >= (SELECT min(id) FROM these)""",
     Statement.GIVE_BACK: """
-        WITH these AS (
-            SELECT messages.id, messages.conversation FROM turns
+        UPDATE messages SET turn_id = '' WHERE id IN (
+            SELECT messages.id FROM turns
             JOIN messages ON messages.conversation = turns.conversation
                 AND messages.turn_id IN (turns.turn_id, turns.retry_of)
             WHERE turns.turn_id = :turn_id AND messages.overheard AND NOT messages.erased
-                AND messages.turn_id != ''
-        )
-        UPDATE messages SET turn_id = '' WHERE id IN (SELECT id FROM these)""",
+                AND messages.turn_id != '')""",
     Statement.MOVE_WINDOW: """
         INSERT INTO windows (conversation, first_turn, light_to, summary)
         VALUES (:conversation, coalesce((SELECT max(id) FROM turns WHERE turn_id = :turn_id), 0),

@@ -104,18 +104,16 @@ class History:
         self._folding = folding
         self._memories = _Memories(MAX_CONVERSATIONS)
         self._let_go: set[Conversation] = set()  # to be read anew, and not loaded since
-        self.doubted: set[Conversation] = set()  # by a recall: ask the store again
+        self._doubted: set[Conversation] = set()  # by a recall: ask the store again
         self._recalled: LRUCache[Place, None] = LRUCache(MAX_RECALLED)
         self._known: LRUCache[Place, MessageReceived] = LRUCache(MAX_KNOWN, getsizeof=weight_of)
 
     async def load(self, conversation: Conversation) -> None:
-        """A turn begins: have at hand what the store has of the conversation, in its room. Ask for
-        messages then.
-        """
+        """A turn begins: have at hand what the store has, in its room. Ask for messages then."""
         if self._folding is not None:
             self._folding.stop(conversation)
-        if conversation in self.doubted and await self._store.commit():
-            self.doubted.discard(conversation)
+        if conversation in self._doubted and await self._store.commit():
+            self._doubted.discard(conversation)
             self._let_go.add(conversation)
         # A turn that went on meanwhile has kept no round here. Where what it put cannot be written
         # just now, what is read lacks it: the next turn reads again.
@@ -131,6 +129,10 @@ class History:
         room = self._room()
         if memory.window.tokens > room and memory.window.drop(room):
             self._moved(conversation, memory)
+
+    def doubt(self, conversation: Conversation) -> None:
+        """The store may know better what is to be told there: the next turn asks it."""
+        self._doubted.add(conversation)
 
     async def reread(self) -> bool:
         """Let go of everything, so that it is read from the store anew; False while that cannot
@@ -190,9 +192,7 @@ class History:
     def take_overheard(
         self, conversation: Conversation, reader: int = 0
     ) -> tuple[MessageReceived, ...]:
-        """Take the messages overheard since the last run (of this person, where members have runs
-        of their own), oldest first.
-        """
+        """Take what was overheard since the last run (in by-member mode: this person's)."""
         return self._memories[conversation].overheard.take(reader if self._by_member else None)
 
     def unread(self, conversation: Conversation) -> Overheard:
@@ -211,7 +211,7 @@ class History:
             return  # nobody had read it
         self._recalled[conversation, message_id] = None
         if not memory.window.redact(message_id) and memory.window.summary:
-            self.doubted.add(conversation)
+            self._doubted.add(conversation)
 
     def messages(self, conversation: Conversation) -> tuple[Message, ...]:
         """The rounds as one transcript, oldest first, as they are told."""

@@ -146,7 +146,7 @@ def build_answering(
     history, store, clock, postbox = on.history, on.store, on.clock, on.postbox
     manner = Manner(paced=paced, name=lambda where: personas.of(where).name)
     delivery = Delivery(outbox=on.outbox, history=history, clock=clock, manner=manner)
-    requests, ledger = Requests(runs=on.lanes, clock=clock), Ledger(store=store, clock=clock)
+    requests, ledger = Requests(runs=on.lanes, clock=clock), Ledger(store, history, clock)
     approvals = Approvals(deciders=deciders, requests=requests, postbox=postbox, clock=clock)
     suspensions = Suspensions(store=store, approvals=approvals, requests=requests, ledger=ledger)
     preparation = Preparation(

@@ -14,7 +14,7 @@ from bot.conversation.queue.questions import Questions
 from bot.conversation.tasks import YOUNG, Task, Work
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
-from bot.policy.wake import NeedsQuoted, Observe, Verdict, Wake
+from bot.policy.wake import Ignore, NeedsQuoted, Observe, Verdict, Wake
 
 
 class PutOff:
@@ -46,10 +46,13 @@ class PutOff:
             return
         for task in self._part(lambda message: message.self_id == account):
             verdict = self._verdict(task)
-            if self._clock.now() - task.since < YOUNG and isinstance(verdict, Wake | NeedsQuoted):
+            if isinstance(verdict, Wake | NeedsQuoted) and self._is_young(task):
                 self._gathering.line_up(replace(task, verdict=verdict))
             elif not self._gathering.take(task.message):
-                self._questions.let_be(task, STALE if isinstance(task.verdict, Wake) else "")
+                self._questions.let_be(task, _why_not(verdict))
+
+    def _is_young(self, task: Task) -> bool:
+        return self._clock.now() - task.since < YOUNG
 
     def _verdict(self, task: Task) -> Verdict:
         """By today's rules; a turn that was begun is repeated whatever they say."""
@@ -69,3 +72,14 @@ class PutOff:
         taken = [task for task in self._tasks if meant(task.message)]
         self._tasks = [task for task in self._tasks if not meant(task.message)]
         return taken
+
+
+def _why_not(verdict: Verdict) -> str:
+    """Why it is only heard; empty where it called nobody."""
+    match verdict:
+        case Wake():
+            return "" if verdict.is_uncalled else STALE
+        case Observe(reason=reason) | Ignore(reason=reason):
+            return reason
+        case NeedsQuoted():
+            return ""

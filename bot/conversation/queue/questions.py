@@ -132,4 +132,4 @@ class Questions:
     def give_up(self, task: Task) -> None:
         """Close the turn that it was to repeat, if there is one."""
         if task.retry is not None:
-            self._ledger.give_up(task.retry.turn_id)
+            self._ledger.give_up(task.message.conversation, task.retry.turn_id)

@@ -124,7 +124,7 @@ class Recoverer:
             if suspended.turn_id in waits:
                 self._suspensions.restore(suspended)
             else:
-                self._suspensions.supersede(suspended.turn_id)
+                self._suspensions.supersede(suspended.question.conversation, suspended.turn_id)
         for message in waking:
             self._late.ask_again(message)
         if closed:  # not before: a recall that came while this waits must find all of it put
@@ -138,7 +138,7 @@ class Recoverer:
 
     def _give_up(self, turns: Iterable[OpenTurn]) -> None:
         for turn in turns:
-            self._ledger.give_up(turn.turn_id)
+            self._ledger.give_up(turn.question.conversation, turn.turn_id)
 
     def _settle_send(self, send: StoredSend) -> bool:
         """Whether it will be sent now."""

@@ -129,7 +129,5 @@ class Closing:
         """Keep nothing of the round: its question was recalled. The next is told what it had
         overheard.
         """
-        ended = state.outcome(Stop.STOPPED)
-        self._store.put(self._ledger.closed(turn.run.id, ended, unread=True))
-        self._history.doubted.add(turn.run.conversation)
+        self._ledger.give_up(turn.run.conversation, turn.run.id, state=state)
         self._approvals.close(turn.run.id)

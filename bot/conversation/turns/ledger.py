@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any
 
+from msgspec.structs import replace
+
 from bot.domain.chat import Message, UserMessage
+from bot.domain.events import Conversation
 from bot.domain.journal import Entry, OpenTurn, TurnClosed, TurnOpened
 from bot.domain.ports import Clock, Store
 from bot.domain.run import Outcome, Stop
 from bot.engine.engine import RunState
+from bot.memory.history import History
 from bot.prompt.compose import Question
 
 
 class Ledger:
     """Makes the entries of turns, and writes down those that leave nothing behind."""
 
-    def __init__(self, *, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, history: History, clock: Clock) -> None:
         self._store = store
+        self._history = history
         self._clock = clock
 
     def opened(
@@ -41,12 +46,8 @@ class Ledger:
         turn_id: str,
         outcome: Outcome,
         round_: tuple[Message, ...] = (),
-        *,
-        unread: bool = False,
     ) -> TurnClosed:
-        """The entry of a turn that ends now; `round_` is what the next prompts tell of it. What it
-        had overheard and nobody has answered is `unread` again.
-        """
+        """The entry of a turn that ends now; `round_` is what the next prompts tell of it."""
         return TurnClosed(
             turn_id=turn_id,
             stop=outcome.stop,
@@ -55,16 +56,18 @@ class Ledger:
             steps=outcome.steps,
             at=self._clock.now(),
             error=outcome.error,
-            unread=unread,
         )
 
     def commit(self, *entries: Entry) -> Coroutine[Any, Any, bool]:
         """Write these down; whether that can be promised."""
         return self._store.commit(*entries)
 
-    def give_up(self, turn_id: str, *entries: Entry) -> None:
+    def give_up(
+        self, where: Conversation, turn_id: str, *entries: Entry, state: RunState | None = None
+    ) -> None:
         """Close a turn that does not go on, after these entries; it leaves nothing behind, and what
         it had overheard is told to the next.
         """
-        closed = self.closed(turn_id, RunState().outcome(Stop.STOPPED), unread=True)
-        self._store.put(*entries, closed)
+        closed = self.closed(turn_id, (state or RunState()).outcome(Stop.STOPPED))
+        self._store.put(*entries, replace(closed, unread=True))
+        self._history.doubt(where)

@@ -98,12 +98,12 @@ class Suspensions:
         for turn_id, waiting in list(self._waiting.items()):
             if (waiting.question.conversation, waiting.question.message_id) == (where, message_id):
                 del self._waiting[turn_id]
-                self.supersede(turn_id)
+                self.supersede(where, turn_id)
                 self._approvals.close(turn_id)
 
-    def supersede(self, turn_id: str) -> None:
+    def supersede(self, where: Conversation, turn_id: str) -> None:
         """Close a suspended turn that does not go on; it leaves nothing behind."""
-        self._ledger.give_up(turn_id, RunResumed(turn_id))
+        self._ledger.give_up(where, turn_id, RunResumed(turn_id))
 
     def _put_down(self, turn_id: str, run: SuspendedRun) -> None:
         state = codec.write(run)

@@ -87,9 +87,7 @@ class Turns:
             except asyncio.CancelledError:
                 if live.is_stopped or message.identity in self._disowned:
                     live.close(dropped=True)
-                    self._history.doubted.add(
-                        message.conversation
-                    )  # what it had taken, nobody read
+                    self._history.doubt(message.conversation)  # what it had taken, nobody read
                 raise
             turn = live.begin(begun, self._preparation.seeing)
             opened = self._ledger.opened(turn.run.id, turn.question, turn.user, retry)

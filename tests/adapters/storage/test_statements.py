@@ -8,13 +8,15 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import create_engine
 
-from adapters.storage import unfinished
-from adapters.storage.batches import EntryBatches
+from adapters.storage import reads, unfinished
+from adapters.storage.batches import EntryBatches, Written
 from adapters.storage.database import Database
 from adapters.storage.statements import Statement, compiled
 from adapters.storage.tables import metadata
-from bot.domain.journal import MessageTakenUp
-from tests.adapters.storage.entries import NOW, asked, heard, opening, put, read
+from bot.domain.journal import ConversationReset, Entry, MessageErased, MessageTakenUp, TurnClosed, TurnOpened
+from bot.domain.run import Stop
+from tests.adapters.storage.entries import NOW, asked, closing, heard, opening, put, read
+from tests.fakes import GROUP, said
 
 
 @pytest.mark.parametrize(
@@ -97,3 +99,48 @@ def test_a_line_that_was_overheard_and_belongs_to_a_question_waits_with_it(
     assert read(database, unfinished.recover, NOW).waking == (line.message, question.message)
     batches.write(put(replace(opening("t1", question.message), lines=(line.message,))))
     assert read(database, unfinished.recover, NOW).waking == ()
+
+
+def given_up(opened: TurnOpened) -> TurnClosed:
+    return replace(closing(opened, stop=Stop.STOPPED, keep=False), unread=True)
+
+
+def overheard_now(batches: EntryBatches, database: Database, *entries: Entry) -> list[str]:
+    """The ids of what the next run reads; each entry is a batch of its own."""
+    for entry in entries:
+        assert batches.write(put(entry)) == Written(1)
+    batches.open()
+    return [one.message_id for one in read(database, reads.remember, GROUP).overheard]
+
+
+def test_a_turn_that_is_given_up_gives_back_what_it_had_overheard_and_nothing_else(
+    batches: EntryBatches, database: Database
+) -> None:
+    first, other = opening("t1", said("q", message_id="10")), opening("t2", said("r", message_id="20"))
+    said_since: list[Entry] = [
+        heard("c", message_id="3"),
+        asked("r", message_id="20"),
+        other,
+        heard("d", message_id="4"),
+    ]
+    entries: list[Entry] = [heard("a", message_id="1"), heard("b", message_id="2"), asked("q", message_id="10"), first]
+    gone = MessageErased(GROUP, "2")
+    assert overheard_now(batches, database, *entries, *said_since, gone, given_up(first)) == ["1", "4"]
+    again = opening("t3", said("s", message_id="30"))
+    assert overheard_now(batches, database, again) == []
+    assert overheard_now(batches, database, given_up(other)) == ["3"]
+
+
+def test_a_repeated_turn_gives_back_what_the_one_it_repeats_had_overheard(
+    batches: EntryBatches, database: Database
+) -> None:
+    first = opening("t1", said("q", message_id="10"))
+    again = replace(first, turn_id="t2", retry_of="t1")
+    entries: list[Entry] = [heard("a", message_id="1"), asked("q", message_id="10"), first, again, given_up(again)]
+    assert overheard_now(batches, database, *entries) == ["1"]
+
+
+def test_what_was_said_before_a_reset_is_not_given_back(batches: EntryBatches, database: Database) -> None:
+    first = opening("t1", said("q", message_id="10"))
+    entries: list[Entry] = [heard("a", message_id="1"), asked("q", message_id="10"), first, heard("b", message_id="2")]
+    assert overheard_now(batches, database, *entries, ConversationReset(GROUP), given_up(first)) == []

@@ -4,7 +4,7 @@ import asyncio
 
 from bot.conversation.tasks import Resume
 from bot.domain.chat import Completion, ModelRequest
-from bot.domain.journal import TurnClosed
+from bot.domain.journal import Remembered, TurnClosed
 from bot.domain.run import Stop
 from bot.domain.suspension import Allow
 from tests.bot.conversation.recovery.test_recovery import HELLO, turn
@@ -73,3 +73,29 @@ async def test_a_recall_closes_the_turn_that_a_question_in_the_lane_was_to_repea
         (closed,) = house.store.of("turn_closed")
         assert isinstance(closed, TurnClosed)
         assert (closed.turn_id, closed.stop) == ("t0", Stop.STOPPED)
+
+
+async def test_what_a_waiting_turn_had_overheard_is_there_for_the_next_at_once() -> None:
+    line = said("meet at seven", at=False, message_id="60")
+    async with hall(calls(("ask_first", "")), words("at seven")) as house:
+        house.toolset.register(ask_first)
+        await house.take(line)
+        await house.take(said("please", message_id="61"))
+        house.store.remembered[GROUP] = Remembered(overheard=(line,))
+        await house.take(recalled("61"))
+        await house.take(said("when?", message_id="62"))
+        assert "meet at seven" in house.model.requests[-1].messages[-1].text
+
+
+async def test_what_a_turn_had_overheard_that_was_to_be_repeated_is_there_for_the_next_at_once() -> None:
+    line = said("meet at seven", at=False, message_id="60")
+    async with hall(words("yes"), words("at seven")) as house:
+        await house.take(HELLO)
+        await house.take(said("hi", message_id="59"))
+        house.lanes.hold(GROUP)
+        house.late.ask_again(said("please", message_id="61"), retry=turn(said("please")))
+        house.store.remembered[GROUP] = Remembered(overheard=(line,))
+        await house.dispatcher.handle(recalled("61"))
+        house.lanes.release(GROUP)
+        await house.take(said("when?", message_id="62"))
+        assert "meet at seven" in house.model.requests[-1].messages[-1].text

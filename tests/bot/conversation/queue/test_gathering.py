@@ -58,7 +58,7 @@ class Porch:
             places=places,
             turnstile=Turnstile(Rules(), seen, NO_LIMIT, post, gestures, clock),
             hearing=hearing,
-            ledger=Ledger(store=self.store, clock=clock),
+            ledger=Ledger(self.store, self.history, clock),
             clock=clock,
         )
         self.gathering = Gathering(

@@ -3,12 +3,14 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
+from bot.conversation.intake.restraint import STALE
 from bot.conversation.tasks import Task
 from bot.domain.errors import NotConnected
 from bot.domain.events import (
     Connected,
     MessageReceived,
 )
+from bot.domain.journal import Judged
 from bot.domain.segments import Quote, Text
 from bot.policy.wake import Rules, Wake
 from tests.bot.conversation.recovery.test_recovery import turn
@@ -60,3 +62,18 @@ async def test_a_weak_wake_is_weak_still_when_its_turn_is_repeated(text: str) ->
         await house.outbox.wait_idle()
         assert house.transport.sent == []
         assert house.store.of("turn_closed")
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "blocked", "why"),
+    [("you know", False, 0, ""), ("hi", True, 0, STALE), ("hi", True, 777, "the sender is blocked")],
+)
+async def test_what_is_not_asked_again_says_why_only_where_it_called(
+    text: str, at: bool, blocked: int, why: str
+) -> None:
+    async with hall(rules=Rules(blocked=frozenset({blocked}))) as house:
+        house.late.ask_again(said(text, at=at))
+        house.clock.time += 121
+        await house.take(Connected(self_id=BOT, time=0.0))
+        reasons = [one.reason for one in house.store.of("judged") if isinstance(one, Judged)]
+        assert (reasons, len(house.store.of("message_overheard"))) == ([why] if why else [], 1)
