@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
+from functools import partial
 
 from sqlalchemy import Connection
 
@@ -33,19 +34,21 @@ class SqlErasing:
         batches: EntryBatches,
         writing: Executor,
         commit: Callable[[], Awaitable[bool]],
+        now: Callable[[], float],
     ) -> None:
         self._database = database
         self._batches = batches
         self._writing = writing
         self._commit = commit
+        self._now = now
 
     async def forget_user(self, user: int) -> int:
         """Erase a person; how many rows went. Raises NotErased."""
-        return await self._forget(lambda connection: erase_user(connection, user))
+        return await self._forget(partial(erase_user, user=user, now=self._now()))
 
     async def forget_group(self, group: int) -> int:
         """Erase a group; how many rows went. Raises NotErased."""
-        return await self._forget(lambda connection: erase_group(connection, group))
+        return await self._forget(partial(erase_group, group=group, now=self._now()))
 
     async def _forget(self, erase: Callable[[Connection], dict[str, int]]) -> int:
         if not await self._commit():

@@ -4,12 +4,15 @@ the file. Blocks.
 A person's words are their messages, the turns they asked for, and the turns that read them:
 whatever is rendered names everybody as `name#2`, by their number there (bot/prompt/render.py), or
 as `name(number)` by their account (older versions). What the model made of them in its later words
-cannot be found. Nobody gets their numbers again.
+cannot be found. Nobody gets their numbers again. What was taken today stays until the day has
+ended, without a word of theirs: else whoever is forgotten would begin the day's limits anew.
 """
 
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +21,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Table,
+    and_,
     bindparam,
     case,
     delete,
@@ -32,6 +36,7 @@ from adapters.storage.database import Database
 from adapters.storage.failures import Unusable
 from adapters.storage.memories import drop
 from adapters.storage.reads import NOWHERE
+from adapters.storage.retention import LONGEST_DAY
 from adapters.storage.rows import SEGMENTS
 from adapters.storage.tables import (
     BY_TURN,
@@ -70,29 +75,33 @@ class _Whose:
     memories: tuple[ColumnElement[bool], ...] = ()
 
 
-def forget_user(database: Database, user: int) -> dict[str, int]:
+def forget_user(
+    database: Database, user: int, *, now: Callable[[], float] = time.time
+) -> dict[str, int]:
     """Erase a person; how many rows of each table went. Raises ConfigError, Unusable, the driver's
     errors.
     """
     with database.connect() as connection:
         with connection.begin():
-            gone = erase_user(connection, user)
+            gone = erase_user(connection, user, now=now())
         _compact(connection)
     return gone
 
 
-def forget_group(database: Database, group: int) -> dict[str, int]:
+def forget_group(
+    database: Database, group: int, *, now: Callable[[], float] = time.time
+) -> dict[str, int]:
     """Erase a group, for every account of the bot; how many rows of each table went. Raises as
     `forget_user`.
     """
     with database.connect() as connection:
         with connection.begin():
-            gone = erase_group(connection, group)
+            gone = erase_group(connection, group, now=now())
         _compact(connection)
     return gone
 
 
-def erase_user(connection: Connection, user: int) -> dict[str, int]:
+def erase_user(connection: Connection, user: int, *, now: float) -> dict[str, int]:
     """Delete all rows of a person, in the transaction that is open; how many of each table."""
     named = f"%({user})%"
     _claim_turns(connection, user)
@@ -105,15 +114,15 @@ def erase_user(connection: Connection, user: int) -> dict[str, int]:
         memories=(memories.c.subject == user, memories.c.author == user),
     )
     _erase_summaries(connection, whose, user)
-    gone = _erase(connection, whose)
+    gone = _erase(connection, whose, now)
     _erase_member(connection, user)
     _erase_names(connection, user)
     return gone
 
 
-def erase_group(connection: Connection, group: int) -> dict[str, int]:
+def erase_group(connection: Connection, group: int, *, now: float) -> dict[str, int]:
     """Delete all rows of a group, in the transaction that is open; how many of each table."""
-    return _erase(connection, _Whose(f"%:group:{group}"))
+    return _erase(connection, _Whose(f"%:group:{group}"), now)
 
 
 def _blank(connection: Connection, whose: _Whose) -> int:
@@ -163,7 +172,7 @@ def _erase_member(connection: Connection, user: int) -> None:
     )
 
 
-def _erase(connection: Connection, whose: _Whose) -> dict[str, int]:
+def _erase(connection: Connection, whose: _Whose, now: float) -> dict[str, int]:
     def rows(table: Table, *more: ColumnElement[bool]) -> ColumnElement[bool]:
         return or_(table.c.conversation.like(whose.conversations), *more)
 
@@ -176,7 +185,9 @@ def _erase(connection: Connection, whose: _Whose) -> dict[str, int]:
             table: or_(table.c.turn_id.in_(turn_ids), table.c.turn_id.not_in(every_turn))
             for table in BY_TURN
         },
-        usage: rows(usage, usage.c.turn_id.in_(turn_ids), *whose.usage),
+        usage: and_(
+            usage.c.at < now - LONGEST_DAY, rows(usage, usage.c.turn_id.in_(turn_ids), *whose.usage)
+        ),
         sends: rows(sends, sends.c.turn_id.in_(turn_ids)),
         messages: rows(messages, *whose.messages),
         windows: rows(windows),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, delete, exists, select, update
 
 from adapters.storage.memories import drop
 from adapters.storage.tables import (
@@ -28,6 +28,7 @@ from adapters.storage.tables import (
 from adapters.storage.unfinished import SEEN
 
 DAY = 86_400.0
+LONGEST_DAY = 25 * 3600.0  # in seconds: what was taken in it may be of today
 DESCRIBED = 30  # days that a picture is known by its description
 ROWS = 500  # of one table in one transaction
 TURNS = 50  # in one transaction, with all that belongs to them
@@ -64,6 +65,7 @@ class Retention:
             or _delete_sends(connection, horizon)
             or _delete_turns(connection, horizon)
             or _delete_memories(connection, now)
+            or _delete_usage(connection, now - LONGEST_DAY)
         )
 
 
@@ -87,6 +89,15 @@ def _delete_memories(connection: Connection, now: float) -> bool:
     """They say themselves when they end, whatever is kept of the talk they were taken from."""
     old = select(memories.c.id).where(memories.c.expires <= now).limit(ROWS)
     return drop(connection, memories.c.id.in_(old))["memories"] > 0
+
+
+def _delete_usage(connection: Connection, until: float) -> bool:
+    """What the erased took on a day that is over (erasure.py): it was somebody's, and its turn is
+    gone.
+    """
+    gone = usage.c.conversation != "", ~exists().where(turns.c.turn_id == usage.c.turn_id)
+    old = select(usage.c.id).where(usage.c.at < until, *gone).limit(ROWS)
+    return connection.execute(delete(usage).where(usage.c.id.in_(old))).rowcount > 0
 
 
 def _delete_pictures(connection: Connection, until: float) -> bool:

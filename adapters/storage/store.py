@@ -80,7 +80,11 @@ class SqlStore:
         self.memories = SqlMemories(read=self._read, peek=self._peek, clock=clock)
         self.books = SqlBooks(self._read)
         self.erasing = SqlErasing(
-            database=database, batches=batches, writing=writing, commit=writer.commit
+            database=database,
+            batches=batches,
+            writing=writing,
+            commit=writer.commit,
+            now=clock.now,
         )
         self._opened = clock.now()
         self._recalls = 0

@@ -14,7 +14,9 @@ from adapters.storage.ahead import Put
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.erasure import forget_group, forget_user
-from adapters.storage.tables import messages, metadata
+from adapters.storage.retention import LONGEST_DAY, Retention
+from adapters.storage.tables import messages, metadata, turns, usage
+from bot.domain.books import TakenSum
 from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
 from bot.domain.events import Conversation
 from bot.domain.journal import (
@@ -28,6 +30,7 @@ from bot.domain.journal import (
     UsageAdded,
     WindowMoved,
 )
+from bot.domain.reserved import UsageReserved
 from bot.domain.segments import Mention, Text
 from bot.domain.things import PictureDescribed
 from bot.policy.recall import terms
@@ -87,6 +90,16 @@ def contains(database: Database, word: str) -> bool:
     if database.file is None:
         return False
     return any(word.encode() in file.read_bytes() for file in database.file.parent.iterdir())
+
+
+def places_of(database: Database, user: int) -> set[str]:
+    """The tables that name a person by the number."""
+    with database.reading() as connection:
+        return {
+            table.name
+            for table in metadata.sorted_tables
+            if any(str(user) in str(row) for row in connection.execute(select(table)))
+        }
 
 
 def numbers(database: Database) -> dict[str, int]:
@@ -155,6 +168,40 @@ def test_a_person_is_forgotten_everywhere(batches: EntryBatches, filled: Databas
         "memories": 2,
         "memory_terms": 2 * len(terms(SECRET)),
     }
+
+
+@pytest.mark.parametrize("forget", [forget_user, forget_group])
+def test_what_was_taken_today_counts_until_the_day_has_ended_without_a_word_of_theirs(
+    batches: EntryBatches, filled: Database, forget: Callable[..., dict[str, int]]
+) -> None:
+    whom = USER if forget is forget_user else GROUP.session_id
+    today = NOW - LONGEST_DAY
+    yesterday = UsageAdded(turn_id="t-own", model="demo", usage=Usage(9), at=today - 1)
+    reserved = UsageReserved(turn_id="t-own", number=1, model="demo", usage=Usage(5), at=NOW)
+    nobodys = UsageAdded(turn_id="t-nobodys", model="demo", usage=Usage(7), at=today - 1)
+    batches.write(put(*everything_of(USER), yesterday, reserved, nobodys))
+
+    def sums() -> set[TakenSum]:
+        with filled.reading() as connection:
+            return set(books.taken(connection, today, NOW))
+
+    before, rows = sums(), numbers(filled)["usage"]
+    batches.close()
+    forget(filled, whom, now=lambda: NOW)
+    assert sums() == before
+    assert numbers(filled)["usage"] == rows - 1
+    if forget is forget_user:
+        assert not contains(filled, SECRET)
+        assert places_of(filled, USER) == {"usage"}
+    keep, over = Retention(0, 0), NOW + LONGEST_DAY
+    assert not batches.run(lambda connection: keep.sweep(connection, now=over, surplus=0.0))
+    assert batches.run(lambda connection: keep.sweep(connection, now=over + 1, surplus=0.0))
+    batches.close()
+    if forget is forget_user:
+        assert not places_of(filled, USER)
+    with filled.reading() as connection:
+        kept = set(connection.scalars(select(usage.c.turn_id)))
+        assert kept == {*connection.scalars(select(turns.c.turn_id)), "t-nobodys"}
 
 
 def test_who_is_forgotten_is_forgotten_by_number_and_nobody_gets_it(batches: EntryBatches, filled: Database) -> None:
