@@ -58,7 +58,7 @@ HEADINGS = any_of(
         words.notes,
     )
 )
-ID = r"\s*消息号\s*-?\w+"  # of a question, in rounds of older versions
+ID = r"[^\S\n]*消息号\s*-?\w+"  # of a question, in rounds of older versions
 HEADING = re.compile(
     rf"\s{{0,2}}{MARK}[\[［【](?:{HEADINGS})(?P<moment>\s*\d\d:\d\d[^\]］】\n]{{0,20}})?"
     rf"[^\]］】\n]{{0,40}}[\]］】]{MARK}(?P<number>{ID})?[^\S\n]*"

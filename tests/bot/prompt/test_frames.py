@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -77,6 +77,7 @@ def test_no_leak_of_the_frame_passes(text: str, left: str) -> None:
 HONEST = st.sampled_from(entries("honest.txt"))
 
 
+@example("消息号 8 是你上一条消息的编号。", "[提问 14:10]\n")  # as rounds of older versions had it, on one line
 @given(
     HONEST,
     st.sampled_from(
