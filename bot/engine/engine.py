@@ -45,6 +45,7 @@ from bot.engine.running import Run, RunState, complete, may_ask
 from bot.engine.step_calls import StepCalls, metadata_of_run
 from bot.engine.steps import ask_before_request, tokens_of, with_notice, words_of
 from bot.engine.transcripts import close_interrupted
+from bot.policy.echo import is_said_back
 
 __all__ = ["Engine", "OnLimit", "Run", "RunState"]
 
@@ -61,6 +62,7 @@ SPOILT_ANSWER = (
     "Answer now, in words of your own alone: no name, number or heading in front, and no lines of "
     "others."
 )
+NOTICES = (LAST_STEP, EMPTY_ANSWER, SPOILT_ANSWER)
 NO_CONCLUSION = "我查了好几步，还没有得出结论，先停在这里。换个更具体的问法再试试？"
 
 OnLimit: TypeAlias = Literal["answer", "error"]
@@ -227,6 +229,8 @@ class Engine:
         if said.usage is not None:
             state.usage += said.usage
         message = run.tidy(said.message)
+        if not message.tool_calls and any(is_said_back(message.text, told) for told in NOTICES):
+            message = replace(message, text="")
         completion = said if message is said.message else replace(said, message=message)
         answer = StepFinished(
             run_id=run.id,

@@ -17,6 +17,12 @@ from bot.policy.authority import authority_of, least
 MAX_LINES = 40
 MAX_WORDS = 8
 NUMBER = re.compile(r"#?\s*(\d{1,9})$")
+LINE = re.compile(r"^[^\n#:]*#\d+(?: ↩[^\n]*?)?: ")
+"""What stands before somebody's words in a prompt."""
+WEEKDAY = re.compile(
+    r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|星期[一二三四五六日]", re.IGNORECASE
+)
+"""Prompts tell it behind a date."""
 DAY = "%Y-%m-%d"
 MINUTE = f"{DAY} %H:%M"
 MORE = '(There is more before these: ask again with until="{until}".)'
@@ -50,7 +56,7 @@ class StoredChatLog:
         self, conversation: Conversation, *, since: str, until: str, who: str, words: str
     ) -> LogPage:
         """The latest lines that fit. Raises InvalidArguments, ToolFailed."""
-        wanted = tuple(words.split())[:MAX_WORDS]
+        wanted = tuple(LINE.sub("", words).split())[:MAX_WORDS]
         query = LogQuery(
             conversation=conversation,
             since=self._moment("since", since) if since.strip() else 0.0,
@@ -94,7 +100,8 @@ class StoredChatLog:
     def _moment(self, name: str, text: str, *, end: bool = False) -> float:
         """Seconds since 1970; the last of its minute or day where it is an `end`."""
         now = self._at(self._clock.now())
-        plain = " ".join(text.replace("T", " ").replace("/", "-").replace("：", ":").split())
+        text_only = WEEKDAY.sub(" ", text)
+        plain = " ".join(text_only.replace("T", " ").replace("/", "-").replace("：", ":").split())
         length = timedelta(minutes=1)
         at = self._read(plain, MINUTE) or self._read(f"{now:%Y}-{plain}", MINUTE)
         if at is None and (at := self._read(f"{now:{DAY}} {plain}", MINUTE)):

@@ -45,6 +45,12 @@ GREETING = re.compile(
 )
 
 
+def is_said_back(text: str, told: str) -> bool:
+    """Whether it is nothing but a part of what we told the model ourselves."""
+    words = bare(text)
+    return len(words) >= LONG_ENOUGH and words in bare(told)
+
+
 def is_echo(text: str, question: str) -> bool:
     """Whether it is nothing but the question, said back; who asks for that, or greets, gets it."""
     if len(text) > 2 * len(question) or len(question) > 2 * len(text):

@@ -22,6 +22,8 @@ from bot.prompt.render import indented
 MOST = 8  # facts of one request
 MAX_LINE = 300  # characters of a line
 GROUNDED = 0.5  # share of a fact's words that stand in its lines
+LIST = re.compile(r"\[.*\]", re.DOTALL)
+ROW = re.compile(r"\{[^{}]*\}")
 
 INSTRUCTIONS_ZH = """\
 你负责从群聊里挑出值得长期记住的事实。只记大家说的关于自己的、几个月后仍然有用的事：喜好、忌口、所在地、
@@ -81,14 +83,27 @@ def read_facts(completion: Completion, lines: Sequence[SaidLine]) -> tuple[Fact,
     """The facts of an answer that hold; none where the answer is no such list."""
     if completion.refusal or completion.finish is FinishReason.CONTENT_FILTER:
         return ()
-    found = re.search(r"\[.*\]", completion.message.text, re.DOTALL)
-    try:
-        rows = loads(found[0]) if found else []
-    except ValueError:
-        return ()
     by_place = dict(enumerate(lines, 1))
-    facts = (_fact(row, by_place) for row in rows if isinstance(row, dict))
+    facts = (_fact(row, by_place) for row in _rows(completion.message.text))
     return tuple(dict.fromkeys(fact for fact in facts if fact is not None))[:MOST]
+
+
+def _rows(text: str) -> list[dict[str, Any]]:
+    """The objects of the list; each by itself where the list is not whole: small models leave its
+    brackets out, and what the output limit cut off is still true up to there.
+    """
+    whole = LIST.search(text)
+    rows = _value(whole[0]) if whole else None
+    found = rows if isinstance(rows, list) else []
+    objects = [row for row in found if isinstance(row, dict)] or map(_value, ROW.findall(text))
+    return [row for row in objects if isinstance(row, dict)]
+
+
+def _value(text: str) -> Any:
+    try:
+        return loads(text)
+    except ValueError:
+        return None
 
 
 def _fact(row: Mapping[str, Any], lines: Mapping[int, SaidLine]) -> Fact | None:

@@ -113,7 +113,7 @@ async def test_a_suspended_run_that_cannot_go_on_keeps_what_it_had_done() -> Non
         assert after.transport.texts == ["抱歉，这次没能回答上来，请稍后再试。（编号 t1）"]
         (closed,) = after.store.of("turn_closed")
         assert isinstance(closed, TurnClosed)
-        kinds = ["user", "assistant", "tool", "assistant", "tool", "assistant"]
+        kinds = ["user", "assistant", "tool", "assistant", "tool", "user"]  # a note is last
         assert [message.type for message in closed.round] == kinds
         assert closed.round == close_interrupted(closed.round)
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec import Struct
-
 from bot.conversation.approval.approvals import Approvals
 from bot.conversation.turns.ledger import Ledger
 from bot.conversation.turns.preparation import Turn
@@ -34,15 +32,6 @@ SORRY = "抱歉，这次没能回答上来，请稍后再试。（编号 {trace}
 TOO_LONG = "抱歉，回答太长，QQ 没让我发出来。请让我说得短一些，再问一次。"
 
 
-class LastWords(Struct, frozen=True):
-    """`closing` are words that the transcript does not have yet, `note` is what the model should
-    know of their delivery.
-    """
-
-    closing: str = ""
-    note: str = ""
-
-
 class Closing:
     """Says the last words of a turn, and keeps its round."""
 
@@ -61,20 +50,21 @@ class Closing:
         self._store = store
         self._ledger = ledger
 
-    async def say(self, turn: Turn, outcome: Outcome) -> LastWords:
-        """Say the final words, unless they were said."""
+    async def say(self, turn: Turn, outcome: Outcome) -> str:
+        """Say the final words, unless they were said; what the model should know of them."""
         match outcome.stop:
             case Stop.ANSWERED:
                 if turn.speaker.has_said(outcome.text):
-                    return LastWords()
-                return LastWords(note=await self._answer(turn, outcome.text))
+                    return ""
+                return await self._answer(turn, outcome.text)
             case Stop.SILENT | Stop.STOPPED:
-                return LastWords()
+                return ""
             case _ if turn.wake.is_uncalled:  # nobody waits for an answer
-                return LastWords()
+                return ""
             case Stop.FAILED | Stop.DENIED | Stop.OUT_OF_BUDGET | Stop.INTERRUPTED:
-                sorry = SORRY.format(trace=turn.run.id)
-                return LastWords(sorry, await self._answer(turn, sorry))
+                # No words of the model's: kept as its own, it says them again.
+                await self._answer(turn, SORRY.format(trace=turn.run.id))
+                return ""
 
     async def _answer(self, turn: Turn, words: str) -> str:
         """Say these as the answer, or why they cannot be said; what the model should know of their
@@ -87,20 +77,18 @@ class Closing:
             await self._delivery.answer(turn.message, TOO_LONG, turn_id=turn.run.id)
         return note_on(said, turn.words)
 
-    def keep(self, turn: Turn, state: RunState, outcome: Outcome, last: LastWords) -> None:
+    def keep(self, turn: Turn, state: RunState, outcome: Outcome, note: str) -> None:
         """Keep the round. What became of the answer is noted behind it, and that there was none."""
         answer = list(state.messages)
         is_answered = bool(answer) and isinstance(answer[-1], AssistantMessage)
-        if not is_answered and last.closing:
-            answer.append(AssistantMessage(last.closing))
-        elif not is_answered and outcome.stop is not Stop.SILENT:
-            what = last.note or turn.words.about.unanswered
+        if not is_answered and outcome.stop is not Stop.SILENT:
+            what = note or turn.words.about.unanswered
             answer += notes.unanswered(turn.words, what, answer)
-            last = LastWords()
+            note = ""
         elif not answer:
             answer += notes.unanswered(turn.words, turn.words.about.silent, answer)
-        if last.note:
-            answer.append(notes.note(turn.words, last.note))
+        if note:
+            answer.append(notes.note(turn.words, note))
         self._keep(turn.run.conversation, turn.run.id, turn.user, answer, outcome)
 
     def keep_waiting(self, waiting: WaitingTurn) -> None:

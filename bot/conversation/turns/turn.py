@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 from cachetools import LRUCache
 
-from bot.conversation.turns.closing import Closing, LastWords
+from bot.conversation.turns.closing import Closing
 from bot.conversation.turns.ledger import Ledger
 from bot.conversation.turns.live import LiveTurn, LiveTurns
 from bot.conversation.turns.preparation import Preparation, Turn
@@ -154,7 +154,7 @@ class Turns:
     ) -> None:
         message, speaker, state = turn.message, turn.speaker, live.state
         outcome: Outcome | None = None
-        last, ending = LastWords(), False
+        note, ending = "", False
         try:
             ended = await self._guard(turn, state, running)
             if isinstance(ended, SuspendedRun):
@@ -163,7 +163,7 @@ class Turns:
                 self._suspensions.suspend(waiting)
                 return
             outcome = ended
-            last = await self._closing.say(turn, outcome)
+            note = await self._closing.say(turn, outcome)
         except asyncio.CancelledError:
             ending = message.identity not in self._disowned and not live.is_stopped
             raise
@@ -173,12 +173,9 @@ class Turns:
             if not ending:
                 live.close(dropped=disowned)
             if live.is_stopped and not disowned:
-                outcome, last = (
-                    state.outcome(Stop.STOPPED),
-                    LastWords(note=turn.words.about.stopped),
-                )
+                outcome, note = state.outcome(Stop.STOPPED), turn.words.about.stopped
             if outcome is not None and not ending:
-                self._closing.keep(live.turn or turn, state, outcome, last)
+                self._closing.keep(live.turn or turn, state, outcome, note)
             elif disowned:
                 self._closing.drop(turn, state)
             # Else it waits, or the process is ending, perhaps with the answer ready and not said:

@@ -151,6 +151,13 @@ async def test_spoilt_words_that_nobody_waits_for_are_asked_for_once_more_and_th
     assert (outcome.stop, outcome.messages) == (Stop.SILENT, ())
 
 
+async def test_a_notice_of_ours_said_back_is_no_answer() -> None:
+    parroted = words("No name, number or heading in front, and no lines of others.")
+    with ScriptedModel(words(""), parroted, words("周六七点")) as model:
+        outcome = await to_the_end(engine(model).run(run(), RunState()))
+    assert (outcome.text, len(outcome.messages)) == ("周六七点", 1)
+
+
 async def test_a_model_error_ends_the_run_as_failed_and_keeps_what_was_done() -> None:
     with ScriptedModel(calls(("echo", '{"text": "a"}')), ModelAuth("bad key")) as model:
         outcome = await to_the_end(engine(model).run(run(), RunState()))

@@ -91,6 +91,8 @@ async def test_words_that_only_the_form_of_a_message_has_are_not_found() -> None
         ("2026/11/20 9:15", 20, 9, 15),
         ("2026-11-20T09:15", 20, 9, 15),
         ("2026-11-20", 20, 0, 0),
+        ("2026-11-20 Friday 09:15", 20, 9, 15),  # as prompts tell a day
+        ("2026-11-20 星期五", 20, 0, 0),
     ],
 )
 async def test_a_time_is_written_as_people_write_it(since: str, day: int, hour: int, minute: int) -> None:
@@ -103,6 +105,11 @@ async def test_an_end_is_the_end_of_its_minute_or_day() -> None:
     minute, day = (await Log().asked(until="14:02")).until, (await Log().asked(until="2026-11-20")).until
     assert at("", 22, 14, 3).time - 1 < minute < at("", 22, 14, 3).time
     assert at("", 21, 0, 0).time - 1 < day < at("", 21, 0, 0).time
+
+
+@pytest.mark.parametrize("told", ["小 红#2: 周六 OK", "小明#2 ↩阿澈#1「去吗」: 周六 OK"])
+async def test_words_may_be_given_with_the_name_that_prompts_write_before_them(told: str) -> None:
+    assert (await Log().asked(words=told)).words == ("周六", "OK")
 
 
 async def test_where_not_all_was_looked_through_that_is_said() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.policy.echo import is_echo
+from bot.policy.echo import is_echo, is_said_back
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,10 @@ def test_a_question_said_back_is_no_answer_unless_it_is_a_greeting_or_asked_for(
     question: str, answer: str, said_back: bool
 ) -> None:
     assert is_echo(answer, question) is said_back
+
+
+def test_a_part_of_what_we_told_it_is_said_back_and_few_letters_are_not() -> None:
+    told = "until: '2026 Monday' is no time; write 14:02, 2026-11-22 14:02 or 2026-11-22"
+    assert is_said_back("14:02, 2026-11-22 14:02 or 2026-11-22.", told)
+    assert not is_said_back("14:02", told)
+    assert not is_said_back("at 14:02, 2026-11-22, I think", told)

@@ -79,6 +79,13 @@ def test_an_answer_that_is_no_list_has_no_facts() -> None:
     assert read_facts(filtered, LINES) == ()
 
 
+@pytest.mark.parametrize("form", ['[{}, {{"about": "#2", "lines": [3], "fac', '{}\n{{"about": 3', "1. {}"])
+def test_what_is_whole_of_a_list_that_is_not_still_holds(form: str) -> None:
+    """The output limit cut it off, or the model left the brackets out."""
+    answer = words(form.format(json.dumps(row("#1", "对花生过敏", 1), ensure_ascii=False)))
+    assert [fact.text for fact in read_facts(answer, LINES)] == ["对花生过敏"]
+
+
 def test_of_one_answer_at_most_eight_facts_are_taken_each_once() -> None:
     many = [row("#1", f"对花生过敏{'呀' * number}", 1) for number in range(12)]
     assert len(facts(*many, many[0])) == 8

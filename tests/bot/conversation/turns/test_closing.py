@@ -4,12 +4,11 @@ import asyncio
 
 import pytest
 
-from bot.domain.chat import (
-    AssistantMessage,
-)
+from bot.domain.chat import NOTED, AssistantMessage
 from bot.domain.errors import ActionRefused, BotError, ModelBilling, NotConnected
 from bot.domain.journal import TurnClosed
 from bot.domain.suspension import Allow
+from bot.prompt.wording_zh import ZH
 from tests.bot.conversation.turns.test_turn import living, speak
 from tests.e2e.test_suspended_turns import ask_first
 from tests.fakes import (
@@ -33,6 +32,8 @@ async def test_a_failed_run_says_one_polite_line_with_its_trace_id_and_nothing_e
     async with living(ModelBilling("Insufficient Balance sk-secret")) as house:
         await house.turns.take(said("hi"))
     assert house.transport.texts == ["抱歉，这次没能回答上来，请稍后再试。（编号 t1）"]
+    kept = [message.text for message in house.history.messages(GROUP)[1:]]  # no words of the model's
+    assert kept == [NOTED, f"[系统记录]\n  {ZH.about.unanswered}"]
 
 
 async def test_an_answer_that_is_being_said_when_its_question_is_recalled_stays_in_the_history() -> None:
