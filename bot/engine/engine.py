@@ -228,9 +228,7 @@ class Engine:
         run.share.settle(tokens_of(request, said))
         if said.usage is not None:
             state.usage += said.usage
-        message = run.tidy(said.message)
-        if not message.tool_calls and any(is_said_back(message.text, told) for told in NOTICES):
-            message = replace(message, text="")
+        message = _own_words(run, said.message)
         completion = said if message is said.message else replace(said, message=message)
         answer = StepFinished(
             run_id=run.id,
@@ -268,5 +266,12 @@ class Engine:
             return state.outcome(
                 Stop.FAILED, error="empty: the model gave no answer, whatever it was told"
             )
-        state.messages.append(AssistantMessage(NO_CONCLUSION))
         return state.outcome(Stop.ANSWERED, NO_CONCLUSION, limit=limit)
+
+
+def _own_words(run: Run, message: AssistantMessage) -> AssistantMessage:
+    """The message, tidied; without words that only say a notice of ours back."""
+    tidied = run.tidy(message)
+    if not tidied.tool_calls and any(is_said_back(tidied.text, told) for told in NOTICES):
+        return replace(tidied, text="")
+    return tidied

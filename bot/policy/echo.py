@@ -45,10 +45,16 @@ GREETING = re.compile(
 )
 
 
+OUR_ERROR = re.compile(r"\s*error: .*\[[A-Z]+(?:_[A-Z]+)+\]\s*", re.DOTALL)
+"""A failed call, in the words a model is told of it."""
+
+
 def is_said_back(text: str, told: str) -> bool:
-    """Whether it is nothing but a part of what we told the model ourselves."""
+    """Whether it is nothing but a part of what we told the model ourselves, or a call's error."""
     words = bare(text)
-    return len(words) >= LONG_ENOUGH and words in bare(told)
+    return OUR_ERROR.fullmatch(text) is not None or (
+        len(words) >= LONG_ENOUGH and words in bare(told)
+    )
 
 
 def is_echo(text: str, question: str) -> bool:

@@ -102,6 +102,7 @@ async def test_a_model_that_never_stops_calling_tools_is_cut_off_with_fixed_word
         outcome = await to_the_end(engine(model, max_steps=2).run(run(), RunState()))
     assert (outcome.stop, outcome.text, outcome.limit) == (Stop.ANSWERED, NO_CONCLUSION, True)
     assert_valid(outcome.messages)
+    assert isinstance(outcome.messages[-1], ToolMessage)  # our words are none of the model's
 
 
 async def test_words_cut_off_by_the_output_limit_say_so() -> None:

@@ -51,3 +51,5 @@ def test_a_part_of_what_we_told_it_is_said_back_and_few_letters_are_not() -> Non
     assert is_said_back("14:02, 2026-11-22 14:02 or 2026-11-22.", told)
     assert not is_said_back("14:02", told)
     assert not is_said_back("at 14:02, 2026-11-22, I think", told)
+    assert is_said_back(f"error: {told} [TOOL_INVALID_ARGUMENTS]", "")
+    assert not is_said_back("error: unexpected token [1, 2]", "")
