@@ -48,13 +48,16 @@ UNSAFE = re.compile(r"[^!#-&*-;=?-Z_a-z~]")
 """In a url: all but ASCII that is visible and no bracket or quote."""
 URL = re.compile(r"https?://", re.IGNORECASE)
 
+FENCES = ("```", "~~~")
+
 
 def label(text: str, limit: int) -> str:
     """A name that somebody gave, in one line of at most so many characters, without anything that
-    looks like our frame.
+    looks like our frame, or begins code.
     """
     seen = "".join(filter(str.isprintable, text[: 16 * limit].translate(FRAME)))
-    return " ".join(visible(seen).split())[:limit]
+    name = " ".join(visible(seen).split())[:limit]
+    return name[0] + name.lstrip(name[0]) if name.startswith(FENCES) else name
 
 
 def address(url: str, limit: int) -> str:

@@ -113,6 +113,8 @@ def test_what_was_cut_once_is_not_cut_again(before: str, leak: str, after: str) 
 NAMES = st.text(min_size=1, max_size=30)
 
 
+@example("```", 10_000, "")
+@example("~~~py", 10_000, "")
 @given(NAMES, st.integers(10_000, 4_000_000_000).filter(lambda number: number != FRAMES.number), st.text(max_size=60))
 def test_whatever_somebody_is_called_the_line_we_render_is_not_said_in_his_name(
     name: str, number: int, words: str
