@@ -149,8 +149,8 @@ def places(connection: Connection, since: float) -> tuple[PlaceSum, ...]:
     )
 
 
-def story(connection: Connection, where: Conversation, message_id: str) -> Story | None:
-    """What is known of a message and of its turn; None where that is nothing."""
+def story(connection: Connection, where: Conversation, message_id: str) -> Story:
+    """What is known of a message and of its turn, which may be nothing."""
     here = str(where)
     turn = _turn(connection, here, message_id)
     asked = message_id if turn is None else turn.message_id
@@ -165,8 +165,6 @@ def story(connection: Connection, where: Conversation, message_id: str) -> Story
             weak=verdict.weak,
             reason=verdict.reason,
         )
-    elif turn is None:
-        return None
     return told if turn is None else _with_turn(connection, told, turn)
 
 

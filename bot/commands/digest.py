@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.commands.money import money, tokens
-from bot.commands.rights import IN_PRIVATE
+from bot.commands.phrases import AWAY, IN_PRIVATE
 from bot.commands.why import REASONS
 from bot.domain.books import Books, DaySum
 from bot.domain.command import Asked, Command, command
@@ -11,7 +11,6 @@ from bot.domain.events import Conversation
 from bot.domain.traits import Audience
 from bot.policy.days import midnight
 
-AWAY = ("现在读不到记录。", "The journal cannot be read now.")
 NO_NUMBER = ("群号应当是数字：/日报 群号", "A group is told by its number: /digest 123456")
 LONGEST = 900  # characters of a digest
 MODELS = REASONS_TOLD = 5

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from bot.commands.rights import IN_PRIVATE
+from bot.commands.phrases import IN_PRIVATE
 from bot.domain.command import Asked, Command, command
 from bot.domain.ports import Clock
 from bot.domain.run import RunEvent, RunFinished, Stop

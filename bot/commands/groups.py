@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 
-from bot.commands.rights import IN_PRIVATE
+from bot.commands.phrases import AWAY, IN_PRIVATE
 from bot.domain.books import Books
 from bot.domain.command import Asked, Command, command
 from bot.domain.traits import Audience
 
 WEEK = 7 * 86_400.0
-AWAY = ("现在读不到记录。", "The journal cannot be read now.")
 NOBODY = ("七天里没有人说话。", "Nobody has said anything for seven days.")
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from bot.commands.phrases import AWAY
 from bot.domain.command import Asked, Command, command
 from bot.domain.memories import Kind, StoredFact
 from bot.domain.notebook import Memories
 from bot.policy.remembering import surfaces
 
 SHOWN = 15
-AWAY = ("现在读不到记录。", "The journal cannot be read now.")
 ELSEWHERE = ("别处记下的，私聊问我。", "What I know from elsewhere, ask me in private.")
 KINDS = {
     Kind.TASTE: ("口味", "taste"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.commands.phrases import NOT_NOW
 from bot.domain.command import Asked, Command, command
 from bot.domain.traits import Audience
 from bot.memory.wishes import Wish, Wishes
@@ -11,7 +12,6 @@ DONE = (
     "Fine, I say nothing more, whoever asks; /unmute ends it.",
 )
 LIFTED = ("好，我又能说话了。", "Fine, I speak again.")
-FAILED = ("现在改不了，稍后再试。", "Not now, try again later.")
 
 
 def mute_command(wishes: Wishes) -> Command:
@@ -25,7 +25,7 @@ def mute_command(wishes: Wishes) -> Command:
     )
     async def mute(asked: Asked) -> str:
         kept = await wishes.keep(asked.where, Wish(is_mute=True))
-        return asked.either(*(DONE if kept else FAILED))
+        return asked.either(*(DONE if kept else NOT_NOW))
 
     return mute
 
@@ -41,6 +41,6 @@ def unmute_command(wishes: Wishes) -> Command:
     )
     async def unmute(asked: Asked) -> str:
         kept = await wishes.end(asked.where)
-        return asked.either(*(LIFTED if kept else FAILED))
+        return asked.either(*(LIFTED if kept else NOT_NOW))
 
     return unmute

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.commands.phrases import NOT_NOW
 from bot.domain.command import Asked, Command, command
 from bot.domain.traits import Audience
 from bot.memory.personas import Personas
@@ -9,6 +10,7 @@ from bot.memory.personas import Personas
 SHOW = frozenset({"show", "看"})
 USUAL = frozenset({"usual", "默认"})
 SHOWN = 400  # characters of a prompt
+LISTED = 20  # personas: an answer fits a phone
 
 HOW = (
     "换人设：/人设 名称；看内容：/人设 看 名称；恢复设置里的：/人设 默认",
@@ -16,7 +18,6 @@ HOW = (
 )
 NOBODY = ("没有这个人设。", "There is no such persona.")
 DONE = ("好，从下一句起我是 {name}。", "Fine, from the next message on I am {name}.")
-FAILED = ("现在换不了，稍后再试。", "Not now, try again later.")
 
 
 def persona_command(personas: Personas) -> Command:
@@ -36,13 +37,16 @@ def persona_command(personas: Personas) -> Command:
 
     async def choose(asked: Asked, key: str) -> str:
         if not await personas.choose(asked.where, key):
-            return asked.either(*FAILED)
+            return asked.either(*NOT_NOW)
         return asked.either(*DONE).format(name=personas.of(asked.where).name)
 
     def told(asked: Asked) -> str:
         now = personas.key(asked.where)
         lines = [f"{asked.either('现在', 'now')}: {now or asked.either('默认', 'usual')}"]
-        lines += [f"{key} {personas.cast.others[key].name}" for key in offered(asked).values()]
+        keys = list(offered(asked).values())
+        lines += [f"{key} {personas.cast.others[key].name}" for key in keys[:LISTED]]
+        if (more := len(keys) - LISTED) > 0:
+            lines.append(asked.either(f"还有 {more} 个", f"{more} more"))
         return "\n".join([*lines, asked.either(*HOW)])
 
     @command(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from bot.commands.phrases import NOT_NOW
 from bot.domain.command import Asked, Command, command
 from bot.domain.events import Conversation
 from bot.domain.traits import Audience
@@ -23,7 +24,6 @@ BAD = (
 )
 DONE = ("好，安静到 {until}；期间我照样看消息。", "Fine, quiet until {until}; I go on reading.")
 ENDED = ("好，不再安静了。", "Fine, quiet no more.")
-FAILED = ("现在改不了，稍后再试。", "Not now, try again later.")
 NOW = ("现在安静中", "it is quiet now")
 NOT = ("现在不在安静时段", "it is not quiet now")
 MUTED = ("现在被禁声，/解除禁声 恢复", "muted, /unmute ends it")
@@ -52,13 +52,13 @@ def quiet_command(wishes: Wishes, is_quiet: Callable[[Conversation], bool]) -> C
         if not words:
             return f"{state(asked)}\n{asked.either(*HOW)}"
         if words.casefold() in OFF:
-            return asked.either(*(ENDED if await wishes.end(asked.where) else FAILED))
+            return asked.either(*(ENDED if await wishes.end(asked.where) else NOT_NOW))
         minutes = read_while(words)
         if minutes is None:
             return asked.either(*BAD)
         wish = Wish(is_mute=False, until=asked.now + minutes * 60)
         if not await wishes.keep(asked.where, wish):
-            return asked.either(*FAILED)
+            return asked.either(*NOT_NOW)
         return asked.either(*DONE).format(until=_shown(wish.until, asked.now))
 
     return quiet

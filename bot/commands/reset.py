@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.commands.phrases import NOT_NOW
 from bot.domain.command import Asked, Command, command
 from bot.domain.journal import ConversationReset
 from bot.domain.ports import Store
@@ -12,7 +13,6 @@ DONE = (
     "好，从这里重新开始；之前说的我不再带上。",
     "Fine, we begin anew here; I carry nothing on from before.",
 )
-FAILED = ("现在做不到，稍后再试。", "Not now, try again later.")
 
 
 def reset_command(store: Store, history: History) -> Command:
@@ -26,7 +26,7 @@ def reset_command(store: Store, history: History) -> Command:
     )
     async def reset(asked: Asked) -> str:
         if not await store.commit(ConversationReset(asked.where)):
-            return asked.either(*FAILED)
+            return asked.either(*NOT_NOW)
         await history.reread()
         return asked.either(*DONE)
 

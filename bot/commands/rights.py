@@ -6,8 +6,6 @@ from bot.domain.events import Conversation
 from bot.domain.run import Asker
 from bot.domain.traits import Audience
 
-IN_PRIVATE = ("这个请私聊问我。", "Ask me that in private.")
-
 
 def may_use(asker: Asker, audience: Audience, *, where: Conversation) -> bool:
     """Whether somebody may use what is for this audience there; in private everybody is his own

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bot.commands.money import money, tokens
+from bot.commands.phrases import AWAY
 from bot.domain.books import Books, Story, StoryCall
 from bot.domain.command import Asked, Command, command
 
@@ -65,6 +66,8 @@ def why_command(books: Books) -> Command:
     async def why(asked: Asked) -> str:
         story = await books.story(asked.where, asked.quoted)
         if story is None:
+            return asked.either(*AWAY)
+        if not story.is_known:
             return asked.either(*UNKNOWN)
         return "\n".join(tell(asked, story))
 
@@ -92,7 +95,7 @@ def tell(asked: Asked, story: Story) -> list[str]:
     if story.usage.requests:
         used, cached = story.usage.prompt + story.usage.completion, story.usage.cached
         lines.append(
-            f"{', '.join(story.models)} · {tokens(used)} token"
+            f"{', '.join(story.models)} · {tokens(used)} token "
             f"({asked.either('缓存', 'cached')} {tokens(cached)}) · {money(story.usage)}"
         )
     sent = asked.either(f"发出 {story.sends} 条", f"{story.sends} sent")

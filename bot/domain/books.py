@@ -57,6 +57,11 @@ class Story(Struct, frozen=True, kw_only=True):
     sends: int = 0
     failed: int = 0
 
+    @property
+    def is_known(self) -> bool:
+        """Whether there is anything to tell."""
+        return self.wakes is not None or bool(self.turn_id)
+
 
 class PlaceSum(Struct, frozen=True):
     """A conversation in use: how many messages were heard there, and when the last one."""
@@ -148,6 +153,6 @@ class Books(Protocol):
 
     async def story(self, where: Conversation, message_id: str = "") -> Story | None:
         """How the message of this id fared, or the one it answers; of the last turn there without
-        an id. None where nothing is known of it.
+        an id. None where that cannot be read now.
         """
         ...

@@ -59,12 +59,12 @@ def test_a_question_and_its_answer_tell_the_same_story(batches: EntryBatches, da
     assert (told.sends, told.failed) == (1, 1)
     assert read(database, story, GROUP, "6") == told  # the answer's id
     assert read(database, story, GROUP, "") == told  # the last one there
-    assert read(database, story, ELSEWHERE, "5") is None
+    assert not read(database, story, ELSEWHERE, "5").is_known
 
 
 def test_a_message_that_was_only_overheard_has_no_turn(batches: EntryBatches, database: Database) -> None:
     write(batches, heard("chatter", message_id="4"), *whole())
-    assert read(database, story, GROUP, "4") is None
+    assert not read(database, story, GROUP, "4").is_known
     write(batches, Judged(conversation=GROUP, message_id="4", sender=888, wakes=False, reason="muted"))
     told = read(database, story, GROUP, "4")
     assert told is not None

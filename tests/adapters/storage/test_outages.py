@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import sqlite3
-import time
+import threading
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -93,7 +93,7 @@ async def test_what_was_read_in_trouble_is_not_settled_though_that_ended_meanwhi
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It lacks what was kept in memory, as a recall, and what an earlier process wrote ahead."""
-    file, question = tmp_path / "frost.db", asked("hello", message_id="7")
+    file, question, is_back = tmp_path / "frost.db", asked("hello", message_id="7"), threading.Event()
     async with opened(f"sqlite:///{file}") as first:
         assert await first.store.commit(question, opening("t1", question.message))
     with closing(sqlite3.connect(file, isolation_level=None, check_same_thread=False)) as other:
@@ -101,16 +101,22 @@ async def test_what_was_read_in_trouble_is_not_settled_though_that_ended_meanwhi
         async with opened(f"sqlite:///{file}") as second:
             second.store.put(MessageErased(GROUP, "7"))
 
+            async def notice() -> None:
+                await second.wait_told(2)
+                is_back.set()
+
             def recover(*arguments: Any) -> Recovery:
                 recovery = left(*arguments)
                 if other.in_transaction:
                     other.execute("ROLLBACK")
-                    while len(second.told) < 2:
-                        time.sleep(0.01)  # a thread of the store: the loop goes on
+                    assert is_back.wait(10)  # a thread of the store: the loop goes on
                 return recovery
 
             monkeypatch.setattr(unfinished, "recover", recover)
-            assert await second.store.recover() is None
+            async with asyncio.TaskGroup() as group:
+                noticing = group.create_task(notice())
+                assert await second.store.recover() is None
+                noticing.cancel()
             if other.in_transaction:
                 other.execute("ROLLBACK")
             await second.wait_told(2)

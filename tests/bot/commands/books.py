@@ -36,4 +36,4 @@ class PaperBooks:
         return None if self._away else self._places
 
     async def story(self, where: Conversation, message_id: str = "") -> Story | None:
-        return self._stories.get(message_id)
+        return None if self._away else self._stories.get(message_id, Story(asker=0))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from bot.commands.digest import AWAY, LONGEST, NO_NUMBER, digest_command
+from bot.commands.digest import LONGEST, NO_NUMBER, digest_command
+from bot.commands.phrases import AWAY
 from bot.domain.books import DaySum, UsageSum
 from bot.policy.days import midnight
 from tests.bot.commands.books import PaperBooks

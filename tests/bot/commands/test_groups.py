@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import time
 
-from bot.commands.groups import AWAY, NOBODY, groups_command
+from bot.commands.groups import NOBODY, groups_command
+from bot.commands.phrases import AWAY
 from bot.domain.books import PlaceSum
 from tests.bot.commands.books import PaperBooks
 from tests.bot.commands.typed import NOW, lines

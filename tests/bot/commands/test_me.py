@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from bot.commands.me import AWAY, ELSEWHERE, LAST, NOTHING, SHOWN, me_command
+from bot.commands.me import ELSEWHERE, LAST, NOTHING, SHOWN, me_command
+from bot.commands.phrases import AWAY
 from bot.domain.events import Conversation
 from bot.domain.memories import Kind, MemoryKept, StoredFact
 from tests.bot.commands.typed import HONG, MING, lines

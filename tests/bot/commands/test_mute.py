@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from bot.commands.mute import DONE, FAILED, LIFTED, mute_command, unmute_command
+from bot.commands.mute import DONE, LIFTED, mute_command, unmute_command
+from bot.commands.phrases import NOT_NOW
 from bot.domain.traits import Audience
 from bot.memory.wishes import Wish, Wishes
 from tests.bot.commands.typed import NOW, lines
@@ -15,7 +16,7 @@ async def test_a_groups_admins_silence_the_bot_and_let_it_speak_again() -> None:
     assert await lines(mute) == [DONE[0]]
     assert wishes.of(GROUP) == Wish(is_mute=True)
     store.trouble = True
-    assert await lines(unmute) == await lines(mute) == [FAILED[0]]
+    assert await lines(unmute) == await lines(mute) == [NOT_NOW[0]]
     store.trouble = False
     assert await lines(unmute, chinese=False) == [LIFTED[1]]
     assert wishes.of(GROUP) is None

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from bot.commands.persona import FAILED, HOW, NOBODY, persona_command
+from bot.commands.persona import HOW, NOBODY, persona_command
+from bot.commands.phrases import NOT_NOW
 from bot.domain.journal import PersonaChosen
 from bot.domain.traits import Audience
 from bot.memory.personas import Cast, Persona, Personas
@@ -23,7 +24,7 @@ async def test_a_groups_admins_see_choose_and_give_up_its_persona() -> None:
     assert PersonaChosen(GROUP, "fox.zh") in store.entries
     assert (await lines(command))[0] == "现在: fox.zh"
     store.trouble = True
-    assert await lines(command, "默认") == [FAILED[0]]
+    assert await lines(command, "默认") == [NOT_NOW[0]]
     assert who.key(GROUP) == "fox.zh"
     store.trouble = False
     assert await lines(command, "默认") == ["好，从下一句起我是 霜。"]
@@ -40,3 +41,11 @@ async def test_a_persona_of_other_groups_is_only_an_owners_to_see_and_choose() -
     (shown,) = await lines(command, "show", "secret", user=OWNER)
     assert shown == "x" * 400 + "…"
     assert await lines(command, "secret", user=OWNER) == ["好，从下一句起我是 暗。"]
+
+
+async def test_of_very_many_personas_as_many_are_told_as_fit_a_phone() -> None:
+    store = RecordingStore()
+    many = {f"p{number:02}": Persona("", "霜") for number in range(25)}
+    who = Personas(Cast(Persona("", "霜"), many), store=store, choices=store, clock=ManualClock())
+    told = await lines(persona_command(who))
+    assert told[1:] == [*(f"{key} 霜" for key in sorted(many)[:20]), "还有 5 个", HOW[0]]

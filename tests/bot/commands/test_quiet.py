@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import time
 
-from bot.commands.quiet import BAD, ENDED, FAILED, HOW, MUTED, NOT, quiet_command
+from bot.commands.phrases import NOT_NOW
+from bot.commands.quiet import BAD, ENDED, HOW, MUTED, NOT, quiet_command
 from bot.commands.quiet import NOW as IS_QUIET
 from bot.domain.traits import Audience
 from bot.memory.wishes import Wish, Wishes
@@ -24,7 +25,7 @@ async def test_a_groups_admins_ask_for_quiet_see_it_and_end_it() -> None:
     assert await lines(command, "3d", chinese=False) == [f"Fine, quiet until {later}; I go on reading."]
     assert await lines(command, "forever") == [BAD[0]]
     store.trouble = True
-    assert await lines(command, "1h") == await lines(command, "off") == [FAILED[0]]
+    assert await lines(command, "1h") == await lines(command, "off") == [NOT_NOW[0]]
     store.trouble = False
     assert await lines(command, "OFF") == [ENDED[0]]
     assert wishes.of(GROUP) is None

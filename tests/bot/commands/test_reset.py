@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from bot.commands.reset import DONE, FAILED, reset_command
+from bot.commands.phrases import NOT_NOW
+from bot.commands.reset import DONE, reset_command
 from bot.domain.chat import AssistantMessage, UserMessage
 from bot.domain.journal import ConversationReset
 from bot.domain.traits import Audience
@@ -17,7 +18,7 @@ async def test_a_conversation_begins_anew_once_that_is_written_down() -> None:
     command = reset_command(store, history)
     assert command.audience is Audience.GROUP_ADMIN
     store.trouble = True
-    assert await lines(command) == [FAILED[0]]
+    assert await lines(command) == [NOT_NOW[0]]
     assert history.messages(GROUP)
     store.trouble = False
     assert await lines(command) == [DONE[0]]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from bot.commands.phrases import AWAY
 from bot.commands.why import REASONS, STOPS, why_command
 from bot.conversation.intake import restraint, verdicts
 from bot.conversation.interruptions import goings_on, steering, stopping
@@ -36,7 +37,7 @@ async def test_of_an_answer_is_told_what_woke_it_how_long_it_took_and_what_it_co
         "唤醒：被 @",
         "等了 0.8 秒，用了 3.2 秒，2 步，回答了",
         "工具: get_weather 1.1s, web 30.0s TOOL_TIMEOUT",
-        "deepseek@x.test · 3.1k token(缓存 2.0k) · $0.0012",
+        "deepseek@x.test · 3.1k token (缓存 2.0k) · $0.0012",
         "发出 1 条 · 编号 t7",
     ]
 
@@ -46,6 +47,7 @@ async def test_of_a_silence_is_told_what_stood_against_it() -> None:
     assert await lines(why) == ["没有回答：我在这里被禁言了"]
     assert await lines(why, chinese=False) == ["not answered: I am muted here"]
     assert await lines(why, quoted="6") == ["不知道这条消息的事。"]
+    assert await lines(why_command(PaperBooks(away=True))) == [AWAY[0]]
 
 
 async def test_the_error_of_a_service_is_for_owners_alone() -> None:

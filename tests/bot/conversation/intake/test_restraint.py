@@ -6,10 +6,12 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 
+from bot.conversation.intake.hush import QUIET, SILENCED
 from bot.conversation.intake.restraint import LOOP, MUTED, STALE
 from bot.domain.chat import Completion, ModelRequest
 from bot.domain.journal import Judged
 from bot.domain.segments import Quote, Text
+from bot.memory.wishes import Wish
 from bot.policy.loops import HELD
 from bot.policy.wake import Rules
 from tests.bot.hall import Hall, hall, muted
@@ -119,6 +121,26 @@ async def test_quotes_that_had_to_be_looked_up_are_wakes_of_a_loop_too() -> None
             await house.take(said((Quote(f"q{number}"), Text("again and again")), user=5, at=False))
         assert house.transport.texts == ["ok"] * 6
         assert verdicts(house)[-2:] == [(True, "quote"), (False, LOOP)]
+
+
+async def test_a_question_in_front_of_which_the_bot_was_silenced_is_not_asked() -> None:
+    gate, slow = gated("first")
+    async with hall(slow) as house:
+        for user, text in ((5, "one"), (777, "two")):
+            await house.dispatcher.handle(said(text, user=user))
+        await until(lambda: house.store.of("turn_opened"))
+        await house.ground.wishes.keep(GROUP, Wish(is_mute=True))
+        gate.set()
+        await house.lanes.wait_idle()
+        assert (house.transport.texts, verdicts(house)[-1]) == (["first"], (False, SILENCED))
+
+
+async def test_where_it_is_quiet_nobody_joins_in_and_a_name_beside_a_quote_is_no_call() -> None:
+    async with hall(rules=Rules(names=("小霜",), chance=1.0)) as house:
+        await house.ground.wishes.keep(GROUP, Wish(is_mute=False, until=house.clock.now() + 600))
+        house.transport.known["q"] = said("x", at=False, message_id="q")
+        await house.take(said("anybody?", at=False), said((Quote("q"), Text("小霜，看看")), at=False))
+        assert (house.model.requests, verdicts(house)) == ([], [(True, "name"), (False, QUIET)])
 
 
 async def test_talk_that_is_not_for_the_bot_has_no_verdict() -> None:
