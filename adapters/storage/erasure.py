@@ -41,6 +41,7 @@ from adapters.storage.rows import SEGMENTS
 from adapters.storage.tables import (
     BY_TURN,
     chosen,
+    day_usage,
     memories,
     messages,
     metadata,
@@ -71,6 +72,7 @@ class _Whose:
     messages: tuple[ColumnElement[bool], ...] = ()
     turns: tuple[ColumnElement[bool], ...] = ()
     usage: tuple[ColumnElement[bool], ...] = ()
+    day_usage: tuple[ColumnElement[bool], ...] = ()
     verdicts: tuple[ColumnElement[bool], ...] = ()
     memories: tuple[ColumnElement[bool], ...] = ()
 
@@ -110,6 +112,7 @@ def erase_user(connection: Connection, user: int, *, now: float) -> dict[str, in
         messages=(messages.c.sender == user,),
         turns=(turns.c.asker == user, turns.c.user.like(named), turns.c.round.like(named)),
         usage=(usage.c.asker == user,),
+        day_usage=(day_usage.c.asker == user,),
         verdicts=(verdicts.c.sender == user,),
         memories=(memories.c.subject == user, memories.c.author == user),
     )
@@ -200,6 +203,9 @@ def _erase(connection: Connection, whose: _Whose, now: float) -> dict[str, int]:
     }
     # Nobody knows whose they were, and they can be made anew.
     connection.execute(delete(pictures))
+    # What was taken on a day that is over stays in its sums, as nobody's.
+    added_up = update(day_usage).where(rows(day_usage, *whose.day_usage))
+    connection.execute(added_up.values(conversation="", asker=0))
     blanked = _blank(connection, whose)
     gone = {
         table.name: connection.execute(delete(table).where(rows)).rowcount

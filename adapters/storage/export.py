@@ -10,9 +10,11 @@ from sqlalchemy import Connection, Row, Table, select
 
 from adapters.storage.tables import (
     chosen,
+    day_usage,
     memories,
     messages,
     place_settings,
+    requests,
     runs,
     sends,
     speakers,
@@ -35,7 +37,9 @@ TYPES = {
     "call": tool_calls,
     "send": sends,
     "steered": steered,
+    "request": requests,
     "usage": usage,
+    "day_usage": day_usage,
     "window": windows,
     "verdict": verdicts,
     "speaker": speakers,

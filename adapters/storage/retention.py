@@ -15,6 +15,8 @@ from sqlalchemy import Connection, delete, exists, select, update
 from adapters.storage.memories import drop
 from adapters.storage.tables import (
     BY_TURN,
+    audit,
+    day_usage,
     memories,
     messages,
     pictures,
@@ -66,6 +68,7 @@ class Retention:
             or _delete_turns(connection, horizon)
             or _delete_memories(connection, now)
             or _delete_usage(connection, now - LONGEST_DAY)
+            or _delete_old(connection, horizon)
         )
 
 
@@ -98,6 +101,15 @@ def _delete_usage(connection: Connection, until: float) -> bool:
     gone = usage.c.conversation != "", ~exists().where(turns.c.turn_id == usage.c.turn_id)
     old = select(usage.c.id).where(usage.c.at < until, *gone).limit(ROWS)
     return connection.execute(delete(usage).where(usage.c.id.in_(old))).rowcount > 0
+
+
+def _delete_old(connection: Connection, horizon: float) -> bool:
+    """The sums of days, and what was done in the console; both are few."""
+    gone = [
+        connection.execute(delete(day_usage).where(day_usage.c.day < horizon)).rowcount,
+        connection.execute(delete(audit).where(audit.c.at < horizon)).rowcount,
+    ]
+    return any(gone)
 
 
 def _delete_pictures(connection: Connection, until: float) -> bool:

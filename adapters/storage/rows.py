@@ -15,6 +15,7 @@ from adapters.storage.memory_rows import memory_rows, unlearned
 from adapters.storage.statements import OVERHEARD, Statement
 from bot.domain import codec
 from bot.domain.actions import Attachment, SentSegment
+from bot.domain.audit import Audited
 from bot.domain.chat import Message, Usage
 from bot.domain.events import MessageReceived
 from bot.domain.journal import (
@@ -39,13 +40,15 @@ from bot.domain.journal import (
     WindowMoved,
 )
 from bot.domain.memories import MemoriesForgotten, MemoriesUsed, MemoryKept
-from bot.domain.reserved import UsageReleased, UsageReserved
+from bot.domain.reserved import RequestMade, UsageReleased, UsageReserved
 from bot.domain.run import StepFinished, ToolFinished, ToolStarted
 from bot.domain.segments import Segment
 from bot.domain.things import PictureDescribed, ThingNamed
 
 BESIDE = 0  # the step of what a turn used beside its steps, which count from 1
 MAX_SOURCE = 100_000  # characters of a medium inside a message: larger ones are not kept
+
+AUDITED = "login", "address", "action", "object", "outcome"
 
 SEGMENTS = tuple[Segment, ...]
 SEND_SEGMENTS = tuple[SentSegment, ...]
@@ -89,6 +92,10 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
             return (_of_thing(entry, taken),)
         case UsageAdded() | UsageReserved() | UsageReleased():
             return _of_usage(entry)
+        case RequestMade():
+            return ((Statement.ADD_REQUEST, _request(entry)),)
+        case Audited():
+            return ((Statement.ADD_AUDIT, _audit(entry)),)
         case MemoryKept() | MemoriesUsed() | MemoriesForgotten():
             return memory_rows(entry)
         case RunSuspended(turn_id=turn_id, state=state, expires=expires):
@@ -113,6 +120,24 @@ def _of_usage(entry: UsageAdded | UsageReserved | UsageReleased) -> tuple[Row, .
     }
     before = _in_place_of(entry.turn_id, entry.usage.reserved)
     return (Statement.ADD_USAGE, added), *before
+
+
+def _request(entry: RequestMade) -> dict[str, Any]:
+    return {
+        "turn_id": entry.turn_id,
+        "run": plain(entry.run),
+        "step": entry.step,
+        "model": plain(entry.model),
+        "outcome": entry.outcome,
+        "message": None if entry.message is None else codec.write(entry.message),
+        "seconds": entry.seconds,
+        "at": entry.at,
+    }
+
+
+def _audit(entry: Audited) -> dict[str, Any]:
+    words = {name: plain(getattr(entry, name)) for name in AUDITED}
+    return {"at": entry.at, **words}
 
 
 def _in_place_of(turn_id: str, number: int) -> tuple[Row, ...]:

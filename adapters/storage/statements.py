@@ -21,8 +21,10 @@ from typing import Any, TypeAlias
 from sqlalchemy import ClauseElement, Table, bindparam, text
 
 from adapters.storage.tables import (
+    audit,
     memory_terms,
     messages,
+    requests,
     sends,
     steered,
     steps,
@@ -70,6 +72,8 @@ class Statement(IntEnum):
     ERASE_THINGS = 121
     DESCRIBE_PICTURE = 130
     ADD_VERDICT = 140
+    ADD_REQUEST = 150
+    ADD_AUDIT = 160
     KEEP_MEMORY = 600
     FORGET_TERMS = 601
     FORGET_MEMORY = 602
@@ -111,6 +115,8 @@ def compiled(dialect: Any) -> dict[Statement, Prepared]:
         Statement.OPEN_TURN: _new(turns, "round", "closed"),
         Statement.ADD_STEP: _new(steps),
         Statement.ADD_VERDICT: _new(verdicts),
+        Statement.ADD_REQUEST: _new(requests),
+        Statement.ADD_AUDIT: _new(audit),
         Statement.NAME_THING: _new(things),
         Statement.ADD_STEERED: _new(steered),
         Statement.QUEUE_SEND: _new(sends, "message_id", "reason"),

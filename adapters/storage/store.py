@@ -22,6 +22,7 @@ from adapters.storage.ahead import ahead_of
 from adapters.storage.batches import EntryBatches
 from adapters.storage.books import SqlBooks
 from adapters.storage.claim import Taken
+from adapters.storage.closed_days import add_up
 from adapters.storage.damage import WHAT_TO_DO, SelfCheck
 from adapters.storage.database import READERS, Database, Migrate
 from adapters.storage.erasing import SqlErasing
@@ -191,8 +192,8 @@ class SqlStore:
         }
 
     async def tidy(self, retention: Retention) -> None:
-        """Delete what is too old or too much, for ever, in small batches: others' entries are
-        written in between.
+        """Add up days that are over, and delete what is too old or too much, for ever, in small
+        batches: others' entries are written in between.
         """
         pause = FIRST_SWEEP
         while True:
@@ -200,12 +201,13 @@ class SqlStore:
             pause = SWEEPS
             now = self._clock.now()
             surplus = await self._read(partial(retention.surplus, now=now), 0.0)
-            sweep = partial(retention.sweep, now=now, surplus=surplus)
+            works = partial(add_up, now=now), partial(retention.sweep, now=now, surplus=surplus)
             try:
-                while await asyncio.get_running_loop().run_in_executor(
-                    self._writing, self._batches.run, sweep
-                ):
-                    await self._clock.sleep(BETWEEN)
+                for work in works:
+                    while await asyncio.get_running_loop().run_in_executor(
+                        self._writing, self._batches.run, work
+                    ):
+                        await self._clock.sleep(BETWEEN)
             except Exception as error:
                 logger.info("old rows could not be deleted this time: %s", words(error))
                 logger.debug("deleting failed", exc_info=True)

@@ -11,8 +11,6 @@ statistics, would rather walk all rows from the newest on.
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -26,11 +24,13 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    false,
     text,
 )
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008")
+from adapters.storage import schema
+from adapters.storage.schema import flag, json, moment, number, table, words
+
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009")
 """Every revision of the schema, oldest first; the last is the one this code needs
 (migrations/versions).
 """
@@ -51,62 +51,27 @@ their index.
 KEPT = "round IS NOT NULL"
 """The turns whose rounds the history keeps."""
 
-metadata = MetaData()
+metadata = schema.metadata
 
-
-def _table(name: str, *columns: Any, marked: bool = False) -> Table:
-    """A table; where a mark may point at a row of it, an id must not come again after the row was
-    deleted.
-    """
-    row_id = Column(
-        "id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True
-    )
-    return Table(name, metadata, row_id, *columns, sqlite_autoincrement=marked)
-
-
-def _words(name: str, **more: Any) -> Column[str]:
-    return Column(name, Text, nullable=False, server_default="", **more)
-
-
-def _number(name: str) -> Column[int]:
-    return Column(name, BigInteger, nullable=False, server_default=text("0"))
-
-
-def _moment(name: str, *, nullable: bool = False) -> Column[float]:
-    """Seconds since 1970."""
-    return Column(name, Double, nullable=nullable)
-
-
-def _json(name: str, *, nullable: bool = False) -> Column[str]:
-    """Text, not the databases' own JSON types: those change it, and refuse what QQ sends (a
-    NUL).
-    """
-    return Column(name, Text, nullable=nullable, info={"json": True})
-
-
-def _flag(name: str) -> Column[bool]:
-    return Column(name, Boolean, nullable=False, server_default=false())
-
-
-messages = _table(
+messages = table(
     "messages",
     Column("conversation", Text, nullable=False),
-    _number("via_group"),
-    _words("message_id"),
-    _words("message_seq"),
+    number("via_group"),
+    words("message_id"),
+    words("message_seq"),
     Column("self_id", BigInteger, nullable=False),
     Column("sender", BigInteger, nullable=False),
-    _words("nickname"),
-    _words("card"),
-    _words("role"),
-    _words("sub_type"),
-    _words("group_name"),
-    _json("segments"),
-    _moment("time"),  # the server's; `taken` is ours
-    _moment("taken"),
-    _flag("overheard"),
-    _flag("erased"),
-    _words("turn_id"),  # the turn that read it
+    words("nickname"),
+    words("card"),
+    words("role"),
+    words("sub_type"),
+    words("group_name"),
+    json("segments"),
+    moment("time"),  # the server's; `taken` is ours
+    moment("taken"),
+    flag("overheard"),
+    flag("erased"),
+    words("turn_id"),  # the turn that read it
     Index("messages_by_conversation", "conversation", "id"),
     Index("messages_by_message_id", "conversation", "message_id", "id"),
     Index("messages_by_time", "taken"),
@@ -114,29 +79,29 @@ messages = _table(
 )
 """Every message observed. What was taken lately is also the de-duplication window."""
 
-windows = _table(
+windows = table(
     "windows",
     Column("conversation", Text, nullable=False, unique=True),
-    _number("first_turn"),  # turns.id: where the prompt begins
-    _number("read_to"),  # messages.id: the last one a turn has read, or passed over
-    _number("light_to"),  # turns.id: the last one whose round is told with shortened tool results
-    _words("summary"),  # of what came before the first turn
+    number("first_turn"),  # turns.id: where the prompt begins
+    number("read_to"),  # messages.id: the last one a turn has read, or passed over
+    number("light_to"),  # turns.id: the last one whose round is told with shortened tool results
+    words("summary"),  # of what came before the first turn
 )
 
-turns = _table(
+turns = table(
     "turns",
     Column("turn_id", Text, nullable=False),
     Column("conversation", Text, nullable=False),
-    _words("message_id"),
+    words("message_id"),
     Column("asker", BigInteger, nullable=False),
-    _json("question"),
-    _json("user"),
-    _json(
+    json("question"),
+    json("user"),
+    json(
         "round", nullable=True
     ),  # none until the turn is closed, and where the history does not keep it
-    _moment("opened"),
-    _moment("closed", nullable=True),
-    _words("retry_of"),
+    moment("opened"),
+    moment("closed", nullable=True),
+    words("retry_of"),
     Index("turns_by_conversation", "conversation", "id"),
     Index("turns_by_turn_id", "turn_id", "id"),
     Index(
@@ -151,21 +116,27 @@ turns = _table(
     marked=True,
 )
 
-runs = _table(
+runs = table(
     "runs",
     Column("run_id", Text, nullable=False, unique=True),
     Column("turn_id", Text, nullable=False),
-    _words("stop"),
-    _words("error"),
-    _number("steps"),
-    _number("prompt"),
-    _number("completion"),
-    _number("cached"),
-    _number("reasoning"),
+    words("stop"),
+    words("error"),
+    number("steps"),
+    number("prompt"),
+    number("completion"),
+    number("cached"),
+    number("reasoning"),
     Column("cost", Double),
     Column("state", Text),  # of a suspended run: all it needs to go on
-    _moment("expires", nullable=True),
+    moment("expires", nullable=True),
     Index("runs_by_turn_id", "turn_id"),
+    Index(
+        "runs_in_error",
+        "id",
+        sqlite_where=text("error <> ''"),
+        postgresql_where=text("error <> ''"),
+    ),
     Index(
         "runs_suspended",
         "id",
@@ -174,56 +145,56 @@ runs = _table(
     ),
 )
 
-steps = _table(
+steps = table(
     "steps",
     Column("turn_id", Text, nullable=False),
     Column("step", Integer, nullable=False),
-    _json("message"),
-    _words("finish"),
-    _words("model"),
+    json("message"),
+    words("finish"),
+    words("model"),
     Column("seconds", Double, nullable=False),
-    _moment("at"),
+    moment("at"),
     Index("steps_by_turn_id", "turn_id"),
 )
 
-steered = _table(
+steered = table(
     "steered",
     Column("turn_id", Text, nullable=False),
     Column("step", Integer, nullable=False),
-    _words("message_id"),
-    _json("user"),
+    words("message_id"),
+    json("user"),
     Index("steered_by_turn_id", "turn_id"),
     Index("steered_by_message_id", "message_id"),
 )
 """The lines that a turn took in while it went on, and after which step."""
 
-tool_calls = _table(
+tool_calls = table(
     "tool_calls",
     Column("turn_id", Text, nullable=False),
     Column("step", Integer, nullable=False),
     Column("call_id", Text, nullable=False),
-    _words("name"),
-    _moment("started", nullable=True),  # none where the call was answered without being made
-    _json("result", nullable=True),
-    _words("code"),
+    words("name"),
+    moment("started", nullable=True),  # none where the call was answered without being made
+    json("result", nullable=True),
+    words("code"),
     Column("seconds", Double),
     UniqueConstraint("turn_id", "step", "call_id"),
 )
 
-sends = _table(
+sends = table(
     "sends",
     Column("send_id", Text, nullable=False),
     Column("turn_id", Text, nullable=False),
     Column("conversation", Text, nullable=False),
-    _number("via_group"),
-    _json("segments"),
+    number("via_group"),
+    json("segments"),
     Column("whole", Boolean, nullable=False),
     Column("final", Boolean, nullable=False),
-    _words("state"),
-    _words("message_id"),
-    _words("reason"),
-    _moment("queued"),
-    _moment("changed"),
+    words("state"),
+    words("message_id"),
+    words("reason"),
+    moment("queued"),
+    moment("changed"),
     Index("sends_by_send_id", "send_id", "id"),
     Index("sends_by_turn_id", "turn_id"),
     Index("sends_by_message_id", "conversation", "message_id", "id"),
@@ -236,96 +207,127 @@ sends = _table(
 )
 """The outbox."""
 
-usage = _table(
+usage = table(
     "usage",
     Column("turn_id", Text, nullable=False),
     Column("step", Integer, nullable=False),
-    _words("conversation"),
-    _number("asker"),
-    _words("model"),
-    _number("prompt"),
-    _number("completion"),
-    _number("cached"),
-    _number("reasoning"),
+    words("conversation"),
+    number("asker"),
+    words("model"),
+    number("prompt"),
+    number("completion"),
+    number("cached"),
+    number("reasoning"),
     Column("cost", Double),
-    _moment("at"),
+    moment("at"),
     Index("usage_by_turn_id", "turn_id"),
     Index("usage_by_time", "at"),
 )
 
-verdicts = _table(
+requests = table(
+    "requests",
+    Column("turn_id", Text, nullable=False),
+    words("run"),  # the subagent's; empty where nobody knows whose it was
+    number("step"),
+    words("model"),
+    words("outcome"),
+    json("message", nullable=True),
+    Column("seconds", Double, nullable=False),
+    moment("at"),
+    Index("requests_by_turn_id", "turn_id"),
+)
+"""The requests to models that are no steps of their turns: those that failed, and subagents'."""
+
+day_usage = table(
+    "day_usage",
+    moment("day"),  # its midnight, in the time zone of the process that added it up
+    words("conversation"),
+    number("asker"),
+    words("model"),
+    number("requests"),
+    number("prompt"),
+    number("completion"),
+    number("cached"),
+    number("unpriced"),
+    Column("cost", Double, nullable=False),
+    Index("day_usage_by_day", "day"),
+)
+"""The sums of `usage` of days that are over; of a day that has none nothing was used."""
+
+verdicts = table(
     "verdicts",
     Column("conversation", Text, nullable=False),
-    _words("message_id"),
+    words("message_id"),
     Column("sender", BigInteger, nullable=False),
-    _flag("wakes"),
-    _flag("weak"),
-    _words("reason"),
-    _moment("at"),
+    flag("wakes"),
+    flag("weak"),
+    words("reason"),
+    moment("at"),
     Index("verdicts_by_message_id", "conversation", "message_id", "id"),
     Index("verdicts_by_time", "at"),
 )
 """What became of the messages that were for the bot, the last of a message's counts."""
-speakers = _table(
+
+speakers = table(
     "speakers",
     Column("conversation", Text, nullable=False),
     Column("number", BigInteger, nullable=False),
-    _number("user_id"),  # 0: whoever it was is forgotten, and nobody gets the number again
-    _words("name"),  # last seen
+    number("user_id"),  # 0: whoever it was is forgotten, and nobody gets the number again
+    words("name"),  # last seen
     UniqueConstraint("conversation", "number"),
 )
 """The numbers of people in conversations, `小明#2`."""
 
-chosen = _table(
+chosen = table(
     "choices",
     Column("conversation", Text, nullable=False, unique=True),
-    _words("persona"),  # its key; empty: as the files say
+    words("persona"),  # its key; empty: as the files say
 )
 """Who the bot is in a conversation, where somebody chose that by command."""
 
-place_settings = _table(
+place_settings = table(
     "place_settings",
     Column("conversation", Text, nullable=False),
     Column("name", Text, nullable=False),
-    _words("value"),  # empty: as usual
+    words("value"),  # empty: as usual
     UniqueConstraint("conversation", "name"),
 )
 """What people set for a conversation by command, `/quiet 2h`."""
 
-things = _table(
+things = table(
     "things",
     Column("conversation", Text, nullable=False),
     Column("number", BigInteger, nullable=False),
-    _words("message_id"),
-    _number("sender"),
-    _json("thing", nullable=True),  # none: it was taken back, and nothing gets the number again
-    _moment("at"),
+    words("message_id"),
+    number("sender"),
+    json("thing", nullable=True),  # none: it was taken back, and nothing gets the number again
+    moment("at"),
     UniqueConstraint("conversation", "number"),
     Index("things_by_message_id", "conversation", "message_id"),
     Index("things_by_time", "at"),
 )
 """The things prompts showed by a short name, `[图片 i7]`, for `look` to open."""
 
-memories = _table(
+memories = table(
     "memories",
     Column("conversation", Text, nullable=False),
-    _flag("private"),  # said in private: told in no group
+    flag("private"),  # said in private: told in no group
     Column("memory_id", Text, nullable=False, unique=True),
-    _number("subject"),
-    _number("author"),
-    _words("text"),
-    _words("visibility"),
-    _words("kind"),
-    _json("sources"),
-    _moment("made"),
-    _moment("used"),
-    _moment("expires"),
+    number("subject"),
+    number("author"),
+    words("text"),
+    words("visibility"),
+    words("kind"),
+    json("sources"),
+    moment("made"),
+    moment("used"),
+    moment("expires"),
     Index("memories_by_conversation", "conversation", "used"),
     Index("memories_by_subject", "subject", "used"),
     Index("memories_by_expires", "expires"),
 )
 
-memory_terms = _table(
+memory_terms = table(
     "memory_terms",
     Column("conversation", Text, nullable=False),
     Column("memory_id", Text, nullable=False),
@@ -341,14 +343,26 @@ own parser finds Chinese words of two characters.
 """
 
 
-pictures = _table(
+pictures = table(
     "pictures",
     Column("digest", Text, nullable=False, unique=True),
-    _words("words"),
-    _moment("at"),
+    words("words"),
+    moment("at"),
     Index("pictures_by_time", "at"),
 )
 """What pictures show, for models that do not see: the same one is looked at once in a month."""
+
+audit = table(
+    "audit",
+    moment("at"),
+    words("login"),  # the beginning of its hash
+    words("address"),
+    words("action"),
+    words("object"),
+    words("outcome"),
+    Index("audit_by_time", "at"),
+)
+"""What was done in the operator's console, refused logins among it."""
 
 applied = Table(
     "applied",
@@ -370,6 +384,7 @@ BY_CONVERSATION = (
     turns,
     sends,
     usage,
+    day_usage,
     verdicts,
     speakers,
     chosen,
@@ -380,5 +395,5 @@ BY_CONVERSATION = (
 )
 """The tables that say themselves which conversation a row belongs to."""
 
-BY_TURN = (runs, steps, steered, tool_calls)
+BY_TURN = (runs, steps, steered, tool_calls, requests)
 """The tables whose rows belong to the conversation of their turn."""

@@ -6,7 +6,6 @@ of its conversation, which may.
 
 from __future__ import annotations
 
-import logging
 from functools import partial
 from operator import eq
 from typing import Protocol, assert_never
@@ -28,8 +27,6 @@ from bot.policy.apologies import SORRY, apology
 from bot.policy.lighten import lighten
 from bot.policy.wake import Ignore, NeedsQuoted, Observe, Wake
 from bot.speaking.outbox import Outbox
-
-logger = logging.getLogger(__name__)
 
 
 class CommandSink(Protocol):
@@ -82,8 +79,7 @@ class MessageWay:
             return
         match verdict:
             case Ignore(reason=reason):
-                where = message.conversation
-                logger.debug("ignored message %s in %s: %s", message.message_id, where, reason)
+                self._hearing.ignore(message, reason)
             case Observe():
                 self._gathering.hear(message, verdict)
             case Wake() | NeedsQuoted():

@@ -63,6 +63,17 @@ class Story(Struct, frozen=True, kw_only=True):
         return self.wakes is not None or bool(self.turn_id)
 
 
+class Ignored(Struct, frozen=True):
+    """A message that the bot may not even hear: where and by whom it was said, why nobody heard it,
+    and when it was said, in seconds since 1970.
+    """
+
+    where: Conversation
+    sender: int
+    reason: str
+    at: float
+
+
 class PlaceSum(Struct, frozen=True):
     """A conversation in use: how many messages were heard there, and when the last one."""
 

@@ -14,19 +14,18 @@ from typing import ClassVar, Literal, TypeAlias
 from msgspec import Struct
 
 from bot.domain.actions import SendMessage
+from bot.domain.audit import Audited
 from bot.domain.chat import Message, Usage, UserMessage
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.memories import MemoriesForgotten, MemoriesUsed, MemoryKept
-from bot.domain.reserved import UsageReleased, UsageReserved
+from bot.domain.reserved import RequestMade, UsageReleased, UsageReserved
 from bot.domain.run import StepFinished, Stop, ToolFinished, ToolStarted
 from bot.domain.things import PictureDescribed, ThingNamed
 
 
 class MessageObserved(Struct, frozen=True, tag="message_observed"):
     """A message was taken. `overheard` is one that did not wake the bot: the next turn there will
-    read it.
-
-    It also opens the message's place in the de-duplication window.
+    read it. It also opens the message's place in the de-duplication window.
     """
 
     message: MessageReceived
@@ -35,9 +34,7 @@ class MessageObserved(Struct, frozen=True, tag="message_observed"):
 
 
 class MessageOverheard(Struct, frozen=True, tag="message_overheard"):
-    """A message taken as a possible wake turned out to be for somebody else: the next turn will
-    read it.
-    """
+    """A message taken as a possible wake was for somebody else: the next turn will read it."""
 
     message: MessageReceived
     type: ClassVar[Literal["message_overheard"]] = "message_overheard"
@@ -262,6 +259,8 @@ Entry: TypeAlias = (
     | UsageAdded
     | UsageReserved
     | UsageReleased
+    | RequestMade
+    | Audited
     | MemberNumbered
     | ThingNamed
     | MemoryKept

@@ -1,4 +1,6 @@
-"""Entries of the journal about requests to models that are under way."""
+"""Entries of the journal about requests to models beside the steps of a turn: those under way,
+those that failed, and those of subagents.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from typing import ClassVar, Literal
 
 from msgspec import Struct
 
-from bot.domain.chat import Usage
+from bot.domain.chat import AssistantMessage, Usage
 
 
 class UsageReserved(Struct, frozen=True, kw_only=True, tag="usage_reserved"):
@@ -28,3 +30,22 @@ class UsageReleased(Struct, frozen=True, kw_only=True, tag="usage_released"):
     turn_id: str
     number: int
     type: ClassVar[Literal["usage_released"]] = "usage_released"
+
+
+class RequestMade(Struct, frozen=True, kw_only=True, tag="request_made"):
+    """A request for a turn ended that is no step of it: it failed, or a subagent made it.
+
+    `outcome` is that of its `Attempt`. `run` and `step` are the subagent's, empty and 0 where
+    nobody knows whose it was; `message` is its answer. `seconds` is how long it took, `at` when it
+    ended, in seconds since 1970.
+    """
+
+    turn_id: str
+    model: str
+    outcome: str
+    seconds: float
+    at: float
+    run: str = ""
+    step: int = 0
+    message: AssistantMessage | None = None
+    type: ClassVar[Literal["request_made"]] = "request_made"

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from bot.domain.chat import ToolCall
 from bot.domain.journal import UsageAdded
 from bot.domain.ports import Clock, Store
+from bot.domain.reserved import RequestMade
 from bot.domain.run import (
     RunContinued,
     RunEvent,
@@ -26,8 +27,8 @@ from bot.domain.trace import current_run
 
 
 class Recorder:
-    """Fits `Observer`. How a run began and ended is the turn's own entry; runs inside it are a call
-    of it, no more.
+    """Fits `Observer`. How a run began and ended is the turn's own entry; of runs inside it their
+    requests are kept.
     """
 
     def __init__(self, *, store: Store, clock: Clock) -> None:
@@ -62,11 +63,25 @@ class Recorder:
                 assert_never(event)
 
     def _count(self, event: RunEvent) -> None:
-        """Of a run inside, what its requests took is written down on behalf of the turn."""
-        if isinstance(event, StepFinished) and (usage := event.completion.usage):
-            turn_id, now = current_run.get(), self._clock.now()
-            model = event.completion.endpoint or event.completion.model
+        """Of a run inside, each request and what it took is written down on behalf of the turn."""
+        if not isinstance(event, StepFinished):
+            return
+        completion, turn_id, now = event.completion, current_run.get(), self._clock.now()
+        model = completion.endpoint or completion.model
+        if usage := completion.usage:
             self._store.put(UsageAdded(turn_id=turn_id, model=model, usage=usage, at=now))
+        self._store.put(
+            RequestMade(
+                turn_id=turn_id,
+                model=model,
+                outcome="ok",
+                seconds=event.seconds,
+                at=now,
+                run=event.run_id,
+                step=event.step,
+                message=completion.message,
+            )
+        )
 
 
 def _named(call: ToolCall) -> ToolCall:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from bot.domain.chat import Attempt, Usage
 from bot.domain.journal import UsageAdded
 from bot.domain.ports import Clock, Ids, Store
-from bot.domain.reserved import UsageReleased, UsageReserved
+from bot.domain.reserved import RequestMade, UsageReleased, UsageReserved
 from bot.domain.trace import current_run
 
 NUMBERS = 2**30  # of reservations: another process begins elsewhere
@@ -46,9 +46,23 @@ class Meter:
     ) -> None:
         self._store = store
         self._clock = clock
-        self.count = count
+        self._count = count
         self._reserves = reserves
         self._numbers = itertools.count(1 + int(ids.jitter() * NUMBERS))
+
+    def count(self, attempt: Attempt) -> None:
+        """An attempt ended: one without an answer is written down on behalf of the turn."""
+        self._count(attempt)
+        if attempt.outcome == "ok" or self._store is None or not (turn_id := current_run.get()):
+            return
+        made = RequestMade(
+            turn_id=turn_id,
+            model=attempt.endpoint,
+            outcome=attempt.outcome,
+            seconds=attempt.seconds,
+            at=self._clock.now(),
+        )
+        self._store.put(made)
 
     async def reserve(self, model: str, estimate: Callable[[], Usage]) -> int:
         """Note what a request will take, before it is made; the number of the note, 0 where none

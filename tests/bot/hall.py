@@ -48,6 +48,7 @@ class Hall(House):
         )
         self.seen, self.places, self.turnstile = asking.seen, asking.places, asking.turnstile
         self.robots, self.put_off = asking.robots, asking.put_off
+        self.hearing = asking.hearing
         self.dispatcher, self.way, self.door = stages.dispatcher, stages.way, stages.door
         self.lane, self.live, self.goings_on = stages.lane, self.ground.live, stages.goings_on
         self.late, self.held, self.expiry = stages.late, stages.held, stages.expiry

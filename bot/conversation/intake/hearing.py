@@ -5,10 +5,12 @@ conversation.
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable
 from typing import assert_never
 
 from bot.conversation.intake.places import Places
+from bot.domain.books import Ignored
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
     Judged,
@@ -21,6 +23,8 @@ from bot.domain.ports import Store
 from bot.memory.history import History
 from bot.policy.wake import Ignore, NeedsQuoted, Observe, Verdict, Wake
 
+IGNORED = 200  # messages that are told, the last ones
+
 logger = logging.getLogger(__name__)
 
 
@@ -31,6 +35,7 @@ class Hearing:
         self._store = store
         self._history = history
         self._places = places
+        self.ignored: deque[Ignored] = deque(maxlen=IGNORED)  # in memory alone, without words
 
     def observe(
         self, message: MessageReceived, verdict: Verdict, *, overheard: bool = True
@@ -43,6 +48,12 @@ class Hearing:
         self._history.know(message)
         if overheard:
             self._history.overhear(message)
+
+    def ignore(self, message: MessageReceived, reason: str) -> None:
+        """Nothing is kept of a message but for a while why, and whose it was."""
+        where, sender = message.conversation, message.sender.user_id
+        logger.debug("ignored message %s in %s: %s", message.message_id, where, reason)
+        self.ignored.append(Ignored(where, sender, reason, message.time))
 
     def take_in(self, message: MessageReceived, verdict: Verdict) -> None:
         """Keep a line of a turn that goes on. Should no model read it there, it is a question where

@@ -32,6 +32,7 @@ from bot.domain.journal import (
     TurnSteered,
 )
 from bot.domain.memories import MemoryKept, StoredFact, Visibility
+from bot.domain.reserved import RequestMade
 from bot.domain.run import StepFinished, Stop, ToolFinished, ToolStarted
 from bot.domain.segments import Face, Mention, Picture, Quote, Segment, Text
 from bot.domain.things import ThingNamed
@@ -91,6 +92,13 @@ def closing(opened: TurnOpened, *answer: Message, stop: Stop = Stop.ANSWERED, ke
 def step(turn_id: str, number: int = 1, message: AssistantMessage = ANSWER) -> StepFinished:
     completion = Completion(message, FinishReason.STOP, Usage(10, 5, 3, 1, 0.25), model="demo")
     return StepFinished(run_id=turn_id, step=number, completion=completion, seconds=0.5)
+
+
+def beside(turn_id: str, message: AssistantMessage | None = None, *, outcome: str = "ok") -> RequestMade:
+    """A request that is no step of its turn: a subagent's."""
+    return RequestMade(
+        turn_id=turn_id, model="demo", outcome=outcome, seconds=0.5, at=NOW, run=f"{turn_id}/1/c1", message=message
+    )
 
 
 def began(turn_id: str, step: int = 1, call_id: str = "c1", name: str = "get_weather") -> ToolStarted:

@@ -38,6 +38,7 @@ from tests.adapters.storage.entries import (
     NOW,
     asked,
     began,
+    beside,
     closing,
     ended,
     fact,
@@ -137,6 +138,7 @@ def everything_of(user: int) -> list[Entry]:
         fact("m-about", SECRET, subject=user, author=777),
         fact("m-of", SECRET, where=ELSEWHERE, subject=0, author=user),
         step("t-overhearing", 1, AssistantMessage(SECRET)),
+        beside("t-overhearing", AssistantMessage(SECRET)),
         closing(overhearing, AssistantMessage(SECRET)),
     ]
 
@@ -155,6 +157,7 @@ def test_a_person_is_forgotten_everywhere(batches: EntryBatches, filled: Databas
         "steps": 3,
         "steered": 1,
         "tool_calls": 2,
+        "requests": 1,
         "usage": 5,
         "sends": 2,
         "messages": 3,

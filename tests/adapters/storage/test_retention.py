@@ -18,6 +18,7 @@ from bot.domain.journal import Entry, WindowMoved
 from bot.domain.things import PictureDescribed
 from tests.adapters.storage.entries import (
     NOW,
+    beside,
     closing,
     ended,
     fact,
@@ -69,6 +70,7 @@ def turn(turn_id: str, days: float, *, closed: bool = True) -> list[Put]:
         opened,
         steering(turn_id),
         step(turn_id),
+        beside(turn_id),
         result,
         type(queued)(**_values(queued) | {"at": opened.at}),
     ]
@@ -134,9 +136,9 @@ def test_a_turn_goes_with_all_that_belongs_to_it(batches: EntryBatches, database
     batches.write(turn("young", 1))
     assert counts(database)["turns"] == 2
     sweep(batches, Retention(90, 0))
-    one_each = ("windows", "turns", "runs", "steps", "tool_calls", "sends", "steered", "usage", "verdicts")
+    one_each = ("windows", "turns", "runs", "steps", "tool_calls", "sends", "steered", "usage", "verdicts", "requests")
     none = ("messages", "speakers", "choices", "place_settings", "things", "pictures", "memories", "memory_terms")
-    expected = dict.fromkeys(none, 0) | dict.fromkeys(one_each, 1)
+    expected = dict.fromkeys((*none, "day_usage", "audit"), 0) | dict.fromkeys(one_each, 1)
     assert counts(database) == expected
     with database.reading() as connection:
         assert [found.turn_id for found in reads.remember(connection, GROUP).rounds] == ["young"]

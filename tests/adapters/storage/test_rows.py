@@ -13,7 +13,8 @@ from adapters.storage.rows import MAX_SOURCE, kept, rows
 from adapters.storage.statements import SQL, Statement, compiled
 from bot.domain import codec
 from bot.domain.actions import Attachment, SendMessage
-from bot.domain.chat import ToolMessage, Usage
+from bot.domain.audit import Audited
+from bot.domain.chat import AssistantMessage, ToolMessage, Usage
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
     ConversationReset,
@@ -40,6 +41,7 @@ from tests.adapters.storage.entries import (
     NOW,
     asked,
     began,
+    beside,
     closing,
     ended,
     fact,
@@ -92,6 +94,8 @@ ENTRIES: list[tuple[Entry, list[Statement]]] = [
         UsageReserved(turn_id="t1", number=7, model="demo", usage=Usage(10, 5), at=NOW),
         [Statement.ADD_USAGE],
     ),
+    (beside("t1", AssistantMessage("hm")), [Statement.ADD_REQUEST]),
+    (Audited(at=NOW, login="a1b2", address="127.0.0.1", action="login"), [Statement.ADD_AUDIT]),
     (UsageReleased(turn_id="t1", number=7), [Statement.DROP_RESERVED]),
     (MemberNumbered(conversation=GROUP, number=2, user_id=777, name="小明"), [Statement.NUMBER_MEMBER]),
     (thing(1), [Statement.NAME_THING]),

@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from bot.domain.chat import ToolCall, ToolMessage
 from bot.domain.codec import read, write
 from bot.domain.journal import Entry, UsageAdded
+from bot.domain.reserved import RequestMade
 from bot.domain.result import ToolResult
 from bot.domain.run import Asker, RunStarted, StepFinished, ToolFinished, ToolProgressed, ToolStarted
 from bot.domain.trace import current_run
@@ -54,7 +55,7 @@ def test_neither_pictures_nor_what_no_codec_can_write_are_kept_of_a_call() -> No
     assert kept.result == ToolMessage("c0", "echo", "hi")
 
 
-def test_of_a_run_inside_another_one_what_its_requests_took_is_written_down_and_nothing_else() -> None:
+def test_of_a_run_inside_another_one_each_request_is_written_down_and_nothing_else() -> None:
     store, clock = RecordingStore(), ManualClock()
     recorder, said = Recorder(store=store, clock=clock), replace(words("hi"), endpoint="coder@x")
     token = current_run.set("t1")
@@ -65,4 +66,14 @@ def test_of_a_run_inside_another_one_what_its_requests_took_is_written_down_and_
     finally:
         current_run.reset(token)
     assert said.usage is not None
-    assert store.entries == [UsageAdded(turn_id="t1", model="coder@x", usage=said.usage, at=clock.now())]
+    made = RequestMade(
+        turn_id="t1",
+        model="coder@x",
+        outcome="ok",
+        seconds=0.5,
+        at=clock.now(),
+        run="t1/1/c0",
+        step=1,
+        message=said.message,
+    )
+    assert store.entries == [UsageAdded(turn_id="t1", model="coder@x", usage=said.usage, at=clock.now()), made]

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from bot.domain.chat import AssistantMessage, Completion, FinishReason, ModelRequest, UserMessage
 from bot.domain.errors import ModelBilling, ModelError, ModelStalled
 from bot.domain.journal import Entry, UsageAdded
-from bot.domain.reserved import UsageReleased, UsageReserved
+from bot.domain.reserved import RequestMade, UsageReleased, UsageReserved
 from bot.domain.trace import current_run
 from bot.models.failover import ANSWER, Failover
 from bot.models.meter import Meter
@@ -61,23 +61,27 @@ async def test_a_request_is_reserved_before_it_is_made_and_its_answer_takes_the_
 
 @pytest.mark.parametrize("step", [ModelBilling("no money"), broken])
 async def test_what_no_vendor_charges_for_is_released(step: Step) -> None:
-    (reserved, released), _ = await asked(step)
+    (reserved, released, made), _ = await asked(step)
     assert isinstance(reserved, UsageReserved)
     assert released == UsageReleased(turn_id="t1", number=reserved.number)
+    assert isinstance(made, RequestMade)
+    kind = "crashed" if step is broken else "billing"
+    assert (made.turn_id, made.model, made.outcome, made.message) == ("t1", "scripted", kind, None)
 
 
 @pytest.mark.parametrize("step", [ModelStalled("slow"), cancelled])
 async def test_what_was_read_is_charged_though_no_answer_came(step: Step) -> None:
-    (reserved, added), upstream = await asked(step)
+    (reserved, added, made), upstream = await asked(step)
     assert isinstance(reserved, UsageReserved)
     assert isinstance(added, UsageAdded)
     assert added.usage == upstream.reading(REQUEST, reserved=reserved.number)
+    assert isinstance(made, RequestMade)
 
 
 async def test_of_a_request_that_is_watched_whoever_broke_it_off_writes_that_down() -> None:
     share = Budget().share()
     share.is_watched = True
-    (reserved,), upstream = await asked(cancelled, allowance=share)
+    (reserved, _), upstream = await asked(cancelled, allowance=share)
     assert isinstance(reserved, UsageReserved)
     assert share.lost == ("scripted", upstream.reading(REQUEST, reserved=reserved.number))
 
