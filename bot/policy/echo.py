@@ -5,6 +5,7 @@ no answer.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from rapidfuzz import fuzz
 
@@ -49,11 +50,13 @@ OUR_ERROR = re.compile(r"\s*error: .*\[[A-Z]+(?:_[A-Z]+)+\]\s*", re.DOTALL)
 """A failed call, in the words a model is told of it."""
 
 
-def is_said_back(text: str, told: str) -> bool:
-    """Whether it is nothing but a part of what we told the model ourselves, or a call's error."""
+def is_said_back(text: str, told: Iterable[str]) -> bool:
+    """Whether it is nothing but a part of one of these, which we told the model ourselves and which
+    are `bare`; or a call's error.
+    """
     words = bare(text)
     return OUR_ERROR.fullmatch(text) is not None or (
-        len(words) >= LONG_ENOUGH and words in bare(told)
+        len(words) >= LONG_ENOUGH and any(words in each for each in told)
     )
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from bot.policy.already_said import bare
 from bot.policy.echo import is_echo, is_said_back
 
 
@@ -48,8 +49,9 @@ def test_a_question_said_back_is_no_answer_unless_it_is_a_greeting_or_asked_for(
 
 def test_a_part_of_what_we_told_it_is_said_back_and_few_letters_are_not() -> None:
     told = "until: '2026 Monday' is no time; write 14:02, 2026-11-22 14:02 or 2026-11-22"
-    assert is_said_back("14:02, 2026-11-22 14:02 or 2026-11-22.", told)
-    assert not is_said_back("14:02", told)
-    assert not is_said_back("at 14:02, 2026-11-22, I think", told)
-    assert is_said_back(f"error: {told} [TOOL_INVALID_ARGUMENTS]", "")
-    assert not is_said_back("error: unexpected token [1, 2]", "")
+    notices = (bare("Answer now, in words."), bare(told))
+    assert is_said_back("14:02, 2026-11-22 14:02 or 2026-11-22.", notices)
+    assert not is_said_back("14:02", notices)
+    assert not is_said_back("at 14:02, 2026-11-22, I think", notices)
+    assert is_said_back(f"error: {told} [TOOL_INVALID_ARGUMENTS]", ())
+    assert not is_said_back("error: unexpected token [1, 2]", ())
