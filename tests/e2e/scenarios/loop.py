@@ -18,7 +18,8 @@ from typing import Any, TypeVar, TypeVarTuple
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
-EPOCH = time.mktime((2026, 3, 14, 14, 0, 0, 0, 0, -1))  # a Saturday afternoon, wherever this runs
+MIDNIGHT = time.mktime((2026, 3, 14, 0, 0, 0, 0, 0, -1))  # a Saturday, wherever this runs
+AFTERNOON = 14 * 3600.0
 LULL = 0.001  # real seconds in which bytes on loopback arrive
 THREADS = 0.05  # real seconds waited for a thread at a time
 
@@ -104,13 +105,14 @@ class _Selector(selectors.DefaultSelector):
 
 
 class ScriptedClock:
-    """The service's clock: the loop's time, from an afternoon in March on."""
+    """The service's clock: the loop's time, from a time of day (seconds after midnight) in March on."""
 
-    def __init__(self, loop: ScriptedLoop) -> None:
+    def __init__(self, loop: ScriptedLoop, *, begins: float = AFTERNOON) -> None:
         self._loop = loop
+        self._began = MIDNIGHT + begins
 
     def now(self) -> float:
-        return EPOCH + self._loop.time()
+        return self._began + self._loop.time()
 
     def monotonic(self) -> float:
         return self._loop.time()

@@ -9,11 +9,12 @@ from typing import Any, TypeAlias
 
 import yaml
 
+from tests.e2e.scenarios.loop import AFTERNOON
 from tests.e2e.scenarios.model import Answer, read_answer
 
 FOLDER = Path(__file__).parent
 CAST: Mapping[str, Any] = {"主人": "owner", "小明": "member", "阿澈": "member", "小红": "member"}
-KEYS = {"title", "about", "settings", "files", "people", "model", "script"}
+KEYS = {"title", "about", "begins", "settings", "files", "people", "model", "script"}
 EXPECTATIONS = {
     "sent", "count", "gestures", "requests", "cancelled", "shown", "hidden", "request", "pictures", "fetched", "heard",
 }  # fmt: skip
@@ -24,7 +25,7 @@ Line: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One script. `people` is each name's role, or number and role and more."""
+    """One script. `begins` is in seconds after midnight, `people` each name's role, or number and role and more."""
 
     name: str
     title: str
@@ -34,6 +35,7 @@ class Scenario:
     people: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     about: str = ""
+    begins: float = AFTERNOON
 
 
 def files() -> list[Path]:
@@ -55,9 +57,15 @@ def read_scenario(file: Path, verbs: Collection[str]) -> Scenario:
         name=file.stem,
         title=written["title"],
         about=written.get("about", ""),
+        begins=_seconds_of(written["begins"]) if "begins" in written else AFTERNOON,
         lines=lines,
         answers=tuple(map(read_answer, written.get("model", ()))),
         settings={name: str(value) for name, value in written.get("settings", {}).items()},
         people=people,
         files=written.get("files", {}),
     )
+
+
+def _seconds_of(time_of_day: str) -> float:
+    hours, minutes = map(int, time_of_day.split(":"))
+    return 3600.0 * hours + 60.0 * minutes

@@ -71,7 +71,7 @@ class Stage:
         self.scenario = scenario
         self.loop = loop
         self.folder = folder
-        self.clock = ScriptedClock(loop)
+        self.clock = ScriptedClock(loop, begins=scenario.begins)
         self.world = make_world(scenario.people, self.clock)
         self._numbers = self.world.people(GROUP)
         self.model = StageModel(scenario.answers, self.see)
