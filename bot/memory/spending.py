@@ -72,6 +72,7 @@ class Spending:
         tell: Callable[[str], None],
     ) -> None:
         self.limits = limits
+        self._is_limited = not limits.are_off
         self._book = book
         self._owners = owners
         self._clock = clock
@@ -94,8 +95,10 @@ class Spending:
         payers = await self._book.payers(latest=TURNS)
         if rows is None or payers is None or begin != self._begin:
             return False
-        for turn_id, where, who in payers:
-            self._payers.setdefault(turn_id, Payer(where, who))
+        begun = dict(self._payers)
+        for turn_id, where, who in reversed(payers):  # the newest last: it is forgotten last
+            self._payers[turn_id] = Payer(where, who)
+        self._payers.update(begun)
         for row in rows:
             self._add(Payer(row.where, row.who), Amount(row.tokens, row.cost))
         self._told = {key: self._share(key) for key in self._sums}
@@ -128,19 +131,23 @@ class Spending:
 
     def has_limits(self) -> bool:
         """Whether anybody has one."""
-        return not self.limits.are_off
+        return self._is_limited
 
     def rung(self, where: Conversation, who: int) -> Rung:
-        """How much of the limits of somebody there is used."""
-        if not self.has_limits():
+        """How much of the limits of somebody there is used; as if nearly all was, but for owners,
+        while nobody knows.
+        """
+        if not self._is_limited:
             return Rung.ALL
         self._turn_over()
-        return rung_of(
+        least = Rung.ALL if self._is_read or who in self._owners else Rung.BARE
+        known = rung_of(
             person=self._share(who),
             group=self._share(where) if where.is_group else 0.0,
             everybody=self._share(ALL),
             is_owner=who in self._owners,
         )
+        return max(least, known)
 
     def taken(self, key: Whose) -> Amount:
         """What was taken today by a person, in a group, or in all."""
@@ -168,7 +175,8 @@ class Spending:
         if at >= self._begin:
             payer = self._payers.get(turn_id, NOBODY)
             self._add(payer, amount_of(usage))
-            self._warn(payer)
+            if self._is_limited:
+                self._warn(payer)
 
     def _release(self, turn_id: str, number: int) -> None:
         pending = self._pending.pop((turn_id, number), None) if number else None

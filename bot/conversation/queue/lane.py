@@ -36,13 +36,13 @@ class Lane(Generic[Item]):
     """The works that wait, oldest first, and the tasks that do the rest; one that has not begun
     yet has no item.
 
-    `served` are those who had one of its `turns`, by their last; `timer` begins what becomes due at
-    `wakes_at`.
+    `since` is the one of its `turns` from which on each person waits for the next; `timer`
+    begins what becomes due at `wakes_at`.
     """
 
     waiting: list[Item] = field(default_factory=list)
     tasks: dict[asyncio.Task[None], Item | None] = field(default_factory=dict)
-    served: dict[Hashable, int] = field(default_factory=dict)
+    since: dict[Hashable, int] = field(default_factory=dict)
     turns: int = 0
     timer: asyncio.Task[None] | None = None
     wakes_at: float = 0.0
@@ -57,6 +57,15 @@ class Lane(Generic[Item]):
         """How many items are being done."""
         return len(self.tasks) - self.is_starting
 
+    def add(self, order: Order[Item], item: Item) -> None:
+        """Have an item wait: whoever had a turn just now comes after those who come with it, and
+        nobody who comes later passes them, new or long since served.
+        """
+        person = order.person(item)
+        if all(order.person(other) != person for other in self.waiting):
+            self.since[person] = max(self.since.get(person, 0), self.turns - 1)
+        self.waiting.append(item)
+
     def next(self, order: Order[Item], now: float) -> int | None:
         """The place of what may begin now: the oldest of whoever has waited longest for a turn, so
         that nobody waits for two turns of anybody else's; None where nothing may.
@@ -65,7 +74,7 @@ class Lane(Generic[Item]):
             return None
         busy = {order.person(item) for item in self.tasks.values() if item is not None}
         free = (
-            (self.served.get(person, 0), place)
+            (self.since.get(person, 0), place)
             for place, item in enumerate(self.waiting)
             if order.due(item) <= now and (person := order.person(item)) not in busy
         )
@@ -79,7 +88,7 @@ class Lane(Generic[Item]):
         task = next(task for task, item in self.tasks.items() if item is None)
         item = self.tasks[task] = self.waiting.pop(place)
         self.turns += 1
-        self.served[order.person(item)] = self.turns
+        self.since[order.person(item)] = self.turns
         return item
 
     def join(self, change: Callable[[Item], Item | None]) -> bool:

@@ -72,7 +72,7 @@ class Lanes(Generic[Item]):
         if lane is None:
             lane = self._lanes[key] = Lane()
             self._idle.clear()
-        lane.waiting.append(item)
+        lane.add(self._order, item)
         self._go_on(key, lane)
         return True
 

@@ -13,7 +13,7 @@ from bot.domain.chat import Usage
 from bot.domain.events import Conversation
 from bot.domain.journal import Entry, TurnOpened, UsageAdded
 from bot.domain.reserved import UsageReleased, UsageReserved
-from bot.memory.spending import ALL, NOBODY, Payer, Spending
+from bot.memory.spending import ALL, NOBODY, TURNS, Payer, Spending
 from bot.policy.days import midnight
 from bot.policy.limits import NOTHING, Amount, Cap, DayLimits, Rung
 from bot.runtime.clock import SystemClock
@@ -24,15 +24,17 @@ ELSEWHERE = Conversation(BOT, "group", 5252)
 
 
 class Empty:
-    """A book of a journal in which nothing is yet; `away` while it cannot be read."""
+    """A book of a journal in which nothing is yet, but for `rows`; `away` while it cannot be read."""
 
     away = False
+    rows: tuple[TakenSum, ...] = ()
+    turns: tuple[tuple[str, Conversation, int], ...] = (("t0", GROUP, 777),)
 
     async def taken(self, *, since: float, until: float) -> tuple[TakenSum, ...] | None:
-        return None if self.away else (TakenSum(GROUP, 777, 40, 0.4),) if since <= until else ()
+        return None if self.away else self.rows if since <= until else ()
 
     async def payers(self, *, latest: int) -> tuple[tuple[str, Conversation, int], ...] | None:
-        return None if self.away else (("t0", GROUP, 777),)
+        return None if self.away else self.turns[:latest]
 
 
 class Till:
@@ -55,12 +57,19 @@ class Till:
         return self.spending.rung(where, who)
 
 
+async def till_of(limits: DayLimits) -> Till:
+    """One whose journal was read."""
+    till = Till(limits)
+    assert await till.spending.start()
+    return till
+
+
 def opened(turn_id: str, where: Conversation, who: int) -> TurnOpened:
     return replace(opening(turn_id), question=said("hi", where=where, user=who))
 
 
 async def test_each_rung_is_reached_by_what_somebody_took_wherever_he_asked() -> None:
-    till = Till(DayLimits(user=Cap(tokens=100)))
+    till = await till_of(DayLimits(user=Cap(tokens=100)))
     rungs = []
     for turn_id, tokens in (("t1", 69), ("p1", 1), ("t1", 15), ("p1", 10), ("t1", 5)):
         till.takes(tokens, turn_id)
@@ -71,7 +80,7 @@ async def test_each_rung_is_reached_by_what_somebody_took_wherever_he_asked() ->
 
 
 async def test_a_group_and_all_have_their_own_sums_and_the_owner_hears_of_each_at_80_and_100_once() -> None:
-    till = Till(DayLimits(group=Cap(cost=1.0), all=Cap(tokens=1000)))
+    till = await till_of(DayLimits(group=Cap(cost=1.0), all=Cap(tokens=1000)))
     till.takes(10, cost=0.79)
     assert till.told == []
     till.takes(10, cost=0.02)
@@ -86,14 +95,14 @@ async def test_a_group_and_all_have_their_own_sums_and_the_owner_hears_of_each_a
 
 
 async def test_of_unknown_price_only_the_tokens_count() -> None:
-    till = Till(DayLimits(user=Cap(cost=0.01, tokens=100)))
+    till = await till_of(DayLimits(user=Cap(cost=0.01, tokens=100)))
     till.takes(60, cost=None)
     assert till.spending.taken(777) == Amount(60, 0.0)
     assert till.rung() is Rung.ALL
 
 
 async def test_what_is_reserved_counts_until_it_is_settled_or_released() -> None:
-    till = Till(DayLimits(user=Cap(tokens=100)))
+    till = await till_of(DayLimits(user=Cap(tokens=100)))
     for number, tokens in ((7, 60), (8, 40)):
         usage = Usage(tokens)
         till.spending.see(UsageReserved(turn_id="t1", number=number, model="m", usage=usage, at=till.clock.now()))
@@ -105,7 +114,7 @@ async def test_what_is_reserved_counts_until_it_is_settled_or_released() -> None
 
 
 async def test_at_midnight_all_begins_anew_and_what_was_reserved_before_is_not_taken_off() -> None:
-    till = Till(DayLimits(user=Cap(tokens=100)))
+    till = await till_of(DayLimits(user=Cap(tokens=100)))
     till.takes(80)
     till.spending.see(UsageReserved(turn_id="t1", number=7, model="m", usage=Usage(20), at=till.clock.now()))
     assert till.rung() is Rung.SPENT
@@ -115,17 +124,29 @@ async def test_at_midnight_all_begins_anew_and_what_was_reserved_before_is_not_t
     assert till.spending.taken(ALL) == Amount(5)
 
 
-async def test_the_sums_of_before_are_read_once_and_added_though_the_journal_is_away_at_first() -> None:
+async def test_the_sums_of_before_are_read_once_and_added_and_until_then_only_owners_get_more_than_the_least() -> None:
     till = Till(DayLimits(user=Cap(tokens=100)))
-    till.book.away = True
+    till.book.away, till.book.rows = True, (TakenSum(GROUP, 777, 40, 0.4),)
     assert not await till.spending.start()
     till.takes(10)
+    assert [till.rung(), till.rung(who=999)] == [Rung.BARE, Rung.ALL]
     till.book.away = False
     await till.spending.run()
     assert await till.spending.start()
     assert till.spending.taken(777) == Amount(50, 0.4)
     till.takes(5, "t0")
     assert till.spending.taken(777) == Amount(55, 0.4)
+    assert [till.rung(), Till(DayLimits()).rung()] == [Rung.ALL, Rung.ALL]
+
+
+async def test_of_more_turns_than_are_known_the_newest_are() -> None:
+    till = Till(DayLimits())
+    till.book.turns = tuple((f"b{number}", GROUP, 777) for number in range(TURNS))
+    assert await till.spending.start()
+    till.spending.see(opened("t2", GROUP, 777))
+    till.takes(5, "b0")
+    till.takes(5, "t1")
+    assert till.spending.taken(777) == Amount(10)
 
 
 def test_who_nobody_knows_pays_for_all() -> None:

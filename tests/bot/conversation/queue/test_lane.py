@@ -129,8 +129,8 @@ async def test_only_of_a_full_lane_the_oldest_that_may_go_is_displaced() -> None
         assert made.lanes.displace(B, lambda item: True) is None
 
 
-@given(st.lists(st.sampled_from("abcd!"), max_size=60))
-async def test_nobody_waits_for_two_turns_of_anybody_elses(happens: str) -> None:
+@given(st.lists(st.sampled_from("abcdef!!"), min_size=20, max_size=60))
+async def test_nobody_waits_for_two_turns_of_anybody_elses_nor_for_who_came_after_the_next_began(happens: str) -> None:
     order: Order[Item] = Order(lambda item: item[0])
     lane, came = Lane[Item](), dict[Item, int]()
     task = asyncio.current_task()
@@ -138,14 +138,16 @@ async def test_nobody_waits_for_two_turns_of_anybody_elses(happens: str) -> None
     begun: list[Item] = []
     for number, what in enumerate([*happens, *"!" * len(happens)]):
         if what != "!":
-            lane.waiting.append((what, number))
+            lane.add(order, (what, number))
             came[what, number] = len(begun)
         elif lane.waiting:
             lane.tasks = {task: None}
             item = lane.begin(order, 0.0)
             assert item is not None
-            others = Counter(who for who, _ in begun[came[item] :] if who != item[0])
-            mine = [who for who, _ in begun[came[item] :] if who == item[0]]
-            assert all(times <= 1 + len(mine) for times in others.values())
+            mine = max((1 + place for place, (who, _) in enumerate(begun) if who == item[0]), default=0)
+            goes_on = max(came[item] - 1, mine)  # in whose turn it came
+            assert all(times == 1 for times in Counter(who for who, _ in begun[goes_on:]).values())
+            since = max(came[item], mine)
+            assert all(came[other] <= since for other in begun[since:])
             begun.append(item)
             lane.tasks = {}
