@@ -6,10 +6,12 @@ by RE2 whatever it is and whatever people write.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 from bot.domain.errors import ConfigError, Problem
 from bot.domain.words import fold
@@ -20,6 +22,12 @@ KINDS = {"in:": (True, False), "out:": (False, True), "both:": (True, True)}
 MAX_LINES = 20_000
 MAX_PATTERN = 500  # characters of one line
 MEMORY = 256 * 2**20  # bytes that RE2 may use for a list, where it needs them
+TOO_LARGE = "has too much in it to be looked for at once: shorten it, above all its /expressions/"
+TOKEN = re.compile(
+    r"\\Q(?P<literal>.*?)(?:\\E|\Z)"
+    r"|\\x(?:(?P<byte>[0-9a-fA-F]{2})|\{0*(?P<code>[0-9a-fA-F]{1,5})\})|\\.|(?P<char>.)",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +79,13 @@ class WordFile:
             return (Problem(SETTING, f"{self._file.name} cannot be read ({why})", MEND),)
         rules, wrong = read_rules(text)
         if not wrong:
-            self._coming = Automaton(rule for rule in rules if rule.coming)
-            self._going = Automaton(rule for rule in rules if rule.going)
+            try:
+                coming = Automaton(rule for rule in rules if rule.coming)
+                going = Automaton(rule for rule in rules if rule.going)
+            except _library().error:
+                wrong = [TOO_LARGE]
+            else:
+                self._coming, self._going = coming, going
         return tuple(Problem(SETTING, f"{self._file.name} {what}", MEND) for what in wrong)
 
     def stops(self, text: str) -> int:
@@ -116,12 +129,39 @@ def _pattern_of(words: str) -> tuple[str, str]:
     if any(map(str.isspace, pattern)):
         return "", "a blank is in no text that is looked at: leave it out"
     try:
+        pattern = TOKEN.sub(_folded, normalize("NFC", pattern))
+    except _NeverThereError as error:
+        return "", str(error)
+    try:
         found = _library().compile(pattern, _options()).search("")
     except _library().error as error:
         told = error.args[0] if error.args else ""
         said = told.decode("utf-8", "replace") if isinstance(told, bytes) else str(told)
         return "", f"is no regular expression of RE2 ({said})"
     return pattern, "" if found is None else "fits an empty text, so everything"
+
+
+def _folded(token: re.Match[str]) -> str:
+    """A piece of an expression, its letters as they are in folded text; `（` is no bracket of the
+    expression's. Raises _NeverThereError for what is several characters there, which is another
+    thing in `[]` or before `+`.
+    """
+    if (literal := token["literal"]) is not None:
+        return str(_library().escape(fold(literal)))
+    code = token["byte"] or token["code"]
+    char = chr(int(code, 16)) if code else token["char"] or ""
+    if char.isascii():
+        return token[0]
+    folded = fold(char)
+    if not folded:
+        raise _NeverThereError(f"{char!a} is in no text that is looked at: leave it out")
+    if len(folded) > 1:
+        raise _NeverThereError(f"{char!r} is {folded!r} in what is looked at: write that")
+    return str(_library().escape(folded))
+
+
+class _NeverThereError(Exception):
+    """A character that folded text has not; its words are for the operator."""
 
 
 def _options() -> Any:

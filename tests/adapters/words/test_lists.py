@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from adapters.words.lists import WordFile, read_rules
+from adapters.words import lists
+from adapters.words.lists import Automaton, WordFile, read_rules
 from bot.domain.errors import ConfigError
 
 LIST = """\
@@ -82,6 +83,29 @@ def test_a_line_counts_where_it_says_and_is_named(words: WordFile) -> None:
     assert (words.stops("casino 加微信"), words.withholds("casino")) == (2, 6)
 
 
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("/ＬＯ.Ｎ/", "loan"),
+        ("/[Ｋ-Ｍ]oan/", "loan"),
+        (r"/\x{FF2C}o\w/", "loan"),
+        ("/（.+）？/", "(loan)?"),
+        (r"/\Qloan（.\E+/", "loan（．．"),
+    ],
+)
+def test_an_expression_is_looked_for_in_any_width(line: str, text: str) -> None:
+    (rule,), wrong = read_rules(line)
+    assert (Automaton([rule]).find(text), Automaton([rule]).find("lean"), wrong) == (1, 0, [])
+
+
+def test_what_no_text_has_is_refused_in_an_expression() -> None:
+    _rules, wrong = read_rules("/㍿+/\n/加\u200b微/")
+    assert wrong == [
+        "line 1: '㍿' is '株式会社' in what is looked at: write that",
+        r"line 2: '\u200b' is in no text that is looked at: leave it out",
+    ]
+
+
 def test_what_is_wrong_is_told_by_its_line() -> None:
     rules, wrong = read_rules("好\n/(/\n\u200b\nin:\n/a b/\n/x*/\n/(?=a)/\n" + "长" * 501 + "\n/a{9999}/\nout: /")
     assert [rule.line for rule in rules] == [1, 10]
@@ -111,6 +135,19 @@ def test_a_file_that_breaks_leaves_the_last_good_list(tmp_path: Path) -> None:
     file.write_text("新", "utf-8")
     assert words.reload() == ()
     assert (words.stops("旧"), words.stops("新")) == (0, 1)
+
+
+def test_a_list_that_is_too_large_for_looking_leaves_the_last_good_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "words.txt"
+    file.write_text("旧", "utf-8")
+    words = WordFile(file)
+    monkeypatch.setattr(lists, "MEMORY", 2**16)
+    file.write_text("in: 新\nout: /(a{90}b){9}/", "utf-8")
+    (problem,) = words.reload()
+    assert (problem.name, problem.what[:15]) == ("WORDS_FILE", "words.txt has t")
+    assert (words.stops("旧"), words.stops("新"), words.withholds("旧")) == (1, 0, 1)
 
 
 def test_an_empty_list_finds_nothing(tmp_path: Path) -> None:
