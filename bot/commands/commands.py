@@ -14,11 +14,12 @@ from contextlib import asynccontextmanager
 
 from bot.commands.rights import may_use
 from bot.domain.command import Asked, Command
-from bot.domain.events import MessageReceived
+from bot.domain.events import Conversation, MessageReceived
 from bot.domain.faults import BROKEN, isolate
 from bot.domain.ports import Clock
 from bot.domain.run import Asker
 from bot.domain.segments import Mention, Quote, Text
+from bot.domain.traits import Audience
 from bot.memory.history import History
 from bot.prompt.frame import label
 from bot.prompt.render import MAX_NAME
@@ -35,7 +36,9 @@ logger = logging.getLogger(__name__)
 
 
 class Commands:
-    """Answers the commands it is given, each by its names, to those whom the bot `hears`."""
+    """Answers the commands it is given, each by its names, to those whom the bot `hears`; where it
+    `is_held` to silence only those of a group's admins, and of anybody in private.
+    """
 
     def __init__(
         self,
@@ -45,6 +48,7 @@ class Commands:
         history: History,
         owners: frozenset[int],
         hears: Callable[[MessageReceived], bool],
+        is_held: Callable[[Conversation], bool],
         clock: Clock,
     ) -> None:
         self._by_name: Mapping[str, Command] = {
@@ -54,6 +58,7 @@ class Commands:
         self._history = history
         self._owners = owners
         self._hears = hears
+        self._is_held = is_held
         self._clock = clock
         self._group: asyncio.TaskGroup | None = None
         self._places = asyncio.Semaphore(AT_ONCE)
@@ -90,6 +95,8 @@ class Commands:
         name = label(sender.name, MAX_NAME)
         asker = Asker(sender.user_id, name, sender.role, is_owner=is_owner)
         if not may_use(asker, command.audience, where=where):
+            return None
+        if self._is_held(where) and not may_use(asker, Audience.GROUP_ADMIN, where=where):
             return None
         return command, Asked(
             where=where,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bot.commands.phrases import NOT_NOW
+from bot.commands.phrases import NOT_NOW, STILL_QUIET
 from bot.domain.command import Asked, Command, command
 from bot.domain.traits import Audience
-from bot.memory.wishes import Wish, Wishes
+from bot.memory.wishes import IsHour, Wish, Wishes
 
 DONE = (
     "好，我不再说话，谁叫都不答；/解除禁声 恢复。",
@@ -30,8 +30,8 @@ def mute_command(wishes: Wishes) -> Command:
     return mute
 
 
-def unmute_command(wishes: Wishes) -> Command:
-    """For a group's admins; it ends `/quiet`, too."""
+def unmute_command(wishes: Wishes, is_hour: IsHour) -> Command:
+    """For a group's admins; it ends `/quiet`, too, but no quiet hours of the settings."""
 
     @command(
         "unmute",
@@ -40,7 +40,8 @@ def unmute_command(wishes: Wishes) -> Command:
         audience=Audience.GROUP_ADMIN,
     )
     async def unmute(asked: Asked) -> str:
-        kept = await wishes.end(asked.where)
-        return asked.either(*(LIFTED if kept else NOT_NOW))
+        if not await wishes.end(asked.where):
+            return asked.either(*NOT_NOW)
+        return asked.either(*(STILL_QUIET if is_hour(asked.where, asked.now) else LIFTED))
 
     return unmute

@@ -4,4 +4,8 @@ from __future__ import annotations
 
 AWAY = ("现在读不到记录。", "The journal cannot be read now.")
 NOT_NOW = ("现在做不到，稍后再试。", "Not now, try again later.")
+STILL_QUIET = (
+    "好；不过按设置现在是安静时段，到点之前照旧安静。",
+    "Fine, but these are quiet hours of the settings: it stays quiet until they end.",
+)
 IN_PRIVATE = ("这个请私聊问我。", "Ask me that in private.")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
-from bot.commands.phrases import NOT_NOW
+from bot.commands.phrases import NOT_NOW, STILL_QUIET
 from bot.domain.command import Asked, Command, command
-from bot.domain.events import Conversation
 from bot.domain.traits import Audience
-from bot.memory.wishes import Wish, Wishes
+from bot.memory.wishes import IsHour, Wish, Wishes
 from bot.policy.quiet import read_while
 
 OFF = frozenset({"off", "0", "关", "取消", "结束"})
@@ -24,20 +22,28 @@ BAD = (
 )
 DONE = ("好，安静到 {until}；期间我照样看消息。", "Fine, quiet until {until}; I go on reading.")
 ENDED = ("好，不再安静了。", "Fine, quiet no more.")
+GOES_ON = (
+    "好，安静到 {until}；那时按设置还在安静时段，到点之前照旧安静。",
+    "Fine, quiet until {until}, and on until the quiet hours of the settings end.",
+)
 NOW = ("现在安静中", "it is quiet now")
 NOT = ("现在不在安静时段", "it is not quiet now")
 MUTED = ("现在被禁声，/解除禁声 恢复", "muted, /unmute ends it")
 
 
-def quiet_command(wishes: Wishes, is_quiet: Callable[[Conversation], bool]) -> Command:
-    """For a group's admins."""
+def quiet_command(wishes: Wishes, is_hour: IsHour) -> Command:
+    """For a group's admins. It says what holds afterwards; a silence stays until it is ended by
+    its own word.
+    """
+
+    def is_muted(asked: Asked) -> bool:
+        wish = wishes.of(asked.where)
+        return wish is not None and wish.is_mute
 
     def state(asked: Asked) -> str:
         wish = wishes.of(asked.where)
         if wish is None:
-            return asked.either(*(NOW if is_quiet(asked.where) else NOT))
-        if wish.is_mute:
-            return asked.either(*MUTED)
+            return asked.either(*(NOW if is_hour(asked.where, asked.now) else NOT))
         until = _shown(wish.until, asked.now)
         return asked.either(f"安静到 {until}", f"quiet until {until}")
 
@@ -49,17 +55,22 @@ def quiet_command(wishes: Wishes, is_quiet: Callable[[Conversation], bool]) -> C
     )
     async def quiet(asked: Asked) -> str:
         words = "".join(asked.words)
+        if is_muted(asked):
+            return asked.either(*MUTED)
         if not words:
             return f"{state(asked)}\n{asked.either(*HOW)}"
         if words.casefold() in OFF:
-            return asked.either(*(ENDED if await wishes.end(asked.where) else NOT_NOW))
+            if not await wishes.end(asked.where):
+                return asked.either(*NOT_NOW)
+            return asked.either(*(STILL_QUIET if is_hour(asked.where, asked.now) else ENDED))
         minutes = read_while(words)
         if minutes is None:
             return asked.either(*BAD)
         wish = Wish(is_mute=False, until=asked.now + minutes * 60)
         if not await wishes.keep(asked.where, wish):
             return asked.either(*NOT_NOW)
-        return asked.either(*DONE).format(until=_shown(wish.until, asked.now))
+        told = GOES_ON if is_hour(asked.where, wish.until) else DONE
+        return asked.either(*told).format(until=_shown(wish.until, asked.now))
 
     return quiet
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -11,6 +12,9 @@ from bot.domain.books import Choices
 from bot.domain.events import Conversation
 from bot.domain.journal import PlaceSet
 from bot.domain.ports import Clock, Store
+
+IsHour: TypeAlias = Callable[[Conversation, float], bool]
+"""Whether the settings have it quiet there at that time (seconds since 1970)."""
 
 LOOK = 2.0  # seconds between two looks at what could not be read
 SETTING = "hush"

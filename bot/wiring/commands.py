@@ -45,6 +45,7 @@ def build_commands(
 ) -> Commands:
     """All of them, and an operator's own; what is ours keeps its names."""
     history, books, models = keeping.history, journal.books, means.models
+    hush = verdicts.hush
     let_go = () if keeping.extraction is None else (keeping.extraction.forget,)
     known = (
         stop_command(),
@@ -55,9 +56,9 @@ def build_commands(
         forget_command(journal.erasing, history.speakers, history, then=let_go),
         reset_command(on.store, history),
         persona_command(keeping.personas),
-        quiet_command(on.wishes, verdicts.is_quiet),
+        quiet_command(on.wishes, hush.is_hour),
         mute_command(on.wishes),
-        unmute_command(on.wishes),
+        unmute_command(on.wishes, hush.is_hour),
         model_command(models.upstreams, on.clock.monotonic),
         groups_command(books),
         digest_command(books),
@@ -74,6 +75,7 @@ def build_commands(
         history=history,
         owners=owners,
         hears=verdicts.hears,
+        is_held=hush.holds_commands,
         clock=on.clock,
     )
 

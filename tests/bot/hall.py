@@ -41,6 +41,7 @@ class Hall(House):
             history=self.history,
             owners=rules.owners,
             hears=asking.verdicts.hears,
+            is_held=asking.verdicts.hush.holds_commands,
             clock=self.clock,
         )
         stages = build_stages(

@@ -27,7 +27,7 @@ class Hush:
 
     def holds_in(self, where: Conversation) -> bool:
         """Whether it is quiet there, for whatever reason."""
-        return self._wishes.of(where) is not None or self._is_hour(where)
+        return self._wishes.of(where) is not None or self.is_hour(where, self._clock.now())
 
     def against(self, message: MessageReceived, wake: Wake) -> str:
         """Why the message wakes nobody just now; empty where it may."""
@@ -38,18 +38,27 @@ class Hush:
             return ""
         if message.sender.user_id in self._rules.owners:
             return QUIET if wake.is_uncalled else ""
-        is_for_owners = self._local(where, self._rules).quiet_mode is Quiet.ALL
-        return QUIET if is_for_owners or wake.weak else ""
+        return QUIET if wake.weak or self._is_for_owners(where) else ""
+
+    def holds_commands(self, where: Conversation) -> bool:
+        """Whether those of a group's admins are the only ones that are answered there."""
+        if self.is_silenced(where):
+            return True
+        return where.is_group and self._is_for_owners(where) and self.holds_in(where)
 
     def is_silenced(self, where: Conversation) -> bool:
         """Whether nothing at all is to be said there."""
         wish = self._wishes.of(where)
         return wish is not None and wish.is_mute
 
-    def _is_hour(self, where: Conversation) -> bool:
+    def is_hour(self, where: Conversation, at: float) -> bool:
+        """Whether the settings have it quiet there at that time (seconds since 1970)."""
         hours = self._local(where, self._rules).quiet
         if not hours:
             return False
-        there = time.localtime(self._clock.now())
+        there = time.localtime(at)
         minute = there.tm_hour * 60 + there.tm_min
         return any(each.holds(minute) for each in hours)
+
+    def _is_for_owners(self, where: Conversation) -> bool:
+        return self._local(where, self._rules).quiet_mode is Quiet.ALL

@@ -55,7 +55,7 @@ class Restraint:
         self._rules = rules
         self._ages = ages
         self._mutes = mutes
-        self._hush = hush
+        self.hush = hush
         self._outbox = outbox
         self._owner = owner
         self._clock = clock
@@ -66,13 +66,9 @@ class Restraint:
         """Whether nobody would hear the bot there."""
         return self._mutes.holds_in(where)
 
-    def is_quiet(self, where: Conversation) -> bool:
-        """Whether people want it to be quiet there."""
-        return self._hush.holds_in(where)
-
     def is_silenced(self, message: MessageReceived, wake: Wake) -> bool:
         """Whether the bot may not, or is not to, answer that now; loops aside."""
-        return self.is_muted(message.conversation) or bool(self._hush.against(message, wake))
+        return self.is_muted(message.conversation) or bool(self.hush.against(message, wake))
 
     def on(self, message: MessageReceived, wake: Wake) -> Wake | Observe:
         """The wake, or why it is none, when the message has come."""
@@ -80,7 +76,7 @@ class Restraint:
             return Observe(MUTED)
         if self.stops((message,)):
             return Observe(WORDS)
-        if why := self._hush.against(message, wake):
+        if why := self.hush.against(message, wake):
             return Observe(why)
         return Observe(LOOP) if self._loops(message, self._clock.now()) else wake
 
@@ -98,9 +94,9 @@ class Restraint:
             waited = max(waited, self._ages.age(message))
         if self.is_muted(message.conversation):
             return MUTED
-        if self._hush.is_silenced(message.conversation):
+        if self.hush.is_silenced(message.conversation):
             return SILENCED
-        if looked_up and (why := self._hush.against(message, task.wake)):
+        if looked_up and (why := self.hush.against(message, task.wake)):
             return why
         if looked_up and self._loops(message, task.since):
             return LOOP

@@ -8,6 +8,7 @@ from collections.abc import Collection
 
 from cachetools import LRUCache
 
+from bot.conversation.intake.hush import Hush
 from bot.conversation.intake.restraint import Restraint
 from bot.conversation.intake.robots import Robots
 from bot.conversation.tasks import Task
@@ -90,9 +91,10 @@ class Verdicts:
         wake = self.whoever_may_speak(message)
         return isinstance(wake, Wake) and not self._restraint.is_silenced(message, wake)
 
-    def is_quiet(self, where: Conversation) -> bool:
-        """Whether people want it to be quiet there."""
-        return self._restraint.is_quiet(where)
+    @property
+    def hush(self) -> Hush:
+        """Where people want it to be quiet."""
+        return self._restraint.hush
 
     def hears(self, message: MessageReceived) -> bool:
         """Whether its sender may ask anything there at all: neither blocked, unlisted nor a
@@ -121,7 +123,7 @@ class Verdicts:
         return judge(message, rules, accounts=self._accounts, robots=self._robots.known)
 
     def _joins(self, where: Conversation) -> bool:
-        if self._restraint.is_muted(where) or self.is_quiet(where):
+        if self._restraint.is_muted(where) or self.hush.holds_in(where):
             return False
         chances = self._chances.setdefault(where, Chances())
         chance = self._local(where, self._rules).chance

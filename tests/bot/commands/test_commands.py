@@ -26,6 +26,7 @@ class Desk:
         self.transport, self.history = RecordingTransport(), History(store=store)
         self.outbox, _ = build_outbox(self.transport, store, clock)
         self.asked: list[Asked] = []
+        self.is_held = False
 
         @command("echo", "回声", about=("说一遍", "say it"))
         async def echo(asked: Asked) -> str:
@@ -47,6 +48,7 @@ class Desk:
             history=self.history,
             owners=frozenset({OWNER}),
             hears=lambda message: message.sender.user_id != 666,
+            is_held=lambda _: self.is_held,
             clock=clock,
         )
 
@@ -116,6 +118,17 @@ async def test_an_owner_may_what_is_his_and_an_empty_answer_says_nothing() -> No
         assert desk.commands.take(said("/groups", user=OWNER))
     assert desk.asked[0].asker.is_owner
     assert desk.sent() == []
+
+
+async def test_where_the_bot_is_held_to_silence_it_obeys_only_who_may_end_that() -> None:
+    desk = Desk()
+    desk.is_held = True
+    async with desk.open():
+        assert not desk.commands.take(said("/echo"))
+        assert desk.commands.take(said("/echo a", role="admin"))
+        assert desk.commands.take(said("/echo b", user=OWNER))
+        assert desk.commands.take(said("/echo c", where=PRIVATE))
+    assert sorted(asked.words for asked in desk.asked) == [("a",), ("b",), ("c",)]
 
 
 async def test_whom_a_command_mentions_stands_among_its_words() -> None:

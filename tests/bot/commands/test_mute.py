@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from bot.commands.mute import DONE, LIFTED, mute_command, unmute_command
-from bot.commands.phrases import NOT_NOW
+from bot.commands.phrases import NOT_NOW, STILL_QUIET
 from bot.domain.traits import Audience
 from bot.memory.wishes import Wish, Wishes
 from tests.bot.commands.typed import NOW, lines
@@ -9,14 +9,17 @@ from tests.fakes import GROUP, ManualClock, RecordingStore
 
 
 async def test_a_groups_admins_silence_the_bot_and_let_it_speak_again() -> None:
-    store = RecordingStore()
+    store, is_night = RecordingStore(), False
     wishes = Wishes(store=store, choices=store, clock=ManualClock(NOW))
-    mute, unmute = mute_command(wishes), unmute_command(wishes)
+    mute, unmute = mute_command(wishes), unmute_command(wishes, lambda *_: is_night)
     assert mute.audience is unmute.audience is Audience.GROUP_ADMIN
     assert await lines(mute) == [DONE[0]]
     assert wishes.of(GROUP) == Wish(is_mute=True)
     store.trouble = True
     assert await lines(unmute) == await lines(mute) == [NOT_NOW[0]]
     store.trouble = False
+    is_night = True
+    assert await lines(unmute) == [STILL_QUIET[0]]
+    is_night = False
     assert await lines(unmute, chinese=False) == [LIFTED[1]]
     assert wishes.of(GROUP) is None

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import time
 
-from bot.commands.phrases import NOT_NOW
-from bot.commands.quiet import BAD, ENDED, HOW, MUTED, NOT, quiet_command
+from bot.commands.phrases import NOT_NOW, STILL_QUIET
+from bot.commands.quiet import BAD, DONE, ENDED, GOES_ON, HOW, MUTED, NOT, quiet_command
 from bot.commands.quiet import NOW as IS_QUIET
 from bot.domain.traits import Audience
 from bot.memory.wishes import Wish, Wishes
@@ -14,7 +14,7 @@ from tests.fakes import GROUP, ManualClock, RecordingStore
 async def test_a_groups_admins_ask_for_quiet_see_it_and_end_it() -> None:
     store = RecordingStore()
     wishes = Wishes(store=store, choices=store, clock=ManualClock(NOW))
-    command = quiet_command(wishes, lambda _: False)
+    command = quiet_command(wishes, lambda *_: False)
     assert command.audience is Audience.GROUP_ADMIN
     assert await lines(command) == [NOT[0], HOW[0]]
     until = time.strftime("%H:%M", time.localtime(NOW + 600))
@@ -31,10 +31,19 @@ async def test_a_groups_admins_ask_for_quiet_see_it_and_end_it() -> None:
     assert wishes.of(GROUP) is None
 
 
-async def test_quiet_of_other_kinds_is_told_too() -> None:
+async def test_what_is_told_is_what_holds_afterwards() -> None:
     store = RecordingStore()
     wishes = Wishes(store=store, choices=store, clock=ManualClock(NOW))
-    command = quiet_command(wishes, lambda where: where == GROUP)
+    command = quiet_command(wishes, lambda where, at: where == GROUP and at < NOW + 900)
     assert await lines(command) == [IS_QUIET[0], HOW[0]]
+    assert [(await lines(command, words))[0][-10:] for words in ("10m", "20m")] == [GOES_ON[0][-10:], DONE[0][-10:]]
+    assert await lines(command, "off") == [STILL_QUIET[0]]
+
+
+async def test_a_silence_is_not_ended_by_asking_for_quiet() -> None:
+    store = RecordingStore()
+    wishes = Wishes(store=store, choices=store, clock=ManualClock(NOW))
+    command = quiet_command(wishes, lambda *_: False)
     await wishes.keep(GROUP, Wish(is_mute=True))
-    assert await lines(command) == [MUTED[0], HOW[0]]
+    assert [await lines(command, *words) for words in ((), ("10m",), ("off",))] == [[MUTED[0]]] * 3
+    assert wishes.of(GROUP) == Wish(is_mute=True)

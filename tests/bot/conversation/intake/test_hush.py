@@ -31,6 +31,7 @@ def test_in_quiet_hours_only_who_certainly_means_the_bot_is_answered() -> None:
     kept, _ = hush(clock, Rules(quiet=NIGHT, owners=frozenset({5})))
     assert kept.against(said("hi"), WEAK) == ""
     clock.time += 60
+    assert not kept.holds_commands(GROUP)
     assert [kept.against(said("hi"), wake) for wake in (STRONG, WEAK, CHANCE)] == ["", QUIET, QUIET]
     assert [kept.against(said("hi", user=5), wake) for wake in (STRONG, WEAK, CHANCE)] == ["", "", QUIET]
     clock.time += 8 * 3600
@@ -41,6 +42,7 @@ def test_where_the_operator_wants_it_nobody_but_owners_is_answered_then() -> Non
     kept, _ = hush(at(0, 0), Rules(quiet=NIGHT, quiet_mode=Quiet.ALL, owners=frozenset({5})))
     assert [kept.against(said("hi", where=where), STRONG) for where in (GROUP, PRIVATE)] == [QUIET, QUIET]
     assert kept.against(said("hi", user=5), STRONG) == ""
+    assert (kept.holds_commands(GROUP), kept.holds_commands(PRIVATE)) == (True, False)
 
 
 @pytest.mark.parametrize(("month", "day", "hours"), [(3, 29, 7), (10, 25, 9), (6, 1, 8)])
@@ -72,3 +74,4 @@ async def test_a_wish_for_quiet_is_like_the_hours_and_one_for_silence_holds_for_
     await wishes.keep(GROUP, Wish(is_mute=True))
     assert [kept.against(said("hi", user=user), STRONG) for user in (777, 5)] == [SILENCED, SILENCED]
     assert (kept.is_silenced(GROUP), kept.is_silenced(PRIVATE)) == (True, False)
+    assert (kept.holds_commands(GROUP), kept.holds_commands(PRIVATE)) == (True, False)
