@@ -10,7 +10,7 @@ from pydantic import Field
 
 from bot.domain.errors import InvalidArguments
 from bot.domain.group_acts import Chair, GroupAct, Mute, Pin, Recall, SetCard, Topic
-from bot.domain.persons import read_number
+from bot.domain.persons import find_person
 from bot.domain.ports import Members
 from bot.domain.suspension import Suspend
 from bot.domain.tool import ToolContext, tool
@@ -79,8 +79,7 @@ async def do(context: ToolContext, act: GroupAct) -> str:
 
 def person(who: str, context: ToolContext) -> int:
     """The account behind a number of this group; nobody else's. Raises InvalidArguments."""
-    number, _ = read_number(who)
-    user_id = context.port(Members).user_id(context.conversation, number) if number else None
+    user_id = find_person(who, context.port(Members), context.conversation)
     if user_id is None:
         problem = f"who: nobody has the number {who[:40]!r} here; see the names, as #2"
         raise InvalidArguments(problem, fields=(problem,))

@@ -23,7 +23,7 @@ from bot.domain.actions import (
     Unknown,
 )
 from bot.domain.errors import AlreadySaid, InvalidArguments, MediaError, ToolFailed
-from bot.domain.persons import read_number, read_person, read_place
+from bot.domain.persons import has_number, read_person, read_place
 from bot.domain.ports import Media, Speaker
 from bot.domain.readings import loads
 from bot.domain.result import ToolResult
@@ -94,7 +94,7 @@ class MessagePart(BaseModel):
         if (
             self.type == "mention_user"
             and not self.mentions_all
-            and not read_number(self.mention_user_id)[0]
+            and not has_number(self.mention_user_id)
         ):
             raise ValueError("mention_user_id must be the number behind a name, as 2 for 小明#2")
         return self

@@ -7,34 +7,44 @@ from __future__ import annotations
 import re
 
 from bot.domain.errors import InvalidArguments
-from bot.domain.events import read_id
+from bot.domain.events import Conversation, read_id
 from bot.domain.ports import Members
 from bot.domain.tool import ToolContext
 
-NUMBER = re.compile(r"(?P<name>.*[#＃]\s*)?(?P<number>[0-9]{1,19})", re.DOTALL)
+NUMBER = re.compile(r"(?:(?P<name>.*)[#＃]\s*)?(?P<number>[0-9]{1,19})", re.DOTALL)
 PERSON = re.compile(r"(?:private:)?\s*[#＃]\s*(?P<number>[0-9]{1,9})", re.IGNORECASE)
 GROUP = re.compile(r"group:\s*(?P<number>[0-9]{1,19})", re.IGNORECASE)
 LEAST_ACCOUNT = 10_000  # QQ has given no lower ones; no conversation has so many people
 
 
-def read_number(text: str) -> tuple[int, bool]:
-    """The number in `2`, `#2` or `小明#2`, 0 where there is none; whether it stands behind a
-    name.
+def find_person(text: str, members: Members, where: Conversation) -> int | None:
+    """The account of whoever `2`, `#2` or `小明#2` is there; None where nobody has the number, or
+    the name beside it is somebody else's: `Carol#1` may be all the name of who is #2.
     """
-    found = NUMBER.fullmatch(text)
-    return (read_id(found["number"]) or 0, bool(found["name"])) if found else (0, False)
+    if not (found := NUMBER.fullmatch(text.strip())) or not (number := read_id(found["number"])):
+        return None
+    name = found["number"] if found["name"] is None else found["name"]
+    return members.user_id(where, number, name)
+
+
+def has_number(text: str) -> bool:
+    """Whether it names anybody by a number."""
+    return (found := NUMBER.fullmatch(text)) is not None and bool(read_id(found["number"]))
 
 
 def read_person(text: str, context: ToolContext, *, field: str) -> int:
-    """The account of whoever has this number here; what can only be an account is one. Raises
+    """The account of whoever is meant here; what can only be an account is one. Raises
     InvalidArguments.
     """
-    number, is_ours = read_number(text)
+    found = NUMBER.fullmatch(text)
+    number = (read_id(found["number"]) or 0) if found else 0
     if Members in context.ports:
-        if user_id := context.port(Members).user_id(context.conversation, number):
+        if user_id := find_person(text, context.port(Members), context.conversation):
             return user_id
-        if is_ours or number < LEAST_ACCOUNT:
-            problem = f"{field}: nobody has the number {number} here; see the names"
+        name = found["name"] if found else None
+        if name is not None or number < LEAST_ACCOUNT:
+            named = f" and the name {name[:40]!r}" if name else ""
+            problem = f"{field}: nobody has the number {number} here{named}; see the names"
             raise InvalidArguments(problem, fields=(problem,))
     return number
 

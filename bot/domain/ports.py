@@ -197,8 +197,8 @@ class Members(Protocol):
         """The person's number there, a new one at the first time; no number is ever used again."""
         ...
 
-    def user_id(self, conversation: Conversation, number: int) -> int | None:
-        """Who has this number there; None where nobody has."""
+    def user_id(self, conversation: Conversation, number: int, name: str = "") -> int | None:
+        """Who has this number there; None where nobody has, or the `name` is another's alone."""
         ...
 
 

@@ -46,6 +46,7 @@ from bot.engine.step_calls import StepCalls, metadata_of_run
 from bot.engine.steps import ask_before_request, tokens_of, with_notice, words_of
 from bot.engine.transcripts import close_interrupted
 from bot.policy.already_said import bare
+from bot.policy.apologies import NO_CONCLUSION, OURS, TRACED
 from bot.policy.echo import is_said_back
 
 __all__ = ["Engine", "OnLimit", "Run", "RunState"]
@@ -63,8 +64,7 @@ SPOILT_ANSWER = (
     "Answer now, in words of your own alone: no name, number or heading in front, and no lines of "
     "others."
 )
-NOTICES = tuple(map(bare, (LAST_STEP, EMPTY_ANSWER, SPOILT_ANSWER)))
-NO_CONCLUSION = "我查了好几步，还没有得出结论，先停在这里。换个更具体的问法再试试？"
+NOTICES = tuple(map(bare, (LAST_STEP, EMPTY_ANSWER, SPOILT_ANSWER, *OURS)))
 
 OnLimit: TypeAlias = Literal["answer", "error"]
 
@@ -273,6 +273,6 @@ class Engine:
 def _own_words(run: Run, message: AssistantMessage) -> AssistantMessage:
     """The message, tidied; without words that only say a notice of ours back."""
     tidied = run.tidy(message)
-    if not tidied.tool_calls and is_said_back(tidied.text, NOTICES):
+    if not tidied.tool_calls and is_said_back(tidied.text.partition(TRACED)[0], NOTICES):
         return replace(tidied, text="")
     return tidied

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta, tzinfo
 from bot.domain.errors import InvalidArguments, ToolFailed
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import LogQuery
+from bot.domain.persons import find_person
 from bot.domain.ports import Clock, LogPage, Members, Store
 from bot.domain.segments import Card, Link, Markdown
 from bot.domain.traits import Audience
@@ -16,7 +17,6 @@ from bot.policy.authority import authority_of, least
 
 MAX_LINES = 40
 MAX_WORDS = 8
-NUMBER = re.compile(r"#?\s*(\d{1,9})$")
 LINE = re.compile(r"^[^\n#:]*#\d+(?: ↩[^\n]*?)?: ")
 """What stands before somebody's words in a prompt."""
 WEEKDAY = re.compile(
@@ -120,8 +120,7 @@ class StoredChatLog:
             return None
 
     def _person(self, conversation: Conversation, who: str) -> int:
-        number = NUMBER.search(who.strip())
-        user_id = self._members.user_id(conversation, int(number[1])) if number else None
+        user_id = find_person(who, self._members, conversation)
         if user_id is None:
             told = (
                 f"who: nobody has the number {who[:40]!r} here; write it as in #2, or leave it out"

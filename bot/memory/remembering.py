@@ -10,12 +10,13 @@ import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from cachetools import LRUCache
 from msgspec.structs import replace
 
 from bot.domain.errors import InvalidArguments, ToolDenied
-from bot.domain.events import Conversation
+from bot.domain.events import Conversation, Sender
 from bot.domain.memories import (
     Kind,
     MemoriesForgotten,
@@ -25,6 +26,7 @@ from bot.domain.memories import (
     Visibility,
 )
 from bot.domain.notebook import Memories
+from bot.domain.persons import find_person
 from bot.domain.ports import Clock, Ids, Store
 from bot.domain.suspension import Suspend
 from bot.domain.tool import ToolContext
@@ -41,8 +43,8 @@ from bot.policy.remembering import (
     surfaces,
     wrong_with,
 )
-from bot.prompt.frame import label
-from bot.prompt.render import MAX_NAME
+from bot.prompt.render import speaker
+from bot.prompt.view import View
 
 MAX_FORGOTTEN = 10_000
 KEPT = 180 * 86_400.0  # seconds since a fact was told last
@@ -208,8 +210,7 @@ class Remembering:
             return context.asker.user_id
         if named == "here":
             return 0
-        found = re.search(r"#(\d{1,9})$", named)
-        user = self._speakers.user_id(context.conversation, int(found[1])) if found else None
+        user = find_person(about, self._speakers, context.conversation)
         if user is None:
             raise InvalidArguments(f"about: {NOBODY.format(about=about)}")
         return user
@@ -240,8 +241,8 @@ class Remembering:
         return f"{about}: {memory.text}{day}"
 
     def _name(self, where: Conversation, user: int) -> str:
-        name = label(self._speakers.name(where, user), MAX_NAME) or "?"
-        return f"{name}#{self._speakers.number(where, user)}"
+        who = Sender(user, self._speakers.name(where, user))
+        return speaker(who, View(number=partial(self._speakers.number, where)))
 
 
 def _day(memory: StoredFact) -> str:

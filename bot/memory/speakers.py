@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from zlib import crc32
 
 from cachetools import LRUCache
@@ -16,8 +17,11 @@ from cachetools import LRUCache
 from bot.domain.events import Conversation
 from bot.domain.journal import MemberNumbered
 from bot.domain.ports import Store
+from bot.prompt.frame import person_name
+from bot.prompt.render import MAX_NAME
 
 MAX_CONVERSATIONS = 5000
+AROUND = "@*_` "  # what models put around a name
 FAR = 10**6  # no conversation has so many people
 
 
@@ -36,6 +40,19 @@ class _Book:
             # The lower one, should a person have one from a time when nobody could look it up.
             self.numbers[user_id] = min(number, self.numbers.get(user_id, number))
             self.names[user_id] = name
+
+    def is_anothers(self, name: str, user_id: int) -> bool:
+        key = _key(name)
+        if not key:
+            return bool(name.strip(AROUND))
+        own = _key(self.names.get(user_id, ""))
+        return key != own and any(key == _key(known) for known in self.names.values())
+
+
+@lru_cache(maxsize=4096)
+def _key(name: str) -> str:
+    """A name as prompts write it; models leave out blanks."""
+    return "".join(person_name(name, MAX_NAME).casefold().split()).strip(AROUND)
 
 
 class _Books(LRUCache[Conversation, _Book]):
@@ -72,9 +89,15 @@ class Speakers:
         known = self._books[conversation].numbers.get(user_id)
         return known or self._enter(conversation, user_id, "")
 
-    def user_id(self, conversation: Conversation, number: int) -> int | None:
-        """Who has this number there; None where nobody has."""
-        return self._books[conversation].people.get(number) or None
+    def user_id(self, conversation: Conversation, number: int, name: str = "") -> int | None:
+        """Who has this number there; None where nobody has, or where the `name` that somebody put
+        before it is another's alone.
+
+        A name that nobody has there is taken for an older or a shorter one.
+        """
+        book = self._books[conversation]
+        user_id = book.people.get(number) or None
+        return None if user_id and name and book.is_anothers(name, user_id) else user_id
 
     def meet(self, conversation: Conversation, user_id: int, name: str) -> int:
         """The number of a person who is there by this name."""

@@ -3,7 +3,8 @@ frame and not leave it.
 
 The frame is `name#number ↩name#number「words」: text` and `[word detail]`. So a name keeps no
 bracket, no colon, no number sign and no such arrow, nor what looks like one: the one table of all
-of them is here. What is taken out becomes a blank.
+of them is here. What is taken out becomes a blank. A person's name loses numbers behind such a
+sign, too: `Carol#1` who is #2 would be `Carol 1#2`.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ COLONS = (
     "\u2a74\u2af6\u2e2c\ua4fd\ua6f4\ua789\ufe13\ufe30\ufe55\uff1a\U00010781\U00010782"
 )
 
-SIGNS = "#＃﹟♯⋕\u20e3↩⤶⏎↵"  # number signs, the key of one, arrows back
+HASHES = "#＃﹟♯⋕"
+SIGNS = f"{HASHES}\u20e3↩⤶⏎↵"  # number signs, the key of one, arrows back
+NUMBER = re.compile(rf"[{HASHES}]\ufe0f?\s*\d+")
 
 BLANKS = "\r\n\t\u3164\u115f\u1160\uffa0\u2800"  # letters among them that are drawn as nothing
 
@@ -43,6 +46,7 @@ FRAME = str.maketrans(
     dict.fromkeys([*BRACKETS, *COLONS, *SIGNS, *BLANKS], " ")
     | {chr(code): " " for first, last in ENCLOSED for code in range(first, last + 1)}
 )
+BUT_HASHES = {char: by for char, by in FRAME.items() if chr(char) not in HASHES}
 
 UNSAFE = re.compile(r"[^!#-&*-;=?-Z_a-z~]")
 """In a url: all but ASCII that is visible and no bracket or quote."""
@@ -58,6 +62,12 @@ def label(text: str, limit: int) -> str:
     seen = "".join(filter(str.isprintable, text[: 16 * limit].translate(FRAME)))
     name = " ".join(visible(seen).split())[:limit]
     return name[0] + name.lstrip(name[0]) if name.startswith(FENCES) else name
+
+
+def person_name(text: str, limit: int) -> str:
+    """The label of a person, without a number that could be taken for ours."""
+    seen = visible("".join(filter(str.isprintable, text[: 16 * limit].translate(BUT_HASHES))))
+    return label(NUMBER.sub(" ", seen), limit)
 
 
 def address(url: str, limit: int) -> str:

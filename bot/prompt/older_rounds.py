@@ -1,5 +1,6 @@
-"""Stored rounds of older versions, told in today's form: what those noted in answers is a note
-behind them, and people have their numbers there in place of their accounts. Pure.
+"""Stored rounds of older versions, told in today's form: what those noted in answers, or said in
+their place, is a note behind them, and people have their numbers there in place of their
+accounts. Pure.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 from bot.domain.chat import NOTED, AssistantMessage, Message, UserMessage
 from bot.domain.events import Conversation
 from bot.domain.ports import Members
+from bot.policy.apologies import is_ours
 from bot.prompt import marks, notes
 from bot.prompt.frames import Frames
 from bot.prompt.people import People
@@ -82,6 +84,8 @@ def _is_as_told(frames: Frames, message: Message) -> bool:
         return True
     if not (message.text.strip() or message.tool_calls) or not frames.is_clean(message.text):
         return False
+    if is_ours(message.text):
+        return False
     return all(is_tidy(frames, call) for call in message.tool_calls)
 
 
@@ -91,6 +95,8 @@ def _tell(frames: Frames, message: Message) -> Iterator[Message]:
         yield message
         return
     text, noted = message.text, notes.LEGACY.get(message.text, "")
+    if is_ours(text):
+        text, noted = "", ZH.about.unanswered
     if match := marks.TRAILING_NOTE.search(text):
         text, noted = text[: match.start()], notes.delivery_note(ZH, match["words"])
     tidied = tidy(frames, replace(message, text=text))

@@ -39,7 +39,7 @@ from bot.domain.segments import (
     Video,
 )
 from bot.domain.visible import visible
-from bot.prompt.frame import address, label
+from bot.prompt.frame import address, label, person_name
 from bot.prompt.view import View
 
 MAX_NAME = 24
@@ -69,7 +69,7 @@ def speaker(sender: Sender, view: View) -> str:
 @lru_cache(maxsize=4096)
 def _name(name: str) -> str:
     """The same few people speak again and again."""
-    return label(name[: 16 * MAX_NAME], MAX_NAME) or NAMELESS
+    return person_name(name, MAX_NAME) or NAMELESS
 
 
 def account(sender: Sender) -> str:

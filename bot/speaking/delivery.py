@@ -179,9 +179,9 @@ class Delivery:
                         parts.append(segment)
             yield tuple(parts)
 
-    def _who(self, where: Conversation, number: int) -> tuple[int, str] | None:
+    def _who(self, where: Conversation, number: int, name: str) -> tuple[int, str] | None:
         speakers = self._history.speakers
-        if (user_id := speakers.user_id(where, number)) is None:
+        if (user_id := speakers.user_id(where, number, name)) is None:
             return None
         return user_id, speakers.name(where, user_id)
 

@@ -11,8 +11,10 @@ from typing import Final, TypeAlias
 
 from bot.domain.segments import Mention, Text
 
-Who: TypeAlias = Callable[[int], tuple[int, str] | None]
-"""Of a number its account and the name last seen; None where nobody has it."""
+Who: TypeAlias = Callable[[int, str], tuple[int, str] | None]
+"""Of a number its account and the name last seen; None where nobody has it, or the name that
+stands before it, if any, is another's.
+"""
 
 MOST: Final = 3  # people mentioned in one thing said
 NUMBER: Final = re.compile(r"[#＃](\d{1,7})(?!\d)")
@@ -33,8 +35,9 @@ def mentioning(
     for number in NUMBER.finditer(text):
         words += text[done : number.start()]
         done = number.end()
-        found = who(int(number[1]))
+        found = who(int(number[1]), "")
         name = _name(words, found[1] if found else "")
+        found = who(int(number[1]), name) if name else None
         if not name or any(f"@{name}{number[0]}" in one for one in but):
             words += number[0]
         elif found is not None and left:
@@ -47,7 +50,7 @@ def mentioning(
 
 def naming(text: str, *, but: Collection[str] = ()) -> str:
     """The text with whoever it calls called by name alone: where nobody can be mentioned."""
-    said = mentioning(text, lambda _: None, but=but)
+    said = mentioning(text, lambda *_: None, but=but)
     return "".join(part.text for part in said if isinstance(part, Text))
 
 

@@ -23,9 +23,9 @@ from adapters.openai.client import OpenAIModel
 from adapters.simulator.faults import Fault
 from adapters.simulator.server import Simulator
 from bot.app import Service, open_service
-from bot.conversation.turns.closing import TOO_LONG
 from bot.domain.chat import Completion, ModelRequest
 from bot.domain.ports import ChatModel
+from bot.policy.apologies import TOO_LONG
 from bot.speaking import carrier, outbox
 from bot.speaking.owner import UNKNOWN
 from tests.e2e.small_world import ASKER, GROUP, SmallWorld

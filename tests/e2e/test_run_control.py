@@ -13,7 +13,8 @@ from bot.domain.chat import (
 from bot.domain.result import ToolResult
 from bot.domain.run import RunFinished, Stop, ToolFinished, ToolProgressed
 from bot.domain.tool import ToolContext, tool
-from bot.engine.engine import NO_CONCLUSION, RunState
+from bot.engine.engine import RunState
+from bot.policy.apologies import NO_CONCLUSION
 
 # Runs that wait for somebody's word: tests/e2e/test_suspended_runs.py
 from tests.bot.runs import assert_valid, echo, engine, run, to_the_end

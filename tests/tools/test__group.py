@@ -31,7 +31,7 @@ class Roll:
     def number(self, conversation: Conversation, user_id: int) -> int:
         return 2
 
-    def user_id(self, conversation: Conversation, number: int) -> int | None:
+    def user_id(self, conversation: Conversation, number: int, name: str = "") -> int | None:
         return {2: 20002}.get(number)
 
 

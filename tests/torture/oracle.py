@@ -11,7 +11,6 @@ from itertools import chain
 from typing import Any
 
 from adapters.simulator.call import SentMessage
-from bot.conversation.turns import closing
 from bot.domain.chat import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from bot.domain.journal import (
     MessageErased,
@@ -20,7 +19,7 @@ from bot.domain.journal import (
     SendState,
 )
 from bot.domain.segments import Text
-from bot.policy.apologies import LOST, SORRY
+from bot.policy.apologies import LOST, SORRY, UNANSWERED
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
 from tests.torture.evidence import Evidence, Verdict
@@ -30,7 +29,7 @@ from tests.torture.moments import Kind
 from tests.torture.stage import ACCOUNT, Question
 
 TROUBLES = frozenset(kind for kind in Kind if kind.comes_back or kind.is_lost)
-POLITE = (SORRY, LOST, closing.SORRY.partition("{")[0])
+POLITE = (SORRY, LOST, UNANSWERED.partition("{")[0])
 
 
 NOTES = tuple(words.heading(words.notes) for words in (ZH, EN))

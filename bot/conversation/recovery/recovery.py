@@ -158,16 +158,12 @@ class Recoverer:
         )
         return False
 
-    def _close(self, turn: OpenTurn, *, closing: str = "") -> TurnClosed:
+    def _close(self, turn: OpenTurn) -> TurnClosed:
         messages = close_interrupted(turn.messages)
         if not messages or not isinstance(messages[-1], AssistantMessage):
             words = wording_of((turn.user,), "")
-            ending = (
-                (AssistantMessage(closing),)
-                if closing
-                else notes.unanswered(words, words.about.broken_off, messages)
-            )
-            messages = (*messages, *ending)
+            broken_off = notes.unanswered(words, words.about.broken_off, messages)
+            messages = (*messages, *broken_off)
         return TurnClosed(
             turn_id=turn.turn_id,
             stop=Stop.INTERRUPTED,
@@ -201,8 +197,7 @@ class Recoverer:
             "run %s was interrupted in the middle of its work: telling the asker", turn.turn_id
         )
         action = apology(turn.question, SORRY)
-        closed = (*map(self._close, turns[:-1]), self._close(turn, closing=SORRY))
-        self._outbox.post_with(*closed, action=action, turn_id=turn.turn_id)
+        self._outbox.post_with(*map(self._close, turns), action=action, turn_id=turn.turn_id)
 
     def _is_young(self, time: float) -> bool:
         return self._clock.now() - time < YOUNG

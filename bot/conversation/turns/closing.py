@@ -23,13 +23,11 @@ from bot.domain.run import Outcome, Stop
 from bot.engine.engine import RunState
 from bot.engine.transcripts import close_suspended
 from bot.memory.history import History
+from bot.policy.apologies import TOO_LONG, UNANSWERED
 from bot.policy.refusals import is_too_long
 from bot.prompt import notes
 from bot.prompt.language import wording_of
 from bot.speaking.delivery import Delivery, note_on
-
-SORRY = "抱歉，这次没能回答上来，请稍后再试。（编号 {trace}）"
-TOO_LONG = "抱歉，回答太长，QQ 没让我发出来。请让我说得短一些，再问一次。"
 
 
 class Closing:
@@ -63,7 +61,7 @@ class Closing:
                 return ""
             case Stop.FAILED | Stop.DENIED | Stop.OUT_OF_BUDGET | Stop.INTERRUPTED:
                 # No words of the model's: kept as its own, it says them again.
-                await self._answer(turn, SORRY.format(trace=turn.run.id))
+                await self._answer(turn, UNANSWERED.format(trace=turn.run.id))
                 return ""
 
     async def _answer(self, turn: Turn, words: str) -> str:

@@ -21,7 +21,7 @@ class Here:
     def number(self, conversation: Conversation, user_id: int) -> int:
         raise AssertionError((conversation, user_id))
 
-    def user_id(self, conversation: Conversation, number: int) -> int | None:
+    def user_id(self, conversation: Conversation, number: int, name: str = "") -> int | None:
         return 3_000_000_001 if number == 2 else None
 
 

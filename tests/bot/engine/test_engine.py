@@ -22,7 +22,8 @@ from bot.domain.hooks import Hooks, RequestEvent, Reshape
 from bot.domain.run import RunFinished, Spent, StepFinished, Stop, SuspendedRun
 from bot.domain.suspension import Suspend
 from bot.domain.tool import tool
-from bot.engine.engine import EMPTY_ANSWER, LAST_STEP, NO_CONCLUSION, Run, RunState
+from bot.engine.engine import EMPTY_ANSWER, LAST_STEP, Run, RunState
+from bot.policy.apologies import NO_CONCLUSION, UNANSWERED
 from bot.policy.budget import Budget, Limits
 
 # Runs that wait for somebody's word: tests/e2e/test_suspended_runs.py
@@ -152,9 +153,11 @@ async def test_spoilt_words_that_nobody_waits_for_are_asked_for_once_more_and_th
     assert (outcome.stop, outcome.messages) == (Stop.SILENT, ())
 
 
-async def test_a_notice_of_ours_said_back_is_no_answer() -> None:
-    parroted = words("No name, number or heading in front, and no lines of others.")
-    with ScriptedModel(words(""), parroted, words("周六七点")) as model:
+@pytest.mark.parametrize(
+    "notice", ["No name, number or heading in front, and no lines of others.", UNANSWERED.format(trace="3xn6kykx")]
+)
+async def test_a_notice_of_ours_said_back_is_no_answer(notice: str) -> None:
+    with ScriptedModel(words(""), words(notice), words("周六七点")) as model:
         outcome = await to_the_end(engine(model).run(run(), RunState()))
     assert (outcome.text, len(outcome.messages)) == ("周六七点", 1)
 

@@ -22,7 +22,7 @@ class Numbers:
     def number(self, conversation: Conversation, user_id: int) -> int:
         return user_id
 
-    def user_id(self, conversation: Conversation, number: int) -> int | None:
+    def user_id(self, conversation: Conversation, number: int, name: str = "") -> int | None:
         return {1: OWNER, 2: 777}.get(number)
 
 

@@ -1,7 +1,17 @@
 from __future__ import annotations
 
+import re
+from functools import partial
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.domain.events import Sender
 from bot.domain.journal import MemberNumbered
+from bot.domain.persons import find_person
 from bot.memory.speakers import FAR, Speakers
+from bot.prompt.render import speaker
+from bot.prompt.view import View
 from tests.fakes import GROUP, PRIVATE, RecordingStore
 
 
@@ -57,3 +67,36 @@ def test_what_is_let_go_is_read_anew() -> None:
     speakers.forget()
     assert GROUP not in speakers
     assert speakers.user_id(GROUP, 1) is None
+
+
+NAMES = st.lists(
+    st.sampled_from(["Ann", "小明", "我", "#", "＃", "♯", "1", "2", "３", " ", "\u200b", "(", "C"]), max_size=6
+)
+
+
+@given(st.lists(NAMES.map("".join), min_size=1, max_size=4))
+def test_whatever_people_call_themselves_nobody_is_taken_for_another(names: list[str]) -> None:
+    speakers, _ = known()
+    view = View(number=partial(speakers.number, GROUP))
+    people = {speakers.meet(GROUP, 700 + place, name): (700 + place, name) for place, name in enumerate(names)}
+    shown = {number: speaker(Sender(user, name), view) for number, (user, name) in people.items()}
+    assert len(set(shown.values())) == len(people)
+    for number, (user, name) in people.items():
+        written = shown[number]
+        assert [find_person(text, speakers, GROUP) for text in (written, f"#{number}")] == [user, user]
+        assert not re.search(r"[#＃♯]", written.removesuffix(f"#{number}"))
+        if not re.fullmatch(r"[#＃]\s*\d+", name.strip()):  # that is what the number is written like
+            forms = {people[place][0]: {who, who.removesuffix(f"#{place}")} for place, who in shown.items()}
+            alike = {one for one, written in forms.items() if _folded(name) in map(_folded, written)} | {user}
+            assert find_person(name, speakers, GROUP) in {None, *alike}
+
+
+def _folded(written: str) -> str:
+    return re.sub(r"[\s\u200b(]", "", written.replace("＃", "#"))
+
+
+def test_a_name_that_ends_in_a_number_finds_nobody_else() -> None:
+    speakers, _ = known(member(1, 777, "Alice"), member(2, 778, "Carol#1"), member(3, 779, "3"), member(4, 780, "2"))
+    found = {text: find_person(text, speakers, GROUP) for text in ("Carol#1", "Carol 1", "carol #2", "2", "3", "#2")}
+    assert found == {"Carol#1": None, "Carol 1": None, "carol #2": 778, "2": None, "3": 779, "#2": 778}
+    assert [find_person(text, speakers, GROUP) for text in ("Old name#1", "Carol#1#2", "@Alice＃1")] == [777, 778, 777]

@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from bot.domain.chat import NOTED, AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from bot.memory.speakers import Speakers
+from bot.policy.apologies import SORRY, UNANSWERED
 from bot.prompt import notes
 from bot.prompt.older_rounds import by_number, told_today
 from bot.prompt.wording_zh import ZH
@@ -39,6 +40,10 @@ RESULT = ToolMessage("1", "send_message", "消息已发送")
             (ASKED, AssistantMessage(NOTED), note(ZH.about.unanswered)),
         ),
         ((ASKED, AssistantMessage("(被打断了)")), (ASKED, AssistantMessage(NOTED), note(ZH.about.broken_off))),
+        *(
+            ((ASKED, AssistantMessage(line)), (ASKED, AssistantMessage(NOTED), note(ZH.about.unanswered)))
+            for line in (SORRY, UNANSWERED.format(trace="3xn6"))
+        ),
         (
             (ASKED, CALLED, RESULT, AssistantMessage("(被打断了)")),
             (ASKED, CALLED, RESULT, note(ZH.about.broken_off)),
