@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from bot.domain.books import Choices
 from bot.domain.chat import Message
@@ -18,6 +19,7 @@ from bot.policy.quiet import Hours, Quiet
 from bot.policy.wake import Rules
 
 LOOK = 2.0  # seconds between two looks at choices that could not be read
+MAX_PLACES = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,16 @@ class Cast:
     audiences: Mapping[str, Audience] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class _Here:
+    """Who the bot is in one place, with the rules of the house behind its prompt."""
+
+    key: str
+    who: Persona
+    names: tuple[str, ...]
+    house: House | None
+
+
 class Personas:
     """Who the bot is, where; `become` changes that from the next turn on."""
 
@@ -91,8 +103,9 @@ class Personas:
         self._clock = clock
         self._chosen: dict[Conversation, str] = {}
         self._is_read = False
-        self._told: dict[tuple[str, int], Persona] = {}
         self._rules: dict[tuple[str, int], Rules] = {}
+        # A message asks a dozen times; whatever changes the answer calls `_look_anew`.
+        self._here = lru_cache(MAX_PLACES)(self._look)
 
     @property
     def cast(self) -> Cast:
@@ -102,8 +115,7 @@ class Personas:
     def become(self, cast: Cast) -> None:
         """Be these from the next turn on."""
         self._cast = cast
-        self._told.clear()
-        self._rules.clear()
+        self._look_anew()
 
     async def start(self) -> bool:
         """Read what was chosen before; False where it cannot be read: `run` goes on trying."""
@@ -111,6 +123,7 @@ class Personas:
             return False
         self._chosen = {**chosen, **self._chosen}
         self._is_read = True
+        self._look_anew()
         return True
 
     async def run(self) -> None:
@@ -126,54 +139,50 @@ class Personas:
         if not await self._store.commit(PersonaChosen(where, key)):
             return False
         self._chosen[where] = key
+        self._look_anew()
         return True
 
     def key(self, where: Conversation) -> str:
         """The key of the persona there, empty for the usual one; one that is gone is passed by."""
-        if not self._cast.others:
-            return ""
-        group = where.session_id if where.is_group else 0
-        house = self._cast.houses.get(group)
-        for key in (
-            self._chosen.get(where, ""),
-            "" if house is None else house.persona,
-            self._cast.claimed.get(group, ""),
-        ):
-            if key in self._cast.others:
-                return key
-        return ""
+        return self._here(where).key
 
     def of(self, where: Conversation) -> Persona:
         """The persona there, with the rules of the house behind its prompt."""
-        key = self.key(where)
-        who = self._cast.others.get(key, self._cast.usual)
-        house = self._house(where)
-        if house is None or not house.rules:
-            return who
-        place = key, where.session_id
-        if (told := self._told.get(place)) is None:
-            prompt = f"{who.prompt.strip()}\n\n{house.rules.strip()}"
-            told = self._told[place] = dataclasses.replace(who, prompt=prompt)
-        return told
+        return self._here(where).who
 
     def rules(self, where: Conversation, rules: Rules) -> Rules:
         """What wakes the bot there: the names it has there, the chance and the quiet hours of the
         house.
         """
-        key, house = self.key(where), self._house(where)
-        names = self._cast.others.get(key, self._cast.usual).names
-        if house is None and names == rules.names:
+        here = self._here(where)
+        if here.house is None and here.names == rules.names:
             return rules
-        place = key, 0 if house is None else where.session_id
+        place = here.key, 0 if here.house is None else where.session_id
         if (told := self._rules.get(place)) is None:
-            theirs = rules if house is None else house.changed(rules)
-            told = self._rules[place] = dataclasses.replace(theirs, names=names)
+            theirs = rules if here.house is None else here.house.changed(rules)
+            told = self._rules[place] = dataclasses.replace(theirs, names=here.names)
         return told
 
     def audiences(self, where: Conversation) -> Mapping[str, Audience]:
         """For whom tools are there, by name, whatever they declare."""
-        house = self._house(where)
+        house = self._here(where).house
         return self._cast.audiences if house is None else house.audiences
 
-    def _house(self, where: Conversation) -> House | None:
-        return self._cast.houses.get(where.session_id) if where.is_group else None
+    def _look(self, where: Conversation) -> _Here:
+        group = where.session_id if where.is_group else 0
+        house = self._cast.houses.get(group)
+        keys = (
+            self._chosen.get(where, ""),
+            "" if house is None else house.persona,
+            self._cast.claimed.get(group, ""),
+        )
+        key = next((key for key in keys if key in self._cast.others), "")
+        who = told = self._cast.others.get(key, self._cast.usual)
+        if house is not None and house.rules:
+            prompt = f"{who.prompt.strip()}\n\n{house.rules.strip()}"
+            told = dataclasses.replace(who, prompt=prompt)
+        return _Here(key, told, who.names, house)
+
+    def _look_anew(self) -> None:
+        self._here.cache_clear()
+        self._rules.clear()
