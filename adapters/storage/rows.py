@@ -58,12 +58,12 @@ ROUND = tuple[Message, ...]
 def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
     """The statements of an entry that was put at `taken`, in the order they must be executed."""
     match entry:  # what every message brings comes first: each case that is not taken costs time
-        case MessageObserved(message=message, overheard=overheard):
-            return ((Statement.ADD_MESSAGE, _message(message, taken, overheard=overheard)),)
+        case MessageObserved():
+            return _observed(entry, taken)
         case SendQueued() | SendChanged():
             return (_of_send(entry),)
         case Judged():
-            return ((Statement.ADD_VERDICT, _verdict(entry, taken)),)
+            return (_verdict(entry, taken),)
         case TurnOpened():
             return _opened(entry)
         case TurnClosed():
@@ -229,8 +229,14 @@ def _message(message: MessageReceived, taken: float, *, overheard: bool) -> dict
     }
 
 
-def _verdict(entry: Judged, taken: float) -> dict[str, Any]:
-    return {
+def _observed(entry: MessageObserved, taken: float) -> tuple[Row, ...]:
+    message = _message(entry.message, taken, overheard=entry.overheard)
+    added = Statement.ADD_MESSAGE, message
+    return (added,) if entry.judged is None else (added, _verdict(entry.judged, taken))
+
+
+def _verdict(entry: Judged, taken: float) -> Row:
+    verdict = {
         "conversation": str(entry.conversation),
         "message_id": plain(entry.message_id),
         "sender": entry.sender,
@@ -239,6 +245,7 @@ def _verdict(entry: Judged, taken: float) -> dict[str, Any]:
         "reason": plain(entry.reason),
         "at": taken,
     }
+    return Statement.ADD_VERDICT, verdict
 
 
 def _opened(entry: TurnOpened) -> tuple[Row, ...]:

@@ -23,23 +23,6 @@ from bot.domain.run import StepFinished, Stop, ToolFinished, ToolStarted
 from bot.domain.things import PictureDescribed, ThingNamed
 
 
-class MessageObserved(Struct, frozen=True, tag="message_observed"):
-    """A message was taken. `overheard` is one that did not wake the bot: the next turn there will
-    read it. It also opens the message's place in the de-duplication window.
-    """
-
-    message: MessageReceived
-    overheard: bool
-    type: ClassVar[Literal["message_observed"]] = "message_observed"
-
-
-class MessageOverheard(Struct, frozen=True, tag="message_overheard"):
-    """A message taken as a possible wake was for somebody else: the next turn will read it."""
-
-    message: MessageReceived
-    type: ClassVar[Literal["message_overheard"]] = "message_overheard"
-
-
 class Judged(Struct, frozen=True, kw_only=True, tag="judged"):
     """A message that was for the bot, what became of that and for which `reason`; the last one
     about a message counts.
@@ -54,6 +37,24 @@ class Judged(Struct, frozen=True, kw_only=True, tag="judged"):
     reason: str
     weak: bool = False
     type: ClassVar[Literal["judged"]] = "judged"
+
+
+class MessageObserved(Struct, frozen=True, tag="message_observed"):
+    """A message was taken, `judged` where it was for the bot. `overheard` did not wake it: the next
+    turn there will read it. It also opens the message's place in the de-duplication window.
+    """
+
+    message: MessageReceived
+    overheard: bool
+    judged: Judged | None = None
+    type: ClassVar[Literal["message_observed"]] = "message_observed"
+
+
+class MessageOverheard(Struct, frozen=True, tag="message_overheard"):
+    """A message taken as a possible wake was for somebody else: the next turn will read it."""
+
+    message: MessageReceived
+    type: ClassVar[Literal["message_overheard"]] = "message_overheard"
 
 
 class MessageTakenUp(Struct, frozen=True, tag="message_taken_up"):

@@ -10,6 +10,7 @@ from bot.commands.commands import Commands
 from bot.conversation.intake.places import Arrival
 from bot.conversation.recovery.arrivals import Arrivals
 from bot.domain.events import Event, MessageRecalled, Muted
+from bot.domain.journal import Judged, MessageObserved
 from bot.policy.wake import Rules
 from bot.speaking.postbox import Postbox
 from bot.wiring.conversation import build_asking, build_stages
@@ -53,6 +54,13 @@ class Hall(House):
         self.dispatcher, self.way, self.door = stages.dispatcher, stages.way, stages.door
         self.lane, self.live, self.goings_on = stages.lane, self.ground.live, stages.goings_on
         self.late, self.held, self.expiry = stages.late, stages.held, stages.expiry
+
+    @property
+    def verdicts(self) -> list[Judged]:
+        """What was judged of messages, as they came and later."""
+        entries = self.store.entries
+        judged = [entry.judged if isinstance(entry, MessageObserved) else entry for entry in entries]
+        return [entry for entry in judged if isinstance(entry, Judged)]
 
     async def take(self, *events: Event) -> None:
         for event in events:

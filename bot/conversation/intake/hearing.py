@@ -44,7 +44,7 @@ class Hearing:
         run reads it.
         """
         self._places.hear(message)
-        self._store.put(MessageObserved(message, overheard=overheard), *judged(message, verdict))
+        self._store.put(MessageObserved(message, overheard, judged(message, verdict)))
         self._history.know(message)
         if overheard:
             self._history.overhear(message)
@@ -61,17 +61,19 @@ class Hearing:
         """
         self._places.hear(message)
         overheard = isinstance(verdict, Observe)
-        self._store.put(MessageObserved(message, overheard=overheard), *judged(message, verdict))
+        self._store.put(MessageObserved(message, overheard, judged(message, verdict)))
         self._history.know(message)
 
     def overhear(self, message: MessageReceived, why: str = "") -> None:
         """A question that is kept is not answered after all: it is read like any other message."""
-        self._store.put(MessageOverheard(message), *judged(message, Observe(why)))
+        self._store.put(MessageOverheard(message))
+        self.judge(message, Observe(why))
         self._history.overhear(message)
 
     def judge(self, message: MessageReceived, verdict: Verdict) -> None:
         """Keep another verdict on a message."""
-        self._store.put(*judged(message, verdict))
+        if entry := judged(message, verdict):
+            self._store.put(entry)
 
     def take_up(
         self, where: Conversation, wanted: Callable[[MessageReceived], bool], *, most: int
@@ -102,11 +104,11 @@ class Hearing:
         self._history.forget_message(where, message_id)
 
 
-def judged(message: MessageReceived, verdict: Verdict) -> tuple[Judged, ...]:
-    """The entry about a message that was for the bot; none for any other, or while nobody knows."""
+def judged(message: MessageReceived, verdict: Verdict) -> Judged | None:
+    """The verdict on a message that was for the bot; None for any other, or while nobody knows."""
     match verdict:
         case Observe(reason="") | NeedsQuoted() | Ignore():
-            return ()
+            return None
         case Observe(reason=reason):
             wakes, weak = False, False
         case Wake(reason=reason, weak=weak):
@@ -125,4 +127,4 @@ def judged(message: MessageReceived, verdict: Verdict) -> tuple[Judged, ...]:
         logger.info(
             "message %s in %s is only heard: %s", entry.message_id, entry.conversation, reason
         )
-    return (entry,)
+    return entry

@@ -18,7 +18,7 @@ from bot.domain.journal import (
     SendState,
     UsageAdded,
 )
-from tests.adapters.storage.entries import NOW, began, closing, ended, heard, opening, put, read, sending, step
+from tests.adapters.storage.entries import NOW, began, closing, ended, heard, opening, put, read, sending, step, verdict
 from tests.fakes import BOT, GROUP, said
 
 ELSEWHERE = Conversation(BOT, "group", 4343)
@@ -29,8 +29,7 @@ def whole(turn_id: str = "t1") -> list[Entry]:
     """A question that was answered, with a call and two sends of which one was refused."""
     opened = replace(opening(turn_id, QUESTION), at=NOW + 1)
     return [
-        MessageObserved(QUESTION, overheard=False),
-        Judged(conversation=GROUP, message_id="5", sender=777, wakes=True, reason="mention"),
+        MessageObserved(QUESTION, overheard=False, judged=verdict()),
         opened,
         step(turn_id, 1),
         began(turn_id),

@@ -10,7 +10,7 @@ from bot.domain.chat import Completion, ModelRequest, UserMessage
 from bot.domain.events import (
     Connected,
 )
-from bot.domain.journal import MessageErased, MessageObserved
+from bot.domain.journal import Judged, MessageErased, MessageObserved
 from bot.domain.segments import Card, Forward, Quote, Text
 from bot.policy.approval import notice
 from bot.policy.wake import Rules, Wake
@@ -85,10 +85,10 @@ async def test_an_owners_word_is_kept_as_taken_and_as_nothing_else(in_the_lane: 
         kept = [
             entry
             for entry in house.store.entries
-            if entry in (MessageObserved(word, overheard=True), MessageObserved(word, overheard=False))
-            or isinstance(entry, MessageErased)
+            if (isinstance(entry, MessageObserved) and entry.message == word) or isinstance(entry, MessageErased)
         ]
-        observed = MessageObserved(word, overheard=not in_the_lane)
+        wake = Judged(conversation=GROUP, message_id="71", sender=OWNER, wakes=True, reason="mention")
+        observed = MessageObserved(word, overheard=not in_the_lane, judged=wake if in_the_lane else None)
         assert kept == [observed, MessageErased(GROUP, "71")]
 
 

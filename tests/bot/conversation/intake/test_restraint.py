@@ -9,7 +9,6 @@ from msgspec import structs
 from bot.conversation.intake.hush import QUIET, SILENCED
 from bot.conversation.intake.restraint import LOOP, MUTED, STALE
 from bot.domain.chat import Completion, ModelRequest
-from bot.domain.journal import Judged
 from bot.domain.segments import Quote, Text
 from bot.memory.wishes import Wish
 from bot.policy.loops import HELD
@@ -21,8 +20,7 @@ LOOPING = Rules(loop=6)
 
 
 def verdicts(house: Hall) -> list[tuple[bool, str]]:
-    judged = [entry for entry in house.store.entries if isinstance(entry, Judged)]
-    return [(entry.wakes, entry.reason) for entry in judged]
+    return [(entry.wakes, entry.reason) for entry in house.verdicts]
 
 
 def gated(answer: str) -> tuple[asyncio.Event, Step]:

@@ -6,7 +6,6 @@ from msgspec import structs
 
 from bot.domain.chat import Completion, ModelRequest
 from bot.domain.errors import ModelBilling
-from bot.domain.journal import Judged
 from bot.domain.segments import Mention, Quote, Text
 from bot.policy.chances import COOLDOWN
 from bot.policy.wake import Rules
@@ -71,7 +70,7 @@ async def test_now_and_then_the_bot_joins_in_and_nobody_hears_of_its_failures() 
         await house.take(said((Mention(5), Text("and you?")), at=False), muted(60), said("bread", at=False))
         await house.take(muted(0), said("and coffee", at=False))
         assert house.transport.texts == ["me too"]
-        assert [entry.reason for entry in house.store.of("judged") if isinstance(entry, Judged)] == ["chance"] * 2
+        assert [entry.reason for entry in house.verdicts] == ["chance"] * 2
 
 
 async def test_who_wakes_the_bot_is_asked_about_and_robots_wake_it_no_more() -> None:

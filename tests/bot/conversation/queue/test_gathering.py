@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from bot.conversation.intake.ages import Ages
-from bot.conversation.intake.hearing import Hearing
+from bot.conversation.intake.hearing import Hearing, judged
 from bot.conversation.intake.places import Places
 from bot.conversation.intake.seen import SeenMessages
 from bot.conversation.queue.gathering import BACK, BARE, BEHIND, MOST, Gathering
@@ -323,10 +323,11 @@ async def test_a_question_that_is_not_answered_belongs_to_no_other_one() -> None
         at.lanes.put(GROUP, BUSY)
         at.says("北京的天气怎么样？")
         late = replace(said("上海的天气怎么样？"), time=at.clock.now())  # found later, in the same second
-        at.gathering.hear(late, Observe("it was answered, or was old, when it was found"))
+        verdict = Observe("it was answered, or was old, when it was found")
+        at.gathering.hear(late, verdict)
         at.gate.set()
         assert await at.asked() == [["北京的天气怎么样？"]]
-    assert MessageObserved(late, overheard=True) in at.store.entries
+    assert MessageObserved(late, overheard=True, judged=judged(late, verdict)) in at.store.entries
 
 
 async def test_a_question_that_was_let_be_is_not_looked_back_at() -> None:

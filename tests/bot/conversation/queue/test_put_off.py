@@ -10,7 +10,6 @@ from bot.domain.events import (
     Connected,
     MessageReceived,
 )
-from bot.domain.journal import Judged
 from bot.domain.segments import Quote, Text
 from bot.policy.wake import Rules, Wake
 from tests.bot.conversation.recovery.test_recovery import turn
@@ -75,5 +74,5 @@ async def test_what_is_not_asked_again_says_why_only_where_it_called(
         house.late.ask_again(said(text, at=at))
         house.clock.time += 121
         await house.take(Connected(self_id=BOT, time=0.0))
-        reasons = [one.reason for one in house.store.of("judged") if isinstance(one, Judged)]
+        reasons = [one.reason for one in house.verdicts]
         assert (reasons, len(house.store.of("message_overheard"))) == ([why] if why else [], 1)

@@ -5,7 +5,7 @@ import asyncio
 from bot.conversation.queue.turnstile import CROWDED, GROUP, HOUR, SLOW_DOWN, USER
 from bot.domain.actions import React
 from bot.domain.chat import Completion, ModelRequest, UserMessage
-from bot.domain.journal import Judged, OpenTurn
+from bot.domain.journal import OpenTurn
 from bot.domain.traits import Rate
 from bot.policy.wake import Rules
 from bot.speaking.gestures import NOT_NOW
@@ -17,7 +17,7 @@ TWO = Rules(owners=frozenset({999}), user_rate=Rate(2, 60))
 
 
 def refusals(house: Hall) -> list[str]:
-    return [entry.reason for entry in house.store.entries if isinstance(entry, Judged) and not entry.wakes]
+    return [entry.reason for entry in house.verdicts if not entry.wakes]
 
 
 async def test_who_asks_too_often_is_overheard_and_told_once_an_hour_then_by_a_sign_then_not_at_all() -> None:
