@@ -44,6 +44,7 @@ from bot.runtime.reloading import Reload, Reread, reload_all
 from bot.runtime.watchdog import Watchdog
 from bot.speaking.outbox import Outbox
 from bot.wiring.background import background
+from bot.wiring.console import Link, open_console
 from bot.wiring.discovery import Discovered
 from bot.wiring.limits import build_meter, build_spending
 from bot.wiring.means import Means, open_means
@@ -80,6 +81,7 @@ class Service:
     """A running service. `port` is where the reverse server listens, 0 in forward mode.
 
     `reloads` is all that was read from files and can be read once more, by what the log calls it.
+    `console_link` makes addresses that let into the console once, None where there is none.
     """
 
     rooms: Rooms
@@ -89,6 +91,7 @@ class Service:
     metrics: Metrics
     port: int
     reloads: Mapping[str, Reload] = field(default_factory=dict)
+    console_link: Link | None = None
 
     @property
     def lanes(self) -> Lanes[Work]:
@@ -194,9 +197,11 @@ async def open_service(
         )
         working = at_work(settings, rooms, line, spending, metrics=metrics, ids=ids)
         port = await stack.enter_async_context(working)
+        shown = open_console(settings, rooms=rooms, journal=journal, mask=mask, clock=clock)
+        link = await stack.enter_async_context(shown)
         await stack.enter_async_context(finishing(rooms, troubles, grace=grace))
         again = reloads(settings, rooms.keeping.personas, means)
-        yield Service(rooms, line.transport, line.peers, journal, metrics, port, again)
+        yield Service(rooms, line.transport, line.peers, journal, metrics, port, again, link)
 
 
 def means_of(

@@ -287,6 +287,18 @@ def doubts(settings: Settings, *, service: bool) -> Iterator[Problem]:
             "password"
         )
         yield Problem("WEB_HOST", what, "Set 127.0.0.1, or see that a firewall keeps others out")
+    if (
+        service
+        and settings.console_port
+        and not values.is_loopback(settings.console_host)
+        and not settings.console_origin.startswith("https://")
+        and not is_contained()
+    ):
+        what = (
+            f"is {settings.console_host}: the token and all it shows go over the network in plain"
+        )
+        mend = "Set 127.0.0.1 and use an ssh tunnel, or a proxy with https (docs/console.md)"
+        yield Problem("CONSOLE_HOST", what, mend)
     if settings.qweather_host and not (
         settings.qweather_key.get_secret_value()
         or settings.qweather_jwt_private_key.get_secret_value()

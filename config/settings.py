@@ -132,6 +132,11 @@ class Settings(BaseSettings):
     web_host: Host = "127.0.0.1"
     web_port: Annotated[int, BeforeValidator(values.whole(0, 65535))] = 8080
 
+    console_host: Host = "127.0.0.1"
+    console_port: Annotated[int, BeforeValidator(values.whole(0, 65535))] = 0
+    console_token: Annotated[SecretStr, AfterValidator(tokens.console_token)] = SecretStr("")
+    console_origin: Annotated[str, AfterValidator(values.origin)] = ""
+
     tools_deny: Names = ()
     tools_approve: Names = ()
     tools_audience: Annotated[dict[str, str], BeforeValidator(values.audiences)] = Field(

@@ -21,6 +21,7 @@ FAMILIES = (
     "TOOLS_",
     "STORE_",
     "WEB_",
+    "CONSOLE_",
     "CODER_",
     "MEDIA_",
     "LOG_",

@@ -19,6 +19,8 @@ from config.values import Wrong
 BETWEEN = re.compile(r"[\s,，;；]+")
 COLON = re.compile(r"\s*[:：]\s*")
 OWNED = re.compile(r"([1-9][0-9]{0,17}):(.*)")  # `account:token`
+CONSOLE_MEND = "Make one: `setup` does, or openssl rand -hex 16"
+SHORTEST_CONSOLE = 22  # characters of base64 that hold 128 bits
 MEND = "Write it as 10001:token,10002:token, each token once"
 
 
@@ -89,3 +91,13 @@ def parts_of(text: str) -> list[tuple[int, str]]:
         (int(found[1]), found[2]) if found else (0, item)
         for item, found in zip(items, owned, strict=True)
     ]
+
+
+def console_token(value: SecretStr) -> SecretStr:
+    """What lets anybody into the console: nobody can guess it who has tried for years."""
+    text = value.get_secret_value()
+    if not (text.isascii() and text.isprintable()) or " " in text:
+        raise Wrong("has a space, a line break or a character that is not ASCII", CONSOLE_MEND)
+    if text and len(text) < SHORTEST_CONSOLE:
+        raise Wrong(f"is shorter than {SHORTEST_CONSOLE} characters", CONSOLE_MEND)
+    return value

@@ -126,6 +126,19 @@ def socket_url(value: str) -> str:
     return value
 
 
+def origin(value: str) -> str:
+    """The address that browsers find the console at: scheme, host, perhaps a port and a path."""
+    mend = "Write it as https://bot.example.com or https://example.com/bot"
+    text = value.rstrip("/")
+    if text:
+        url = _url(text, schemes=("https", "http"), mend=mend)
+        if "?" in text or "#" in text or "@" in url.netloc:
+            raise Wrong("has a ?, a # or an @ in it", mend)
+        if not re.fullmatch(r"(/[A-Za-z0-9._~-]+)*", url.path):
+            raise Wrong("has a path that no address of ours can begin with", mend)
+    return text
+
+
 def mirrors(value: object) -> dict[str, str]:
     """A JSON object of host -> base url, as in {"api.example.com":
     "https://mirror.example.net/api"}.

@@ -24,7 +24,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 LIMIT = 150 * 10**6  # bytes of packages in the image
 STILL_THERE = """
-import alembic.command, jsonschema, mako.template, referencing
+import alembic.command, jinja2, jsonschema, mako.template, referencing
+from pygments.lexers import get_lexer_by_name
+get_lexer_by_name("python")
 from PIL import Image, ImageFont
 from pylopdf_fonts_zh_cn import sans_path
 ImageFont.truetype(str(sans_path()))

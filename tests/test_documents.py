@@ -61,7 +61,13 @@ def machine(tmp_path: Path) -> Path:
         shutil.copy(ROOT / name, tmp_path)
     shutil.copy(ROOT / ".env.example", tmp_path / ".env")
     environ = {"LLM_BASE_URL": "https://llm.invalid/v1", "LLM_MODEL": "m"}
-    prepare(folder=tmp_path, environ=environ, server="napcat", make_token=lambda: "made-by-init", tell=lambda _: None)
+    prepare(
+        folder=tmp_path,
+        environ=environ,
+        server="napcat",
+        make_token=lambda: "made-by-init-for-the-pages",
+        tell=lambda _: None,
+    )
     (tmp_path / ".venv").symlink_to(sys.prefix)
     return tmp_path
 

@@ -39,6 +39,7 @@ LIBRARIES = {
     "bot/__init__.py": set(),
     "config": {"dotenv", "pydantic", "pydantic_settings"},
     "tools": {"PIL", "cachetools", "pydantic", "pylopdf_fonts_zh_cn", "rapidfuzz"},
+    "adapters/console": {"aiohttp", "jinja2"},
     "adapters/control": set(),
     "adapters/fetching": {"cachetools", "httpcore", "httpx"},
     "adapters/logs": set(),

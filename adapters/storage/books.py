@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Row, Table, func, select
 from adapters.storage.day_sums import day
 from adapters.storage.reads import NOWHERE, Reading
 from adapters.storage.tables import (
+    audit,
     chosen,
     messages,
     place_settings,
@@ -24,6 +25,7 @@ from adapters.storage.tables import (
     usage,
     verdicts,
 )
+from bot.domain.audit import Audited
 from bot.domain.books import DaySum, PlaceSum, Story, StoryCall, TakenSum, UsageSum
 from bot.domain.events import Conversation
 
@@ -52,6 +54,10 @@ class SqlBooks:
     async def payers(self, *, latest: int) -> tuple[tuple[str, Conversation, int], ...] | None:
         """So many turns, the latest first: the id, where it was, and who asked."""
         return await self._read(lambda connection: payers(connection, latest), None)
+
+    async def audit(self, *, latest: int) -> tuple[Audited, ...] | None:
+        """What was done in the console, so much of it, the latest first."""
+        return await self._read(lambda connection: audited(connection, latest), None)
 
     async def day(
         self, *, since: float, until: float, where: Conversation | None = None
@@ -131,6 +137,22 @@ def payers(connection: Connection, latest: int) -> tuple[tuple[str, Conversation
     query = select(turns.c.turn_id, turns.c.conversation, turns.c.asker)
     rows = connection.execute(query.order_by(turns.c.id.desc()).limit(latest))
     return tuple((turn_id, Conversation.parse(here), who) for turn_id, here, who in rows)
+
+
+def audited(connection: Connection, latest: int) -> tuple[Audited, ...]:
+    """What was done in the console, the latest first."""
+    rows = connection.execute(select(audit).order_by(audit.c.id.desc()).limit(latest))
+    return tuple(
+        Audited(
+            at=row.at,
+            login=row.login,
+            address=row.address,
+            action=row.action,
+            object=row.object,
+            outcome=row.outcome,
+        )
+        for row in rows
+    )
 
 
 def places(connection: Connection, since: float) -> tuple[PlaceSum, ...]:

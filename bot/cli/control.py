@@ -50,7 +50,12 @@ class Desk:
     @property
     def commands(self) -> Mapping[str, Callable[[], Awaitable[Mapping[str, Any]]]]:
         """Each by its name."""
-        return {"reload": self.reload, "stop": self.end, "status": self.status}
+        return {
+            "reload": self.reload,
+            "stop": self.end,
+            "status": self.status,
+            "console": self.console,
+        }
 
     async def reload(self) -> Mapping[str, Any]:
         """Read everything once more that was read from files, and the journal."""
@@ -61,6 +66,12 @@ class Desk:
         """Begin to end."""
         self.stop()
         return {"pid": os.getpid()}
+
+    async def console(self) -> Mapping[str, Any]:
+        """An address that lets into the console once, within five minutes."""
+        if self.service.console_link is None:
+            return {"error": "there is no console: set CONSOLE_PORT and CONSOLE_TOKEN"}
+        return {"link": self.service.console_link()}
 
     async def status(self) -> Mapping[str, Any]:
         """How it is, for people and programs."""

@@ -65,6 +65,13 @@ def status(*, as_json: AsJson = False) -> None:
         )
 
 
+@app.command()
+def console() -> None:
+    """Print an address that lets a browser into the console, once and within five minutes."""
+    with answer_to("console") as answered:
+        print(answered.answer["link"])
+
+
 @contextmanager
 def answer_to(command: str) -> Iterator[Answered]:
     """Ask the bot of this folder; where none answers, say so and end the process."""

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from bot.domain.audit import Audited
 from bot.domain.events import Conversation
 
 
@@ -114,6 +115,14 @@ class DayBook(Protocol):
 
     async def payers(self, *, latest: int) -> tuple[tuple[str, Conversation, int], ...] | None:
         """So many turns, the latest: the id, where it was, and who asked."""
+        ...
+
+
+class AuditBook(Protocol):
+    """Reads what was done in the console."""
+
+    async def audit(self, *, latest: int) -> tuple[Audited, ...] | None:
+        """So much of it, the latest first; None where it cannot be read now."""
         ...
 
 

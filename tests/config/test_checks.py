@@ -189,6 +189,9 @@ LONG, SHORT = "sixteen-letters!", "fifteen-letters"
         ({"WEB_HOST": "0.0.0.0"}, {"WEB_HOST"}),
         ({"WEB_HOST": "::1"}, set()),
         ({"WEB_HOST": "0.0.0.0", "WEB_PORT": "0"}, set()),
+        ({"CONSOLE_HOST": "0.0.0.0"}, set()),
+        ({"CONSOLE_HOST": "0.0.0.0", "CONSOLE_PORT": "8090"}, {"CONSOLE_HOST"}),
+        ({"CONSOLE_HOST": "0.0.0.0", "CONSOLE_PORT": "8090", "CONSOLE_ORIGIN": "https://b.test"}, set()),
     ],
 )
 def test_what_others_can_reach_is_doubted(

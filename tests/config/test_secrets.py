@@ -13,13 +13,13 @@ from config.loading import load_settings
 from config.secrets import all_secrets, proxy_secrets, secret_names, secrets_of
 from config.settings import Settings
 
-TOKEN = "sesame-open-sesame"
+TOKEN = "sesame-open-sesame-sesame"
 SIGNING_KEY = base64.b64encode(values.ED25519 + bytes(range(32))).decode()
 
 
 def test_every_secret_of_the_settings_is_found() -> None:
     planted: dict[str, Any] = {
-        name: SecretStr(f"planted-{name}")
+        name: SecretStr(f"planted-here-as-{name}")
         for name, field in Settings.model_fields.items()
         if field.annotation is SecretStr and name not in ("store_url", "qweather_jwt_private_key")
     }
@@ -93,6 +93,7 @@ def test_no_secret_is_ever_shown() -> None:
     fields = [name for name, field in Settings.model_fields.items() if field.annotation is SecretStr]
     assert fields == [
         *("llm_api_key", "onebot_access_token", "coder_api_key", "stt_api_key", "store_url"),
+        "console_token",
         *("qweather_key", "qweather_jwt_private_key", "amap_key"),
     ]
     given = dict.fromkeys(fields, TOKEN) | {"store_url": f"postgresql://bot:{TOKEN}@db/frost"}

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 
 from adapters.storage.url import read_url
-from bot.cli.setup.answers import ACCOUNT, ONEBOT, WEBUI
+from bot.cli.setup.answers import ACCOUNT, CONSOLE, ONEBOT, WEBUI
 from bot.cli.setup.env_file import fill
 from bot.cli.setup.files import NewFile, read_text, write_files
 from bot.cli.setup.servers import (
@@ -121,9 +121,9 @@ def prepare(
 def _tokens_of(server: Server) -> tuple[str, ...]:
     match server:
         case "napcat":
-            return (ONEBOT, WEBUI)
+            return (ONEBOT, WEBUI, CONSOLE)
         case "llbot":
-            return (ONEBOT, LLBOT_WEBUI)
+            return (ONEBOT, LLBOT_WEBUI, CONSOLE)
         case _:
             assert_never(server)
 

@@ -3,8 +3,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from adapters.storage.batches import EntryBatches
-from adapters.storage.books import CALLS, choices, places, settings, spent, story
+from adapters.storage.books import CALLS, audited, choices, places, settings, spent, story
 from adapters.storage.database import Database
+from bot.domain.audit import Audited
 from bot.domain.books import PlaceSum, StoryCall, UsageSum
 from bot.domain.chat import ToolMessage, Usage
 from bot.domain.events import Conversation
@@ -108,3 +109,9 @@ def test_places_are_told_the_busiest_first(batches: EntryBatches, database: Data
     write(batches, heard("1", where=ELSEWHERE), heard("2"), heard("3"))
     assert read(database, places, NOW) == (PlaceSum(GROUP, 2, NOW), PlaceSum(ELSEWHERE, 1, NOW))
     assert read(database, places, NOW + 1) == ()
+
+
+def test_what_was_done_in_the_console_is_told_the_latest_first(batches: EntryBatches, database: Database) -> None:
+    done = [Audited(at=NOW + n, login="a", address="::1", action="login", object=str(n)) for n in range(3)]
+    write(batches, *done)
+    assert read(database, audited, 2) == (done[2], done[1])

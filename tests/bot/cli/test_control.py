@@ -65,7 +65,8 @@ async def test_a_status_fits_on_a_screen_and_says_what_is_wrong(
             assert not status["journal"]["in_trouble"]
             assert status["readiness"]["ready"]
             assert (await desk.reload())["ok"]
-            assert set(desk.commands) == {"reload", "stop", "status"}
+            assert set(desk.commands) == {"reload", "stop", "status", "console"}
+            assert "CONSOLE_PORT" in (await desk.commands["console"]())["error"]
             await desk.end()
             assert stopped == [True]
             await service.lanes.finish(within=0)

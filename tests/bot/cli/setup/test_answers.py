@@ -58,7 +58,8 @@ def test_the_base_url_may_be_the_name_of_a_vendor() -> None:
 
 def test_a_token_is_made_only_where_there_is_none() -> None:
     made = with_tokens({"ONEBOT_ACCESS_TOKEN": "mine", "LLM_MODEL": "m"}, lambda: "made")
-    assert made == {"ONEBOT_ACCESS_TOKEN": "mine", "LLM_MODEL": "m", "NAPCAT_WEBUI_TOKEN": "made"}
+    missing = dict.fromkeys(("NAPCAT_WEBUI_TOKEN", "CONSOLE_TOKEN"), "made")
+    assert made == {"ONEBOT_ACCESS_TOKEN": "mine", "LLM_MODEL": "m"} | missing
 
 
 def test_good_answers_are_settings() -> None:

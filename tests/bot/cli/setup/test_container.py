@@ -36,7 +36,7 @@ class Machine:
             folder=self.folder,
             environ={**ENVIRON, **changes},
             server=server,
-            make_token=lambda: f"made-by-init-{next(self._made)}",
+            make_token=lambda: f"made-by-init-itself-number-{next(self._made)}",
             tell=self.told.append,
         )
 
@@ -186,12 +186,13 @@ def test_an_address_of_the_onebot_server_that_leads_back_into_the_container_is_t
 
 @pytest.mark.parametrize(("server", "name"), [("napcat", "NAPCAT_WEBUI_TOKEN"), ("llbot", "LLBOT_WEBUI_TOKEN")])
 def test_another_password_of_the_webui_is_told_and_changes_nothing(machine: Machine, server: Server, name: str) -> None:
-    machine.init(server, LLBOT_ACCOUNT="10000", **{name: "open-sesame"})
+    given = {"LLBOT_ACCOUNT": "10000", "CONSOLE_TOKEN": "0123456789abcdef0123456789abcdef"}
+    machine.init(server, **given, **{name: "open-sesame"})
     before = machine.files
     machine.told.clear()
-    machine.init(server, LLBOT_ACCOUNT="10000", **{name: "open-sesame"})
+    machine.init(server, **given, **{name: "open-sesame"})
     assert not machine.told
-    machine.init(server, LLBOT_ACCOUNT="10000", **{name: "another-one"})
+    machine.init(server, **given, **{name: "another-one"})
     (told,) = machine.told
     assert f"has another password than {name}" in told
     assert "sesame" not in told
@@ -232,7 +233,7 @@ def test_the_bots_folder_is_given_to_it_and_nothing_else(tmp_path: Path) -> None
         folder=tmp_path,
         environ=ENVIRON,
         server="napcat",
-        make_token=lambda: "made-by-init",
+        make_token=lambda: "made-by-init-for-the-first-time",
         tell=lambda _: None,
         owner=FileOwner(1000, 1001),
     )

@@ -59,7 +59,7 @@ class Evening:
             environ=environ or {},
             terminal=person,
             try_endpoint=try_endpoint,
-            make_token=lambda: f"made-by-setup-token-{next(self._made)}",
+            make_token=lambda: f"made-by-setup-token-number-{next(self._made)}",
         )
         wishes = Wishes(typed=typed or {}, napcat_url=napcat_url, force=force, test=test, interactive=interactive)
         return wizard.run(wishes), person

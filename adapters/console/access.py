@@ -1,0 +1,134 @@
+"""Logging in and out, and the page that says who is in and what was done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from aiohttp import web
+
+from adapters.console.guard import logged_in
+from adapters.console.logins import LONGEST, Logins
+from adapters.console.rendering import Pages, go
+from adapters.console.routes import Access, Route, Visit
+from adapters.console.speech import COOKIE, LANGUAGES
+from bot.domain.audit import Audited
+from bot.domain.books import AuditBook
+from bot.domain.ports import Clock
+
+SHOWN = 50  # lines of the audit
+YEAR = 365 * 86_400
+TOLD = "有人登录了控制台（来自 {address}）。不是你的话，请换掉 CONSOLE_TOKEN 并重启。"
+
+
+class AccessPages:
+    """The pages about who may see the others. `note` writes into the journal, `tell` reaches the
+    owners on QQ.
+    """
+
+    def __init__(
+        self,
+        pages: Pages,
+        logins: Logins,
+        book: AuditBook,
+        *,
+        note: Callable[[Audited], None],
+        tell: Callable[[str, str], None],
+        clock: Clock,
+    ) -> None:
+        self._pages = pages
+        self._logins = logins
+        self._book = book
+        self._note = note
+        self._tell = tell
+        self._clock = clock
+
+    @property
+    def routes(self) -> tuple[Route, ...]:
+        """Those of these pages."""
+        return (
+            Route("GET", "/login", self.ask, Access.ANYBODY),
+            Route("POST", "/login", self.enter, Access.ANYBODY),
+            Route("POST", "/language", self.speak, Access.ANYBODY),
+            Route("POST", "/logout", self.leave, Access.LOGGED_IN),
+            Route("GET", "/access", self.look, Access.LOGGED_IN),
+            Route("POST", "/access/end", self.end_all, Access.LOGGED_IN),
+        )
+
+    async def ask(self, visit: Visit) -> web.Response:
+        """Where one logs in; whoever is, goes on."""
+        return go(visit, "/") if visit.login else self._pages.show(visit, "login", trouble="")
+
+    async def enter(self, visit: Visit) -> web.Response:
+        """Log in with the token, or with the code of a link."""
+        if not self._logins.tries.take():
+            return self._pages.show(visit, "login", status=429, trouble="login.wait")
+        code, token = visit.fields.get("code", ""), visit.fields.get("token", "")
+        if code:
+            cookie = self._logins.by_code(code, visit.address)
+        else:
+            cookie = self._logins.by_token(token, visit.address)
+        if cookie is None:
+            self.audit(visit, "login", outcome="refused")
+            trouble = "login.link" if code else "login.wrong"
+            return self._pages.show(visit, "login", status=403, trouble=trouble)
+        login = self._logins.find(cookie)
+        name = login.name if login else ""
+        self._tell(f"console {name}", TOLD.format(address=visit.address))
+        self.audit(visit, "login", login=name)
+        return logged_in(go(visit, "/"), visit.origin, cookie, LONGEST)
+
+    async def speak(self, visit: Visit) -> web.Response:
+        """Another language, from now on in this browser."""
+        language = visit.fields.get("language", "")
+        answer = go(visit, _own_path(visit))
+        if language in LANGUAGES:
+            answer.set_cookie(
+                COOKIE,
+                language,
+                path="/",
+                max_age=YEAR,
+                secure=visit.origin.is_secure,
+                httponly=True,
+                samesite="Strict",
+            )
+        return answer
+
+    async def leave(self, visit: Visit) -> web.Response:
+        """Log out."""
+        self._logins.end(visit.cookie)
+        self.audit(visit, "logout")
+        return logged_in(go(visit, "/login"), visit.origin, "", 0)
+
+    async def look(self, visit: Visit) -> web.Response:
+        """Who is in, and what was done."""
+        lines = await self._book.audit(latest=SHOWN)
+        return self._pages.show(visit, "access", logins=self._logins.open, lines=lines)
+
+    async def end_all(self, visit: Visit) -> web.Response:
+        """Log everybody out, this browser too."""
+        count = self._logins.end_all()
+        self.audit(visit, "end all logins", what=str(count))
+        return logged_in(go(visit, "/login"), visit.origin, "", 0)
+
+    def audit(
+        self, visit: Visit, action: str, *, what: str = "", outcome: str = "ok", login: str = ""
+    ) -> None:
+        """Write down what was done."""
+        name = login or (visit.login.name if visit.login else "")
+        self._note(
+            Audited(
+                at=self._clock.now(),
+                login=name,
+                address=visit.address,
+                action=action,
+                object=what,
+                outcome=outcome,
+            )
+        )
+
+
+def _own_path(visit: Visit) -> str:
+    """Back to the page it was typed on: a path of ours, never another host."""
+    path = visit.fields.get("back", "/")
+    own = visit.origin.path(path) or "/"
+    return own if own.startswith("/") and not own.startswith(("//", "/\\")) else "/"

@@ -1,0 +1,164 @@
+"""The one door of the console: what is not allowed here does not reach a page.
+
+In this order: the host is ours, the route has a rule, what changes something was asked for by a
+page of ours, whoever asks is logged in, and the form is one of that login's. Then every answer gets
+the headers that leave a browser nothing to interpret.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from aiohttp import web
+
+from adapters.console.logins import Logins, is_form_token
+from adapters.console.origins import Origin, Origins
+from adapters.console.routes import Access, Route, Routes, Visit
+
+logger = logging.getLogger(__name__)
+
+DEADLINE: Final = 10.0  # seconds for a page
+CHANGES: Final = frozenset({"POST"})
+READS: Final = frozenset({"GET", "HEAD"})
+COOKIE: Final = "frost-console"
+HEADERS: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
+        "require-trusted-types-for 'script'; trusted-types 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
+}
+
+
+class Refused(Exception):
+    """A request that is not let in: `status`, and a line that tells nothing of what is inside."""
+
+    def __init__(self, status: int, words: str) -> None:
+        super().__init__(words)
+        self.status = status
+        self.words = words
+
+
+class Guard:
+    """Lets requests through to the routes, or not."""
+
+    def __init__(
+        self, routes: Routes, *, logins: Logins, origins: Origins, mask: Callable[[str], str]
+    ) -> None:
+        """`mask` keeps secrets out of every answer."""
+        self._routes = routes
+        self._logins = logins
+        self._origins = origins
+        self._mask = mask
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """The answer to any request at all."""
+        try:
+            answer = await self._let_in(request)
+        except Refused as refused:
+            answer = web.Response(status=refused.status, text=refused.words)
+        except web.HTTPRequestEntityTooLarge:
+            answer = web.Response(status=413, text="too large")
+        except TimeoutError:
+            answer = web.Response(status=503, text="this took too long; try again")
+        except (ConnectionError, asyncio.CancelledError):
+            raise
+        except Exception:
+            logger.exception("the console could not answer %s", request.method)
+            answer = web.Response(status=500, text="this could not be shown; the log says why")
+        if isinstance(answer, web.Response):
+            answer.text = self._mask(answer.text or "")
+            answer.headers.update(HEADERS)
+        return answer
+
+    async def _let_in(self, request: web.Request) -> web.StreamResponse:
+        origin = self._origins.of(request.headers.get("Host", ""))
+        if origin is None:
+            raise Refused(421, "this is not the address of the console (CONSOLE_ORIGIN)")
+        route, at = self._route(request, origin)
+        cookie = request.cookies.get(cookie_name(origin), "")
+        login = self._logins.find(cookie) if cookie else None
+        if request.method in CHANGES:
+            _check_sender(request, origin)
+        fields = await _fields(request) if request.method in CHANGES else {}
+        visit = Visit(request, origin, at, fields, cookie if login else "", login)
+        if route is None or route.access is Access.NOBODY:
+            if login is None and request.method in READS:
+                return to_login(origin)
+            raise Refused(404 if login else 403, "there is no such page")
+        if route.access is Access.LOGGED_IN:
+            if login is None:
+                return _to_login(request, origin, route)
+            _check_form(request, visit)
+        async with asyncio.timeout(None if route.lasts else DEADLINE):
+            return await route.handler(visit)
+
+    def _route(
+        self, request: web.Request, origin: Origin
+    ) -> tuple[Route | None, Mapping[str, str]]:
+        path = origin.path(request.path)
+        return (self._routes.find(request.method, path) if path else None) or (None, {})
+
+
+def cookie_name(origin: Origin) -> str:
+    """What browsers keep a login under: on https, a name that nobody else can set."""
+    return f"__Host-{COOKIE}" if origin.is_secure else COOKIE
+
+
+def logged_in(answer: web.Response, origin: Origin, cookie: str, seconds: float) -> web.Response:
+    """The answer with the cookie of a login; with an empty one, without any."""
+    answer.set_cookie(
+        cookie_name(origin),
+        cookie,
+        path="/",
+        max_age=int(seconds) if cookie else 0,
+        secure=origin.is_secure,
+        httponly=True,
+        samesite="Strict",
+    )
+    return answer
+
+
+def to_login(origin: Origin) -> web.Response:
+    """The way to the page where one logs in."""
+    return web.Response(status=303, headers={"Location": f"{origin.prefix}/login"})
+
+
+def _to_login(request: web.Request, origin: Origin, route: Route) -> web.Response:
+    if request.method in READS and not route.lasts:
+        return to_login(origin)
+    raise Refused(401, "log in first")
+
+
+def _check_sender(request: web.Request, origin: Origin) -> None:
+    """Whether a page of ours asks. Raises Refused."""
+    site = request.headers.get("Sec-Fetch-Site")
+    if site is not None:
+        if site != "same-origin":
+            raise Refused(403, "another page asked for this")
+    elif request.headers.get("Origin") != origin.text:
+        raise Refused(403, "nobody knows which page asked for this")
+
+
+def _check_form(request: web.Request, visit: Visit) -> None:
+    """Whether the form is one of that login's. Raises Refused."""
+    if request.method in CHANGES and not is_form_token(visit.cookie, visit.fields.get("form", "")):
+        raise Refused(403, "this form is of an earlier login: load the page again")
+
+
+async def _fields(request: web.Request) -> dict[str, str]:
+    """The fields of a form without files. Raises Refused."""
+    if request.content_type != "application/x-www-form-urlencoded":
+        raise Refused(415, "forms only")
+    async with asyncio.timeout(DEADLINE):
+        given = await request.post()
+    return {name: value for name, value in given.items() if isinstance(value, str)}

@@ -1,0 +1,140 @@
+"""Who is logged in: one token, links that let in once, and the logins they opened.
+
+Nothing that lets anybody in is kept: of links and logins their hashes are, in memory, so that a
+restart ends them all. The token is in the settings alone, never in a cookie or a log.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from typing import TypeVar
+
+from msgspec import Struct
+
+from bot.domain.ports import Clock
+
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
+LINK = 5 * MINUTE  # seconds that a link can be used
+IDLE, LONGEST = 12 * HOUR, 7 * DAY  # seconds that a login lasts: without a request, and in all
+BURST, EVERY = 5, 10.0  # tries at once, and seconds for each further one
+BYTES = 32
+MOST = 100  # logins and links at a time, the oldest goes
+
+T = TypeVar("T")
+
+
+class Login(Struct):
+    """A login that goes on. `name` is the beginning of its hash; times in seconds since 1970."""
+
+    name: str
+    address: str
+    way: str
+    opened: float
+    used: float
+
+    def is_over(self, now: float) -> bool:
+        """Whether it lasts no longer."""
+        return now - self.used > IDLE or now - self.opened > LONGEST
+
+
+class Tries:
+    """Tries to log in, of all addresses together: whoever forges one gets no more of them."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._left = float(BURST)
+        self._at = clock.monotonic()
+
+    def take(self) -> bool:
+        """Whether one more may be made now."""
+        now = self._clock.monotonic()
+        self._left = min(BURST, self._left + (now - self._at) / EVERY)
+        self._at = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+
+class Logins:
+    """Lets in whoever has the token, or a link that was made here."""
+
+    def __init__(self, token: str, *, clock: Clock) -> None:
+        self._token = _hash(token)
+        self._clock = clock
+        self._links: dict[bytes, float] = {}
+        self._open: dict[bytes, Login] = {}
+        self.tries = Tries(clock)
+
+    @property
+    def open(self) -> tuple[Login, ...]:
+        """The logins that go on, the latest first."""
+        now = self._clock.now()
+        return tuple(login for login in reversed(self._open.values()) if not login.is_over(now))
+
+    def invite(self) -> str:
+        """The code of a link: it lets in once, within five minutes."""
+        code, now = secrets.token_urlsafe(BYTES), self._clock.now()
+        self._links = {link: end for link, end in self._links.items() if end > now}
+        _keep(self._links, _hash(code), now + LINK)
+        return code
+
+    def by_token(self, token: str, address: str) -> str | None:
+        """The cookie of a new login; None for another token."""
+        if not hmac.compare_digest(_hash(token), self._token):
+            return None
+        return self._enter(address, "token")
+
+    def by_code(self, code: str, address: str) -> str | None:
+        """The cookie of a new login; None for a code that there is not, was used, or is too old."""
+        end = self._links.pop(_hash(code), 0.0)
+        return self._enter(address, "link") if self._clock.now() < end else None
+
+    def find(self, cookie: str) -> Login | None:
+        """The login of this cookie, used now; None where there is none, or it has ended."""
+        key, now = _hash(cookie), self._clock.now()
+        login = self._open.get(key)
+        if login is None or login.is_over(now):
+            self._open.pop(key, None)
+            return None
+        login.used = now
+        return login
+
+    def end(self, cookie: str) -> None:
+        """Log out."""
+        self._open.pop(_hash(cookie), None)
+
+    def end_all(self) -> int:
+        """Log everybody out, and let no link in that was made before; how many there were."""
+        count = len(self.open)
+        self._open.clear()
+        self._links.clear()
+        return count
+
+    def _enter(self, address: str, way: str) -> str:
+        cookie, now = secrets.token_urlsafe(BYTES), self._clock.now()
+        key = _hash(cookie)
+        _keep(self._open, key, Login(key.hex()[:8], address, way, now, now))
+        return cookie
+
+
+def form_token(cookie: str) -> str:
+    """What every form of a login holds: no other page can know it."""
+    return hmac.digest(cookie.encode(), b"form", "sha256").hex()
+
+
+def is_form_token(cookie: str, given: str) -> bool:
+    """Whether a form was one of that login's."""
+    return hmac.compare_digest(form_token(cookie), given.encode("ascii", "replace").decode())
+
+
+def _hash(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).digest()
+
+
+def _keep(kept: dict[bytes, T], key: bytes, value: T) -> None:
+    kept[key] = value
+    while len(kept) > MOST:
+        del kept[next(iter(kept))]

@@ -1,0 +1,58 @@
+"""Templates to pages: everything is escaped, and a name that is not there is an error."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from adapters.console.logins import form_token
+from adapters.console.routes import Visit
+from adapters.console.speech import speech_for
+
+HERE = Path(__file__).parent
+HTML = "text/html"
+NAVIGATION = ("access",)
+
+
+class Pages:
+    """Renders pages for visits."""
+
+    def __init__(self) -> None:
+        self._templates = Environment(
+            loader=FileSystemLoader(HERE / "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=False,
+        )
+        self._templates.globals["navigation"] = NAVIGATION
+        self._templates.filters["moment"] = moment
+
+    def show(self, visit: Visit, name: str, *, status: int = 200, **values: Any) -> web.Response:
+        """A page: the template of this name with these values."""
+        speech = speech_for(visit.request)
+        text = self._templates.get_template(f"{name}.html").render(
+            t=speech,
+            page=name,
+            root=visit.origin.prefix,
+            login=visit.login,
+            form=form_token(visit.cookie) if visit.cookie else "",
+            path=visit.request.path_qs,
+            **values,
+        )
+        return web.Response(text=text, status=status, content_type=HTML)
+
+
+def go(visit: Visit, path: str) -> web.Response:
+    """To another page, after something was done."""
+    return web.Response(status=303, headers={"Location": f"{visit.origin.prefix}{path}"})
+
+
+def moment(seconds: float) -> str:
+    """A time as people read it, in the time zone of the process."""
+    return datetime.fromtimestamp(seconds, UTC).astimezone().strftime("%m-%d %H:%M:%S")

@@ -1,0 +1,77 @@
+"""The routes of the console, each with its rule. One without a rule is refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from enum import Enum, auto
+from typing import TypeAlias
+
+from aiohttp import web
+from msgspec import Struct
+
+from adapters.console.logins import Login
+from adapters.console.origins import Origin
+
+
+class Access(Enum):
+    """Whom a route is for."""
+
+    NOBODY = auto()  # it has no rule yet
+    ANYBODY = auto()
+    LOGGED_IN = auto()
+
+
+class Visit(Struct, frozen=True):
+    """A request that passed the guard: where it came in, which page of it, and by which login.
+
+    `fields` are those of a form. `cookie` and `login` are there behind a login alone.
+    """
+
+    request: web.Request
+    origin: Origin
+    at: Mapping[str, str]
+    fields: Mapping[str, str]
+    cookie: str = ""
+    login: Login | None = None
+
+    @property
+    def address(self) -> str:
+        """Whoever connected to us: the proxy, behind one."""
+        return self.request.remote or ""
+
+
+Handler: TypeAlias = Callable[[Visit], Awaitable[web.StreamResponse]]
+
+
+class Route(Struct, frozen=True):
+    """A page or an action: `path` may have `{name}`s, one part each. `lasts`: it is a stream, which
+    has no deadline.
+    """
+
+    method: str
+    path: str
+    handler: Handler
+    access: Access = Access.NOBODY
+    lasts: bool = False
+
+
+class Routes:
+    """Finds the route of a request."""
+
+    def __init__(self, routes: Sequence[Route]) -> None:
+        self.all = tuple(routes)
+        self._by_method: dict[str, list[tuple[re.Pattern[str], Route]]] = {}
+        for route in routes:
+            self._by_method.setdefault(route.method, []).append((_pattern(route.path), route))
+
+    def find(self, method: str, path: str) -> tuple[Route, Mapping[str, str]] | None:
+        """The route and the parts of its path; None where there is none."""
+        for pattern, route in self._by_method.get("GET" if method == "HEAD" else method, ()):
+            if found := pattern.fullmatch(path):
+                return route, found.groupdict()
+        return None
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(path)))

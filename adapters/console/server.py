@@ -1,0 +1,120 @@
+"""The listener of the console, on an address of its own; what it shows is loaded at the first
+request.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import socket
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+
+from adapters.console.guard import Guard
+from adapters.console.logins import Logins
+from adapters.console.origins import Origins
+from adapters.console.routes import Routes
+from bot.domain.errors import ConfigError, Problem
+from bot.domain.ports import Clock
+
+logger = logging.getLogger(__name__)
+
+CLOSE_WITHIN = 1.0  # seconds; live streams end with the listener
+LARGEST = 64 * 1024  # bytes of a form
+
+
+def _is_worth_a_line(record: logging.LogRecord) -> bool:
+    """Not that a request was malformed: aiohttp answers 400, and tells it as an error of ours."""
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
+logger.addFilter(_is_worth_a_line)
+
+
+class Console:
+    """Listens while it is entered. `load` makes the routes, at the first request."""
+
+    def __init__(
+        self,
+        *,
+        host: str,
+        port: int,
+        token: str,
+        origin: str,
+        mask: Callable[[str], str],
+        clock: Clock,
+        load: Callable[[Logins, Origins], Routes],
+    ) -> None:
+        """`origin` is where browsers find it, empty for this machine alone; `token` lets in."""
+        self._host = host
+        self._port = port
+        self._origin = origin
+        self._mask = mask
+        self._load = load
+        self.logins = Logins(token, clock=clock)
+        self._guard: Guard | None = None
+        app = web.Application(client_max_size=LARGEST)
+        app.router.add_route("*", "/{path:.*}", self._answer)
+        self._runner = web.AppRunner(
+            app,
+            access_log=None,
+            logger=logger,
+            handle_signals=False,
+            shutdown_timeout=CLOSE_WITHIN,
+        )
+
+    @property
+    def port(self) -> int:
+        """The port it listens on, also where port 0 was asked for; 0 while it does not listen."""
+        return self._runner.addresses[0][1] if self._runner.addresses else 0
+
+    @property
+    def origins(self) -> Origins:
+        """Where browsers find it."""
+        return Origins(self._origin, port=self.port)
+
+    def link(self) -> str:
+        """An address that lets in once, within five minutes. Its code stands behind the `#`, which
+        browsers tell nobody.
+        """
+        return f"{self.origins.first.url('/login')}#{self.logins.invite()}"
+
+    async def __aenter__(self) -> Self:
+        """Listen. Raises ConfigError where the address cannot be had."""
+        await self._runner.setup()
+        try:
+            await web.TCPSite(self._runner, self._host, self._port).start()
+        except OSError as error:
+            await self._runner.cleanup()
+            raise ConfigError(self._problem(error)) from error
+        logger.info("the console is at %s", self.origins.first.url("/"))
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Stop listening and close every connection."""
+        await self._runner.cleanup()
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        if self._guard is None:
+            origins = self.origins
+            routes = self._load(self.logins, origins)
+            self._guard = Guard(routes, logins=self.logins, origins=origins, mask=self._mask)
+        return await self._guard.handle(request)
+
+    def _problem(self, error: OSError) -> Problem:
+        if isinstance(error, socket.gaierror) or error.errno in {errno.EADDRNOTAVAIL, None}:
+            mend = "Write 127.0.0.1 (this machine only), or leave it out"
+            return Problem("CONSOLE_HOST", f"{self._host} is no address of this machine", mend)
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        what = f"cannot listen on {self._host}:{self._port} ({reason})"
+        return Problem("CONSOLE_PORT", what, "Stop what uses it, or choose another port")

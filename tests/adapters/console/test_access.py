@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from adapters.console.logins import BURST, EVERY, LINK
+from tests.adapters.console.visiting import SAME, TOKEN, visiting
+
+
+async def test_a_login_is_written_down_and_told_to_the_owners() -> None:
+    async with visiting() as place:
+        assert await place.log_in("wrong") == 403
+        assert await place.log_in() == 303
+        assert place.journal.lines is not None
+        refused, done = place.journal.lines
+        assert (refused.action, refused.outcome, refused.login, refused.address) == (
+            "login",
+            "refused",
+            "",
+            "127.0.0.1",
+        )
+        assert (done.action, done.outcome, len(done.login)) == ("login", "ok", 8)
+        assert len(place.told) == 1
+        assert "127.0.0.1" in place.told[0]
+        status, text, _ = await place.ask("GET", "/access")
+        assert status == 200
+        assert done.login in text
+        assert TOKEN not in text
+        assert place.cookie() not in text
+
+
+async def test_too_many_tries_lock_out_everybody_but_those_who_are_in() -> None:
+    async with visiting() as place:
+        assert await place.log_in() == 303
+        for _ in range(BURST - 1):
+            assert await place.log_in("wrong") == 403
+        for token in ("wrong", TOKEN):
+            assert await place.log_in(token) == 429
+        assert (await place.ask("GET", "/access"))[0] == 200
+        place.clock.time += EVERY
+        assert await place.log_in() == 303
+        assert await place.log_in() == 429
+
+
+async def test_a_link_lets_in_once_within_five_minutes() -> None:
+    async with visiting() as place:
+        where, _, code = place.console.link().partition("#")
+        assert where == f"http://{place.host}/login"
+        assert (await place.ask("GET", f"/login?code={code}"))[0] == 200  # a link is not used by being looked at
+        for expected in (303, 403):
+            assert (await place.ask("POST", "/login", data={"code": code}, headers=SAME))[0] == expected
+        late = place.console.logins.invite()
+        place.clock.time += LINK
+        assert (await place.ask("POST", "/login", data={"code": late}, headers=SAME))[0] == 403
+
+
+async def test_whoever_logs_out_is_out_and_all_can_be() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        other = place.cookie()
+        await place.log_in()
+        assert (await place.ask("POST", "/logout", data={"form": await place.form()}, headers=SAME))[0] == 303
+        assert not place.cookie()
+        place.session.cookie_jar.update_cookies({"frost-console": other})
+        code = place.console.logins.invite()
+        assert (await place.ask("POST", "/access/end", data={"form": await place.form()}, headers=SAME))[0] == 303
+        assert place.console.logins.find(other) is None
+        assert (await place.ask("POST", "/login", data={"code": code}, headers=SAME))[0] == 403
+
+
+async def test_the_language_is_the_browsers_until_somebody_chooses_and_it_leads_nowhere_else() -> None:
+    async with visiting() as place:
+        assert "登录控制台" in (await place.ask("GET", "/login", headers={"Accept-Language": "zh-CN,en"}))[1]
+        assert "Log in to" in (await place.ask("GET", "/login", headers={"Accept-Language": "fr"}))[1]
+        for back, expected in (("/login", "/login"), ("//evil.example", "/"), ("https://evil.example", "/")):
+            data = {"language": "zh", "back": back}
+            _, _, answer = await place.ask("POST", "/language", data=data, headers=SAME)
+            assert answer.headers["Location"] == expected
+        assert "登录控制台" in (await place.ask("GET", "/login", headers={"Accept-Language": "en"}))[1]
+
+
+async def test_a_journal_that_is_away_is_said() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        place.journal.lines = None
+        assert "cannot be read" in (await place.ask("GET", "/access"))[1]

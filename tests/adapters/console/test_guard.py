@@ -1,0 +1,143 @@
+"""The security table of the console, a row a test: real requests on loopback."""
+
+from __future__ import annotations
+
+import pytest
+from aiohttp import web
+
+from adapters.console.guard import COOKIE, HEADERS
+from adapters.console.logins import LONGEST
+from adapters.console.routes import Access, Route, Visit
+from tests.adapters.console.visiting import SAME, SECRET, TOKEN, Place, visiting
+
+
+async def shown(visit: Visit) -> web.Response:
+    return web.Response(text=f"<b>{SECRET}</b>", content_type="text/html")
+
+
+async def broken(_: Visit) -> web.Response:
+    raise LookupError(SECRET)
+
+
+def filled(route: Route) -> str:
+    return route.path.replace("{name}", "console.css").replace("{id}", "x")
+
+
+async def all_routes(place: Place) -> tuple[Route, ...]:
+    await place.ask("GET", "/login")
+    assert place.console._guard is not None
+    return place.console._guard._routes.all
+
+
+async def test_no_route_is_without_a_rule_and_all_but_four_need_a_login() -> None:
+    async with visiting() as place:
+        routes = await all_routes(place)
+        assert not [route.path for route in routes if route.access is Access.NOBODY]
+        anybodys = {(route.method, route.path) for route in routes if route.access is Access.ANYBODY}
+        assert anybodys == {("GET", "/login"), ("POST", "/login"), ("POST", "/language"), ("GET", "/static/{name}")}
+
+
+@pytest.mark.parametrize("prefix", ["", "/deep/console"])
+async def test_every_route_is_closed_without_a_login_to_another_host_and_to_another_page(prefix: str) -> None:
+    origin = f"https://bot.example.com{prefix}" if prefix else ""
+    async with visiting(origin=origin) as place:
+        ours = {"Host": "bot.example.com"} if prefix else {}
+        for route in await all_routes(place):
+            path = prefix + filled(route)
+            status, text, _ = await place.ask(route.method, path, headers={"Host": "evil.example"} | SAME)
+            assert (status, text.count("\n")) == (421, 0), route
+            if route.method == "POST":
+                for evil in (
+                    {"Sec-Fetch-Site": "cross-site"},
+                    {"Sec-Fetch-Site": "same-site"},
+                    {"Sec-Fetch-Site": "none"},
+                    {"Origin": "https://evil.example"},
+                    {"Origin": "null"},
+                    {},
+                ):
+                    status, _, _ = await place.ask("POST", path, data={"token": TOKEN}, headers=ours | evil)
+                    assert status == 403, (route, evil)
+            if route.access is Access.ANYBODY:
+                continue
+            for cookies in ({}, {COOKIE: TOKEN}, {f"__Host-{COOKIE}": "x"}):
+                status, _, answer = await place.ask(route.method, path, headers=ours | SAME, data={}, cookies=cookies)
+                closed = 401 if route.method == "POST" or route.lasts else 303
+                assert status == closed, route
+                assert answer.headers.get("Location", f"{prefix}/login") == f"{prefix}/login"
+
+
+async def test_a_route_without_a_rule_and_one_that_is_not_there_are_refused() -> None:
+    async with visiting(Route("GET", "/new", shown), Route("POST", "/new", shown)) as place:
+        assert (await place.ask("GET", "/new"))[0] == 303
+        assert (await place.ask("POST", "/new", headers=SAME, data={}))[0] == 403
+        await place.log_in()
+        for method, path in (("GET", "/new"), ("GET", "/none"), ("GET", "/static/../guard.py"), ("PUT", "/access")):
+            assert (await place.ask(method, path))[0] == 404, path
+        form = await place.form()
+        assert (await place.ask("POST", "/new", headers=SAME, data={"form": form}))[0] == 404
+
+
+async def test_every_answer_has_the_headers_and_no_secret() -> None:
+    routes = (Route("GET", "/shown", shown, Access.LOGGED_IN), Route("GET", "/broken", broken, Access.LOGGED_IN))
+    async with visiting(*routes) as place:
+        await place.log_in()
+        for path, expected in (("/shown", 200), ("/broken", 500), ("/none", 404), ("/login", 303), ("/access", 200)):
+            status, text, answer = await place.ask("GET", path)
+            assert (status, SECRET in text) == (expected, False), path
+            assert {name: answer.headers.get(name) for name in HEADERS} == HEADERS
+        assert (await place.ask("GET", "/shown"))[1] == "<b>***</b>"
+        policy = HEADERS["Content-Security-Policy"]
+        assert "unsafe" not in policy
+        assert "default-src 'none'" in policy
+
+
+async def test_a_change_needs_the_form_of_that_login() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        form = await place.form()
+        for wrong in ({}, {"form": ""}, {"form": form[:-1]}, {"form": "é"}):
+            assert (await place.ask("POST", "/access/end", data=wrong, headers=SAME))[0] == 403
+        json = {"Content-Type": "application/json"}
+        assert (await place.ask("POST", "/access/end", data="{}", headers=SAME | json))[0] == 415
+        first = place.cookie()
+        await place.log_in()
+        assert place.cookie() != first
+        assert (await place.ask("POST", "/access/end", data={"form": form}, headers=SAME))[0] == 403
+        same = {"Origin": f"http://{place.host}"}  # a browser that says no Sec-Fetch-Site
+        assert (await place.ask("POST", "/access/end", data={"form": await place.form()}, headers=same))[0] == 303
+        assert (await place.ask("GET", "/access"))[0] == 303
+
+
+async def test_a_form_is_small() -> None:
+    async with visiting() as place:
+        assert (await place.ask("POST", "/login", data={"token": "x" * 70_000}, headers=SAME))[0] == 413
+
+
+async def test_on_https_the_cookie_is_one_that_nobody_else_can_set() -> None:
+    async with visiting(origin="https://bot.example.com/console") as place:
+        ours = {"Host": "bot.example.com"} | SAME
+        _, _, answer = await place.ask("POST", "/console/login", data={"token": TOKEN}, headers=ours)
+        said = answer.headers["Set-Cookie"].lower()
+        assert said.startswith(f"__host-{COOKIE}=")
+        assert all(
+            part in said for part in ("httponly", "samesite=strict", "secure", "path=/", f"max-age={LONGEST:.0f}")
+        )
+        assert "domain" not in said
+        assert answer.headers["Location"] == "/console/"
+        stripped = await place.ask("POST", "/login", data={"token": TOKEN}, headers=ours)  # by a proxy
+        assert stripped[2].headers["Location"] == "/console/"
+    async with visiting() as place:
+        _, _, answer = await place.ask("POST", "/login", data={"token": TOKEN}, headers=SAME)
+        said = answer.headers["Set-Cookie"].lower()
+        assert said.startswith(f"{COOKIE}=")
+        assert "secure" not in said
+        assert "httponly" in said
+        assert "samesite=strict" in said
+
+
+async def test_forwarded_headers_change_nothing() -> None:
+    async with visiting() as place:
+        forged = {"X-Forwarded-For": "10.9.8.7", "X-Forwarded-Host": "evil.example", "Forwarded": "for=10.9.8.7"}
+        await place.ask("POST", "/login", data={"token": TOKEN}, headers=SAME | forged)
+        assert place.journal.lines is not None
+        assert [line.address for line in place.journal.lines] == ["127.0.0.1"]

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import aiohttp
+import pytest
+from pydantic import SecretStr
+
+from bot.app import open_service
+from tests.bot.test_app import free_port
+from tests.e2e.test_watching import settings
+
+TOKEN = "0123456789abcdef0123456789abcdef"
+
+
+async def test_without_a_token_nobody_listens_and_the_log_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    given = settings("http://127.0.0.1:9/v1", tmp_path, console_port=(port := free_port()))
+    async with open_service(given) as running, aiohttp.ClientSession() as session:
+        assert running.console_link is None
+        with pytest.raises(aiohttp.ClientConnectorError):
+            await session.get(f"http://127.0.0.1:{port}/")
+    assert "CONSOLE_TOKEN" in caplog.text
+
+
+async def test_with_one_a_link_lets_into_what_is_loaded_when_somebody_asks(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "adapters.console.site", raising=False)
+    given = settings(
+        "http://127.0.0.1:9/v1", tmp_path, console_port=free_port(), console_token=SecretStr(TOKEN), log_level="DEBUG"
+    )
+    async with open_service(given) as running, aiohttp.ClientSession() as session:
+        assert running.console_link is not None
+        page, _, code = running.console_link().partition("#")
+        assert "adapters.console.site" not in sys.modules
+        same = {"Sec-Fetch-Site": "same-origin"}
+        answer = await session.post(page, data={"code": code}, headers=same, allow_redirects=False)
+        assert answer.status == 303
+        lines = await running.journal.books.audit(latest=5)
+        assert lines is not None
+        assert [(line.action, line.outcome) for line in lines] == [("login", "ok")]
+    assert "adapters.console.site" in sys.modules
+    assert TOKEN not in caplog.text
+    assert code not in caplog.text
