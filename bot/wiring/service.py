@@ -123,10 +123,10 @@ def build_rooms(
     )
     store = keeping.store
     ports: dict[type, object] = {**means.ports, **keeping.ports, Approver: deciders}
-    ports |= ports_of_chat(settings, transport, keeping, taken_in, clock)
     outbox, owner = build_outbox(
         settings, means.words, transport=transport, store=store, mask=mask, clock=clock, ids=ids
     )
+    ports |= ports_of_chat(settings, transport, keeping, taken_in, outbox.screened, clock)
     on = build_ground(
         settings, means, keeping, journal, outbox, taken_in, spending, transport, clock
     )
@@ -284,13 +284,18 @@ def build_engine(
 
 
 def ports_of_chat(
-    settings: Settings, transport: Transport, keeping: Keeping, senses: Senses, clock: Clock
+    settings: Settings,
+    transport: Transport,
+    keeping: Keeping,
+    senses: Senses,
+    screened: Screened,
+    clock: Clock,
 ) -> dict[type, object]:
-    """Where a model looks, in a chat."""
+    """Where a model looks, in a chat, and what it does there beside speaking."""
     telling, members = keeping.telling, keeping.history.speakers
     chair: dict[type, object] = {}
     if settings.tools_group:
-        chair[Chair] = Chairing(transport, name=members.name)
+        chair[Chair] = Chairing(transport, name=members.name, screened=screened)
     return {
         **chair,
         Looking: build_looks(settings, transport, telling, senses),

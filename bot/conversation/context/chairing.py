@@ -7,26 +7,39 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import assert_never
 
+from bot.domain.actions import SendMessage
 from bot.domain.errors import ActionUnanswered, BotError, InvalidArguments, ToolDenied, ToolFailed
 from bot.domain.events import Conversation
 from bot.domain.group_acts import GroupAct, Mute, Pin, Recall, SetCard
 from bot.domain.ports import Transport
+from bot.domain.segments import Text
 from bot.domain.tool import ToolContext
 from bot.policy.approval import in_one_line, words_of
 from bot.policy.group_rights import Roles, against
+from bot.speaking.screening import Screened, as_they_are
 
 MAX_SHOWN = 200  # characters of a message that whoever is asked reads
 UNKNOWN = "that message is not one of this group, or QQ does not know it any more"
 UNANSWERED = "QQ did not answer: it may have been done. Do not repeat it, and say so."
+WITHHELD = "the operator does not want these words to be shown"
 REFUSED = "it was not done: {error}. Say so."
 
 
 class Chairing:
-    """Asks for roles, and acts. `name` is what somebody is called there."""
+    """Asks for roles, and acts. `name` is what somebody is called there; a card is written only
+    where it would be said, too: as `screened` leaves it.
+    """
 
-    def __init__(self, transport: Transport, *, name: Callable[[Conversation, int], str]) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        name: Callable[[Conversation, int], str],
+        screened: Screened = as_they_are,
+    ) -> None:
         self._transport = transport
         self._name = name
+        self._screened = screened
 
     async def permit(self, context: ToolContext, act: GroupAct) -> str:
         """The act in words. Raises ToolDenied, InvalidArguments, ToolFailed."""
@@ -42,6 +55,10 @@ class Chairing:
             raise ToolFailed(REFUSED.format(error=error)) from error
         if why := against(act, roles):
             raise ToolDenied(why)
+        if isinstance(act, SetCard):
+            said = (SendMessage(where, (Text(act.card),)),)
+            if self._screened(said) != said:
+                raise ToolDenied(WITHHELD)
         who = f"{in_one_line(self._name(where, whose), 24) or '?'}({whose})"
         return f"群 {where.session_id}：{told(act, who, words)}"
 
