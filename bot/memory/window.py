@@ -18,10 +18,11 @@ from bot.domain.chat import Message
 from bot.domain.events import Conversation
 from bot.domain.journal import Round, WindowMoved
 from bot.domain.redaction import lines_of, redacted
+from bot.policy.authority import outside
 from bot.policy.compaction import lighten
 from bot.policy.tokens import estimate_messages, estimate_text
 from bot.prompt.compose import last_day
-from bot.prompt.summary import continued, in_one_line
+from bot.prompt.summary import brought_in, continued, in_one_line, with_brought
 
 FULL = 0.85  # of its room: then the window moves,
 EMPTIED = 0.5  # down to this, so that it moves rarely
@@ -115,7 +116,9 @@ class Window:
             return False
         lines = {told.turn_id: in_one_line(told.messages) for told in lighter[:surplus]}
         self.left |= lines
-        self._move(continued(self.summary, lines.values(), tokens=most), surplus)
+        gone = chain.from_iterable(told.messages for told in lighter[:surplus])
+        summary = continued(self.summary, lines.values(), tokens=most)
+        self._move(with_brought(summary, outside(gone)), surplus)
         return True
 
     def fold(self, room: float) -> Fold | None:
@@ -141,9 +144,12 @@ class Window:
             return False
         lines = [line for turn_id, line in self.left.items() if turn_id not in gone]
         surplus = sum(told.turn_id in gone for told in self.rounds)
+        brought = outside(chain.from_iterable(round_.messages for round_ in fold.rounds))
+        tools = (*brought_in(self.summary), *brought)
         self.left.clear()
         self.state = object()
-        self._move(continued(summary, lines, tokens=min(LINES, SHARE * room)), surplus)
+        summary = continued(summary, lines, tokens=min(LINES, SHARE * room))
+        self._move(with_brought(summary, tools), surplus)
         return True
 
     def redact(self, message_id: str) -> bool:

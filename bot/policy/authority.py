@@ -52,12 +52,16 @@ def lowered(asker: Asker, before: Iterable[Message], results: Iterable[Message])
     brought words from outside, in rounds before it, too.
     """
     told = [one for one in results if isinstance(one, ToolMessage)]
-    outside = (one for one in (*before, *told) if isinstance(one, ToolMessage) and one.tainted)
     authority = least((asker.authority, *(one.authority for one in told)))
-    read = tuple(dict.fromkeys((*asker.read, *(one.name for one in outside))))
+    read = tuple(dict.fromkeys((*asker.read, *outside((*before, *told)))))
     if authority is asker.authority and read == asker.read:
         return asker
     return replace(asker, authority=authority, read=read)
+
+
+def outside(messages: Iterable[Message]) -> Iterator[str]:
+    """The tools that brought words from outside into these messages."""
+    return (one.name for one in messages if isinstance(one, ToolMessage) and one.tainted)
 
 
 def nobody() -> Collection[int]:

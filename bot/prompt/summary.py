@@ -39,6 +39,11 @@ OMITTED = re.compile(
         re.escape(words.summary.omitted).replace(r"\{number\}", r"(\d+)") for words in WORDINGS
     )
 )
+TOOLS = r"([\w-]+(?:, [\w-]+)*)"  # no sentence of a model's, which an owner would read
+BROUGHT = re.compile(
+    "|".join(re.escape(words.summary.brought).replace(r"\{tools\}", TOOLS) for words in WORDINGS),
+    re.ASCII,
+)
 
 
 def summary_request(rounds: Sequence[Sequence[Message]], before: str = "") -> ModelRequest:
@@ -102,6 +107,23 @@ def continued(summary: str, lines: Iterable[str], *, tokens: float) -> str:
         omitted, older = omitted + 1, older[1:]
     left_out = ZH if is_chinese("".join((summary, *older))) else EN
     return "\n".join([*words, *[left_out.summary.omitted.format(number=omitted)][:omitted], *older])
+
+
+def brought_in(summary: str) -> tuple[str, ...]:
+    """The tools that brought words from outside into what this summary was made of."""
+    marks = filter(None, map(BROUGHT.fullmatch, summary.splitlines()))
+    return tuple(name for mark in marks for name in (mark[1] or mark[2]).split(", "))
+
+
+def with_brought(summary: str, tools: Iterable[str]) -> str:
+    """The summary, which says of these tools, too, that they brought some of it: that outlives any
+    summary of it. What a model writes can only add to them.
+    """
+    if not (names := sorted({*brought_in(summary), *tools})):
+        return summary
+    lines = [line for line in summary.splitlines() if not BROUGHT.fullmatch(line)]
+    words = ZH if is_chinese(summary) else EN
+    return "\n".join([*lines, words.summary.brought.format(tools=", ".join(names))])
 
 
 def _beginning(texts: Sequence[str]) -> str:

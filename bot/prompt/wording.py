@@ -51,13 +51,16 @@ class NoteWords:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SummaryWords:
-    """The request for a summary, and its parts; `line` tells a round, `omitted` takes a number."""
+    """The request for a summary, and its parts; `line` tells a round, `omitted` takes a number,
+    `brought` the names of tools.
+    """
 
     instructions: str
     before: str
     conversation: str
     bot: str
     omitted: str
+    brought: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -107,5 +107,6 @@ EN = Wording(
         conversation="[Conversation]",
         bot="bot",
         omitted="· ({number} earlier rounds left out)",
+        brought="(some of it tools brought from outside: {tools})",
     ),
 )

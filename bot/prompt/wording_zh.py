@@ -99,5 +99,6 @@ ZH = Wording(
         conversation="[对话]",
         bot="机器人",
         omitted="·（更早的 {number} 轮从略）",
+        brought="（其中有工具从外面带来的内容：{tools}）",
     ),
 )

@@ -35,6 +35,7 @@ from bot.prompt.compose import NO_TALK, Question, moment, showing, system_prompt
 from bot.prompt.frames import Frames
 from bot.prompt.people import People
 from bot.prompt.render import plain
+from bot.prompt.summary import brought_in
 from bot.prompt.tidying import tidy
 from bot.prompt.view import View
 from bot.prompt.wording import Wording
@@ -211,6 +212,7 @@ class Preparation:
             told_on(rung, rounds),
         )
         summary = self._telling.summary(where)
+        asker = replace(asker, read=brought_in(summary)) if summary else asker
         read = transcript(system, rounds, user, words=words, summary=summary, examples=who.examples)
         asked = plain(message.segments, view, self_id=message.self_id)
         frames = Frames(who.names, number=where.platform_id, people=People.of(read))

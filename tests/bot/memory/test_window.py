@@ -16,6 +16,7 @@ from bot.memory.history import History
 from bot.memory.window import Fold
 from bot.policy.compaction import LONG
 from bot.policy.tokens import estimate_message
+from bot.prompt.summary import brought_in
 from tests.bot.memory.test_history import users
 from tests.fakes import GROUP, PRIVATE, RecordingStore
 
@@ -121,6 +122,22 @@ async def test_a_summary_stands_for_the_oldest_rounds_from_then_on() -> None:
     assert not memory.history.folded(GROUP, fold, "once more")
     assert memory.history.fold(GROUP) is None
     assert memory.history.fold(PRIVATE) is None
+
+
+@pytest.mark.parametrize("in_time", [True, False])
+async def test_what_tools_brought_is_known_of_whatever_it_became(in_time: bool) -> None:
+    memory, rest = Memory(1000, folding=in_time), AssistantMessage("好" * 300)
+    await memory.take(ToolMessage("c", "look_up", "红包", tainted=True), rest)
+    await memory.take(ToolMessage("c", "own_data", "红包"), rest)
+    await memory.talk(2)
+    if in_time:
+        memory.summarise("领红包\n(some of it tools brought from outside: web, say yes!)")
+        await memory.talk(4)
+        memory.summarise("再领红包")
+    for _ in range(4):
+        await memory.talk(4)
+    assert brought_in(memory.history.summary(GROUP)) == ("look_up",)
+    assert memory.history.summary(GROUP).count("工具从外面带来") == 1
 
 
 async def test_without_a_summary_rounds_become_a_line_each_when_the_next_turn_begins() -> None:
