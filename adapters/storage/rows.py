@@ -45,6 +45,7 @@ from bot.domain.run import StepFinished, ToolFinished, ToolStarted
 from bot.domain.segments import Segment
 from bot.domain.things import PictureDescribed, ThingNamed
 
+NO_TURN = "-"  # of lines that no run is told
 BESIDE = 0  # the step of what a turn used beside its steps, which count from 1
 MAX_SOURCE = 100_000  # characters of a medium inside a message: larger ones are not kept
 
@@ -188,10 +189,11 @@ def kept(segments: tuple[SentSegment, ...]) -> tuple[tuple[SentSegment, ...], bo
 
 
 def _taken_up(entry: MessageTakenUp) -> tuple[Row, ...]:
-    """As a line of a turn that is not there yet: it waits as a question does."""
-    return (
-        (Statement.TAKE_IN_LINE, {"turn_id": "", **_place(entry.message), **_said(entry.message)}),
-    )
+    """As a line of a turn that is not there yet, it waits as a question does; or of one that never
+    will be.
+    """
+    turn = {"turn_id": NO_TURN if entry.gone else ""}
+    return ((Statement.TAKE_IN_LINE, {**turn, **_place(entry.message), **_said(entry.message)}),)
 
 
 def _erased(entry: MessageErased) -> tuple[Row, ...]:

@@ -58,9 +58,10 @@ class MessageOverheard(Struct, frozen=True, tag="message_overheard"):
 
 
 class MessageTakenUp(Struct, frozen=True, tag="message_taken_up"):
-    """A message that was overheard belongs to a question after all, whose turn has not begun."""
+    """An overheard message belongs to a question whose turn has not begun, or is `gone` with it."""
 
     message: MessageReceived
+    gone: bool = False
     type: ClassVar[Literal["message_taken_up"]] = "message_taken_up"
 
 

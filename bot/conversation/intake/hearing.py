@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import assert_never
 
 from bot.conversation.intake.places import Places
@@ -89,6 +89,10 @@ class Hearing:
     def belong(self, message: MessageReceived) -> None:
         """A message that is kept as overheard belongs to a question that waits."""
         self._store.put(MessageTakenUp(message))
+
+    def let_go(self, lines: Iterable[MessageReceived]) -> None:
+        """Their question was recalled: these are told to no run."""
+        self._store.put(*(MessageTakenUp(line, gone=True) for line in lines))
 
     def forget_answer(self, message: MessageReceived, *, kept: bool) -> None:
         """An owner's answer to a request is known as taken, but is nothing that any prompt repeats;

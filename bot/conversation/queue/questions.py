@@ -119,14 +119,12 @@ class Questions:
 
     def recalled(self, task: Task, message_id: str) -> Task | None:
         """The rest of a question whose line of this id was taken back; None where nobody asks
-        any more: what else belonged to it is heard then.
+        any more: what else belonged to it leaves with it, as it does where it was answered already.
         """
         left = task.without(lambda line: line.message_id == message_id)
         if left is None:
             self.give_up(task)
-            for line in task.said:
-                if line.message_id != message_id:
-                    self._hearing.overhear(line)
+            self._hearing.let_go(line for line in task.said if line.message_id != message_id)
         return left
 
     def give_up(self, task: Task) -> None:

@@ -73,6 +73,7 @@ ENTRIES: list[tuple[Entry, list[Statement]]] = [
     (verdict(), [Statement.ADD_VERDICT]),
     (opening("t1"), [Statement.CONSUME_MESSAGES, Statement.MARK_READ, Statement.OPEN_TURN]),
     (MessageTakenUp(said("hi")), [Statement.TAKE_IN_LINE]),
+    (MessageTakenUp(said("hi"), gone=True), [Statement.TAKE_IN_LINE]),
     (steering("t1"), [Statement.TAKE_IN_LINE, Statement.ADD_STEERED]),
     (step("t1"), [Statement.ADD_STEP, Statement.ADD_USAGE]),
     (began("t1", 1, "c", "n"), [Statement.START_CALL]),

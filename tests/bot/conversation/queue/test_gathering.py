@@ -287,24 +287,17 @@ async def test_a_recalled_line_leaves_its_question_and_what_is_left_is_asked() -
         assert house.questions.recalled(left, "another") is left
 
 
-async def test_where_nobody_calls_any_more_nothing_is_asked_and_the_rest_is_overheard() -> None:
+async def test_where_nobody_calls_any_more_nothing_is_asked_and_the_rest_leaves_with_it() -> None:
     async with porch() as house:
+        house.says("一", at=False)
         call = house.says("帮我看看")
         house.says("这个", at=False)
         [task] = house.lanes.at(GROUP)
         assert isinstance(task, Task)
         assert house.questions.recalled(task, call.message_id) is None
-        assert house.overheard() == ["这个"]
-
-
-async def test_what_was_looked_back_at_calls_nobody_when_its_question_is_recalled() -> None:
-    async with porch() as house:
-        house.says("一", at=False)
-        call = house.says("帮我看看")
-        [task] = house.lanes.at(GROUP)
-        assert isinstance(task, Task)
-        assert house.questions.recalled(task, call.message_id) is None
-        assert house.overheard() == ["一"]
+        assert house.overheard() == []
+        gone = [one.message for one in house.store.entries if isinstance(one, MessageTakenUp) and one.gone]
+        assert gone == [task.lines[0], task.message]
 
 
 @pytest.mark.parametrize("weak", [(True, False), (False, True), (True, True)])
