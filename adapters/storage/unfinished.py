@@ -228,10 +228,11 @@ def _open_turn(connection: Connection, row: Row[Any]) -> OpenTurn:
         .order_by(tool_calls.c.id)
     ).all()
     calls = [call for call in began if call.turn_id == row.turn_id]
+    user = joined((codec.read(UserMessage, row.user), *first))
     return OpenTurn(
         turn_id=row.turn_id,
         question=question,
-        user=joined((codec.read(UserMessage, row.user), *first)),
+        user=user,
         at=row.opened,
         retry_of=row.retry_of,
         messages=tuple(_transcript(taken, calls, said)),
@@ -239,7 +240,27 @@ def _open_turn(connection: Connection, row: Row[Any]) -> OpenTurn:
         sends=tuple(_sends_of(connection, row.turn_id, *ids)),
         handled=any(other.closed is not None for other in others),
         recalled=_is_recalled(connection, row),
+        lines=tuple(_lines(connection, row, question, (user, *(line for _, line in said)))),
     )
+
+
+def _lines(
+    connection: Connection,
+    turn: Row[Any],
+    question: MessageReceived,
+    told: Iterable[UserMessage],
+) -> Iterator[MessageReceived]:
+    """All that its asker said beside the question and a model was told, oldest first."""
+    query = select(messages).where(
+        messages.c.conversation == turn.conversation,
+        messages.c.message_id.in_({id_ for one in told for id_ in one.sources}),
+        messages.c.turn_id == turn.turn_id,
+        ~messages.c.overheard,
+        ~messages.c.erased,
+    )
+    for line in readable(message_of, connection.execute(query.order_by(messages.c.id))):
+        if line.identity != question.identity:
+            yield line
 
 
 def _transcript(

@@ -146,9 +146,7 @@ class ConversationReset(Struct, frozen=True, tag="conversation_reset"):
 
 
 class PersonaChosen(Struct, frozen=True, tag="persona_chosen"):
-    """Somebody chose who the bot is in a conversation, by the key of a persona; empty: as the files
-    say.
-    """
+    """Who the bot is in a conversation, by a persona's key; empty: as the files say."""
 
     conversation: Conversation
     persona: str
@@ -339,7 +337,7 @@ class OpenTurn(Struct, frozen=True, kw_only=True):
     none) and by what steered it then; `user` has what did so before. `started` names the tools
     whose calls began, `sends` is what was said: in this turn or in another one of the same
     question, which may have been taken up more than once. `handled`: such another turn has come to
-    its end. `recalled`: the question was taken back.
+    its end. `recalled`: the question was taken back. `lines` are what its asker said beside it.
     """
 
     turn_id: str
@@ -352,6 +350,7 @@ class OpenTurn(Struct, frozen=True, kw_only=True):
     sends: tuple[StoredSend, ...]
     handled: bool = False
     recalled: bool = False
+    lines: tuple[MessageReceived, ...] = ()
 
 
 class Spoken(Struct, frozen=True):

@@ -104,7 +104,7 @@ class Preparation:
         weak `wake` may end without words.
         """
         where = message.conversation
-        question = Question(message, lines=lines)
+        question = Question(message, lines=retry.lines if retry else lines)
         if not retry:
             question = await self._perception.perceive(message, lines)
         await self._telling.load(where)
