@@ -1,7 +1,7 @@
 """Domain <-> wire: a `ModelRequest` as the body of a request, an `RawAnswer` as a `Completion`.
 
-The body is the intersection of what every vendor takes (vendors.md section 9): no tool choice, no
-sampling, no limits.
+The body is the intersection of what every vendor takes (vendors.md section 9): no tool choice but
+`none`, no sampling, no limits.
 """
 
 from __future__ import annotations
@@ -98,6 +98,8 @@ def write_request(
         body["temperature"] = request.temperature
     if request.tools:
         body["tools"] = _write_tools(request.tools, dialect)
+        if not request.calls:
+            body["tool_choice"] = "none"
     elif dialect.tools_stay and (tools := _tools_of(messages)):
         body["tools"] = _write_tools(tools, dialect)
         body["tool_choice"] = "none"

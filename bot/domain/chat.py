@@ -139,21 +139,24 @@ class ModelRequest(Struct, frozen=True):
     """One request. No tools means that no `tools` key is sent.
 
     `allowance` is asked before each attempt but the first; without one there may be any number.
-    `temperature` is 0 to 2, and not sent where it is None.
+    `temperature` is 0 to 2, and not sent where it is None. Without `calls` the
+    tools are shown only so that the request begins as others did: none may be called.
     """
 
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
     allowance: Allowance | None = None
     temperature: float | None = None
+    calls: bool = True
 
     def __eq__(self, other: object) -> bool:  # who counts the attempts asks for nothing else
         if not isinstance(other, ModelRequest):
             return NotImplemented
-        return (self.messages, self.tools, self.temperature) == (
+        return (self.messages, self.tools, self.temperature, self.calls) == (
             other.messages,
             other.tools,
             other.temperature,
+            other.calls,
         )
 
     def __hash__(self) -> int:

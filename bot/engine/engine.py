@@ -169,7 +169,7 @@ class Engine:
         model, empty, notice = run.model or self._model, 0, ""
         while True:
             run = await run.inbox.read(run, state) if run.inbox else run
-            specs = self._toolset.definitions(run.ports, run.terms)
+            specs = state.shown = self._toolset.definitions(run.ports, run.terms)
             if lost := self._toolset.lost(run.ports):
                 text = f"tool: {lost.name} is critical and cannot be used: it {lost.reason}"
                 return state.outcome(Stop.FAILED, error=text)

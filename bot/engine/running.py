@@ -93,6 +93,7 @@ class RunState:
     While it goes on, people may be let in: what they say is read after the next tool calls
     (`steer`), or once the model is done (`follow_up`; what is steered too late is one, too). What
     comes after its end stays in the queues. `request` is under way, and nothing was said or begun.
+    `shown` are the tools that the model was offered last.
     """
 
     messages: list[Message] = field(default_factory=list)
@@ -104,6 +105,7 @@ class RunState:
     request: asyncio.Timeout | None = field(default=None, compare=False)
     anew: int = field(default=0, compare=False)
     overtaken: int = field(default=0, compare=False)
+    shown: tuple[ToolSpec, ...] = field(default=(), compare=False)
 
     def steer(self, message: UserMessage) -> None:
         """Say something into the run: the model reads it with its next request, after the results

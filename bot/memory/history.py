@@ -30,6 +30,7 @@ from bot.memory.speakers import Speakers
 from bot.memory.things import Things
 from bot.memory.window import Fold, Told, Window
 from bot.policy.lighten import weight_of
+from bot.prompt.summary import Prefix
 
 MAX_CONVERSATIONS = 5000
 MAX_KNOWN = 20_000  # messages; a long one counts as several
@@ -41,8 +42,12 @@ MAX_TOKENS = 12_000.0  # estimated
 class Folding(Protocol):
     """Makes summaries, while nobody waits for an answer."""
 
-    def begin(self, conversation: Conversation, history: History) -> None:
-        """Make a summary of this conversation, which became too long with its latest turn."""
+    def begin(
+        self, conversation: Conversation, history: History, prefix: Prefix | None = None
+    ) -> None:
+        """Make a summary of this conversation, which became too long with its latest turn, whose
+        requests began with `prefix`.
+        """
         ...
 
     def stop(self, conversation: Conversation) -> None:
@@ -135,9 +140,7 @@ class History:
         self._doubted.add(conversation)
 
     async def reread(self) -> bool:
-        """Let go of everything, so that it is read from the store anew; False while that cannot
-        promise to have it.
-        """
+        """Let go of everything, to be read anew; False while the store cannot promise it."""
         if not await self._store.commit():
             return False
         self._let_go.update(self._memories)
@@ -229,10 +232,15 @@ class History:
         return self._memories[conversation].window.summary
 
     def add_round(
-        self, conversation: Conversation, turn_id: str, user: UserMessage, answer: Sequence[Message]
+        self,
+        conversation: Conversation,
+        turn_id: str,
+        user: UserMessage,
+        answer: Sequence[Message],
+        prefix: Prefix | None = None,
     ) -> tuple[Message, ...]:
-        """Keep a finished round: what the user said, and all that the run added to it. The round,
-        as it is stored.
+        """Keep a finished round, the user's words and all that the run, whose requests began with
+        `prefix`, added to them; the round as it is stored.
         """
         # Pictures were for this run; the text says where they stood.
         messages = tuple(map(_without_pictures, (user, *answer)))
@@ -250,10 +258,8 @@ class History:
             if window.lighten(room):
                 self._moved(conversation, memory)
             elif self._folding is not None:
-                self._folding.begin(conversation, self)
+                self._folding.begin(conversation, self, prefix)
         return messages
-
-    # --- the window -------------------------------------------------------------------------------
 
     def fold(self, conversation: Conversation) -> Fold | None:
         """The part of a conversation that is to become a summary; None where it has room."""

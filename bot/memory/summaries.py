@@ -14,13 +14,14 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from bot.domain.errors import ModelError
+from bot.domain.chat import Completion
+from bot.domain.errors import ModelError, ModelRejected
 from bot.domain.events import Conversation
 from bot.domain.journal import UsageAdded
 from bot.domain.ports import ChatModel, Clock, Store
 from bot.memory.history import History
 from bot.memory.window import Fold
-from bot.prompt.summary import read_summary, summary_request
+from bot.prompt.summary import Prefix, read_summary, summary_of_prefix, summary_request
 
 logger = logging.getLogger(__name__)
 
@@ -32,16 +33,24 @@ GIVEN_UP = 2  # so many; the next is let through
 
 class Summaries:
     """Fits `Folding`. What a summary costs is written down against the turn that made the
-    conversation too long. `one_by_one`: the server answers one request at a time.
+    conversation too long. `one_by_one`: the server answers one request at a time. `continues`: the
+    `model` is the one that answers, so a summary goes on from the requests before it.
     """
 
     def __init__(
-        self, *, model: ChatModel, store: Store, clock: Clock, one_by_one: bool = False
+        self,
+        *,
+        model: ChatModel,
+        store: Store,
+        clock: Clock,
+        one_by_one: bool = False,
+        continues: bool = False,
     ) -> None:
         self._model = model
         self._store = store
         self._clock = clock
         self._one_by_one = one_by_one
+        self._continues = continues
         self._given_up: dict[Conversation, tuple[int, float]] = {}  # how often, and when last
         self._group: asyncio.TaskGroup | None = None
         self._tasks: dict[Conversation, asyncio.Task[None]] = {}
@@ -59,13 +68,15 @@ class Summaries:
                 for task in self._tasks.values():
                     task.cancel()
 
-    def begin(self, conversation: Conversation, history: History) -> None:
+    def begin(
+        self, conversation: Conversation, history: History, prefix: Prefix | None = None
+    ) -> None:
         """Make a summary, unless one is being made, or was given up just now."""
         _, last = self._given_up.get(conversation, (0, -PAUSE))
         if self._clock.monotonic() < last + PAUSE:
             return
         if self._group is not None and conversation not in self._tasks:
-            task = self._group.create_task(self._guarded(conversation, history))
+            task = self._group.create_task(self._guarded(conversation, history, prefix))
             self._tasks[conversation] = task
             task.add_done_callback(lambda task: self._forget(conversation, task))
 
@@ -86,11 +97,14 @@ class Summaries:
             del self._tasks[conversation]
             self._given_up.pop(conversation, None)
 
-    async def _guarded(self, conversation: Conversation, history: History) -> None:
+    async def _guarded(
+        self, conversation: Conversation, history: History, prefix: Prefix | None
+    ) -> None:
         try:
             async with self._places, asyncio.timeout(DEADLINE):
                 if fold := history.fold(conversation):
-                    await self._summarise(conversation, history, fold)
+                    completion = await self._asked(fold, prefix if self._continues else None)
+                    self._take(conversation, history, fold, completion)
         except ModelError as error:
             logger.warning("no summary of %s: %s (%s)", conversation, error.kind, error)
         except TimeoutError:
@@ -98,9 +112,21 @@ class Summaries:
         except Exception:
             logger.exception("no summary of %s", conversation)
 
-    async def _summarise(self, conversation: Conversation, history: History, fold: Fold) -> None:
+    async def _asked(self, fold: Fold, prefix: Prefix | None) -> Completion:
+        """The answer to the prefix with one instruction more, which the server has in its
+        cache; to a request of its own where there is none, or where it is refused.
+        """
+        if prefix and (request := summary_of_prefix(prefix, fold.told, fold.before)):
+            try:
+                return await (prefix.model or self._model).complete(request)
+            except ModelRejected as error:
+                logger.info("a summary is asked for without tools: %s", error)
         request = summary_request([round_.messages for round_ in fold.rounds], fold.before)
-        completion = await self._model.complete(request)
+        return await self._model.complete(request)
+
+    def _take(
+        self, conversation: Conversation, history: History, fold: Fold, completion: Completion
+    ) -> None:
         if usage := completion.usage:
             model = completion.endpoint or completion.model
             self._store.put(

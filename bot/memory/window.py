@@ -59,14 +59,16 @@ class Fold:
     """The part of a conversation that is to become a summary: rounds, oldest first, as they are
     told, and the summary before them.
 
-    `turn_id` is the latest turn of the conversation: it is what made it too long. `of` is the state
-    of the window whose part it is.
+    `turn_id` is the latest turn of the conversation: it is what made it too long. `told` are the
+    messages of the rounds as prompts had them last, `of` is the state of the window whose part it
+    is.
     """
 
     rounds: tuple[Round, ...]
     before: str
     turn_id: str
     of: object = field(compare=False, repr=False)
+    told: tuple[Message, ...] = ()
 
 
 @dataclass(slots=True)
@@ -131,7 +133,8 @@ class Window:
         if not rounds:
             return None
         self.left.clear()
-        return Fold(rounds, self.summary, lighter[-1].turn_id, self.state)
+        told = tuple(chain.from_iterable(one.messages for one in self.rounds[:surplus]))
+        return Fold(rounds, self.summary, lighter[-1].turn_id, self.state, told)
 
     def take(self, fold: Fold, summary: str, room: float) -> bool:
         """Put the summary in the place of these rounds; False where they are others by now.

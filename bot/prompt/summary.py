@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
+from msgspec import Struct
+
 from bot.domain.chat import (
     NOTED,
     AssistantMessage,
@@ -17,11 +19,14 @@ from bot.domain.chat import (
     ModelRequest,
     SystemMessage,
     ToolMessage,
+    ToolSpec,
     UserMessage,
 )
+from bot.domain.ports import ChatModel
 from bot.policy.tokens import estimate_text
 from bot.prompt.language import WORDINGS, is_chinese
 from bot.prompt.render import indented
+from bot.prompt.wording import Wording
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
 
@@ -46,14 +51,46 @@ BROUGHT = re.compile(
 )
 
 
+class Prefix(Struct, frozen=True):
+    """How the requests of a turn began: the transcript, whose rounds begin behind so many messages,
+    the tools, and the model that was asked, where it was not the usual one.
+    """
+
+    transcript: tuple[Message, ...]
+    before: int
+    tools: tuple[ToolSpec, ...] = ()
+    model: ChatModel | None = None
+
+
+def summary_of_prefix(
+    prefix: Prefix, told: tuple[Message, ...], before: str = ""
+) -> ModelRequest | None:
+    """Asks for a summary of these rounds, and of the summary `before` them, with the very messages
+    that a cache has from the requests of the latest turn, and one instruction behind them.
+
+    None where those told other rounds: the window moved, or something was recalled or forgotten.
+    """
+    end = prefix.before + len(told)
+    rounds = prefix.transcript[prefix.before : end]
+    if not told or rounds[1:] != told[1:] or not _begins(rounds[0], told[0], before):
+        return None
+    words = _words_of(told).summary
+    asked = (*prefix.transcript[:end], UserMessage(words.request))
+    return ModelRequest(asked, prefix.tools, calls=False)
+
+
+def _begins(shown: Message, first: Message, summary: str) -> bool:
+    """Whether the first of the rounds was told like this, with this summary before it, or none."""
+    if not summary:
+        return shown == first
+    return shown.text.endswith(f"\n  {indented(summary)}\n{first.text}")
+
+
 def summary_request(rounds: Sequence[Sequence[Message]], before: str = "") -> ModelRequest:
     """Asks for a summary of these rounds and of the summary before them, in the language people
     speak in them.
     """
-    asked = "\n".join(
-        message.text for round_ in rounds for message in round_ if isinstance(message, UserMessage)
-    )
-    words = (ZH if is_chinese(asked) else EN).summary
+    words = _words_of(message for round_ in rounds for message in round_).summary
     told = "\n".join(
         line for round_ in rounds for message in round_ for line in _told(message, words.bot)
     )
@@ -66,10 +103,18 @@ def summary_request(rounds: Sequence[Sequence[Message]], before: str = "") -> Mo
     )
 
 
+def _words_of(messages: Iterable[Message]) -> Wording:
+    """The language people speak in them."""
+    said = "\n".join(message.text for message in messages if isinstance(message, UserMessage))
+    return ZH if is_chinese(said) else EN
+
+
 def read_summary(completion: Completion) -> str:
     """The summary, cut to its longest; empty where the answer is none."""
     text = completion.message.text.strip()
     if completion.refusal or completion.finish is FinishReason.CONTENT_FILTER:
+        return ""
+    if completion.message.tool_calls:  # it went on with the talk instead
         return ""
     lines = "\n".join(line.strip() for line in text.splitlines() if line.strip())
     return lines if len(lines) <= MAX_SUMMARY else lines[: MAX_SUMMARY - 1] + "…"

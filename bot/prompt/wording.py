@@ -51,11 +51,12 @@ class NoteWords:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SummaryWords:
-    """The request for a summary, and its parts; `line` tells a round, `omitted` takes a number,
-    `brought` the names of tools.
+    """The request for a summary, and its parts; `omitted` takes a number, `brought` the names of
+    tools. `request` stands behind the conversation itself.
     """
 
     instructions: str
+    request: str
     before: str
     conversation: str
     bot: str

@@ -82,7 +82,10 @@ def build_keeping(
         )
         store = WitnessedStore(store, (extraction,))
     one_by_one = settings.llm_parallel == 1
-    summaries = Summaries(model=cheap, store=store, clock=clock, one_by_one=one_by_one)
+    same = settings.cheap_models == settings.main_models
+    summaries = Summaries(
+        model=cheap, store=store, clock=clock, one_by_one=one_by_one, continues=same
+    )
     toolset = means.staff.toolset
     most = most_around(personas.cast, toolset)
     room = told_of_history(means.models.main, most, most=settings.bot_history_tokens)

@@ -82,7 +82,7 @@ class Request:
             len(json.dumps(tools, ensure_ascii=False).encode()) if tools else 0,
             tuple(parts),
             tuple(message["content"] for message in read["messages"] if message["role"] == "user"),
-            not tools,
+            read.get("tool_choice") == "none",
         )
 
     @property
@@ -197,7 +197,7 @@ class Replay:
     @property
     def forgotten(self) -> list[str]:
         """The rounds that left the window and are in no summary: neither in a request for one, nor as a line."""
-        summaries = [request.question for request in self.requests if request.is_summary]
+        summaries = [user for request in self.requests if request.is_summary for user in request.users]
         pairs = list(pairwise(self.asked))
         gone = []
         for before, after in [pairs[place - 1] for place in self.moves]:

@@ -36,6 +36,7 @@ class Body:
     messages: bytes
     system: bytes
     tools: bytes
+    forbids_calls: bool
 
     @property
     def lasting(self) -> bytes:
@@ -44,7 +45,13 @@ class Body:
 
     @property
     def is_summary(self) -> bool:
-        return ZH.summary.instructions.splitlines()[0].encode() in self.system
+        return bool(self.before_instruction)
+
+    @property
+    def before_instruction(self) -> bytes:
+        """What stands before the instruction that asks for a summary; empty in any other request."""
+        before, instruction, _ = self.messages.partition(b',{"role":"user","content":"[' + "写摘要]".encode())
+        return before if instruction else b""
 
     @classmethod
     def of(cls, body: bytes) -> Body:
@@ -56,7 +63,8 @@ class Body:
 
         messages = array("messages")
         system = messages[: decoder.raw_decode(messages, 1)[1]]
-        return cls(messages.removesuffix("]").encode(), system.encode(), array("tools").encode())
+        forbids = json.loads(text).get("tool_choice") == "none"
+        return cls(messages.removesuffix("]").encode(), system.encode(), array("tools").encode(), forbids)
 
 
 async def talk(folder: Path, *, moment: float, stops: Sequence[int] = ()) -> tuple[list[bytes], list[str]]:
@@ -91,7 +99,11 @@ async def test_a_prompt_begins_with_the_bytes_of_the_one_before_until_the_window
             b',{"role":"user","content":"' + ZH.heading(ZH.earlier).encode()
         )
         assert b"C:done" in body.messages
-    assert all(body.tools == b"" for body in summaries)
+    for before, body in pairwise(bodies):
+        if body.is_summary:  # read from the cache that the request before it has left
+            assert before.messages.startswith(body.before_instruction)
+            assert (body.tools, body.forbids_calls) == (before.tools, True)
+    assert not any(body.forbids_calls for body in prompts)
     with closing(sqlite3.connect(tmp_path / "bot.db")) as journal:
         used = journal.execute("SELECT conversation, prompt > 0, completion > 0 FROM usage WHERE step = 0").fetchall()
     assert used == [("10001:group:4242", 1, 1)] * len(summaries)

@@ -173,9 +173,9 @@ def recollect(asked: Asked) -> Thought:
     """The answers of a model that is also asked for summaries and facts."""
     if asked.conversation:
         return _remember(asked)
-    told = asked.messages[-1]["content"]
     if "JSON" in asked.messages[0]["content"]:
-        return Thought(json.dumps(_facts(told), ensure_ascii=False))
+        return Thought(json.dumps(_facts(asked.messages[-1]["content"]), ensure_ascii=False))
+    told = "\n".join(message["content"] for message in asked.messages[1:])  # in both forms of the request
     return Thought(f"{SUMMED} {' '.join(sorted(set(TOKEN.findall(told))))}")
 
 

@@ -27,6 +27,7 @@ from bot.policy.apologies import TOO_LONG, UNANSWERED
 from bot.policy.refusals import is_too_long
 from bot.prompt import notes
 from bot.prompt.language import wording_of
+from bot.prompt.summary import Prefix
 from bot.speaking.delivery import Delivery, note_on
 
 
@@ -87,7 +88,9 @@ class Closing:
             answer += notes.unanswered(turn.words, turn.words.about.silent, answer)
         if note:
             answer.append(notes.note(turn.words, note))
-        self._keep(turn.run.conversation, turn.run.id, turn.user, answer, outcome)
+        run = turn.run
+        prefix = Prefix(run.transcript, turn.before, state.shown, run.model)
+        self._keep(run.conversation, run.id, turn.user, answer, outcome, prefix)
 
     def keep_waiting(self, waiting: WaitingTurn) -> None:
         """Keep the round of a turn that waited for somebody's word, and was stopped."""
@@ -106,8 +109,9 @@ class Closing:
         user: UserMessage,
         answer: Sequence[Message],
         outcome: Outcome,
+        prefix: Prefix | None = None,
     ) -> None:
-        round_ = self._history.add_round(where, turn_id, user, answer)
+        round_ = self._history.add_round(where, turn_id, user, answer, prefix)
         self._store.put(self._ledger.closed(turn_id, outcome, round_))
         self._approvals.close(turn_id)
 

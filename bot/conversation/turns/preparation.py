@@ -45,7 +45,7 @@ from bot.speaking.speech import TurnSpeaker
 
 class Turn(Struct, frozen=True):
     """A question that is being answered: `user` is what the model reads of it; it `sees` pictures,
-    where anybody does.
+    where anybody does. So many messages of its transcript stand `before` the rounds.
     """
 
     question: Question
@@ -56,6 +56,7 @@ class Turn(Struct, frozen=True):
     wake: Wake = CALLED
     recalled: tuple[str, ...] = ()
     sees: bool = True
+    before: int = 1
 
     @property
     def message(self) -> MessageReceived:
@@ -235,7 +236,8 @@ class Preparation:
             terms=self._terms(where, who),
         )
         run = self._thrift.applied(run, rung)
-        return Turn(question, user, run, speaker, view, wake, recalled, sees=sees)
+        before = 1 + len(who.examples)
+        return Turn(question, user, run, speaker, view, wake, recalled, sees=sees, before=before)
 
 
 def is_alone(message: MessageReceived, user: UserMessage) -> bool:

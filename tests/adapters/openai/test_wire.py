@@ -150,6 +150,8 @@ def test_4_8_a_history_with_calls_has_tools_where_it_must() -> None:
     assert "tools" not in write(ASKED, dialect=ROWS["anthropic"])
     assert "tools" not in write(*history)
     assert "tool_choice" not in write(*history, tools=(WEATHER,), dialect=ROWS["anthropic"])
+    assert write(*history, tools=(WEATHER,), calls=False)["tool_choice"] == "none"
+    assert "tool_choice" not in write(*history, calls=False)
 
 
 THOUGHT = Reasoning(

@@ -7,12 +7,23 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.chat import AssistantMessage, Completion, ModelRequest, Usage, UserMessage
-from bot.domain.errors import ModelBilling
+from bot.domain.chat import (
+    AssistantMessage,
+    Completion,
+    Message,
+    ModelRequest,
+    SystemMessage,
+    ToolCall,
+    ToolSpec,
+    Usage,
+    UserMessage,
+)
+from bot.domain.errors import ModelBilling, ModelRejected
 from bot.domain.events import Conversation
 from bot.domain.journal import UsageAdded, WindowMoved
 from bot.memory.history import History
 from bot.memory.summaries import AT_ONCE, PAUSE, Summaries
+from bot.prompt.summary import Prefix
 from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, ScriptedModel, Step, until, words
 
 GIVEN = replace(words("小明(777) 问了三次"), usage=Usage(900, 30, cost=0.001), endpoint="demo@here")
@@ -21,11 +32,13 @@ GIVEN = replace(words("小明(777) 问了三次"), usage=Usage(900, 30, cost=0.0
 class Talk:
     """A history with room for three rounds, and what summarises it."""
 
-    def __init__(self, *steps: Step, one_by_one: bool = False) -> None:
+    def __init__(self, *steps: Step, one_by_one: bool = False, continues: bool = False) -> None:
         self.clock = ManualClock()
         self.store = RecordingStore()
         self.model = ScriptedModel(*steps)
-        self.summaries = Summaries(model=self.model, store=self.store, clock=self.clock, one_by_one=one_by_one)
+        self.summaries = Summaries(
+            model=self.model, store=self.store, clock=self.clock, one_by_one=one_by_one, continues=continues
+        )
         self.history = History(store=self.store, room=lambda: 1000.0, folding=self.summaries)
 
     @asynccontextmanager
@@ -116,7 +129,14 @@ async def test_where_requests_are_answered_one_by_one_the_next_turn_ends_the_wor
 
 
 @pytest.mark.parametrize(
-    "step", [ModelBilling("no money"), words(""), words("no", refusal="I cannot"), replace(words(""), usage=None)]
+    "step",
+    [
+        ModelBilling("no money"),
+        words(""),
+        words("no", refusal="I cannot"),
+        replace(words(""), usage=None),
+        replace(words("我看看"), message=AssistantMessage("我看看", (ToolCall("c1", "look", "{}"),))),
+    ],
 )
 async def test_where_there_is_no_summary_everything_stays_and_rounds_become_lines_when_it_is_time(step: Step) -> None:
     talk = Talk(step, step)
@@ -185,3 +205,50 @@ async def test_nothing_is_asked_for_what_has_room_again() -> None:
         await talk.turns(2)
         talk.summaries.begin(GROUP, talk.history)
         await talk.summaries.wait_idle()
+
+
+ASKED = (UserMessage("小明(777): 说说"), AssistantMessage("好" * 300))
+TOOLS = (ToolSpec("look", "Looks.", {}),)
+
+
+async def continued(talk: Talk, *rounds: Message, before: int = 1) -> list[ModelRequest]:
+    """The requests for a summary, where those of the turn had begun with these rounds."""
+    prefix = Prefix((SystemMessage("你是小霜"), *rounds, UserMessage("小红#5: 还有吗")), before, TOOLS)
+    async with talk.open():
+        await talk.turns(3)
+        await talk.history.load(GROUP)
+        talk.history.add_round(GROUP, "t4", *ASKED[:1], ASKED[1:], prefix)
+        await talk.summaries.wait_idle()
+    return talk.model.requests
+
+
+async def test_a_summary_goes_on_from_the_requests_of_the_turn_where_the_same_model_makes_it() -> None:
+    talk = Talk(GIVEN, continues=True)
+    (request,) = await continued(talk, *ASKED * 3)
+    assert request.messages[:-1] == (SystemMessage("你是小霜"), *ASKED * 3)
+    assert (request.tools, request.calls) == (TOOLS, False)
+    assert talk.history.summary(GROUP) == "小明(777) 问了三次"
+    assert isinstance(talk.store.entries[0], UsageAdded)  # counted like any other
+
+
+@pytest.mark.parametrize(
+    "rounds",
+    [
+        (UserMessage("小明(777): 撤回的话"), ASKED[1], *ASKED * 2),
+        (*ASKED, UserMessage("小明(777): 撤回的话"), ASKED[1], *ASKED),
+        (UserMessage("[此前对话摘要]\n  忘掉的人\n小明(777): 说说"), ASKED[1], *ASKED * 2),
+        ASKED,
+    ],
+)
+async def test_what_is_told_otherwise_by_now_is_not_read_from_the_cache(rounds: tuple[Message, ...]) -> None:
+    (request,) = await continued(Talk(GIVEN, continues=True), *rounds)
+    assert (len(request.messages), request.tools) == (2, ())
+
+
+async def test_another_model_and_one_that_takes_no_such_request_are_asked_in_a_request_of_its_own() -> None:
+    (other,) = await continued(Talk(GIVEN), *ASKED * 3)
+    refused = Talk(ModelRejected("no tool_choice"), GIVEN, continues=True)
+    requests = await continued(refused, *ASKED * 3)
+    assert [request.tools for request in requests] == [TOOLS, ()]
+    assert requests[1] == other
+    assert refused.history.summary(GROUP) == "小明(777) 问了三次"

@@ -16,7 +16,7 @@ from bot.memory.history import History
 from bot.memory.window import Fold
 from bot.policy.compaction import LONG
 from bot.policy.tokens import estimate_message
-from bot.prompt.summary import brought_in
+from bot.prompt.summary import Prefix, brought_in
 from tests.bot.memory.test_history import users
 from tests.fakes import GROUP, PRIVATE, RecordingStore
 
@@ -27,7 +27,7 @@ class Begun:
     def __init__(self) -> None:
         self.said: list[str] = []
 
-    def begin(self, conversation: Conversation, history: History) -> None:
+    def begin(self, conversation: Conversation, history: History, prefix: Prefix | None = None) -> None:
         self.said.append(f"begin {conversation.session_id}")
 
     def stop(self, conversation: Conversation) -> None:
