@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
-from sqlalchemy import Connection, Row, Table, func, select
+from sqlalchemy import Connection, Row, Table, case, func, select
 
 from adapters.storage.day_sums import day
 from adapters.storage.reads import NOWHERE, Reading
@@ -133,8 +133,9 @@ def taken(connection: Connection, since: float, until: float) -> tuple[TakenSum,
 
 
 def payers(connection: Connection, latest: int) -> tuple[tuple[str, Conversation, int], ...]:
-    """Whose the latest turns are."""
-    query = select(turns.c.turn_id, turns.c.conversation, turns.c.asker)
+    """Whose the latest turns are; what nobody called for is nobody's."""
+    payer = case((turns.c.uncalled, 0), else_=turns.c.asker)
+    query = select(turns.c.turn_id, turns.c.conversation, payer)
     rows = connection.execute(query.order_by(turns.c.id.desc()).limit(latest))
     return tuple((turn_id, Conversation.parse(here), who) for turn_id, here, who in rows)
 

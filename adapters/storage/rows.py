@@ -262,6 +262,7 @@ def _opened(entry: TurnOpened) -> tuple[Row, ...]:
         "user": codec.write(entry.user),
         "opened": entry.at,
         "retry_of": entry.retry_of,
+        "uncalled": entry.uncalled,
     }
     if entry.retry_of:  # it reads what the turn before it has read, and nothing more
         return ((Statement.OPEN_TURN, turn),)

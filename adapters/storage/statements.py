@@ -291,7 +291,8 @@ SQL = {
     Statement.ADD_USAGE: """
         INSERT INTO usage (turn_id, step, conversation, asker,
             model, prompt, completion, cached, reasoning, cost, at)
-        SELECT :turn_id, :step, coalesce(conversation, ''), coalesce(asker, 0),
+        SELECT :turn_id, :step, coalesce(conversation, ''),
+            CASE WHEN uncalled THEN 0 ELSE coalesce(asker, 0) END,
             :model, :prompt, :completion, :cached, :reasoning, :cost, :at
         FROM (SELECT max(id) AS id FROM turns WHERE turn_id = :turn_id) AS newest
         LEFT JOIN turns ON turns.id = newest.id""",

@@ -30,7 +30,7 @@ from sqlalchemy import (
 from adapters.storage import schema
 from adapters.storage.schema import flag, json, moment, number, table, words
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010")
 """Every revision of the schema, oldest first; the last is the one this code needs
 (migrations/versions).
 """
@@ -102,6 +102,7 @@ turns = table(
     moment("opened"),
     moment("closed", nullable=True),
     words("retry_of"),
+    flag("uncalled"),
     Index("turns_by_conversation", "conversation", "id"),
     Index("turns_by_turn_id", "turn_id", "id"),
     Index(

@@ -114,7 +114,7 @@ class DayBook(Protocol):
         ...
 
     async def payers(self, *, latest: int) -> tuple[tuple[str, Conversation, int], ...] | None:
-        """So many turns, the latest: the id, where it was, and who asked."""
+        """So many turns, the latest first: the id, where it was, and who pays; 0 is the group."""
         ...
 
 

@@ -77,7 +77,7 @@ class TurnOpened(Struct, frozen=True, kw_only=True, tag="turn_opened"):
     """A turn begins: the question and all that was overheard are now its own, rendered as `user`.
 
     `lines` are what its asker said beside the question and what belongs to it, oldest first: they
-    were not overheard, and no other turn reads them.
+    were not overheard, and no other turn reads them. Nobody asked for one that is `uncalled`.
     `retry_of` is the turn that was interrupted before anybody heard anything; such a turn has that
     one's words, reads nothing that was said since, and is never retried again.
     """
@@ -88,6 +88,7 @@ class TurnOpened(Struct, frozen=True, kw_only=True, tag="turn_opened"):
     at: float
     retry_of: str = ""
     lines: tuple[MessageReceived, ...] = ()
+    uncalled: bool = False
     type: ClassVar[Literal["turn_opened"]] = "turn_opened"
 
 
@@ -163,9 +164,7 @@ class PlaceSet(Struct, frozen=True, tag="place_set"):
 
 
 class UsageAdded(Struct, frozen=True, kw_only=True, tag="usage_added"):
-    """A model was asked beside the steps of a turn, on its behalf: after its end to summarise what
-    came before, or for an answer that was broken off.
-    """
+    """A model was asked for a turn, beside its steps: to summarise, or for what was broken off."""
 
     turn_id: str
     model: str

@@ -41,7 +41,7 @@ from bot.domain.run import (
 from bot.domain.suspension import BadSuspension, Decision, verify
 from bot.engine.batches import Batches
 from bot.engine.registry import Registry
-from bot.engine.running import Run, RunState, complete, may_ask
+from bot.engine.running import Run, RunState, by_now, complete, may_ask
 from bot.engine.step_calls import StepCalls, metadata_of_run
 from bot.engine.steps import ask_before_request, tokens_of, with_notice, words_of
 from bot.engine.transcripts import close_interrupted
@@ -168,7 +168,7 @@ class Engine:
     async def _steps(self, run: Run, state: RunState) -> Outcome | SuspendedRun:
         model, empty, notice = run.model or self._model, 0, ""
         while True:
-            run = await run.inbox.read(run, state) if run.inbox else run
+            run, model = await by_now(run, state, model)
             specs = state.shown = self._toolset.definitions(run.ports, run.terms)
             if lost := self._toolset.lost(run.ports):
                 text = f"tool: {lost.name} is critical and cannot be used: it {lost.reason}"

@@ -53,6 +53,11 @@ def as_it_is(message: AssistantMessage) -> AssistantMessage:
     return message
 
 
+def as_ever(run: Run) -> Run:
+    """The run itself: nothing makes it leaner."""
+    return run
+
+
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One question to the engine. `transcript` is everything the model gets to read before its
     first step; `asked` are the messages of its asker's that it answers.
@@ -62,7 +67,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     question's budget is its own. `may_be_silent`: nobody called for certain, so an empty answer is
     an end, too. With an `inbox` whatever steers it is read before its final words are said.
     `model` is asked, the engine's own where it is None, with a `temperature` where there is one;
-    `terms` say which tools are offered and run there.
+    `terms` say which tools are offered and run there. `leaner` makes it what its next request may
+    be.
     """
 
     id: str
@@ -79,6 +85,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     model: ChatModel | None = None
     temperature: float | None = None
     terms: Terms = Terms()
+    leaner: Callable[[Run], Run] = as_ever
 
     def may_end_empty(self, *, spoilt: bool) -> bool:
         """Whether it may end without words; `spoilt` are such that had to be cut."""
@@ -184,6 +191,14 @@ class Inside:
         if isinstance(event, StepFinished) and event.completion.usage is not None:
             self.state.usage += event.completion.usage
         self.observer.notice(replace(event, parent=event.parent or self.run.id))
+
+
+async def by_now(run: Run, state: RunState, model: ChatModel) -> tuple[Run, ChatModel]:
+    """The run with what was said into it so far, as its next request may be made, and the model of
+    that: this one, unless the run has another one by now.
+    """
+    now = run.leaner(await run.inbox.read(run, state) if run.inbox else run)
+    return now, model if now.model is run.model else now.model or model
 
 
 def may_ask(run: Run, state: RunState, tools: tuple[ToolSpec, ...]) -> bool:

@@ -38,7 +38,7 @@ Whose: TypeAlias = int | Conversation | str
 
 
 class Payer(Struct, frozen=True):
-    """Where a turn is, and who asked for it: its requests are theirs."""
+    """Where a turn is, and who asked for it, if anybody did: its requests are theirs."""
 
     where: Conversation | None = None
     who: int = 0
@@ -113,8 +113,9 @@ class Spending:
     def see(self, entry: Entry) -> None:
         """Count what an entry says of requests."""
         match entry:
-            case TurnOpened(turn_id=turn_id, question=question):
-                self._payers[turn_id] = Payer(question.conversation, question.sender.user_id)
+            case TurnOpened(turn_id=turn_id, question=question, uncalled=uncalled):
+                who = 0 if uncalled else question.sender.user_id
+                self._payers[turn_id] = Payer(question.conversation, who)
             case StepFinished(run_id=turn_id, completion=completion) if completion.usage:
                 self._count(turn_id, completion.usage, self._clock.now())
             case UsageAdded(turn_id=turn_id, usage=usage, at=at):
@@ -137,17 +138,11 @@ class Spending:
         """How much of the limits of somebody there is used; as if nearly all was, but for owners,
         while nobody knows.
         """
-        if not self._is_limited:
-            return Rung.ALL
-        self._turn_over()
-        least = Rung.ALL if self._is_read or who in self._owners else Rung.BARE
-        known = rung_of(
-            person=self._share(who),
-            group=self._share(where) if where.is_group else 0.0,
-            everybody=self._share(ALL),
-            is_owner=who in self._owners,
-        )
-        return max(least, known)
+        return self._rung(Payer(where, who)) if self._is_limited else Rung.ALL
+
+    def rung_of(self, turn_id: str) -> Rung:
+        """The same of whoever a turn is for; of all together where nobody knows that."""
+        return self._rung(self._payers.get(turn_id, NOBODY)) if self._is_limited else Rung.ALL
 
     def taken(self, key: Whose) -> Amount:
         """What was taken today by a person, in a group, or in all."""
@@ -186,6 +181,12 @@ class Spending:
     def _add(self, payer: Payer, amount: Amount, *, times: int = 1) -> None:
         for key in payer.keys:
             self._sums[key] = self._sums.get(key, NOTHING).plus(amount, times=times)
+
+    def _rung(self, payer: Payer) -> Rung:
+        self._turn_over()
+        is_owner = payer.who in self._owners
+        known = rung_of(self._share(ALL), *map(self._share, payer.keys[1:]), is_owner=is_owner)
+        return known if self._is_read or is_owner else max(known, Rung.BARE)
 
     def _share(self, key: Whose) -> float:
         return self.cap(key).used(self._sums.get(key, NOTHING))

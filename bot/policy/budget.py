@@ -8,6 +8,7 @@ words, with the tokens that the latest one had: so nobody else can use up what i
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -43,11 +44,19 @@ NOTHING_SPENT = Spent()
 class Budget:
     """The sums of one tree of runs. `held` are the tokens of the requests that its shares hold."""
 
-    __slots__ = ("_requests", "_sends", "_tokens", "held", "limits")
+    __slots__ = ("_is_out", "_requests", "_sends", "_tokens", "held", "limits")
 
-    def __init__(self, limits: Limits = NO_LIMITS, spent: Spent = NOTHING_SPENT) -> None:
-        """`spent` is what an earlier segment of it took."""
+    def __init__(
+        self,
+        limits: Limits = NO_LIMITS,
+        spent: Spent = NOTHING_SPENT,
+        is_out: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`spent` is what an earlier segment of it took; `is_out` says that there is no more for
+        it, whatever its limits.
+        """
         self.limits = limits
+        self._is_out = is_out
         self.held: dict[Share, float] = {}
         self._requests, self._tokens, self._sends = spent.requests, spent.tokens, spent.sends
 
@@ -59,6 +68,8 @@ class Budget:
     @property
     def requests_left(self) -> float:
         """Requests that are neither made nor held."""
+        if self._is_out():
+            return 0.0
         return (self.limits.requests or math.inf) - self._requests - len(self.held)
 
     @property

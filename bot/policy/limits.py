@@ -65,11 +65,11 @@ class Rung(IntEnum):
     SPENT = 100
 
 
-def rung_of(*, person: float, group: float, everybody: float, is_owner: bool) -> Rung:
-    """The rung of somebody by the shares that are used; an owner has everything until all is used,
-    and a fifth more.
+def rung_of(everybody: float, *others: float, is_owner: bool) -> Rung:
+    """The rung of somebody by the shares that are used, of all and of their own; an owner has
+    everything until all is used, and a fifth more.
     """
     if is_owner:
         return Rung.SPENT if everybody >= OWNERS else Rung.ALL
-    used = max(person, group, everybody)
+    used = max((everybody, *others))
     return next(rung for rung in reversed(Rung) if 100 * used >= rung)

@@ -93,6 +93,10 @@ class Wake(Struct, frozen=True):
         """Whether nobody meant the bot more than anybody else: then no failure is told either."""
         return self.reason in ("all", "chance")
 
+    def payer(self, who: int) -> int:
+        """For whom its cost counts where that person spoke; 0 is nobody: the group alone."""
+        return 0 if self.is_uncalled else who
+
 
 CALLED = Wake("mention")
 

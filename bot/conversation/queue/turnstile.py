@@ -66,12 +66,12 @@ class Turnstile:
         One that is older than this process was taken before.
         """
         message, now = task.message, self._clock.monotonic()
-        who, where, rules = message.sender.user_id, message.conversation, self._rules
+        who, where, rules = _payer(task), message.conversation, self._rules
         if who in rules.owners or task.retry or self._seen.is_earlier(message):
             return ""
         counted: list[Recent] = []
         for rate, key, why, words in (
-            (rules.user_rate, who, USER, SLOW_DOWN),
+            (rules.user_rate if who else None, who, USER, SLOW_DOWN),
             (rules.group_rate if where.is_group else None, where, GROUP, CROWDED),
         ):
             if rate is None:
@@ -90,8 +90,7 @@ class Turnstile:
         """Why no model is asked today, which its asker is told; empty where one is. What an earlier
         process began is brought to its end.
         """
-        where, who = task.message.conversation, task.message.sender.user_id
-        if task.retry or self._rungs.rung(where, who) < Rung.SPENT:
+        if task.retry or self._rungs.rung(task.message.conversation, _payer(task)) < Rung.SPENT:
             return ""
         now = self._clock.now()
         self._tell(self._out, task, NO_MORE, now=now, until=self._rungs.ends())
@@ -130,3 +129,7 @@ class Turnstile:
                 self._gestures.react(message, NOT_NOW)
             case Notice.NOTHING:
                 pass
+
+
+def _payer(task: Task) -> int:
+    return task.wake.payer(task.message.sender.user_id)

@@ -26,7 +26,13 @@ class Ledger:
         self._clock = clock
 
     def opened(
-        self, turn_id: str, question: Question, user: UserMessage, repeats: OpenTurn | None
+        self,
+        turn_id: str,
+        question: Question,
+        user: UserMessage,
+        repeats: OpenTurn | None,
+        *,
+        uncalled: bool = False,
     ) -> tuple[Entry, ...]:
         """The entries of a turn that begins now, in the place of the one that it repeats."""
         earlier = repeats.turn_id if repeats else ""
@@ -37,6 +43,7 @@ class Ledger:
             at=self._clock.now(),
             retry_of=earlier,
             lines=question.lines,
+            uncalled=uncalled,
         )
         interrupted = RunState().outcome(Stop.INTERRUPTED)
         return (self.closed(earlier, interrupted), opened) if repeats else (opened,)

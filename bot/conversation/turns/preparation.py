@@ -28,7 +28,7 @@ from bot.memory.personas import Persona, Personas
 from bot.memory.remembering import NOTHING_RECALLED
 from bot.policy.approval import quote_in
 from bot.policy.authority import asker_of, highest, least
-from bot.policy.budget import NOTHING_SPENT, Budget
+from bot.policy.budget import NOTHING_SPENT
 from bot.policy.limits import Rung
 from bot.policy.wake import CALLED, Wake
 from bot.prompt.compose import NO_TALK, Question, moment, showing, system_prompt, transcript
@@ -138,6 +138,7 @@ class Preparation:
             run_id=self._ids.trace(),
             view=view,
             wake=wake,
+            rung=self._thrift.rungs.rung(where, wake.payer(asker.user_id)),
             recalled=recalled.lines,
         )
 
@@ -163,6 +164,7 @@ class Preparation:
             view=self._telling.view(
                 where, waiting.user.text, language=self._personas.of(where).language
             ),
+            rung=self._thrift.rungs.rung_of(turn_id),
             spent=spent_by(waiting),
         )
         turn.speaker.said += waiting.said
@@ -199,13 +201,13 @@ class Preparation:
         *,
         run_id: str,
         view: View,
+        rung: Rung,
         spent: Spent = NOTHING_SPENT,
         wake: Wake = CALLED,
         recalled: tuple[str, ...] = (),
     ) -> Turn:
         message, where = question.message, question.message.conversation
         current_run.set(run_id)  # for the rest of this lane's task
-        rung = self._thrift.rung(where, asker.user_id)
         sees = self._perception.sees and rung < Rung.PLAIN
         who, words, rounds = self._personas.of(where), view.words, self._telling.rounds(where)
         system, rounds = (
@@ -217,7 +219,7 @@ class Preparation:
         read = transcript(system, rounds, user, words=words, summary=summary, examples=who.examples)
         asked = plain(message.segments, view, self_id=message.self_id)
         frames = Frames(who.names, number=where.platform_id, people=People.of(read))
-        budget = Budget(self._thrift.limits, spent)
+        budget = self._thrift.budget(run_id, spent)
         speaker = TurnSpeaker(self._delivery, run_id, asker, where, frames, budget)
         speaker.question = message.message_id if message.has_identity else ""
         run = Run(
@@ -234,8 +236,8 @@ class Preparation:
             model=who.model,
             temperature=who.temperature,
             terms=self._terms(where, who),
+            leaner=self._thrift.leaner,
         )
-        run = self._thrift.applied(run, rung)
         before = 1 + len(who.examples)
         return Turn(question, user, run, speaker, view, wake, recalled, sees=sees, before=before)
 

@@ -12,9 +12,10 @@ from msgspec.structs import replace
 from bot.domain.chat import Message, UserMessage
 from bot.domain.events import Conversation
 from bot.domain.ports import ChatModel, Looking, Subagents
+from bot.domain.run import Spent
 from bot.domain.tool import Tool
 from bot.engine.engine import Run
-from bot.policy.budget import NO_LIMITS, Limits
+from bot.policy.budget import NO_LIMITS, NOTHING_SPENT, Budget, Limits
 from bot.policy.limits import Rung
 
 DEAR = frozenset({Looking, Subagents})
@@ -25,7 +26,11 @@ class Rungs(Protocol):
     """Knows how much of the limits of a day is used."""
 
     def rung(self, where: Conversation, who: int, /) -> Rung:
-        """The rung of somebody there."""
+        """The rung of somebody there; of the group alone for 0."""
+        ...
+
+    def rung_of(self, turn_id: str, /) -> Rung:
+        """The rung of whoever a turn is for."""
         ...
 
     def ends(self) -> float:
@@ -37,6 +42,10 @@ class NoLimit:
     """Nobody has a limit. Fits `Rungs`."""
 
     def rung(self, _where: Conversation, _who: int, /) -> Rung:
+        """All there is."""
+        return Rung.ALL
+
+    def rung_of(self, _turn_id: str, /) -> Rung:
         """All there is."""
         return Rung.ALL
 
@@ -59,12 +68,16 @@ class Thrift:
     cheap: ChatModel | None = None
     tools: Callable[[], Sequence[Tool]] = tuple
 
-    def rung(self, where: Conversation, who: int) -> Rung:
-        """How much somebody there has used of a day."""
-        return self.rungs.rung(where, who)
+    def budget(self, turn_id: str, spent: Spent = NOTHING_SPENT) -> Budget:
+        """What a turn may take, which took so much already; once the day's is used up it is asked
+        for no more than the words it owes.
+        """
+        rung_of = self.rungs.rung_of
+        return Budget(self.limits, spent, lambda: rung_of(turn_id) >= Rung.SPENT)
 
-    def applied(self, run: Run, rung: Rung) -> Run:
-        """The run as it is on that rung."""
+    def leaner(self, run: Run) -> Run:
+        """The run as its next request may be made."""
+        rung = self.rungs.rung_of(run.id)
         if rung >= Rung.CHEAP and self.cheap is not None:
             run = replace(run, model=self.cheap)
         if rung >= Rung.PLAIN:

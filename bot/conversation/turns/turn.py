@@ -90,7 +90,9 @@ class Turns:
                     self._history.doubt(message.conversation)  # what it had taken, nobody read
                 raise
             turn = live.begin(begun, self._preparation.seeing)
-            opened = self._ledger.opened(turn.run.id, turn.question, turn.user, retry)
+            opened = self._ledger.opened(
+                turn.run.id, turn.question, turn.user, retry, uncalled=wake.is_uncalled
+            )
             await self._finish(live, turn, self._begin(live, turn, *opened))
 
     def _signs_for(self, turn: Turn) -> AbstractContextManager[None]:

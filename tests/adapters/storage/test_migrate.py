@@ -17,9 +17,10 @@ def schema(connection: Connection) -> dict[str, Any]:
     """Everything the database says of its tables, in an order of its own."""
     if connection.dialect.name == "sqlite":
         # Its own words, without the order of lines and the names of nothing: whatever differs, differs here. (A table
-        # that was written anew has its name in quotes.)
+        # that was written anew has its name in quotes, one with a new column its last parenthesis behind that.)
         rows = connection.execute(text("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
-        return {name: sorted(line.strip(" ,\t") for line in sql.replace('"', "").splitlines()) for name, sql in rows}
+        plain = {name: sql.replace('"', "").removesuffix(")") for name, sql in rows}
+        return {name: sorted(line.strip(" ,\t") for line in sql.splitlines()) for name, sql in plain.items()}
     found = inspect(connection)
     return {
         table: {

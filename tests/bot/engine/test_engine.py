@@ -19,7 +19,7 @@ from bot.domain.chat import (
 )
 from bot.domain.errors import ModelAuth, ModelError
 from bot.domain.hooks import Hooks, RequestEvent, Reshape
-from bot.domain.run import RunFinished, Spent, StepFinished, Stop, SuspendedRun
+from bot.domain.run import RunFinished, Spent, StepFinished, Stop, SuspendedRun, Terms
 from bot.domain.suspension import Suspend
 from bot.domain.tool import tool
 from bot.engine.engine import EMPTY_ANSWER, LAST_STEP, Run, RunState
@@ -50,6 +50,17 @@ async def test_tool_results_are_in_the_next_request_in_call_order() -> None:
     assert outcome.text == "done"
     assert outcome.usage.prompt == 20
     assert_valid(outcome.messages)
+
+
+async def test_each_request_is_made_as_lean_as_the_run_has_become_by_then() -> None:
+    with ScriptedModel(calls(("echo", '{"text": "a"}'))) as dear, ScriptedModel(words("done")) as cheap:
+
+        def leaner(it: Run) -> Run:
+            return replace(it, model=cheap, terms=Terms(frozenset({"echo", "fail"}))) if dear.requests else it
+
+        outcome = await to_the_end(engine(dear).run(replace(run(), leaner=leaner), RunState()))
+    assert (outcome.text, len(dear.requests)) == ("done", 1)
+    assert [len(model.requests[0].tools) for model in (dear, cheap)] == [2, 0]
 
 
 class Silence:

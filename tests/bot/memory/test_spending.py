@@ -79,6 +79,16 @@ async def test_each_rung_is_reached_by_what_somebody_took_wherever_he_asked() ->
     assert till.told == []  # of a person the owner hears nothing
 
 
+async def test_what_nobody_called_for_is_its_groups_alone_an_owners_words_too() -> None:
+    till = await till_of(DayLimits(user=Cap(tokens=100), group=Cap(tokens=100)))
+    for turn_id, who in (("c1", 777), ("c2", 999)):
+        till.spending.see(replace(opened(turn_id, GROUP, who), uncalled=True))
+        till.takes(50, turn_id)
+    assert [till.spending.taken(key) for key in (777, 999, GROUP)] == [NOTHING, NOTHING, Amount(100)]
+    rungs = [till.spending.rung_of(turn_id) for turn_id in ("c2", "p1", "unknown")]
+    assert [*rungs, till.rung(who=0)] == [Rung.SPENT, Rung.ALL, Rung.ALL, Rung.SPENT]
+
+
 async def test_a_group_and_all_have_their_own_sums_and_the_owner_hears_of_each_at_80_and_100_once() -> None:
     till = await till_of(DayLimits(group=Cap(cost=1.0), all=Cap(tokens=1000)))
     till.takes(10, cost=0.79)
@@ -168,6 +178,10 @@ async def test_over_random_traffic_and_crashes_the_sums_are_those_of_the_rows(se
         ) as store:
             spending = Spending(DayLimits(), book=store.books, owners=frozenset(), clock=clock, tell=lambda _: None)
             assert await spending.start()
+            if under_way:  # a turn of an earlier life goes on
+                more = UsageAdded(turn_id=under_way[0].turn_id, model="m", usage=Usage(7), at=clock.time)
+                spending.see(more)
+                store.put(more)
             await compare(spending, store)
             under_way.clear()
             for number in range(60):
@@ -195,7 +209,8 @@ def traffic(chance: random.Random, turn_id: str, under_way: list[UsageReserved],
     where, who = chance.choice((GROUP, ELSEWHERE, PRIVATE)), chance.choice((5, 777))
     reserved = UsageReserved(turn_id=turn_id, number=1 + chance.randrange(10**6), model="m", usage=usage, at=now)
     under_way.append(reserved)
-    return [opened(turn_id, where, who), reserved, UsageAdded(turn_id=turn_id, model="m", usage=usage, at=now)]
+    turn = replace(opened(turn_id, where, who), uncalled=chance.random() < 0.3)
+    return [turn, reserved, UsageAdded(turn_id=turn_id, model="m", usage=usage, at=now)]
 
 
 async def compare(spending: Spending, store: SqlStore) -> None:

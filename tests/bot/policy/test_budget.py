@@ -14,6 +14,17 @@ def test_a_run_of_its_own_may_ask_so_often_and_the_last_time_is_for_words() -> N
     assert share.budget.spent.requests == 3
 
 
+def test_where_there_is_no_more_for_it_each_run_has_its_last_request_and_none_begins() -> None:
+    out = False
+    budget = Budget(is_out=lambda: out)
+    root, part = budget.share(), budget.part()
+    assert part is not None
+    assert [root.begin(), part.begin()] == [Room.MORE, Room.MORE]
+    out = True
+    assert [part.begin(), part.begin(), root.begin(), root.begin()] == [Room.LAST, Room.NONE, Room.LAST, Room.NONE]
+    assert budget.part() is None
+
+
 def test_one_request_is_the_last_at_once() -> None:
     assert Budget(Limits(requests=1)).share().begin() is Room.LAST
 

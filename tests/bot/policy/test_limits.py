@@ -18,12 +18,12 @@ from bot.policy.limits import NOTHING, Amount, Cap, DayLimits, Rung, rung_of
     ],
 )
 def test_any_of_three_sums_leads_up_the_ladder(used: float, rung: int) -> None:
-    for person, group, everybody in ((used, 0, 0), (0, used, 0), (0, 0, used)):
-        assert rung_of(person=person, group=group, everybody=everybody, is_owner=False) == rung
+    for shares in ((used, 0, 0), (0, used, 0), (0, 0, used), (used,)):
+        assert rung_of(*shares, is_owner=False) == rung
 
 
 def test_an_owner_has_everything_until_a_fifth_more_than_all_is_used() -> None:
-    rungs = [rung_of(person=9, group=9, everybody=used, is_owner=True) for used in (0, 1.19, 1.2)]
+    rungs = [rung_of(used, 9, 9, is_owner=True) for used in (0, 1.19, 1.2)]
     assert rungs == [Rung.ALL, Rung.ALL, Rung.SPENT]
 
 

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from bot.conversation.queue.turnstile import CROWDED, GROUP, HOUR, SLOW_DOWN, USER
+from bot.conversation.tasks import Task
 from bot.domain.actions import React
 from bot.domain.chat import Completion, ModelRequest, UserMessage
 from bot.domain.journal import OpenTurn
 from bot.domain.traits import Rate
-from bot.policy.wake import Rules
+from bot.policy.wake import Rules, Wake
 from bot.speaking.gestures import NOT_NOW
 from tests.bot.hall import Hall, hall
 from tests.fakes import GROUP as HERE
@@ -57,6 +59,17 @@ async def test_a_group_is_counted_over_all_in_it() -> None:
         await house.outbox.wait_idle()
         assert house.transport.texts == ["ok", "ok", CROWDED]
         assert refusals(house) == [GROUP]
+
+
+async def test_who_called_nobody_is_not_counted_but_the_group_is_for_an_owners_words_too() -> None:
+    rules = replace(TWO, group_rate=Rate(4, 60))
+    async with hall(rules=rules) as house:
+        for user in (777, 777, 777, 999):
+            assert not house.turnstile.against(Task(said("a line", user=user), Wake("chance", weak=True), 0.0))
+        await house.take(said("hello"))
+        await house.outbox.wait_idle()
+        assert (house.transport.texts, refusals(house)) == ([CROWDED], [GROUP])
+        assert not house.turnstile.against(Task(said("hi", where=PRIVATE), Wake("private"), 0.0))
 
 
 async def test_a_turn_that_an_earlier_process_began_is_not_counted() -> None:

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
-from bot.conversation.turns.thrift import NO_LIMIT, Thrift, told_on
+from dataclasses import replace
+
+from bot.conversation.turns.thrift import NO_LIMIT, NoLimit, Thrift, told_on
 from bot.domain.chat import AssistantMessage, UserMessage
 from bot.domain.ports import Looking, Subagents
 from bot.domain.run import Asker, Terms
 from bot.domain.tool import tool
 from bot.engine.engine import Run
+from bot.policy.budget import Room
 from bot.policy.limits import Rung
 from tests.fakes import GROUP, ScriptedModel
 
@@ -32,16 +35,28 @@ def weather() -> str:
     return ""
 
 
-def test_a_run_has_less_from_rung_to_rung() -> None:
+class At(NoLimit):
+    """Everybody is on this rung."""
+
+    def __init__(self, rung: Rung) -> None:
+        self._rung = rung
+
+    def rung_of(self, _turn_id: str, /) -> Rung:
+        return self._rung
+
+
+def test_a_run_has_less_from_rung_to_rung_and_at_the_end_its_last_words() -> None:
     cheap = ScriptedModel()
     thrift = Thrift(cheap=cheap, tools=lambda: (look, ask, weather))
     run = Run(id="t1", conversation=GROUP, asker=Asker(1), transcript=(), terms=Terms(frozenset({"no"})))
-    assert thrift.applied(run, Rung.ALL) == run
-    seen = [thrift.applied(run, rung) for rung in (Rung.CHEAP, Rung.PLAIN, Rung.BARE)]
+    assert thrift.leaner(run) == run
+    seen = [replace(thrift, rungs=At(rung)).leaner(run) for rung in (Rung.CHEAP, Rung.PLAIN, Rung.BARE)]
     assert all(one.model is cheap for one in seen)
     assert [one.terms.denied - {"no"} for one in seen] == [set(), {"look", "ask"}, {"look", "ask", "weather"}]
-    assert Thrift(tools=lambda: (look,)).applied(run, Rung.CHEAP).model is None
+    assert Thrift(rungs=At(Rung.CHEAP), tools=lambda: (look,)).leaner(run).model is None
     assert NO_LIMIT.rung(GROUP, 1) is Rung.ALL
+    rooms = [Thrift(rungs=At(rung)).budget("t1").share().begin() for rung in (Rung.BARE, Rung.SPENT)]
+    assert rooms == [Room.MORE, Room.LAST]
 
 
 def test_of_the_history_the_latest_half_is_told_in_whole_rounds() -> None:
