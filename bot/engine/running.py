@@ -100,7 +100,7 @@ class RunState:
     While it goes on, people may be let in: what they say is read after the next tool calls
     (`steer`), or once the model is done (`follow_up`; what is steered too late is one, too). What
     comes after its end stays in the queues. `request` is under way, and nothing was said or begun.
-    `shown` are the tools that the model was offered last.
+    `model` was asked last, and offered the tools that are `shown`; None is the engine's own.
     """
 
     messages: list[Message] = field(default_factory=list)
@@ -113,6 +113,7 @@ class RunState:
     anew: int = field(default=0, compare=False)
     overtaken: int = field(default=0, compare=False)
     shown: tuple[ToolSpec, ...] = field(default=(), compare=False)
+    model: ChatModel | None = field(default=None, compare=False)
 
     def steer(self, message: UserMessage) -> None:
         """Say something into the run: the model reads it with its next request, after the results
@@ -198,6 +199,7 @@ async def by_now(run: Run, state: RunState, model: ChatModel) -> tuple[Run, Chat
     that: this one, unless the run has another one by now.
     """
     now = run.leaner(await run.inbox.read(run, state) if run.inbox else run)
+    state.model = now.model
     return now, model if now.model is run.model else now.model or model
 
 

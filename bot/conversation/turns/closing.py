@@ -89,7 +89,7 @@ class Closing:
         if note:
             answer.append(notes.note(turn.words, note))
         run = turn.run
-        prefix = Prefix(run.transcript, turn.before, state.shown, run.model)
+        prefix = Prefix(run.transcript, turn.before, state.shown, state.model)
         self._keep(run.conversation, run.id, turn.user, answer, outcome, prefix)
 
     def keep_waiting(self, waiting: WaitingTurn) -> None:

@@ -58,8 +58,9 @@ async def test_each_request_is_made_as_lean_as_the_run_has_become_by_then() -> N
         def leaner(it: Run) -> Run:
             return replace(it, model=cheap, terms=Terms(frozenset({"echo", "fail"}))) if dear.requests else it
 
-        outcome = await to_the_end(engine(dear).run(replace(run(), leaner=leaner), RunState()))
-    assert (outcome.text, len(dear.requests)) == ("done", 1)
+        state = RunState()
+        outcome = await to_the_end(engine(dear).run(replace(run(), leaner=leaner), state))
+    assert (outcome.text, len(dear.requests), state.model) == ("done", 1, cheap)
     assert [len(model.requests[0].tools) for model in (dear, cheap)] == [2, 0]
 
 
