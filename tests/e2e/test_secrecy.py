@@ -46,6 +46,7 @@ SECRETS: dict[str, Any] = {
     "qweather_jwt_private_key": f"{SIGNING_KEY[:40]}5E5AME{SIGNING_KEY[46:]}",
     "amap_key": "5E5AME-amap",
     "stt_api_key": "sk-5E5AME-stt",
+    "console_token": "5E5AME-console-is-32-letters-long",
     "subagent_keys": {"Poet": "sk-5E5AME-poet"},
 }
 PROXY = "http://bot:5E5AME%2Fproxy@127.0.0.1"
