@@ -288,11 +288,15 @@ SQL = {
             coalesce((SELECT max(id) FROM messages WHERE conversation = :conversation), 0))
         ON CONFLICT (conversation) DO UPDATE SET first_turn = excluded.first_turn,
             read_to = excluded.read_to, light_to = 0, summary = ''""",
+    # Of a turn that was erased under way it is known who pays where that was written down.
     Statement.ADD_USAGE: """
         INSERT INTO usage (turn_id, step, conversation, asker,
             model, prompt, completion, cached, reasoning, cost, at)
-        SELECT :turn_id, :step, coalesce(conversation, ''),
-            CASE WHEN uncalled THEN 0 ELSE coalesce(asker, 0) END,
+        SELECT :turn_id, :step,
+            coalesce(conversation,
+                (SELECT usage.conversation FROM usage WHERE turn_id = :turn_id LIMIT 1), ''),
+            CASE WHEN uncalled THEN 0 ELSE coalesce(
+                asker, (SELECT usage.asker FROM usage WHERE turn_id = :turn_id LIMIT 1), 0) END,
             :model, :prompt, :completion, :cached, :reasoning, :cost, :at
         FROM (SELECT max(id) AS id FROM turns WHERE turn_id = :turn_id) AS newest
         LEFT JOIN turns ON turns.id = newest.id""",

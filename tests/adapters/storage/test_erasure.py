@@ -193,6 +193,9 @@ def test_what_was_taken_today_counts_until_the_day_has_ended_without_a_word_of_t
     forget(filled, whom, now=lambda: NOW)
     assert sums() == before
     assert numbers(filled)["usage"] == rows - 1
+    settled = Usage(5, reserved=1)
+    batches.write(put(UsageAdded(turn_id="t-own", model="demo", usage=settled, at=NOW)))
+    assert sums() == before  # it went on meanwhile
     if forget is forget_user:
         assert not contains(filled, SECRET)
         assert places_of(filled, USER) == {"usage"}
