@@ -37,7 +37,8 @@ logger = logging.getLogger(__name__)
 
 class Commands:
     """Answers the commands it is given, each by its names, to those whom the bot `hears`; where it
-    `is_held` to silence only those of a group's admins, and of anybody in private.
+    `is_held` to silence only those of a group's admins, and of anybody in private. What is for
+    everybody is answered as often as it `lets` its sender ask.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Commands:
         owners: frozenset[int],
         hears: Callable[[MessageReceived], bool],
         is_held: Callable[[Conversation], bool],
+        lets: Callable[[MessageReceived], bool],
         clock: Clock,
     ) -> None:
         self._by_name: Mapping[str, Command] = {
@@ -59,6 +61,7 @@ class Commands:
         self._owners = owners
         self._hears = hears
         self._is_held = is_held
+        self._lets = lets
         self._clock = clock
         self._group: asyncio.TaskGroup | None = None
         self._places = asyncio.Semaphore(AT_ONCE)
@@ -74,11 +77,14 @@ class Commands:
                 self._group = None
 
     def take(self, message: MessageReceived) -> bool:
-        """Whether this is a command its sender may use; then it is being answered. Never waits."""
+        """Whether this is a command its sender may use; then it is being answered, unless he types
+        too often. Never waits.
+        """
         found = self._read(message)
         if found is None or self._group is None:
             return False
-        self._group.create_task(self._answer(message, *found))
+        if found[0].audience is not Audience.EVERYONE or self._lets(message):
+            self._group.create_task(self._answer(message, *found))
         return True
 
     def _read(self, message: MessageReceived) -> tuple[Command, Asked] | None:
@@ -121,7 +127,7 @@ class Commands:
             words = asked.either(*SORRY)
         if words:
             quote = message.message_id if message.has_identity and asked.where.is_group else ""
-            self._postbox.post(asked.where, words, quote=quote)
+            self._postbox.remark(asked.where, words, quote=quote)
 
 
 def _parts(message: MessageReceived) -> tuple[str, str, bool]:

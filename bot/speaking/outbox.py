@@ -144,6 +144,10 @@ class Outbox:
         self._rows.queued(send, *entries)
         self._queues.append((send,), most=None)
 
+    def lines(self, where: Conversation) -> int:
+        """How many messages of no turn wait there."""
+        return sum(not send.turn_id for send in self._queues.unsent(where))
+
     def unsent(self, where: Conversation) -> set[str]:
         """The turns some of whose words wait there, and have not been on the wire."""
         return {send.turn_id for send in self._queues.unsent(where)}

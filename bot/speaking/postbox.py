@@ -18,6 +18,7 @@ from bot.memory.history import History
 from bot.speaking.outbox import Outbox
 from bot.speaking.splitting import LIMIT, split_text
 
+MAX_LINES = 5  # of the service that wait in a conversation, beyond which it makes no remark
 MAX_PIECES = 10  # messages that show what a server does not take as a file
 ROOM = LIMIT - 40  # characters of each, below a line on which of them it is
 
@@ -47,6 +48,12 @@ class Postbox:
             return False
         receipt.add_done_callback(partial(self._posted, action, then))
         return True
+
+    def remark(self, where: Conversation, words: str, *, quote: str = "") -> bool:
+        """Say it, unless so many lines of the service wait there already that answers would wait
+        for them; whether it is said.
+        """
+        return self._outbox.lines(where) < MAX_LINES and self.post(where, words, quote=quote)
 
     def show(
         self, where: Conversation, words: str, *, name: str, unshown: Callable[[], None]

@@ -22,12 +22,11 @@ from bot.commands.reset import reset_command
 from bot.commands.stop import stop_command
 from bot.commands.usage import usage_command
 from bot.commands.why import why_command
-from bot.conversation.intake.verdicts import Verdicts
 from bot.domain.chat import UserMessage
 from bot.domain.events import Conversation
 from bot.policy.tokens import estimate, estimate_messages, estimate_text
 from bot.speaking.postbox import Postbox
-from bot.wiring.conversation import Ground
+from bot.wiring.conversation import Asking, Ground
 from bot.wiring.keeping import Keeping
 from bot.wiring.means import Means
 
@@ -41,11 +40,11 @@ def build_commands(
     means: Means,
     owners: frozenset[int],
     on: Ground,
-    verdicts: Verdicts,
+    asking: Asking,
 ) -> Commands:
     """All of them, and an operator's own; what is ours keeps its names."""
     history, books, models = keeping.history, journal.books, means.models
-    hush = verdicts.hush
+    hush = asking.verdicts.hush
     let_go = () if keeping.extraction is None else (keeping.extraction.forget,)
     known = (
         stop_command(),
@@ -74,8 +73,9 @@ def build_commands(
         postbox=Postbox(outbox=on.outbox, history=history, clock=on.clock),
         history=history,
         owners=owners,
-        hears=verdicts.hears,
+        hears=asking.verdicts.hears,
         is_held=hush.holds_commands,
+        lets=asking.turnstile.lets_type,
         clock=on.clock,
     )
 

@@ -19,7 +19,6 @@ from bot.conversation.context.perception import Perception, Senses
 from bot.conversation.context.telling import Telling
 from bot.conversation.intake.ages import Ages
 from bot.conversation.intake.inquiries import Inquiries
-from bot.conversation.intake.verdicts import Verdicts
 from bot.conversation.queue.lane import Order
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.recovery.arrivals import Arrivals
@@ -179,7 +178,7 @@ def connect(
     answering: Answering,
     settings: Settings,
     *,
-    commands: Callable[[Ground, Verdicts], Commands],
+    commands: Callable[[Ground, Asking], Commands],
     toolset: Toolset,
     transport: Transport,
     ids: Ids,
@@ -196,7 +195,7 @@ def connect(
         ids=ids,
         debounce=settings.bot_debounce,
     )
-    typed = commands(on, asking.verdicts)
+    typed = commands(on, asking)
     stages = build_stages(
         on, asking, answering, typed, rules=rules, owner=owner, steers=settings.bot_steer
     )

@@ -42,6 +42,7 @@ class Hall(House):
             history=self.history,
             owners=rules.owners,
             hears=asking.verdicts.hears,
+            lets=asking.turnstile.lets_type,
             is_held=asking.verdicts.hush.holds_commands,
             clock=self.clock,
         )

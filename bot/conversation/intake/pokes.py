@@ -36,7 +36,7 @@ class Pokes:
         if now - self._answered.get(where, -APART) < APART:
             return
         self._answered[where] = now
-        self._postbox.post(where, HERE if where.is_group else HERE_IN_PRIVATE)
+        self._postbox.remark(where, HERE if where.is_group else HERE_IN_PRIVATE)
 
     def _listens_to(self, event: Poked) -> bool:
         """Whether the same person would be answered, had they spoken."""

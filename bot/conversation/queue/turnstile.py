@@ -27,6 +27,7 @@ logger = logging.getLogger(__name__)
 
 MAX_PEOPLE: Final = 5000
 HOUR: Final = 3600.0
+MINUTE: Final = 60.0
 SIGNS: Final = 1  # in an hour, behind the line
 
 USER: Final = "its sender asks too often"
@@ -58,6 +59,7 @@ class Turnstile:
         self._recent: LRUCache[int | Conversation, Recent] = LRUCache(MAX_PEOPLE)
         self._told: LRUCache[int, Courtesy] = LRUCache(MAX_PEOPLE)
         self._out: LRUCache[int, Courtesy] = LRUCache(MAX_PEOPLE)  # of what a day may take
+        self._crowded: LRUCache[Conversation, float] = LRUCache(MAX_PEOPLE)  # who heard of it
         self.overflow = 0  # questions that nobody came to, since the start
 
     def against(self, task: Task) -> str:
@@ -65,22 +67,32 @@ class Turnstile:
 
         One that is older than this process was taken before.
         """
-        message, now = task.message, self._clock.monotonic()
-        who, where, rules = _payer(task), message.conversation, self._rules
-        if who in rules.owners or task.retry or self._seen.is_earlier(message):
+        message, where = task.message, task.message.conversation
+        if task.retry or self._seen.is_earlier(message):
+            return ""
+        return self._against(message, _payer(task), where if where.is_group else None)
+
+    def lets_type(self, message: MessageReceived) -> bool:
+        """Whether this command is answered: it counts like a question of its sender's."""
+        return not self._against(message, message.sender.user_id, None)
+
+    def _against(self, message: MessageReceived, who: int, group: Conversation | None) -> str:
+        now, rules = self._clock.monotonic(), self._rules
+        if who in rules.owners:
             return ""
         counted: list[Recent] = []
         for rate, key, why, words in (
-            (rules.user_rate if who else None, who, USER, SLOW_DOWN),
-            (rules.group_rate if where.is_group else None, where, GROUP, CROWDED),
+            (rules.user_rate, who, USER, SLOW_DOWN),
+            (rules.group_rate, group, GROUP, CROWDED),
         ):
-            if rate is None:
+            if rate is None or not key:
                 continue
             if (latest := self._recent.get(key)) is None:
                 latest = self._recent[key] = Recent()
             counted.append(latest)
             if not latest.has_room(rate, now):
-                self._tell(self._told, task, words, now=now, until=now + HOUR)
+                if who:
+                    self._tell(self._told, message, words, now=now, until=now + HOUR)
                 return why
         for latest in counted:
             latest.count(now)
@@ -90,10 +102,12 @@ class Turnstile:
         """Why no model is asked today, which its asker is told; empty where one is. What an earlier
         process began is brought to its end.
         """
-        if task.retry or self._rungs.rung(task.message.conversation, _payer(task)) < Rung.SPENT:
+        message, who = task.message, _payer(task)
+        if task.retry or self._rungs.rung(message.conversation, who) < Rung.SPENT:
             return ""
-        now = self._clock.now()
-        self._tell(self._out, task, NO_MORE, now=now, until=self._rungs.ends())
+        if who:
+            now = self._clock.now()
+            self._tell(self._out, message, NO_MORE, now=now, until=self._rungs.ends())
         return DAY
 
     def turn_away(self, message: MessageReceived) -> None:
@@ -109,26 +123,30 @@ class Turnstile:
     def _tell(
         self,
         heard: LRUCache[int, Courtesy],
-        task: Task,
+        message: MessageReceived,
         words: str,
         *,
         now: float,
         until: float,
     ) -> None:
-        message, who = task.message, task.message.sender.user_id
-        if task.wake.is_uncalled:
-            return
+        who = message.sender.user_id
         if (courtesy := heard.get(who)) is None:
             courtesy = heard[who] = Courtesy(SIGNS if heard is self._told else math.inf)
-        match courtesy.next(now, until=until):
-            case Notice.LINE:
-                where = message.conversation
-                quote = message.message_id if message.has_identity and where.is_group else ""
-                self._postbox.post(where, words, quote=quote)
-            case Notice.SIGN:
-                self._gestures.react(message, NOT_NOW)
-            case Notice.NOTHING:
-                pass
+        notice = courtesy.next(now, until=until)
+        if notice is Notice.LINE and self._say(message, words):
+            return
+        if notice is not Notice.NOTHING:
+            self._gestures.react(message, NOT_NOW)
+
+    def _say(self, message: MessageReceived, words: str) -> bool:
+        """Whether it is said: what is about a group only now and then, the first of it for all."""
+        where, now = message.conversation, self._clock.monotonic()
+        if words == CROWDED:
+            if now - self._crowded.get(where, -math.inf) < MINUTE:
+                return False
+            self._crowded[where] = now
+        quote = message.message_id if message.has_identity and where.is_group else ""
+        return self._postbox.remark(where, words, quote=quote)
 
 
 def _payer(task: Task) -> int:

@@ -26,7 +26,7 @@ class Desk:
         self.transport, self.history = RecordingTransport(), History(store=store)
         self.outbox, _ = build_outbox(self.transport, store, clock)
         self.asked: list[Asked] = []
-        self.is_held = False
+        self.is_held = self.is_enough = False
 
         @command("echo", "回声", about=("说一遍", "say it"))
         async def echo(asked: Asked) -> str:
@@ -49,6 +49,7 @@ class Desk:
             owners=frozenset({OWNER}),
             hears=lambda message: message.sender.user_id != 666,
             is_held=lambda _: self.is_held,
+            lets=lambda _: not self.is_enough,
             clock=clock,
         )
 
@@ -110,6 +111,15 @@ async def test_in_private_and_in_answer_to_the_bot_no_mention_is_needed() -> Non
         assert desk.commands.take(said((Quote("8"), Text("/echo a")), at=False))
         assert not desk.commands.take(said((Quote("9"), Text("/echo b")), at=False))
     assert [asked.quoted for asked in desk.asked] == ["", "8"]
+
+
+async def test_who_types_too_often_is_not_answered_nor_is_it_words_but_what_is_not_for_all_is_obeyed() -> None:
+    desk = Desk()
+    desk.is_enough = True
+    async with desk.open():
+        assert desk.commands.take(said("/echo"))
+        assert desk.commands.take(said("/groups", user=OWNER))
+    assert [asked.asker.user_id for asked in desk.asked] == [OWNER]
 
 
 async def test_an_owner_may_what_is_his_and_an_empty_answer_says_nothing() -> None:

@@ -12,7 +12,7 @@ from bot.domain.actions import Attachment, Confirmed, Receipt, SendMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered
 from bot.domain.segments import Quote, Text
 from bot.memory.history import History
-from bot.speaking.postbox import MAX_PIECES, ROOM, Postbox
+from bot.speaking.postbox import MAX_LINES, MAX_PIECES, ROOM, Postbox
 from bot.speaking.queues import MAX_WAITING
 from bot.speaking.splitting import LIMIT
 from tests.bot.speaking.post import build_outbox
@@ -73,6 +73,17 @@ async def test_where_too_much_waits_nothing_is_said() -> None:
         assert not at.postbox.post(PRIVATE, "more")
         at.show("words")
         assert at.unshown == ["words"]
+
+
+async def test_remarks_leave_room_for_answers() -> None:
+    async with office() as at:
+        assert [at.postbox.remark(PRIVATE, str(number)) for number in range(MAX_LINES + 1)] == [True] * MAX_LINES + [
+            False
+        ]
+        assert at.outbox.post(SendMessage(PRIVATE, (Text("answer"),)), turn_id="t1")
+        assert at.postbox.post(PRIVATE, "a line that somebody waits for")
+        await at.outbox.wait_idle()
+        assert at.postbox.remark(PRIVATE, "again")
 
 
 async def test_what_is_shown_is_a_file_and_nothing_else() -> None:

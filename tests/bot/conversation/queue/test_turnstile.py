@@ -11,6 +11,7 @@ from bot.domain.journal import OpenTurn
 from bot.domain.traits import Rate
 from bot.policy.wake import Rules, Wake
 from bot.speaking.gestures import NOT_NOW
+from bot.speaking.postbox import MAX_LINES
 from tests.bot.hall import Hall, hall
 from tests.fakes import GROUP as HERE
 from tests.fakes import PRIVATE, said, until, words
@@ -52,13 +53,40 @@ async def test_a_persons_questions_are_counted_wherever_they_are_asked_and_an_ow
         assert refusals(house) == [USER]
 
 
-async def test_a_group_is_counted_over_all_in_it() -> None:
-    async with hall(*[words("ok")] * 2, rules=Rules(group_rate=Rate(2, 60))) as house:
-        for user in (1, 2, 3):
-            await house.take(said("hello", user=user))
+async def test_a_group_is_counted_over_all_in_it_and_told_so_once_a_minute_the_others_by_a_sign() -> None:
+    rules = Rules(group_rate=Rate(2, 100))
+    async with hall(*[words("ok")] * 2, rules=rules) as house, house.ground.gestures.open():
+        for user in (1, 2, 3, 4):
+            await house.take(said("hello", user=user, message_id=str(user)))
         await house.outbox.wait_idle()
         assert house.transport.texts == ["ok", "ok", CROWDED]
-        assert refusals(house) == [GROUP]
+        await until(lambda: house.transport.gestures)
+        assert house.transport.gestures == [React(HERE, "4", NOT_NOW)]
+        assert refusals(house) == [GROUP] * 2
+        house.clock.time += 61
+        await house.take(said("hello", user=5))
+        await house.outbox.wait_idle()
+        assert house.transport.texts[3:] == [CROWDED]
+
+
+async def test_a_command_is_one_of_its_senders_questions_wherever_it_is_typed_and_none_of_the_groups() -> None:
+    rules = replace(TWO, group_rate=Rate(1, 60))
+    async with hall(words("ok"), rules=rules) as house:
+        lets = [house.turnstile.lets_type(said("/help", user=user)) for user in (777, 777, 777, 999, 999, 999)]
+        assert lets == [True, True, False, True, True, True]
+        await house.take(said("hello"), said("hello", user=5))
+        await house.outbox.wait_idle()
+        assert house.transport.texts == [SLOW_DOWN, "ok"]
+
+
+async def test_where_lines_of_the_service_wait_already_a_sign_says_it() -> None:
+    async with hall(rules=Rules(user_rate=Rate(1, 60))) as house, house.ground.gestures.open():
+        for user in range(1, 1 + MAX_LINES + 2):
+            house.turnstile.lets_type(said("/help", user=user))
+            house.turnstile.lets_type(said("/help", user=user, message_id=str(user)))
+        await house.outbox.wait_idle()
+        assert house.transport.texts == [SLOW_DOWN] * MAX_LINES
+        await until(lambda: len(house.transport.gestures) == 2)
 
 
 async def test_who_called_nobody_is_not_counted_but_the_group_is_for_an_owners_words_too() -> None:
