@@ -83,6 +83,8 @@ async def test_remarks_leave_room_for_answers() -> None:
         assert at.outbox.post(SendMessage(PRIVATE, (Text("answer"),)), turn_id="t1")
         assert at.postbox.post(PRIVATE, "a line that somebody waits for")
         await at.outbox.wait_idle()
+        for number in range(MAX_LINES + 1):
+            at.outbox.post(SendMessage(PRIVATE, (Text(str(number)),)), turn_id="t2")
         assert at.postbox.remark(PRIVATE, "again")
 
 
