@@ -44,7 +44,7 @@ from bot.runtime.reloading import Reload, Reread, reload_all
 from bot.runtime.watchdog import Watchdog
 from bot.speaking.outbox import Outbox
 from bot.wiring.background import background
-from bot.wiring.console import Link, open_console
+from bot.wiring.console import Link, Seen, open_console
 from bot.wiring.discovery import Discovered
 from bot.wiring.limits import build_meter, build_spending
 from bot.wiring.means import Means, open_means
@@ -197,8 +197,8 @@ async def open_service(
         )
         working = at_work(settings, rooms, line, spending, metrics=metrics, ids=ids)
         port = await stack.enter_async_context(working)
-        shown = open_console(settings, rooms=rooms, journal=journal, mask=mask, clock=clock)
-        link = await stack.enter_async_context(shown)
+        seen = Seen(rooms, journal, line.peers, means.models.upstreams, clock)
+        link = await stack.enter_async_context(open_console(settings, seen, mask=mask))
         await stack.enter_async_context(finishing(rooms, troubles, grace=grace))
         again = reloads(settings, rooms.keeping.personas, means)
         yield Service(rooms, line.transport, line.peers, journal, metrics, port, again, link)

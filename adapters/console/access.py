@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from aiohttp import web
 
 from adapters.console.guard import logged_in
 from adapters.console.logins import LONGEST, Logins
 from adapters.console.rendering import Pages, go
 from adapters.console.routes import Access, Route, Visit
+from adapters.console.sources import Sources, note
 from adapters.console.speech import COOKIE, LANGUAGES
-from bot.domain.audit import Audited
-from bot.domain.books import AuditBook
-from bot.domain.ports import Clock
 
 SHOWN = 50  # lines of the audit
 YEAR = 365 * 86_400
@@ -21,26 +17,12 @@ TOLD = "有人登录了控制台（来自 {address}）。不是你的话，请�
 
 
 class AccessPages:
-    """The pages about who may see the others. `note` writes into the journal, `tell` reaches the
-    owners on QQ.
-    """
+    """The pages about who may see the others."""
 
-    def __init__(
-        self,
-        pages: Pages,
-        logins: Logins,
-        book: AuditBook,
-        *,
-        note: Callable[[Audited], None],
-        tell: Callable[[str, str], None],
-        clock: Clock,
-    ) -> None:
+    def __init__(self, pages: Pages, logins: Logins, sources: Sources) -> None:
         self._pages = pages
         self._logins = logins
-        self._book = book
-        self._note = note
-        self._tell = tell
-        self._clock = clock
+        self._sources = sources
 
     @property
     def routes(self) -> tuple[Route, ...]:
@@ -73,7 +55,7 @@ class AccessPages:
             return self._pages.show(visit, "login", status=403, trouble=trouble)
         login = self._logins.find(cookie)
         name = login.name if login else ""
-        self._tell(f"console {name}", TOLD.format(address=visit.address))
+        self._sources.tell(f"console {name}", TOLD.format(address=visit.address))
         self.audit(visit, "login", login=name)
         return logged_in(go(visit, "/"), visit.origin, cookie, LONGEST)
 
@@ -101,7 +83,7 @@ class AccessPages:
 
     async def look(self, visit: Visit) -> web.Response:
         """Who is in, and what was done."""
-        lines = await self._book.audit(latest=SHOWN)
+        lines = await self._sources.audits.audit(latest=SHOWN)
         return self._pages.show(visit, "access", logins=self._logins.open, lines=lines)
 
     async def end_all(self, visit: Visit) -> web.Response:
@@ -114,17 +96,7 @@ class AccessPages:
         self, visit: Visit, action: str, *, what: str = "", outcome: str = "ok", login: str = ""
     ) -> None:
         """Write down what was done."""
-        name = login or (visit.login.name if visit.login else "")
-        self._note(
-            Audited(
-                at=self._clock.now(),
-                login=name,
-                address=visit.address,
-                action=action,
-                object=what,
-                outcome=outcome,
-            )
-        )
+        note(self._sources, visit, action, what=what, outcome=outcome, login=login)
 
 
 def _own_path(visit: Visit) -> str:

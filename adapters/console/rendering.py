@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from adapters.console.figures import clock, day, moment, money, seconds, share, tokens
 from adapters.console.logins import form_token
 from adapters.console.routes import Visit
 from adapters.console.speech import speech_for
 
 HERE = Path(__file__).parent
 HTML = "text/html"
-NAVIGATION = ("access",)
+NAVIGATION = ("today", "turns", "cost", "health", "access")
 
 
 class Pages:
@@ -31,7 +31,9 @@ class Pages:
             auto_reload=False,
         )
         self._templates.globals["navigation"] = NAVIGATION
-        self._templates.filters["moment"] = moment
+        for read in (moment, clock, day, money, tokens, seconds):
+            self._templates.filters[read.__name__] = read
+        self._templates.globals["share"] = share
 
     def show(self, visit: Visit, name: str, *, status: int = 200, **values: Any) -> web.Response:
         """A page: the template of this name with these values."""
@@ -51,8 +53,3 @@ class Pages:
 def go(visit: Visit, path: str) -> web.Response:
     """To another page, after something was done."""
     return web.Response(status=303, headers={"Location": f"{visit.origin.prefix}{path}"})
-
-
-def moment(seconds: float) -> str:
-    """A time as people read it, in the time zone of the process."""
-    return datetime.fromtimestamp(seconds, UTC).astimezone().strftime("%m-%d %H:%M:%S")

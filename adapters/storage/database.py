@@ -78,7 +78,7 @@ class Database:
         self._claim = claim.FileClaim(self.file) if owner and self.file is not None else None
         self.was_killed = False  # whether the owner before this one did not end properly
         self._writing = _engine(self.url, begin="BEGIN IMMEDIATE", pool_size=1)
-        self._reading = _engine(self.url, begin="BEGIN", pool_size=READERS)
+        self._reading = _engine(self.url, begin="BEGIN", pool_size=READERS + 1)
         self.ready = False  # whether it can be read
 
     @property

@@ -29,6 +29,7 @@ from adapters.storage.erasing import SqlErasing
 from adapters.storage.failures import Blame, fault, words
 from adapters.storage.memories import SqlMemories
 from adapters.storage.retention import Retention
+from adapters.storage.shown import SqlShown
 from adapters.storage.writer import Writer
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import (
@@ -80,6 +81,7 @@ class SqlStore:
         self._met: set[Conversation] = set()
         self.memories = SqlMemories(read=self._read, peek=self._peek, clock=clock)
         self.books = SqlBooks(self._read)
+        self.shown = SqlShown(database, threads)
         self.erasing = SqlErasing(
             database=database,
             batches=batches,
@@ -277,6 +279,7 @@ async def open_store(
     with (
         ThreadPoolExecutor(1, "store-writer") as thread,
         ThreadPoolExecutor(READERS, "store-reader") as threads,
+        ThreadPoolExecutor(1, "store-shown") as thread_shown,
     ):
         writer = Writer(
             batches=batches,
@@ -288,6 +291,7 @@ async def open_store(
             ahead=ahead,
         )
         store = SqlStore(database, writer, batches, threads, writing=thread, clock=clock)
+        store.shown = SqlShown(database, thread_shown)
         try:
             if reason := await loop.run_in_executor(thread, batches.open):
                 await _begin_in_trouble(writer, reason, database)

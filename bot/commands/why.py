@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from bot.commands.money import money, tokens
 from bot.commands.phrases import AWAY
 from bot.domain.books import Books, Story, StoryCall
 from bot.domain.command import Asked, Command, command
+from bot.domain.events import Conversation
+from bot.domain.run import Asker
 
 REASONS = {
     "private": ("私聊", "written in private"),
@@ -45,6 +49,27 @@ REASONS = {
         "found after a reconnect, answered or too old",
     ),
 }
+SETTINGS = {
+    "chance": "BOT_CHANCE",
+    "prefix": "BOT_PREFIXES",
+    "all": "BOT_AT_ALL",
+    "name": "BOT_NAME, BOT_ALIASES",
+    "the bot and the sender answer each other for ever": "BOT_LOOP",
+    "its words are on the operator's list": "WORDS_FILE",
+    "somebody there told the bot to be silent": "/mute, /unmute",
+    "it is quiet there now": "BOT_QUIET, /quiet",
+    "nobody came to it in time": "BOT_STALE",
+    "too many questions were waiting": "BOT_LANE",
+    "its sender asks too often": "BOT_USER_RATE",
+    "too many questions of that group": "BOT_GROUP_RATE",
+    "what may be spent in a day is spent": "BOT_DAY_COST_…, BOT_DAY_TOKENS_…",
+    "the sender is a robot": "BOT_ROBOTS",
+    "the sender is not on the list": "BOT_USERS",
+    "the sender is blocked": "BOT_BLOCK",
+    "the group is not on the list": "BOT_GROUPS",
+}
+"""What decides each reason, where people set that."""
+
 STOPS = {
     "answered": ("回答了", "answered"),
     "silent": ("选择不说话", "chose to stay silent"),
@@ -55,6 +80,7 @@ STOPS = {
     "interrupted": ("被重启打断", "was interrupted by a restart"),
     "": ("还在进行", "goes on"),
 }
+NOWHERE = Conversation(0, "private", 0)
 UNKNOWN = ("不知道这条消息的事。", "Nothing is known of that message.")
 SHOWN = 5  # calls of one answer
 
@@ -72,6 +98,35 @@ def why_command(books: Books) -> Command:
         return "\n".join(tell(asked, story))
 
     return why
+
+
+class Explanations:
+    """Fits `Explaining`: the same words, for whoever looks in another place."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+
+    def story(self, story: Story, *, chinese: bool) -> list[str]:
+        """As an owner reads it."""
+        return tell(self._asked(chinese=chinese), story)
+
+    def reason(self, reason: str, *, chinese: bool) -> str:
+        """What woke the bot, or kept it silent."""
+        return REASONS.get(reason, (reason, reason))[0 if chinese else 1]
+
+    def ending(self, stop: str, *, chinese: bool) -> str:
+        """How a run ended."""
+        return STOPS.get(stop, (stop, stop))[0 if chinese else 1]
+
+    def setting(self, reason: str) -> str:
+        """What decides it."""
+        return SETTINGS.get(reason, "")
+
+    def _asked(self, *, chinese: bool) -> Asked:
+        owner = Asker(0, is_owner=True)
+        return Asked(
+            where=NOWHERE, asker=owner, words=(), quoted="", now=self._now(), chinese=chinese
+        )
 
 
 def tell(asked: Asked, story: Story) -> list[str]:

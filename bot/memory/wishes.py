@@ -62,6 +62,11 @@ class Wishes:
         wish = self._kept.get(where)
         return None if wish is None or wish.until <= self._clock.now() else wish
 
+    @property
+    def muted(self) -> tuple[Conversation, ...]:
+        """Where it is to say nothing."""
+        return tuple(where for where, wish in self._kept.items() if wish.is_mute)
+
     async def keep(self, where: Conversation, wish: Wish) -> bool:
         """Keep to this there from now on. False where that cannot be written down now: nothing is
         changed then.

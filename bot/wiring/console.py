@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
+from adapters.onebot.peers import Peers
 from adapters.storage.store import SqlStore
+from bot.commands.why import Explanations
+from bot.domain.events import Conversation
 from bot.domain.masking import Mask
 from bot.domain.ports import Clock
+from bot.domain.shown import AccountState, Failure, ModelState, State, WaitingCall
+from bot.memory.wishes import Wish
+from bot.models.upstreams import Upstream
+from bot.policy.days import midnight
+from bot.policy.tokens import estimate_text
 from bot.wiring.service import Rooms
 from config.settings import Settings
 
@@ -17,6 +27,7 @@ if TYPE_CHECKING:  # only an open console needs it
     from adapters.console.logins import Logins
     from adapters.console.origins import Origins
     from adapters.console.routes import Routes
+    from adapters.console.sources import Sources
 
 logger = logging.getLogger(__name__)
 
@@ -29,10 +40,19 @@ CLOSED = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the console looks at."""
+
+    rooms: Rooms
+    journal: SqlStore
+    peers: Peers
+    upstreams: Callable[[], Sequence[Upstream]]
+    clock: Clock
+
+
 @asynccontextmanager
-async def open_console(
-    settings: Settings, *, rooms: Rooms, journal: SqlStore, mask: Mask, clock: Clock
-) -> AsyncIterator[Link | None]:
+async def open_console(settings: Settings, seen: Seen, *, mask: Mask) -> AsyncIterator[Link | None]:
     """Listen while the block runs; what makes links, None where there is no console."""
     token = settings.console_token.get_secret_value()
     if not settings.console_port or not token:
@@ -46,8 +66,7 @@ async def open_console(
     def load(logins: Logins, _origins: Origins) -> Routes:
         from adapters.console.site import routes_of
 
-        book, tell = journal.books, rooms.owner.tell
-        return routes_of(logins, book, note=rooms.on.store.put, tell=tell, clock=clock)
+        return routes_of(logins, sources_of(seen))
 
     async with Console(
         host=settings.console_host,
@@ -55,7 +74,58 @@ async def open_console(
         token=token,
         origin=settings.console_origin,
         mask=mask,
-        clock=clock,
+        clock=seen.clock,
         load=load,
     ) as console:
         yield console.link
+
+
+def sources_of(seen: Seen) -> Sources:
+    """All that the pages show."""
+    from adapters.console.sources import Sources
+
+    rooms, clock = seen.rooms, seen.clock
+    wishes = rooms.on.wishes
+
+    async def pause(where: Conversation, *, silent: bool) -> bool:
+        return await (wishes.keep(where, Wish(is_mute=True)) if silent else wishes.end(where))
+
+    return Sources(
+        showing=seen.journal.shown,
+        audits=seen.journal.books,
+        explain=Explanations(clock.now),
+        state=partial(state_of, seen),
+        pause=pause,
+        note=rooms.on.store.put,
+        tell=rooms.owner.tell,
+        estimate=estimate_text,
+        midnight=midnight,
+        clock=clock,
+    )
+
+
+def state_of(seen: Seen) -> State:
+    """How everything is now."""
+    rooms, now = seen.rooms, seen.clock.monotonic()
+    lanes, state = rooms.on.lanes, seen.journal.state()
+    return State(
+        accounts=tuple(
+            AccountState(one.self_id, one.online is not False, one.server)
+            for one in seen.peers.accounts()
+        ),
+        active=lanes.active,
+        waiting=max(0, lanes.waiting - lanes.active),
+        models=tuple(
+            ModelState(one.name, one.rests(now)) for one in dict.fromkeys(seen.upstreams())
+        ),
+        place=str(state["place"]),
+        in_trouble=bool(state["in_trouble"]),
+        unwritten=int(state["waiting"]),
+        calls=tuple(
+            WaitingCall(one.number, one.where, one.full or one.text, one.expires)
+            for one in rooms.answering.requests.open.values()
+        ),
+        failures=tuple(Failure(*one) for one in reversed(rooms.failures.last)),
+        paused=rooms.on.wishes.muted,
+        ignored=tuple(rooms.asking.hearing.ignored),
+    )

@@ -96,6 +96,7 @@ class Rooms:
     doubts: Doubts
     inquiries: Inquiries
     commands: Commands
+    failures: Failures
 
 
 def build_rooms(
@@ -147,7 +148,7 @@ def build_rooms(
     )
     typed = partial(build_commands, keeping, journal, failures, means, settings.bot_owners)
     built = on, owner, keeping, answering, settings
-    return connect(*built, commands=typed, toolset=toolset, transport=transport, ids=ids)
+    return connect(*built, failures, commands=typed, toolset=toolset, transport=transport, ids=ids)
 
 
 def build_ground(
@@ -177,6 +178,7 @@ def connect(
     keeping: Keeping,
     answering: Answering,
     settings: Settings,
+    failures: Failures,
     *,
     commands: Callable[[Ground, Asking], Commands],
     toolset: Toolset,
@@ -217,6 +219,7 @@ def connect(
             clock=on.clock,
         ),
         commands=typed,
+        failures=failures,
     )
 
 

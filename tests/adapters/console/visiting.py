@@ -17,8 +17,14 @@ from adapters.console.origins import Origins
 from adapters.console.routes import Route, Routes
 from adapters.console.server import Console
 from adapters.console.site import routes_of
+from adapters.console.sources import Sources
+from bot.commands.why import Explanations
 from bot.domain.audit import Audited
+from bot.domain.books import DaySum, Story
+from bot.domain.events import Conversation
 from bot.domain.masking import Mask
+from bot.domain.shown import CostSum, State, Trace, TurnQuery, TurnRow, TurnRows
+from bot.policy.days import midnight
 from tests.fakes import ManualClock
 
 TOKEN = "0123456789abcdef0123456789abcdef"
@@ -28,23 +34,71 @@ SAME = {"Sec-Fetch-Site": "same-origin"}
 
 @dataclass
 class Journal:
-    """What the console reads and writes; None: the journal is away."""
+    """What the console reads and writes, as lists; None: the journal is away."""
 
     lines: list[Audited] | None = field(default_factory=list)
+    traces: list[Trace] = field(default_factory=list)
+    silent: list[TurnRow] = field(default_factory=list)
+    queries: list[TurnQuery] = field(default_factory=list)
+    following: tuple[int, int] | None = None
+    sums: dict[str, tuple[CostSum, ...]] = field(default_factory=dict)
 
     async def audit(self, *, latest: int) -> tuple[Audited, ...] | None:
         return None if self.lines is None else tuple(reversed(self.lines))[:latest]
+
+    async def rows(self, query: TurnQuery) -> TurnRows | None:
+        self.queries.append(query)
+        if self.lines is None:
+            return None
+        return TurnRows((*(one.row for one in self.traces), *self.silent), self.following)
+
+    async def trace(self, turn_id: str) -> tuple[Trace, ...] | None:
+        return None if self.lines is None else tuple(one for one in self.traces if one.row.turn_id == turn_id)
+
+    async def silence(self, where: Conversation, message_id: str) -> Story | None:
+        found = [one for one in self.silent if (one.where, one.message_id) == (where, message_id)]
+        if self.lines is None:
+            return None
+        return Story(asker=1, wakes=False, reason=found[0].reason) if found else Story(asker=0)
+
+    async def day(self, *, since: float, until: float) -> DaySum | None:
+        return None if self.lines is None else DaySum(questions=3, answered=2, dropped=(("rate", 4),))
+
+    async def costs(self, *, since: float, by: str) -> tuple[CostSum, ...] | None:
+        return None if self.lines is None else self.sums.get(by, ())
 
 
 @dataclass
 class Place:
     """A console at work, and what it wrote and told."""
 
-    console: Console
-    session: aiohttp.ClientSession
     clock: ManualClock
-    journal: Journal
+    journal: Journal = field(default_factory=Journal)
     told: list[str] = field(default_factory=list)
+    paused: list[tuple[Conversation, bool]] = field(default_factory=list)
+    state: State = field(default_factory=State)
+    console: Console = field(init=False)
+    session: aiohttp.ClientSession = field(init=False)
+
+    def sources(self) -> Sources:
+        lines = self.journal.lines
+        assert lines is not None
+        return Sources(
+            showing=self.journal,
+            audits=self.journal,
+            explain=Explanations(self.clock.now),
+            state=lambda: self.state,
+            pause=self.pause,
+            note=lines.append,
+            tell=lambda _kind, text: self.told.append(text),
+            estimate=len,
+            midnight=midnight,
+            clock=self.clock,
+        )
+
+    async def pause(self, where: Conversation, *, silent: bool) -> bool:
+        self.paused.append((where, silent))
+        return True
 
     @property
     def host(self) -> str:
@@ -75,16 +129,12 @@ class Place:
 @asynccontextmanager
 async def visiting(*more: Route, origin: str = "", port: int = 0) -> AsyncIterator[Place]:
     """A console with these routes beside its own."""
-    clock, journal, told = ManualClock(), Journal(), []
+    place = Place(clock := ManualClock())
     loads: list[Sequence[Route]] = []
 
-    def load(logins: Logins, origins: Origins) -> Routes:
+    def load(logins: Logins, _: Origins) -> Routes:
         loads.append(more)
-        assert journal.lines is not None
-        own = routes_of(
-            logins, journal, note=journal.lines.append, tell=lambda _kind, text: told.append(text), clock=clock
-        )
-        return Routes((*own.all, *more))
+        return Routes((*routes_of(logins, place.sources()).all, *more))
 
     console = Console(
         host="127.0.0.1", port=port, token=TOKEN, origin=origin, mask=Mask([SECRET]), clock=clock, load=load
@@ -92,4 +142,5 @@ async def visiting(*more: Route, origin: str = "", port: int = 0) -> AsyncIterat
     jar = aiohttp.CookieJar(unsafe=True)
     async with console, aiohttp.ClientSession(cookie_jar=jar) as session:
         assert not loads  # nothing is loaded before somebody asks
-        yield Place(console, session, clock, journal, told)
+        place.console, place.session = console, session
+        yield place

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from bot.commands.phrases import AWAY
-from bot.commands.why import REASONS, STOPS, why_command
+from bot.commands.why import REASONS, SETTINGS, STOPS, Explanations, why_command
 from bot.conversation.intake import restraint, verdicts
 from bot.conversation.interruptions import goings_on, steering, stopping
 from bot.conversation.queue import questions
@@ -62,3 +62,16 @@ def test_every_reason_and_every_end_has_words() -> None:
     reasons |= {goings_on.STOPPED, steering.STOPPED, stopping.NOT_HIS, questions.FULL}
     assert reasons | {"private", "mention", "quote", "name", "prefix", "all", "chance", "retry"} <= set(REASONS)
     assert {str(stop) for stop in Stop} <= set(STOPS)
+
+
+def test_another_place_tells_it_in_the_same_words_and_knows_what_decides() -> None:
+    explain = Explanations(lambda: NOW)
+    assert explain.story(ANSWERED, chinese=True)[0] == "唤醒：被 @"
+    assert explain.story(FAILED, chinese=False)[-1] == "auth: no"  # an owner looks
+    assert (explain.reason("mention", chinese=False), explain.ending("silent", chinese=True)) == (
+        "mentioned",
+        "选择不说话",
+    )
+    assert (explain.setting("its sender asks too often"), explain.setting("private")) == ("BOT_USER_RATE", "")
+    ignored = {"the sender is blocked", "the group is not on the list"}
+    assert set(SETTINGS) <= {*REASONS, *ignored}

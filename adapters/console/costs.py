@@ -1,0 +1,122 @@
+"""What it costs: by day, model, chat and person; and as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+
+from aiohttp import web
+from msgspec import Struct
+
+from adapters.console.rendering import Pages
+from adapters.console.routes import Access, Route, Visit
+from adapters.console.sources import Sources
+from bot.domain.books import UsageSum
+from bot.domain.shown import CostSum
+
+DAYS = 30
+LATELY = 7  # days that the forecast is made of
+KINDS = {"day": "day", "chat": "conversation", "model": "model", "person": "asker"}
+FORMULA = "=+-@\t\r"
+
+
+class Column(Struct, frozen=True):
+    """A day of the chart: where it stands, and how high, in percent."""
+
+    day: float
+    left: float
+    width: float
+    height: float
+    usage: UsageSum
+
+
+class CostPages:
+    """The page and its table."""
+
+    def __init__(self, pages: Pages, sources: Sources) -> None:
+        self._pages = pages
+        self._sources = sources
+
+    @property
+    def routes(self) -> tuple[Route, ...]:
+        """Those of this page."""
+        return (
+            Route("GET", "/cost", self.look, Access.LOGGED_IN),
+            Route("GET", "/cost/csv", self.table, Access.LOGGED_IN),
+        )
+
+    async def look(self, visit: Visit) -> web.Response:
+        """The page."""
+        by = self._kind(visit)
+        days = await self._read("day")
+        sums = days if by == "day" else await self._read(by)
+        total = _total(days or ())
+        now = self._sources.clock.now()
+        return self._pages.show(
+            visit,
+            "cost",
+            by=by,
+            kinds=[kind for kind in KINDS if kind != "day"],
+            columns=None if days is None else self._columns(days, now),
+            sums=sums,
+            total=total,
+            dearest=max((one.usage.cost for one in sums or ()), default=0.0) or 1.0,
+            forecast=self._forecast(days or (), now),
+            unpriced=[one.name for one in await self._read("model") or () if one.usage.unpriced],
+            days=DAYS,
+        )
+
+    async def table(self, visit: Visit) -> web.Response:
+        """The same for a spreadsheet, which takes no name for a formula."""
+        by = self._kind(visit)
+        sums = await self._read(by)
+        if sums is None:
+            return web.Response(status=503, text="the journal cannot be read now")
+        out = io.StringIO()
+        writer = csv.writer(out)
+        writer.writerow((by, *UsageSum.__struct_fields__))
+        for one in sums:
+            name = f"'{one.name}" if one.name[:1] and one.name[0] in FORMULA else one.name
+            writer.writerow(
+                (name, *(getattr(one.usage, field) for field in UsageSum.__struct_fields__))
+            )
+        answer = web.Response(text=out.getvalue(), content_type="text/csv", charset="utf-8")
+        answer.headers["Content-Disposition"] = f'attachment; filename="cost-{by}.csv"'
+        return answer
+
+    def _kind(self, visit: Visit) -> str:
+        by = visit.request.query.get("by", "chat")
+        return by if by in KINDS else "chat"
+
+    async def _read(self, by: str) -> tuple[CostSum, ...] | None:
+        since = self._sources.midnight(self._sources.clock.now(), later=1 - DAYS)
+        return await self._sources.showing.costs(since=since, by=KINDS[by])
+
+    def _columns(self, days: Sequence[CostSum], now: float) -> list[Column]:
+        used = {float(one.name): one.usage for one in days}
+        top = max((one.cost for one in used.values()), default=0.0) or 1.0
+        width = 100 / DAYS
+        return [
+            Column(
+                day,
+                round(number * width, 3),
+                round(width * 0.7, 3),
+                round(96 * sum_.cost / top, 2),
+                sum_,
+            )
+            for number in range(DAYS)
+            for day in [self._sources.midnight(now, later=number + 1 - DAYS)]
+            for sum_ in [used.get(day, UsageSum())]
+        ]
+
+    def _forecast(self, days: Sequence[CostSum], now: float) -> float:
+        """US dollars of thirty days as the last seven that are over were."""
+        since, today = self._sources.midnight(now, later=-LATELY), self._sources.midnight(now)
+        costs = [one.usage.cost for one in days if since <= float(one.name) < today]
+        return DAYS * sum(costs) / LATELY
+
+
+def _total(sums: Sequence[CostSum]) -> UsageSum:
+    fields = UsageSum.__struct_fields__
+    return UsageSum(*(sum(getattr(one.usage, name) for one in sums) for name in fields))

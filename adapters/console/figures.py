@@ -1,0 +1,54 @@
+"""Numbers as people read them on a phone. Pure."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from bot.domain.books import UsageSum
+
+
+def moment(seconds: float) -> str:
+    """A time, in the time zone of the process."""
+    return _local(seconds).strftime("%m-%d %H:%M:%S")
+
+
+def clock(seconds: float) -> str:
+    """The time of day."""
+    return _local(seconds).strftime("%H:%M")
+
+
+def day(seconds: float) -> str:
+    """A day."""
+    return _local(seconds).strftime("%m-%d")
+
+
+def money(used: UsageSum) -> str:
+    """US dollars, with a mark where the price of some is not known; `$?` where of all."""
+    if used.requests and used.unpriced == used.requests:
+        return "$?"
+    digits = 4 if used.cost < 1 else 2
+    return f"${used.cost:.{digits}f}{'+?' if used.unpriced else ''}"
+
+
+def tokens(number: float) -> str:
+    """`980`, `12.3k`, `1.2M`."""
+    for unit, scale in (("M", 1e6), ("k", 1e3)):
+        if number >= scale:
+            return f"{number / scale:.1f}{unit}"
+    return f"{number:.0f}"
+
+
+def seconds(number: float) -> str:
+    """`0.05 s`, `4.1 s`, `2 min`."""
+    if number >= 120:
+        return f"{number / 60:.0f} min"
+    return f"{number:.2f} s" if number < 1 else f"{number:.1f} s"
+
+
+def share(part: float, whole: float) -> str:
+    """A share in percent; 0 of nothing."""
+    return f"{100 * part / whole:.0f}%" if whole else "0%"
+
+
+def _local(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC).astimezone()

@@ -1,0 +1,66 @@
+"""Where the pages have all they show from: ports, given when the console is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from adapters.console.routes import Visit
+from bot.domain.audit import Audited
+from bot.domain.books import AuditBook
+from bot.domain.events import Conversation
+from bot.domain.ports import Clock
+from bot.domain.shown import Explaining, Showing, State
+
+
+class Pause(Protocol):
+    """Keeps the bot silent somewhere, or ends that."""
+
+    async def __call__(self, where: Conversation, *, silent: bool) -> bool: ...
+
+
+class Midnight(Protocol):
+    """The beginning of the day of a moment, or of one so many days later."""
+
+    def __call__(self, now: float, *, later: int = 0) -> float: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """`note` writes into the journal, `tell` reaches the owners on QQ. `pause` gives False where it
+    cannot be written down now. `estimate` is the tokens of a text.
+    """
+
+    showing: Showing
+    audits: AuditBook
+    explain: Explaining
+    state: Callable[[], State]
+    pause: Pause
+    note: Callable[[Audited], None]
+    tell: Callable[[str, str], None]
+    estimate: Callable[[str], float]
+    midnight: Midnight
+    clock: Clock
+
+
+def note(
+    sources: Sources,
+    visit: Visit,
+    action: str,
+    *,
+    what: str = "",
+    outcome: str = "ok",
+    login: str = "",
+) -> None:
+    """Write down what somebody did, and to what."""
+    name = login or (visit.login.name if visit.login else "")
+    done = Audited(
+        at=sources.clock.now(),
+        login=name,
+        address=visit.address,
+        action=action,
+        object=what,
+        outcome=outcome,
+    )
+    sources.note(done)

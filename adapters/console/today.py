@@ -1,0 +1,70 @@
+"""The first page: who is connected, what is wrong, what it cost, what was asked last."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from adapters.console.rendering import Pages, go
+from adapters.console.routes import Access, Route, Visit
+from adapters.console.sources import Sources, note
+from adapters.console.turns import told
+from bot.domain.books import DaySum, UsageSum
+from bot.domain.events import Conversation, NotAConversation
+from bot.domain.shown import TurnQuery
+
+NEWEST = 12  # turns
+
+
+class TodayPages:
+    """The page, and its one switch: the bot says nothing in a chat, until it may again."""
+
+    def __init__(self, pages: Pages, sources: Sources) -> None:
+        self._pages = pages
+        self._sources = sources
+
+    @property
+    def routes(self) -> tuple[Route, ...]:
+        """Those of this page."""
+        return (
+            Route("GET", "/", self.look, Access.LOGGED_IN),
+            Route("POST", "/pause", self.pause, Access.LOGGED_IN),
+        )
+
+    async def look(self, visit: Visit) -> web.Response:
+        """The page."""
+        sources, now = self._sources, self._sources.clock.now()
+        today = sources.midnight(now)
+        day = await sources.showing.day(since=today, until=now + 1)
+        rows = await sources.showing.rows(TurnQuery())
+        week = await sources.showing.costs(since=sources.midnight(now, later=-7), by="day")
+        before = [one.usage.cost for one in week or () if float(one.name) < today]
+        return self._pages.show(
+            visit,
+            "today",
+            state=sources.state(),
+            day=day,
+            used=_used(day),
+            usual=sum(before) / len(before) if before else None,
+            rows=None if rows is None else told(sources, visit, rows.rows[:NEWEST]),
+            now=now,
+        )
+
+    async def pause(self, visit: Visit) -> web.Response:
+        """Keep silent in a chat, or end that."""
+        silent = visit.fields.get("silent") == "1"
+        try:
+            where = Conversation.parse(visit.fields.get("where", ""))
+        except NotAConversation:
+            return web.Response(status=400, text="that is no chat")
+        done = await self._sources.pause(where, silent=silent)
+        action = "pause" if silent else "go on"
+        note(self._sources, visit, action, what=str(where), outcome="ok" if done else "not now")
+        return go(visit, "/")
+
+
+def _used(day: DaySum | None) -> UsageSum:
+    """What all models took."""
+    models = () if day is None else day.models
+    return UsageSum(
+        *(sum(getattr(one, name) for _, one in models) for name in UsageSum.__struct_fields__)
+    )

@@ -1,0 +1,234 @@
+"""Questions and what became of them: in rows, and one in full."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import msgspec
+from aiohttp import web
+from msgspec import Struct
+
+from adapters.console.rendering import Pages
+from adapters.console.routes import Access, Route, Visit
+from adapters.console.sources import Sources
+from adapters.console.speech import speech_for
+from bot.domain.events import Conversation, NotAConversation
+from bot.domain.run import Stop
+from bot.domain.shown import UNANSWERED, Span, Trace, TurnQuery, TurnRow
+
+CUT = 400  # characters of a body, until somebody wants the whole
+OUTCOMES = (*map(str, Stop), UNANSWERED)
+NUMBER = re.compile(r"[0-9]{1,18}")
+HEADING = re.compile(r"^\[[^\]\n]{1,40}\]$", re.MULTILINE)
+BAD = {"failed", "interrupted", "out_of_budget"}
+
+
+class ToldRow(Struct, frozen=True):
+    """A row with its words: how it ended, why, and where it leads."""
+
+    row: TurnRow
+    ended: str
+    why: str
+    tone: str
+    link: str
+
+
+class Bar(Struct, frozen=True):
+    """A span on the line of time, in percent of the whole."""
+
+    span: Span
+    left: float
+    width: float
+    text: str
+    asked: str
+    is_cut: bool
+
+
+class Block(Struct, frozen=True):
+    """A part of the prompt, and its tokens by our estimate."""
+
+    title: str
+    text: str
+    tokens: float
+
+
+class TurnPages:
+    """The rows and the trace."""
+
+    def __init__(self, pages: Pages, sources: Sources) -> None:
+        self._pages = pages
+        self._sources = sources
+
+    @property
+    def routes(self) -> tuple[Route, ...]:
+        """Those of these pages."""
+        return (
+            Route("GET", "/turns", self.rows, Access.LOGGED_IN),
+            Route("GET", "/turns/{id}", self.trace, Access.LOGGED_IN),
+            Route("GET", "/turns/{id}/json", self.raw, Access.LOGGED_IN),
+            Route("GET", "/silent/{where}/{id}", self.silent, Access.LOGGED_IN),
+        )
+
+    async def rows(self, visit: Visit) -> web.Response:
+        """The rows that the filters leave, the latest first."""
+        query = query_of(visit)
+        found = await self._sources.showing.rows(query)
+        following = ""
+        if found is not None and found.next is not None:
+            turn, verdict = found.next
+            kept = {name: value for name, value in _filters(query).items() if value}
+            following = urlencode(kept | {"turn": turn, "verdict": verdict})
+        return self._pages.show(
+            visit,
+            "turns",
+            rows=None if found is None else told(self._sources, visit, found.rows),
+            filters=_filters(query),
+            outcomes=[(one, ending(self._sources, visit, one)) for one in OUTCOMES],
+            following=following,
+        )
+
+    async def trace(self, visit: Visit) -> web.Response:
+        """One turn in full."""
+        found = await self._sources.showing.trace(visit.at["id"])
+        whole = visit.request.query.get("whole") == "1"
+        if not found:
+            return self._missing(visit, is_away=found is None)
+        (trace,) = found
+        chinese = speech_for(visit.request).is_chinese
+        (row,) = told(self._sources, visit, [trace.row])
+        return self._pages.show(
+            visit,
+            "turn",
+            one=row,
+            why=self._sources.explain.story(trace.story, chinese=chinese),
+            setting=self._sources.explain.setting(trace.story.reason),
+            bars=bars(trace, whole=whole),
+            length=_length(trace),
+            blocks=blocks(trace.prompt, self._sources.estimate),
+            first=next((span.usage for span in trace.spans if span.usage), None),
+            whole=whole,
+            cut=CUT,
+        )
+
+    async def raw(self, visit: Visit) -> web.Response:
+        """The same as JSON."""
+        found = await self._sources.showing.trace(visit.at["id"])
+        if not found:
+            return self._missing(visit, is_away=found is None)
+        text = msgspec.json.format(msgspec.json.encode(_plain(found[0])), indent=2).decode()
+        return web.Response(text=text, content_type="application/json")
+
+    async def silent(self, visit: Visit) -> web.Response:
+        """Why a message was not answered."""
+        try:
+            where = Conversation.parse(visit.at["where"])
+        except NotAConversation:
+            return self._missing(visit, is_away=False)
+        story = await self._sources.showing.silence(where, visit.at["id"])
+        if story is None or not story.is_known:
+            return self._missing(visit, is_away=story is None)
+        chinese = speech_for(visit.request).is_chinese
+        return self._pages.show(
+            visit,
+            "silent",
+            where=where,
+            why=self._sources.explain.story(story, chinese=chinese),
+            setting=self._sources.explain.setting(story.reason),
+            turn_id=story.turn_id,
+        )
+
+    def _missing(self, visit: Visit, *, is_away: bool) -> web.Response:
+        return self._pages.show(visit, "missing", status=503 if is_away else 404, is_away=is_away)
+
+
+def query_of(visit: Visit) -> TurnQuery:
+    """The filters of an address; what is none is left out."""
+    given = visit.request.query
+
+    def number(name: str) -> int:
+        text = given.get(name, "").strip()
+        return int(text) if NUMBER.fullmatch(text) else 0
+
+    outcome = given.get("outcome", "")
+    return TurnQuery(
+        where=given.get("where", "").strip()[:80],
+        asker=number("asker"),
+        outcome=outcome if outcome in OUTCOMES else "",
+        tool=given.get("tool", "").strip()[:80],
+        model=given.get("model", "").strip()[:200],
+        turn=number("turn"),
+        verdict=number("verdict"),
+    )
+
+
+def _filters(query: TurnQuery) -> dict[str, Any]:
+    return {
+        "where": query.where,
+        "asker": query.asker or "",
+        "outcome": query.outcome,
+        "tool": query.tool,
+        "model": query.model,
+    }
+
+
+def told(sources: Sources, visit: Visit, rows: Iterable[TurnRow]) -> list[ToldRow]:
+    """Rows in the words of the language."""
+    return [_told(sources, visit, row) for row in rows]
+
+
+def _told(sources: Sources, visit: Visit, row: TurnRow) -> ToldRow:
+    chinese = speech_for(visit.request).is_chinese
+    tone = "bad" if row.outcome in BAD else "good" if row.outcome == "answered" else "dim"
+    where, message_id = quote(str(row.where), safe=""), quote(row.message_id, safe="")
+    link = (
+        f"/turns/{quote(row.turn_id, safe='')}" if row.turn_id else f"/silent/{where}/{message_id}"
+    )
+    why = sources.explain.reason(row.reason, chinese=chinese) if row.reason else row.error
+    return ToldRow(row, ending(sources, visit, row.outcome), why, tone, link)
+
+
+def ending(sources: Sources, visit: Visit, outcome: str) -> str:
+    """How a row ended, in words."""
+    speech = speech_for(visit.request)
+    if outcome == UNANSWERED:
+        return speech("turns.unanswered")
+    return sources.explain.ending(outcome, chinese=speech.is_chinese)
+
+
+def _length(trace: Trace) -> float:
+    begin = min((span.begin for span in trace.spans), default=0.0)
+    return max((span.begin + span.seconds for span in trace.spans), default=0.0) - begin
+
+
+def bars(trace: Trace, *, whole: bool) -> Iterator[Bar]:
+    """The spans on one line of time."""
+    begin, length = min((span.begin for span in trace.spans), default=0.0), _length(trace) or 1.0
+    for span in trace.spans:
+        left = 100 * (span.begin - begin) / length
+        width = max(0.7, 100 * span.seconds / length)
+        text, asked = (body if whole else body[:CUT] for body in (span.text, span.asked))
+        is_cut = len(text) < len(span.text) or len(asked) < len(span.asked)
+        yield Bar(span, round(min(left, 99.3), 2), round(width, 2), text, asked, is_cut)
+
+
+def blocks(prompt: str, estimate: Any) -> list[Block]:
+    """The turn's own part of the prompt, by the headings that only we write."""
+    found: list[Block] = []
+    title, lines = "", list[str]()
+    for line in [*prompt.splitlines(), "[]"]:
+        if HEADING.fullmatch(line) or line == "[]":
+            if lines:
+                text = "\n".join(lines)
+                found.append(Block(title, text, estimate(text)))
+            title, lines = line, []
+        else:
+            lines.append(line)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it; conversations as people write them."""
+    return msgspec.to_builtins(value, enc_hook=str)

@@ -1,0 +1,218 @@
+"""What the operator's console shows of the journal, and the port it reads that from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from msgspec import Struct
+
+from bot.domain.actions import SentSegment
+from bot.domain.books import DaySum, Ignored, Story, UsageSum
+from bot.domain.events import Conversation
+from bot.domain.segments import Mention, Quote, Segment, Text
+
+UNANSWERED = "unanswered"
+"""The outcome of a message for the bot that no model was asked about."""
+
+ROWS = 50
+
+
+class TurnQuery(Struct, frozen=True, kw_only=True):
+    """Asks for the latest turns, and messages nobody answered; empty and 0 are any.
+
+    `outcome` is how a run ended (empty for any, UNANSWERED for none). Only what came before the
+    turn and the verdict of these ids is told; 0: from the latest on.
+    """
+
+    where: str = ""
+    asker: int = 0
+    outcome: str = ""
+    tool: str = ""
+    model: str = ""
+    turn: int = 0
+    verdict: int = 0
+
+
+class TurnRow(Struct, frozen=True, kw_only=True):
+    """A question and what became of it. `turn_id` is empty where no model was asked; then `reason`
+    says why. `outcome` is empty while it goes on. Times in seconds (since 1970); `seconds` is None
+    while it goes on.
+    """
+
+    turn_id: str
+    message_id: str
+    where: Conversation
+    group: str
+    asker: int
+    name: str
+    text: str
+    at: float
+    outcome: str
+    seconds: float | None = None
+    reason: str = ""
+    error: str = ""
+    usage: UsageSum = UsageSum()
+
+
+class TurnRows(Struct, frozen=True):
+    """Rows, the latest first; `turn` and `verdict` are where the next ones begin, None at the
+    end.
+    """
+
+    rows: tuple[TurnRow, ...]
+    next: tuple[int, int] | None
+
+
+class Span(Struct, frozen=True, kw_only=True):
+    """Something a turn did, from `begin` (seconds since 1970) for so many seconds.
+
+    `kind` is `wait`, `model`, `failed` (a request), `tool` or `send`; `run` is the subagent's,
+    empty for the turn's own. `outcome` is how it ended, `text` what was said, `asked` a call's
+    arguments.
+    """
+
+    kind: str
+    name: str
+    begin: float
+    seconds: float
+    outcome: str = ""
+    text: str = ""
+    asked: str = ""
+    thought: str = ""
+    usage: UsageSum | None = None
+    run: str = ""
+
+
+class Trace(Struct, frozen=True, kw_only=True):
+    """A turn in full: its row, how `/why` tells it, its own part of the prompt, what it did."""
+
+    row: TurnRow
+    story: Story
+    prompt: str
+    spans: tuple[Span, ...]
+
+
+class CostSum(Struct, frozen=True):
+    """What something took: a day (its midnight, in seconds since 1970), a model, a conversation or
+    a person, by its name.
+    """
+
+    name: str
+    usage: UsageSum
+
+
+class AccountState(Struct, frozen=True):
+    """An account of the bot that is connected, and whether QQ has it online."""
+
+    account: int
+    online: bool
+    server: str = ""
+
+
+class ModelState(Struct, frozen=True):
+    """A model, and for how many more seconds it is left alone; 0 where it is asked."""
+
+    name: str
+    rests: float = 0.0
+
+
+class WaitingCall(Struct, frozen=True):
+    """A call that waits for an owner's word, until then (seconds since 1970)."""
+
+    number: int
+    where: Conversation
+    text: str
+    expires: float
+
+
+class Failure(Struct, frozen=True):
+    """A run that failed: when (seconds since 1970), its turn, and the error for owners."""
+
+    at: float
+    turn_id: str
+    error: str
+
+
+class State(Struct, frozen=True, kw_only=True):
+    """How the bot is at this moment. `place` is where the journal is, `unwritten` how many of its
+    entries wait in memory where it is `in_trouble`.
+    """
+
+    accounts: tuple[AccountState, ...] = ()
+    active: int = 0
+    waiting: int = 0
+    models: tuple[ModelState, ...] = ()
+    place: str = ""
+    in_trouble: bool = False
+    unwritten: int = 0
+    calls: tuple[WaitingCall, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    paused: tuple[Conversation, ...] = ()
+    ignored: tuple[Ignored, ...] = ()
+
+
+class Explaining(Protocol):
+    """Tells in words why the bot answered or not, as `/why` does."""
+
+    def story(self, story: Story, *, chinese: bool) -> list[str]:
+        """How a message fared, in a few lines."""
+        ...
+
+    def reason(self, reason: str, *, chinese: bool) -> str:
+        """What woke the bot, or kept it silent."""
+        ...
+
+    def ending(self, stop: str, *, chinese: bool) -> str:
+        """How a run ended."""
+        ...
+
+    def setting(self, reason: str) -> str:
+        """The setting or command that decides that; empty where none does."""
+        ...
+
+
+class Showing(Protocol):
+    """Reads the journal for the console; None where it cannot be read now."""
+
+    async def rows(self, query: TurnQuery) -> TurnRows | None:
+        """The latest that the query is about."""
+        ...
+
+    async def trace(self, turn_id: str) -> tuple[Trace, ...] | None:
+        """The turn of this id; nothing where there is none."""
+        ...
+
+    async def silence(self, where: Conversation, message_id: str) -> Story | None:
+        """Why a message was not answered."""
+        ...
+
+    async def day(self, *, since: float, until: float) -> DaySum | None:
+        """What happened from then on, before `until`."""
+        ...
+
+    async def costs(self, *, since: float, by: str) -> tuple[CostSum, ...] | None:
+        """What was taken since then, by `day`, `model`, `conversation` or `asker`, the dearest
+        first, days in their order.
+        """
+        ...
+
+
+def plain_words(segments: Iterable[Segment | SentSegment], *, own: int = 0) -> str:
+    """A message as a line of text: whatever is no words is named in brackets. Quotes, and
+    mentions of the `own` account, are left out.
+    """
+    parts = []
+    for segment in segments:
+        match segment:
+            case Text(text=text):
+                parts.append(text)
+            case Quote():
+                pass
+            case Mention(user_id=user_id) if user_id == own:
+                pass
+            case Mention(user_id=user_id, name=name):
+                parts.append(f"@{name or user_id} ")
+            case _:
+                parts.append(f"[{segment.type}]")
+    return "".join(parts).strip()

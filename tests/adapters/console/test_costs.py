@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from bot.domain.books import UsageSum
+from bot.domain.shown import CostSum
+from bot.policy.days import midnight
+from tests.adapters.console.visiting import visiting
+
+ENGLISH = {"Accept-Language": "en"}
+
+
+async def test_costs_are_told_by_day_and_by_what_somebody_asks_for() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        now = place.clock.now()
+        used = {0: 3.0, 1: 7.0, 7: 7.0, 8: 99.0}
+        place.journal.sums = {
+            "day": tuple(
+                CostSum(str(midnight(now, later=-n)), UsageSum(2, 100, 71, 10, cost)) for n, cost in used.items()
+            ),
+            "model": (CostSum("free", UsageSum(1, unpriced=1)), CostSum("x", UsageSum(1, cost=1.0))),
+            "conversation": (CostSum("=1+1", UsageSum(1, cost=12.1)), CostSum("", UsageSum(1, cost=1.0))),
+        }
+        _, text, _ = await place.ask("GET", "/cost", headers=ENGLISH)
+        assert text.count("<title>") == 31  # the page's own, and thirty days
+        assert "$60.00" in text  # thirty days like the last seven that are over: 14 / 7 * 30
+        assert "71%" in text
+        assert "free" in text
+        assert "(nobody" in text
+        status, text, answer = await place.ask("GET", "/cost/csv?by=chat")
+        assert (status, answer.content_type) == (200, "text/csv")
+        assert text.splitlines()[1].startswith("'=1+1,1,")
+        assert "x,1" in (await place.ask("GET", "/cost/csv?by=model"))[1]
+        place.journal.lines = None
+        assert (await place.ask("GET", "/cost"))[0] == 200
+        assert (await place.ask("GET", "/cost/csv"))[0] == 503

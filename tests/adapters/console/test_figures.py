@@ -1,0 +1,15 @@
+from __future__ import annotations
+
+from adapters.console.figures import money, seconds, share, tokens
+from bot.domain.books import UsageSum
+
+
+def test_numbers_are_short() -> None:
+    assert [tokens(number) for number in (980, 12_345, 1_200_000)] == ["980", "12.3k", "1.2M"]
+    assert [seconds(number) for number in (0.05, 4.12, 119.9, 492)] == ["0.05 s", "4.1 s", "119.9 s", "8 min"]
+    assert [share(71, 100), share(1, 0)] == ["71%", "0%"]
+
+
+def test_what_nobody_knows_the_price_of_is_marked() -> None:
+    sums = (UsageSum(2, cost=0.0038), UsageSum(2, cost=1.2, unpriced=1), UsageSum(2, unpriced=2), UsageSum())
+    assert [money(used) for used in sums] == ["$0.0038", "$1.20+?", "$?", "$0.0000"]

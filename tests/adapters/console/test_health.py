@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+from bot.domain.books import Ignored
+from bot.domain.shown import Failure, ModelState, State
+from tests.adapters.console.visiting import visiting
+from tests.fakes import GROUP
+
+
+async def test_models_failures_and_what_nobody_heard_are_told() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        place.state = State(
+            models=(ModelState("resting", 30.0),),
+            place="data/frostagent.db",
+            failures=(Failure(1.0, "t9", "billing: <b>no money</b>"),),
+            ignored=(Ignored(GROUP, 13, "the sender is blocked", 1.0),),
+        )
+        _, text, _ = await place.ask("GET", "/health", headers={"Accept-Language": "en"})
+        for words in ("rests for 30.0 s", "data/frostagent.db", "/turns/t9", "&lt;b&gt;no money", "BOT_BLOCK"):
+            assert words in text, words

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from bot.domain.books import UsageSum
+from bot.domain.shown import AccountState, CostSum, ModelState, State, WaitingCall
+from bot.policy.days import midnight
+from tests.adapters.console.samples import trace
+from tests.adapters.console.visiting import SAME, visiting
+from tests.fakes import GROUP
+
+ENGLISH = {"Accept-Language": "en"}
+
+
+async def test_it_says_what_is_wrong_what_waits_and_what_it_cost() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        now = place.clock.now()
+        place.state = State(
+            accounts=(AccountState(10001, online=False, server="NapCat"),),
+            models=(ModelState("a"), ModelState("model B", 90.0)),
+            in_trouble=True,
+            unwritten=12,
+            calls=(WaitingCall(3, GROUP, "wipe it?", now + 492),),
+            paused=(GROUP,),
+        )
+        place.journal.traces.append(trace())
+        days = [CostSum(str(midnight(now, later=-n)), UsageSum(1, cost=float(n))) for n in range(3)]
+        place.journal.sums["day"] = tuple(days)
+        _, text, _ = await place.ask("GET", "/", headers=ENGLISH)
+        for words in ("10001 offline", "12 entries", "model B failed too often", "#A3 waits", "8 min left"):
+            assert words in text, words
+        assert "usually $1.50 a day" in text  # of the days that are over
+        assert f"{GROUP} is paused" in text
+
+
+async def test_a_chat_can_be_paused_and_that_is_written_down() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        form = await place.form()
+        for where, silent, status in ((str(GROUP), "1", 303), (str(GROUP), "0", 303), ("evil", "1", 400)):
+            data = {"form": form, "where": where, "silent": silent}
+            assert (await place.ask("POST", "/pause", data=data, headers=SAME))[0] == status
+        assert place.paused == [(GROUP, True), (GROUP, False)]
+        assert place.journal.lines is not None
+        assert [(line.action, line.object) for line in place.journal.lines[1:]] == [
+            ("pause", str(GROUP)),
+            ("go on", str(GROUP)),
+        ]
+
+
+async def test_nobody_connected_and_nothing_asked_are_said() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        _, text, _ = await place.ask("GET", "/", headers=ENGLISH)
+        assert "No OneBot server" in text
+        assert "Nobody has asked yet" in text
+        place.journal.lines = None
+        assert "cannot be read" in (await place.ask("GET", "/", headers=ENGLISH))[1]

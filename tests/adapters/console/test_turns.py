@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from adapters.console.turns import CUT, blocks
+from bot.commands.why import Explanations, tell
+from bot.domain.shown import UNANSWERED, TurnQuery
+from tests.adapters.console.samples import HOSTILE, row, silent, trace
+from tests.adapters.console.visiting import visiting
+
+ENGLISH = {"Accept-Language": "en"}
+
+
+async def test_rows_say_who_asked_what_how_it_ended_and_lead_to_the_trace() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        place.journal.traces.append(trace())
+        place.journal.silent.append(silent())
+        place.journal.following = (7, 9)
+        _, text, _ = await place.ask("GET", "/turns?where=10001:group:4242&asker=777&outcome=failed", headers=ENGLISH)
+        assert place.journal.queries[-1] == TurnQuery(where="10001:group:4242", asker=777, outcome="failed")
+        assert 'href="/turns/t1"' in text
+        assert 'href="/silent/10001%3Agroup%3A77/-9"' in text
+        assert "its sender asks too often" in text
+        assert "$0.0038" in text
+        assert "turn=7&amp;verdict=9" in text
+        assert "where=10001%3Agroup%3A4242" in text  # the next page keeps the filters
+        await place.ask("GET", "/turns?outcome=evil&asker=x&turn=-1&verdict=9")
+        assert place.journal.queries[-1] == TurnQuery(verdict=9)
+        await place.ask("GET", f"/turns?outcome={UNANSWERED}")
+        assert place.journal.queries[-1].outcome == UNANSWERED
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+async def test_a_trace_tells_why_in_the_words_of_the_command(language: str) -> None:
+    async with visiting() as place:
+        await place.log_in()
+        place.journal.traces.append(one := trace())
+        status, text, _ = await place.ask("GET", "/turns/t1", headers={"Accept-Language": language})
+        assert status == 200
+        explain = Explanations(place.clock.now)
+        expected = tell(explain._asked(chinese=language == "zh"), one.story)
+        assert len(expected) > 2
+        for line in expected:
+            assert f">{line}</p>" in text.replace("&#39;", "'")
+        assert text.count('class="fill"') == len(one.spans)
+        assert "[提问 14:02]" in text
+
+
+async def test_what_did_not_get_an_answer_has_a_page_with_the_setting_that_decides() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        place.journal.silent.append(silent())
+        _, text, _ = await place.ask("GET", "/silent/10001%3Agroup%3A77/-9", headers=ENGLISH)
+        assert "not answered: its sender asks too often" in text
+        assert "BOT_USER_RATE" in text
+        for path in ("/silent/10001%3Agroup%3A77/8", "/silent/evil/8", "/turns/none"):
+            assert (await place.ask("GET", path))[0] == 404
+        place.journal.lines = None
+        for path in ("/silent/10001%3Agroup%3A77/-9", "/turns/t1"):
+            assert (await place.ask("GET", path))[0] == 503
+        assert "cannot be read" in (await place.ask("GET", "/turns", headers=ENGLISH))[1]
+
+
+async def test_bodies_are_cut_until_somebody_wants_the_whole() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        place.journal.traces.append(trace(long="x" * CUT + "END"))
+        assert "END" not in (await place.ask("GET", "/turns/t1"))[1]
+        assert "END" in (await place.ask("GET", "/turns/t1?whole=1"))[1]
+        raw = json.loads((await place.ask("GET", "/turns/t1/json"))[1])
+        assert raw["spans"][3]["text"].endswith("END")
+
+
+@pytest.mark.parametrize("path", ["/", "/turns", "/turns/t1", "/turns/t1/json"])
+async def test_what_people_write_stays_words(path: str) -> None:
+    async with visiting() as place:
+        await place.log_in()
+        place.journal.traces.append(trace(HOSTILE))
+        _, text, answer = await place.ask("GET", path)
+        if answer.content_type == "application/json":
+            assert json.loads(text)["row"]["text"] == HOSTILE
+            return
+        assert "alert(1)" in text
+        assert not re.search(r"<script>|<img|</pre><s|49", text)
+
+
+def test_the_blocks_of_a_prompt_begin_with_headings_that_only_we_write() -> None:
+    told = blocks("[群聊记录 14:00]\n小明#1: a\n  [提问]\n[提问 14:02]\n小红#2: b", len)
+    assert [(one.title, one.text) for one in told] == [
+        ("[群聊记录 14:00]", "小明#1: a\n  [提问]"),
+        ("[提问 14:02]", "小红#2: b"),
+    ]
+
+
+async def test_a_row_that_goes_on_says_so() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        place.journal.silent.append(row("t2", outcome=""))
+        assert "goes on" in (await place.ask("GET", "/turns", headers=ENGLISH))[1]

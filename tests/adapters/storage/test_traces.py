@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from adapters.storage.batches import EntryBatches
+from adapters.storage.database import Database
+from adapters.storage.shown import _trace
+from bot.domain.chat import AssistantMessage, ToolMessage
+from bot.domain.journal import SendChanged, SendState
+from tests.adapters.storage.entries import (
+    CALLING,
+    NOW,
+    began,
+    beside,
+    ended,
+    opening,
+    put,
+    read,
+    sending,
+    steering,
+    step,
+)
+from tests.adapters.storage.test_books import QUESTION, whole, write
+
+
+def test_a_turn_in_full_is_all_it_did_in_the_order_it_began(batches: EntryBatches, database: Database) -> None:
+    opened = replace(opening("t9", QUESTION), at=NOW)
+    sent = SendChanged(send_id="s", state=SendState.REFUSED, at=NOW + 7, reason="muted")
+    result = ended("t9", ToolMessage("c1", "get_weather", "晴"), seconds=0.5)
+    batches.write(put(opened, steering("t9"), at=NOW))
+    batches.write(put(replace(beside("t9", outcome="timeout"), at=NOW + 1, run=""), at=NOW + 1))
+    batches.write(put(step("t9", 1, CALLING), at=NOW + 3))
+    batches.write(put(began("t9"), result, at=NOW + 4))
+    batches.write(put(replace(beside("t9", AssistantMessage("hm")), at=NOW + 5), at=NOW + 5))
+    batches.write(put(replace(sending("s", "t9"), at=NOW + 6), sent, at=NOW + 6))
+    (trace,) = read(database, _trace, "t9")
+    assert [(span.kind, span.name, span.outcome, span.begin - NOW) for span in trace.spans] == [
+        ("failed", "demo", "timeout", 0.5),
+        ("model", "demo", "stop", 2.5),
+        ("tool", "get_weather", "ok", 4.0),
+        ("model", "demo", "ok", 4.5),
+        ("send", "final", "refused", 6.0),
+    ]
+    _, first, call, inner, send = trace.spans
+    assert first.usage is not None
+    assert (first.usage.prompt, first.usage.cached) == (10, 3)
+    assert "get_weather(" in first.text
+    assert (call.asked, call.text) == ('{"city": "北京"}', "晴")
+    assert (inner.run, inner.text) == ("t9/1/c1", "hm")
+    assert (send.text, send.asked) == ("你好！", "muted")
+    assert "no, tomorrow" in trace.prompt
+    assert trace.row.outcome == ""
+    assert read(database, _trace, "none") == ()
+
+
+def test_its_story_is_the_one_that_why_tells(batches: EntryBatches, database: Database) -> None:
+    write(batches, *whole())
+    (trace,) = read(database, _trace, "t1")
+    assert (trace.story.reason, trace.story.sends, trace.story.failed) == ("mention", 1, 1)
+    assert [span.seconds for span in trace.spans if span.kind == "wait"] == [1.0]
