@@ -159,9 +159,10 @@ class Extraction:
         text = plain(message.segments, view, self_id=message.self_id)
         if message.is_own or not text or message.has_identity is False:
             return None
-        user = message.sender.user_id
-        number = self._speakers.number(message.conversation, user)
-        return SaidLine(user, number, message.message_id, text)
+        sender = message.sender
+        number = self._speakers.number(message.conversation, sender.user_id)
+        name = sender.card or sender.nickname
+        return SaidLine(sender.user_id, number, message.message_id, text, name)
 
     async def _ask(self, where: Conversation, lines: list[SaidLine], turn_id: str) -> None:
         chinese = any(CJK.search(line.text) for line in lines)

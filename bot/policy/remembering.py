@@ -25,8 +25,14 @@ ORDER = re.compile(
     r"忽略|无视|指令|提示词|系统(?:消息|规则)|管理员权限|主人(?:的)?权限|听(?:从|命于)"
     r"|(?:从现在|从今)(?:开始|起|以后)|(?<![A-Za-z])(?:你|机器人|助手|bot)\s*(?:必须|应当|应该|一定要|务必|只能|不许|不准|不要|别|得|要|是)"
     r"|(?:每次|以后|永远|始终|一律)(?:都|请|要|必须)?(?:回答|回复|说|发|调用|执行|发送|用)"
+    r"|(?:不要|别|不许|不准|禁止)再?(?:回答|回复|理会|搭理|告诉|提醒)|(?:回答|回复)(?:时|之?前|的时候)"
+    r"|(?:见到|看到|遇到|提到|凡是).{0,20}就(?:说|骂|发|回|叫|喊|@)"
+    r"|(?:你|机器人|助手|bot)的?(?:主人|管理员|开发者)"
     r"|\b(?:ignore|disregard|override|system prompt|instructions?|jailbreak|pretend|from now on)\b"
     r"|\b(?:you|the bot|the assistant) (?:must|should|shall|are|have to|may not|will|need to)\b"
+    r"|\b(?:answer|reply|respond) (?:with|in|only)\b"
+    r"|\b(?:owner|master|admin|developer) of (?:the|this) bot\b"
+    r"|\b(?:bot|assistant)'?s (?:owner|master|admin|developer)\b"
     r"|\b(?:always|never) (?:answer|reply|respond|say|send|call|use|obey|follow)\b",
     re.IGNORECASE,
 )
@@ -37,8 +43,14 @@ SECRET = re.compile(
     r"|\b(?:passwords?|passwd|pass ?phrase|pin code|api[ _-]?keys?|tokens?|secrets?|private key)\b",
     re.IGNORECASE,
 )
-NUMBER = re.compile(r"\d(?:[ \-.]?\d){4,}")
-"""Five digits or more: accounts, telephones, cards."""
+DIGIT = "[0-9零〇一二三四五六七八九幺]"
+NUMBER = re.compile(
+    rf"{DIGIT}(?:[ \-._/]?{DIGIT}){{4,}}|[\w.+-]+@[\w-]+\.\w|(?:微信|qq|手机|帐|账)号",
+    re.IGNORECASE,
+)
+"""Five digits or more, written out or not: accounts, telephones, cards; and accounts of letters."""
+FRAME = re.compile(r"^\W*[\[【]|#\d+\s*:")
+"""A heading or the beginning of a line as prompts have them."""
 YEARS = re.compile(r"(?<!\d)(?:19|20)\d\d[-./年 ]{1,2}\d{1,2}(?:[-./月 ]{1,2}\d{1,2})?(?!\d)")
 
 
@@ -53,6 +65,8 @@ def wrong_with(text: str) -> str:
         return "passwords, keys and other secrets are not remembered"
     if NUMBER.search(YEARS.sub("", folded)):
         return "numbers of people (accounts, telephones, cards) are not remembered"
+    if FRAME.search(folded):
+        return "only facts are remembered, no headings and no lines of somebody's"
     if ORDER.search(folded):
         return "only facts are remembered, no instructions on how to answer"
     return ""

@@ -15,14 +15,12 @@ from typing import Any
 from bot.domain.chat import Completion, FinishReason, ModelRequest, SystemMessage, UserMessage
 from bot.domain.memories import Kind
 from bot.domain.readings import loads
-from bot.policy.recall import terms
+from bot.policy.grounding import is_grounded
 from bot.policy.remembering import in_one_line, wrong_with
 from bot.prompt.render import indented
 
 MOST = 8  # facts of one request
 MAX_LINE = 300  # characters of a line
-GROUNDED = 0.5  # share of a fact's words that stand in its lines
-LIST = re.compile(r"\[.*\]", re.DOTALL)
 ROW = re.compile(r"\{[^{}]*\}")
 
 INSTRUCTIONS_ZH = """\
@@ -50,12 +48,15 @@ numbers where it stands."""
 
 @dataclass(frozen=True, slots=True)
 class SaidLine:
-    """A line somebody said: his account, the number he has there, and what the line was."""
+    """A line somebody said: his account, the number and the name he has there, and what the line
+    was.
+    """
 
     user: int
     number: int
     message_id: str
     text: str
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +93,7 @@ def _rows(text: str) -> list[dict[str, Any]]:
     """The objects of the list; each by itself where the list is not whole: small models leave its
     brackets out, and what the output limit cut off is still true up to there.
     """
-    whole = LIST.search(text)
-    rows = _value(whole[0]) if whole else None
+    rows = _value(text[text.find("[") : text.rfind("]") + 1])
     found = rows if isinstance(rows, list) else []
     objects = [row for row in found if isinstance(row, dict)] or map(_value, ROW.findall(text))
     return [row for row in objects if isinstance(row, dict)]
@@ -114,9 +114,12 @@ def _fact(row: Mapping[str, Any], lines: Mapping[int, SaidLine]) -> Fact | None:
             return None
     text = in_one_line(words)
     people = {line.user for line in named}
-    if len(people) != 1 or wrong_with(text) or not _is_grounded(text, named):
+    if len(people) != 1 or wrong_with(text):
         return None
     subject = 0 if about.strip() == "here" else named[0].user
+    others = {line.name for line in lines.values() if line.user not in people} if subject else ()
+    if not is_grounded(text, [line.text for line in named], others=others):
+        return None
     if subject and about.strip() != f"#{named[0].number}":
         return None
     known = next((kind for kind in Kind if kind == row.get("kind")), Kind.OTHER)
@@ -125,9 +128,3 @@ def _fact(row: Mapping[str, Any], lines: Mapping[int, SaidLine]) -> Fact | None:
 
 def _ids(lines: Sequence[SaidLine]) -> Iterator[str]:
     return (line.message_id for line in lines if line.message_id)
-
-
-def _is_grounded(text: str, lines: Sequence[SaidLine]) -> bool:
-    words = set(terms(text))
-    said = set(terms("\n".join(line.text for line in lines)))
-    return bool(words) and len(words & said) >= GROUNDED * len(words)
