@@ -25,6 +25,7 @@ from bot.domain.chat import Message, ToolMessage, UserMessage
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Store
 from bot.domain.redaction import lines_of, redacted, sources_of
+from bot.memory.latest import Latest
 from bot.memory.overheard import Overheard
 from bot.memory.speakers import Speakers
 from bot.memory.things import Things
@@ -67,14 +68,6 @@ class _Memory:
     loaded: bool = False
 
 
-class _Memories(LRUCache[Conversation, _Memory]):
-    """Those that were needed last; a conversation that has none gets one."""
-
-    def __missing__(self, conversation: Conversation) -> _Memory:
-        memory = self[conversation] = _Memory()
-        return memory
-
-
 def as_stored(_where: Conversation, messages: tuple[Message, ...]) -> tuple[Message, ...]:
     """The round as it is stored, unchanged."""
     return messages
@@ -107,7 +100,7 @@ class History:
         self._room = room
         self._tell = told
         self._folding = folding
-        self._memories = _Memories(MAX_CONVERSATIONS)
+        self._memories = Latest[Conversation, _Memory](MAX_CONVERSATIONS, _Memory)
         self._let_go: set[Conversation] = set()  # to be read anew, and not loaded since
         self._doubted: set[Conversation] = set()  # by a recall: ask the store again
         self._recalled: LRUCache[Place, None] = LRUCache(MAX_RECALLED)

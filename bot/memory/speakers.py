@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from zlib import crc32
 
-from cachetools import LRUCache
-
 from bot.domain.events import Conversation
 from bot.domain.journal import MemberNumbered
 from bot.domain.ports import Store
+from bot.memory.latest import Latest
 from bot.prompt.frame import person_name
 from bot.prompt.render import MAX_NAME
 
@@ -55,18 +54,12 @@ def _key(name: str) -> str:
     return "".join(person_name(name, MAX_NAME).casefold().split()).strip(AROUND)
 
 
-class _Books(LRUCache[Conversation, _Book]):
-    def __missing__(self, conversation: Conversation) -> _Book:
-        book = self[conversation] = _Book()
-        return book
-
-
 class Speakers:
     """The numbers and names of people, a book for each conversation."""
 
     def __init__(self, *, store: Store) -> None:
         self._store = store
-        self._books = _Books(MAX_CONVERSATIONS)
+        self._books = Latest[Conversation, _Book](MAX_CONVERSATIONS, _Book)
 
     def __contains__(self, conversation: Conversation) -> bool:
         """Whether all its numbers are known."""

@@ -12,13 +12,13 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
-from cachetools import LRUCache
 from msgspec.structs import replace
 
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.ports import Store
 from bot.domain.segments import File, Forward, Picture, Record, Segment
 from bot.domain.things import ThingNamed
+from bot.memory.latest import Latest
 
 MAX_CONVERSATIONS = 5000
 MAX_THINGS = 300  # of a conversation that can be opened
@@ -52,19 +52,13 @@ class _Shelf:
             del self.numbers[thing.message_id, _mark(thing.segment)]
 
 
-class _Shelves(LRUCache[Conversation, _Shelf]):
-    def __missing__(self, conversation: Conversation) -> _Shelf:
-        book = self[conversation] = _Shelf()
-        return book
-
-
 class Things:
     """The short names of things. `kinds` are the letters of those that can be opened."""
 
     def __init__(self, *, store: Store, kinds: Collection[str] = ALL) -> None:
         self._store = store
         self._kinds = frozenset(kinds)
-        self._books = _Shelves(MAX_CONVERSATIONS)
+        self._books = Latest[Conversation, _Shelf](MAX_CONVERSATIONS, _Shelf)
 
     def __contains__(self, conversation: Conversation) -> bool:
         """Whether the names given there are known."""
