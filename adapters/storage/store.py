@@ -51,6 +51,9 @@ SELF_CHECK = 2.0  # seconds after the start
 FIRST_SWEEP, SWEEPS = 60.0, 3600.0  # seconds: after the start, between two
 BETWEEN = 0.05  # seconds between two batches of a sweep
 
+NOTED = frozenset({MessageObserved, MessageOverheard, MemoryKept, MessageErased})
+"""The entries that the store itself remembers something of."""
+
 T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
@@ -101,6 +104,8 @@ class SqlStore:
     def _note(self, entries: tuple[Entry, ...]) -> None:
         self._is_untouched = False
         for entry in entries:
+            if type(entry) not in NOTED:  # as most are
+                continue
             match entry:
                 case (
                     MessageObserved(message=message, overheard=True)

@@ -18,7 +18,7 @@ from bot.engine.calls import Calls
 from bot.engine.failures import Mask
 from bot.engine.foreign import as_tool
 from bot.engine.interception import Interception
-from bot.policy.authority import reaches
+from bot.policy.authority import reached_by
 
 logger = logging.getLogger(__name__)
 
@@ -123,12 +123,13 @@ class Registry:
             equipped = tuple(tool for tool in self._offered if not self._rules.lacks(tool, there))
             self._equipped[there] = equipped
             self._tell_of_missed()
+        denied, audiences, reached = terms.denied, terms.audiences, reached_by(terms.highest)
         names = tuple(
             [
-                tool.name
+                name
                 for tool in equipped
-                if tool.name not in terms.denied
-                and reaches(terms.highest, terms.audience(tool.name, tool.audience))
+                if (name := tool.name) not in denied
+                and audiences.get(name, tool.audience) in reached
                 and not why_not(tool)
             ]
         )

@@ -24,7 +24,12 @@ RANKS = (Audience.EVERYONE, Audience.GROUP_ADMIN, Audience.OWNER)
 
 def reaches(authority: Audience, audience: Audience) -> bool:
     """Whether this authority is enough for what is for that audience."""
-    return RANKS.index(authority) >= RANKS.index(audience)
+    return audience in reached_by(authority)
+
+
+def reached_by(authority: Audience) -> Collection[Audience]:
+    """The audiences for which this authority is enough."""
+    return RANKS[: 1 + RANKS.index(authority)]
 
 
 def least(authorities: Iterable[Audience]) -> Audience:

@@ -12,6 +12,7 @@ import time
 # No 0/o, 1/i/l: people read trace ids aloud from a phone. In order, as the ids are.
 TRACE_ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
 TRACE_LENGTH = 8
+PAIRS = [first + second for first in TRACE_ALPHABET for second in TRACE_ALPHABET]
 TRACES = len(TRACE_ALPHABET) ** TRACE_LENGTH
 # bits of the longest step from one id to the next: it changes the last three or four letters
 STEP = 16
@@ -43,9 +44,9 @@ class RandomIds:
     def trace(self) -> str:
         self._last = rest = (self._last + 1 + random.getrandbits(STEP)) % TRACES
         letters = ""
-        for _ in range(TRACE_LENGTH):
-            rest, letter = divmod(rest, len(TRACE_ALPHABET))
-            letters = TRACE_ALPHABET[letter] + letters
+        for _ in range(TRACE_LENGTH // 2):
+            rest, pair = divmod(rest, len(PAIRS))
+            letters = PAIRS[pair] + letters
         return letters
 
     def jitter(self) -> float:

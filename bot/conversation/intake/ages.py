@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 from collections import deque
 
-from cachetools import LRUCache
-
 from bot.domain.events import Identity, MessageReceived
 from bot.domain.ports import Clock
 
@@ -31,7 +29,7 @@ class Ages:
         self._surely: deque[float] = deque(
             maxlen=HEARD
         )  # the same, of messages that were said in this process's time
-        self._missed: LRUCache[Identity, None] = LRUCache(MAX_MISSED)
+        self._missed: dict[Identity, None] = {}
 
     def hear(self, message: MessageReceived) -> None:
         """A message has come."""
@@ -46,9 +44,11 @@ class Ages:
     def miss(self, message: MessageReceived) -> None:
         """The message had not come, and was found in a history."""
         self._missed[message.identity] = None
+        if len(self._missed) > MAX_MISSED:
+            del self._missed[next(iter(self._missed))]
 
     def is_missed(self, message: MessageReceived) -> bool:
-        return message.identity in self._missed
+        return bool(self._missed) and message.identity in self._missed
 
     def age(self, message: MessageReceived) -> float:
         """Seconds since it was said; by our clock, until something new was heard that tells the
