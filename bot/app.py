@@ -175,8 +175,9 @@ async def open_service(
         )
         found = find_tools(settings)
         metrics = Metrics(tools=found.names, clock=clock)
-        spending = build_spending(settings, journal.books, clock=clock, tell=troubles.tell)
-        store = WitnessedStore(wrap(journal), [*witnesses(settings, metrics), spending])
+        kept, books = wrap(journal), journal.books
+        spending = build_spending(settings, kept, books, clock=clock, tell=troubles.tell)
+        store = WitnessedStore(kept, [*witnesses(settings, metrics), spending])
         meter = build_meter(store, spending, clock=clock, ids=ids, count=metrics.asked)
         opening = means_of(settings, found, wrap, meter, clock, ids, troubles)
         means = await stack.enter_async_context(opening)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from bot.domain.books import UsageSum
+from bot.domain.command import Asked
+from bot.policy.limits import Amount, Cap
 
 
 def tokens(number: int) -> str:
@@ -19,3 +21,21 @@ def money(usage: UsageSum) -> str:
         return "$?"
     amount = f"${usage.cost:.4f}" if usage.cost < 1 else f"${usage.cost:.2f}"
     return f"{amount}+?" if usage.unpriced else amount
+
+
+def cap_words(asked: Asked, cap: Cap) -> str:
+    """`$0.5, 200.0k token`, or that there is no limit."""
+    parts = [f"${cap.cost:g}"] if cap.cost else []
+    parts += [f"{tokens(cap.tokens)} token"] if cap.tokens else []
+    return ", ".join(parts) or asked.either("不限", "no limit")
+
+
+def used_words(asked: Asked, whose: str, cap: Cap, taken: Amount) -> str:
+    """Whose limit it is, and how far it is used today."""
+    limit, used = cap_words(asked, cap), f"{100 * cap.used(taken):.0f}%"
+    if cap == Cap():
+        return asked.either(f"{whose}每天{limit}", f"{whose}: {limit}")
+    return asked.either(
+        f"{whose}每天最多 {limit}，今天用了 {used}",
+        f"{whose}: at most {limit} a day, {used} used today",
+    )

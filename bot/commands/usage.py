@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from bot.commands.money import money, tokens
+from collections.abc import Iterator
+
+from bot.commands.money import money, tokens, used_words
 from bot.domain.books import Books, UsageSum
 from bot.domain.command import Asked, Command, command
+from bot.memory.spending import ALL as EVERYBODY
+from bot.memory.spending import Spending, Whose
 from bot.policy.days import midnight
+from bot.policy.limits import NO_CAP
 
 DAY = 86_400.0
 ME, HERE, ALL = (
@@ -16,8 +21,10 @@ ME, HERE, ALL = (
 AWAY = ("现在读不到账。", "The books cannot be read now.")
 
 
-def usage_command(books: Books) -> Command:
-    """`/usage`, `/usage me`, `/usage group`; owners also `/usage all`."""
+def usage_command(books: Books, spending: Spending) -> Command:
+    """`/usage`, `/usage me`, `/usage group`; owners also `/usage all`. With the limits that count
+    for it.
+    """
 
     @command("usage", "用量", about=("用了多少：我、群、全部", "what was used: me, group, all"))
     async def usage(asked: Asked) -> str:
@@ -32,6 +39,9 @@ def usage_command(books: Books) -> Command:
             if spent is None:
                 return asked.either(*AWAY)
             lines.append(_line(asked, name, spent))
+        for name, key in _holders(asked, whose):
+            if (cap := spending.cap(key)) != NO_CAP:
+                lines.append(used_words(asked, name, cap, spending.taken(key)))
         return "\n".join(lines)
 
     return usage
@@ -45,6 +55,17 @@ def _periods(asked: Asked) -> tuple[tuple[str, float], ...]:
         (asked.either("7 天", "7 days"), week),
         (asked.either("30 天", "30 days"), month),
     )
+
+
+def _holders(asked: Asked, whose: str) -> Iterator[tuple[str, Whose]]:
+    """Whose limits count; an owner has none of his own."""
+    if whose in ALL:
+        yield asked.either("合计", "all"), EVERYBODY
+        return
+    if whose not in ME and asked.where.is_group:
+        yield asked.either("本群", "this group"), asked.where
+    if not asked.asker.is_owner:
+        yield asked.either("你", "you"), asked.asker.user_id
 
 
 def _heading(asked: Asked, whose: str) -> str:

@@ -20,6 +20,7 @@ from bot.domain.journal import Entry, TurnOpened, UsageAdded
 from bot.domain.ports import Clock
 from bot.domain.reserved import UsageReleased, UsageReserved
 from bot.domain.run import StepFinished
+from bot.memory.own_limits import OwnLimits
 from bot.policy.days import midnight
 from bot.policy.limits import NOTHING, Amount, Cap, DayLimits, Rung, rung_of
 
@@ -66,6 +67,7 @@ class Spending:
         self,
         limits: DayLimits,
         *,
+        own: OwnLimits,
         book: DayBook,
         owners: frozenset[int],
         clock: Clock,
@@ -73,6 +75,7 @@ class Spending:
     ) -> None:
         self.limits = limits
         self._is_limited = not limits.are_off
+        self.own = own
         self._book = book
         self._owners = owners
         self._clock = clock
@@ -89,6 +92,8 @@ class Spending:
         """Read what was taken today before this process; False where it cannot be read now."""
         if self._is_read:
             return True
+        if not await self.own.start():
+            return False
         self._turn_over()
         begin = self._begin
         rows = await self._book.taken(since=begin, until=self._opened)
@@ -132,17 +137,18 @@ class Spending:
 
     def has_limits(self) -> bool:
         """Whether anybody has one."""
-        return self._is_limited
+        return self._is_limited or self.own.are_some
 
     def rung(self, where: Conversation, who: int) -> Rung:
         """How much of the limits of somebody there is used; as if nearly all was, but for owners,
         while nobody knows.
         """
-        return self._rung(Payer(where, who)) if self._is_limited else Rung.ALL
+        return self._rung(Payer(where, who)) if self.has_limits() else Rung.ALL
 
     def rung_of(self, turn_id: str) -> Rung:
         """The same of whoever a turn is for; of all together where nobody knows that."""
-        return self._rung(self._payers.get(turn_id, NOBODY)) if self._is_limited else Rung.ALL
+        payer = self._payers.get(turn_id, NOBODY)
+        return self._rung(payer) if self.has_limits() else Rung.ALL
 
     def taken(self, key: Whose) -> Amount:
         """What was taken today by a person, in a group, or in all."""
@@ -153,11 +159,13 @@ class Spending:
         """The limit of a person, of a group, or of all."""
         match key:
             case int():
-                return self.limits.user
+                usual = self.limits.user
             case Conversation():
-                return self.limits.group
+                usual = self.limits.group
             case _:
                 return self.limits.all
+        own = self.own.of(key)
+        return usual if own is None else own.over(usual)
 
     def ends(self) -> float:
         """When the day ends, in seconds since 1970."""
@@ -170,7 +178,7 @@ class Spending:
         if at >= self._begin:
             payer = self._payers.get(turn_id, NOBODY)
             self._add(payer, amount_of(usage))
-            if self._is_limited:
+            if self.has_limits():
                 self._warn(payer)
 
     def _release(self, turn_id: str, number: int) -> None:
@@ -203,9 +211,9 @@ class Spending:
         """The owner hears of all, and of a group; of a person only that person does."""
         for key in payer.keys:
             share, told = self._share(key), self._told.get(key, 0.0)
+            self._told[key] = share
             if isinstance(key, int) or not any(told < mark <= share for mark in TOLD):
                 continue
-            self._told[key] = share
             whose = f"群 {key.session_id} " if isinstance(key, Conversation) else "所有会话"
             then = OVER if share >= 1 else THEN
             amount = told_amount(self._sums[key])

@@ -40,6 +40,26 @@ NO_CAP = Cap()
 
 
 @dataclass(frozen=True, slots=True)
+class OwnCap:
+    """What an owner of the bot set for somebody in place of the usual: None is as usual, 0 is no
+    limit.
+    """
+
+    cost: float | None = None
+    tokens: int | None = None
+
+    def over(self, usual: Cap) -> Cap:
+        """The limit that comes of it."""
+        return Cap(
+            usual.cost if self.cost is None else self.cost,
+            usual.tokens if self.tokens is None else self.tokens,
+        )
+
+
+LIFTED = OwnCap(0.0, 0)
+
+
+@dataclass(frozen=True, slots=True)
 class DayLimits:
     """The most that each person, each group, and everybody together may take in a day."""
 

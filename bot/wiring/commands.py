@@ -13,6 +13,7 @@ from bot.commands.errors import Failures, errors_command
 from bot.commands.forget import forget_command
 from bot.commands.groups import groups_command
 from bot.commands.help import help_command
+from bot.commands.limit import limit_command
 from bot.commands.me import me_command
 from bot.commands.model import model_command
 from bot.commands.mute import mute_command, unmute_command
@@ -24,31 +25,36 @@ from bot.commands.usage import usage_command
 from bot.commands.why import why_command
 from bot.domain.chat import UserMessage
 from bot.domain.events import Conversation
+from bot.memory.spending import Spending
 from bot.policy.tokens import estimate, estimate_messages, estimate_text
 from bot.speaking.postbox import Postbox
 from bot.wiring.conversation import Asking, Ground
 from bot.wiring.keeping import Keeping
 from bot.wiring.means import Means
+from config.settings import Settings
 
 logger = logging.getLogger(__name__)
 
 
 def build_commands(
+    settings: Settings,
     keeping: Keeping,
     journal: SqlStore,
     failures: Failures,
     means: Means,
-    owners: frozenset[int],
+    spending: Spending,
     on: Ground,
     asking: Asking,
 ) -> Commands:
     """All of them, and an operator's own; what is ours keeps its names."""
+    owners = settings.bot_owners
     history, books, models = keeping.history, journal.books, means.models
     hush = asking.verdicts.hush
     let_go = () if keeping.extraction is None else (keeping.extraction.forget,)
     known = (
         stop_command(),
-        usage_command(books),
+        usage_command(books, spending),
+        limit_command(spending, history.speakers, owners),
         context_command(partial(measure, keeping)),
         why_command(books),
         me_command(journal.memories),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from adapters.storage.books import SqlBooks
 from bot.conversation.turns.thrift import Thrift
-from bot.domain.books import DayBook
 from bot.domain.chat import Attempt
 from bot.domain.ports import Clock, Ids, Store
+from bot.memory.own_limits import OwnLimits
 from bot.memory.spending import Spending
 from bot.models.meter import Meter
 from bot.policy.budget import Limits
@@ -17,15 +18,17 @@ from config.settings import Settings
 
 
 def build_spending(
-    settings: Settings, book: DayBook, *, clock: Clock, tell: Callable[[str], None]
+    settings: Settings, store: Store, books: SqlBooks, *, clock: Clock, tell: Callable[[str], None]
 ) -> Spending:
     """Who knows what was taken today; `tell` reaches the owner."""
+    own = OwnLimits(store=store, choices=books, clock=clock)
     limits = DayLimits(
         Cap(settings.bot_day_cost_user, settings.bot_day_tokens_user),
         Cap(settings.bot_day_cost_group, settings.bot_day_tokens_group),
         Cap(settings.bot_day_cost_all, settings.bot_day_tokens_all),
     )
-    return Spending(limits, book=book, owners=settings.bot_owners, clock=clock, tell=tell)
+    owners = settings.bot_owners
+    return Spending(limits, own=own, book=books, owners=owners, clock=clock, tell=tell)
 
 
 def build_meter(

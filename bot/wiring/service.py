@@ -146,7 +146,7 @@ def build_rooms(
         ids=ids,
         paced=settings.bot_pace,
     )
-    typed = partial(build_commands, keeping, journal, failures, means, settings.bot_owners)
+    typed = partial(build_commands, settings, keeping, journal, failures, means, spending)
     built = on, owner, keeping, answering, settings
     return connect(*built, failures, commands=typed, toolset=toolset, transport=transport, ids=ids)
 

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 from bot.commands.usage import DAY, usage_command
+from bot.policy.limits import Cap, DayLimits
 from tests.bot.commands.books import PaperBooks
 from tests.bot.commands.typed import MING, NOW, OWNER, lines
+from tests.bot.memory.test_spending import Till, till_of
 from tests.fakes import GROUP
 
+SPENDING = Till(DayLimits()).spending
 LINE = "3 次请求，1.2k token（缓存 75%），$0.0021"
 
 
 async def test_what_a_chat_took_is_told_for_today_a_week_and_a_month() -> None:
     books = PaperBooks()
-    assert await lines(usage_command(books)) == [
+    assert await lines(usage_command(books, SPENDING)) == [
         "这里用了：",
         f"今天：{LINE}",
         f"7 天：{LINE}",
@@ -24,11 +27,11 @@ async def test_what_a_chat_took_is_told_for_today_a_week_and_a_month() -> None:
 
 async def test_one_can_ask_for_oneself_and_the_owner_for_all() -> None:
     books = PaperBooks()
-    assert (await lines(usage_command(books), "我"))[0] == "你问的问题用了："
+    assert (await lines(usage_command(books, SPENDING), "我"))[0] == "你问的问题用了："
     assert {(where, asker) for _, where, asker in books.asked} == {(None, MING)}
-    assert await lines(usage_command(books), "all") == ["全部的账只给主人看。"]
+    assert await lines(usage_command(books, SPENDING), "all") == ["全部的账只给主人看。"]
     books.asked.clear()
-    assert (await lines(usage_command(books), "all", user=OWNER, chinese=False))[:2] == [
+    assert (await lines(usage_command(books, SPENDING), "all", user=OWNER, chinese=False))[:2] == [
         "In all:",
         "today: 3 requests, 1.2k tokens (75% cached), $0.0021",
     ]
@@ -36,4 +39,15 @@ async def test_one_can_ask_for_oneself_and_the_owner_for_all() -> None:
 
 
 async def test_books_that_cannot_be_read_are_told_in_one_line() -> None:
-    assert await lines(usage_command(PaperBooks(away=True))) == ["现在读不到账。"]
+    assert await lines(usage_command(PaperBooks(away=True), SPENDING)) == ["现在读不到账。"]
+
+
+async def test_the_limits_that_count_are_told_with_how_far_they_are_used() -> None:
+    till = await till_of(DayLimits(Cap(tokens=1000), Cap(2.0, 4000), Cap(20.0)))
+    till.takes(500, cost=0.5)
+    usage = usage_command(PaperBooks(), till.spending)
+    group, mine = "本群每天最多 $2, 4.0k token，今天用了 25%", "你每天最多 1.0k token，今天用了 50%"
+    assert (await lines(usage))[4:] == [group, mine]
+    assert (await lines(usage, "me"))[4:] == [mine]
+    assert (await lines(usage, user=OWNER))[4:] == [group]
+    assert (await lines(usage, "all", user=OWNER, chinese=False))[4:] == ["all: at most $20 a day, 2% used today"]

@@ -13,12 +13,13 @@ from bot.domain.chat import Usage
 from bot.domain.events import Conversation
 from bot.domain.journal import Entry, TurnOpened, UsageAdded
 from bot.domain.reserved import UsageReleased, UsageReserved
+from bot.memory.own_limits import OwnLimits
 from bot.memory.spending import ALL, NOBODY, TURNS, Payer, Spending
 from bot.policy.days import midnight
 from bot.policy.limits import NOTHING, Amount, Cap, DayLimits, Rung
 from bot.runtime.clock import SystemClock
 from tests.adapters.storage.entries import opening
-from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, said
+from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore, said
 
 ELSEWHERE = Conversation(BOT, "group", 5252)
 
@@ -43,8 +44,10 @@ class Till:
     def __init__(self, limits: DayLimits) -> None:
         self.clock, self.told, self.book = ManualClock(), list[str](), Empty()
         self.clock.time = midnight(1_700_000_000.0) + 3600
+        self.store = RecordingStore()
+        own = OwnLimits(store=self.store, choices=self.store, clock=self.clock)
         self.spending = Spending(
-            limits, book=self.book, owners=frozenset({999}), clock=self.clock, tell=self.told.append
+            limits, own=own, book=self.book, owners=frozenset({999}), clock=self.clock, tell=self.told.append
         )
         self.spending.see(opened("t1", GROUP, 777))
         self.spending.see(opened("p1", PRIVATE, 777))
@@ -176,7 +179,10 @@ async def test_over_random_traffic_and_crashes_the_sums_are_those_of_the_rows(se
         async with open_store(
             url, keep_days=0, keep_messages=0, clock=SystemClock(), trouble=lambda _: None, migrate=migrate
         ) as store:
-            spending = Spending(DayLimits(), book=store.books, owners=frozenset(), clock=clock, tell=lambda _: None)
+            own = OwnLimits(store=store, choices=store.books, clock=clock)
+            spending = Spending(
+                DayLimits(), own=own, book=store.books, owners=frozenset(), clock=clock, tell=lambda _: None
+            )
             assert await spending.start()
             if under_way:  # a turn of an earlier life goes on
                 more = UsageAdded(turn_id=under_way[0].turn_id, model="m", usage=Usage(7), at=clock.time)

@@ -1,0 +1,146 @@
+"""`/limit`: owners lift or set what a day may cost a person or a group, for today or for good."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from bot.commands.money import cap_words, used_words
+from bot.commands.phrases import NOT_NOW
+from bot.domain.command import Asked, Command, command
+from bot.domain.events import Conversation
+from bot.domain.ports import Members
+from bot.domain.traits import Audience
+from bot.memory.own_limits import Holder
+from bot.memory.spending import ALL, Spending, Whose
+from bot.policy.limits import LIFTED, OwnCap
+
+GROUP = frozenset({"group", "here", "群", "本群"})
+TODAY = frozenset({"today", "今天", "今日"})
+OFF = frozenset({"off", "none", "不限", "关"})
+USUAL = frozenset({"usual", "default", "照旧", "恢复"})
+AMOUNT = re.compile(r"(\$?)([0-9]{1,9}(?:\.[0-9]{1,4})?)(k|m|万|)(t|tokens?|)", re.IGNORECASE)
+TIMES = {"": 1, "k": 1000, "万": 10_000, "m": 1_000_000}
+
+IN_CHINESE = """\
+给人：/限额 #3 5（美元）、/限额 #3 200k（token）、/限额 #3 不限、/限额 #3 照旧
+给群：/限额 群 5；后面加「今天」只管今天
+私聊里写 QQ 号，或「群」加群号"""
+IN_ENGLISH = """\
+A person: /limit #3 5 (dollars), /limit #3 200k (tokens), /limit #3 off, /limit #3 usual
+A group: /limit group 5; with `today` behind it for today only
+In private: an account, or `group` and its number"""
+HOW = (IN_CHINESE, IN_ENGLISH)
+DONE = ("好：", "Fine: ")
+TODAY_ONLY = ("好，只管今天：", "Fine, today only: ")
+NOBODY = ("这里没有这个编号。", "Nobody here has that number.")
+EXEMPT = ("主人只受合计的限额管。", "An owner has no limit but that of all.")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to hold (None: the usual), and whether for today only."""
+
+    cap: OwnCap | None
+    today: bool
+
+
+def limit_command(spending: Spending, members: Members, owners: frozenset[int]) -> Command:
+    """Without words the limits there are; with a name that one's; else it is set."""
+
+    @command(
+        "limit",
+        "限额",
+        about=("一个人或一个群每天最多用多少", "what a person or a group may use in a day"),
+        audience=Audience.OWNER,
+    )
+    async def limit(asked: Asked) -> str:
+        if not asked.words:
+            return _listed(asked, spending)
+        whose, rest = _holder(asked, members)
+        if whose is None:
+            is_number = asked.words[0].startswith("#")
+            return asked.either(*(NOBODY if is_number else HOW))
+        if whose in owners:
+            return asked.either(*EXEMPT)
+        name = asked.words[0] if isinstance(whose, int) else _name(asked, whose)
+        told = ""
+        if rest:
+            wanted = read_wanted(rest)
+            if wanted is None:
+                return asked.either(*HOW)
+            until = spending.ends() if wanted.today else 0.0
+            if not await spending.own.keep(whose, wanted.cap, until=until):
+                return asked.either(*NOT_NOW)
+            told = asked.either(*(TODAY_ONLY if wanted.today else DONE))
+        return told + used_words(asked, name, spending.cap(whose), spending.taken(whose))
+
+    return limit
+
+
+def _listed(asked: Asked, spending: Spending) -> str:
+    """The usual ones, that of all, and those that were set: in a group only its own."""
+    usual = spending.limits
+    lines = [
+        asked.either("每人每天：", "each person a day: ") + cap_words(asked, usual.user),
+        asked.either("每群每天：", "each group a day: ") + cap_words(asked, usual.group),
+    ]
+    holders: list[tuple[str, Whose]] = [(asked.either("合计", "all"), ALL)]
+    holders += [
+        (_name(asked, whose), whose)
+        for whose in spending.own.all()
+        if not asked.where.is_group or whose == asked.where
+    ]
+    lines += [
+        used_words(asked, name, spending.cap(whose), spending.taken(whose))
+        for name, whose in holders
+    ]
+    return "\n".join([*lines, asked.either(*HOW)])
+
+
+def read_wanted(words: tuple[str, ...]) -> Wanted | None:
+    """`5 today`, `200k`, `off`, `today`, `usual`; None for what is none of that. An amount is of
+    dollars or of tokens; the other is as usual.
+    """
+    left = [word.casefold() for word in words]
+    today = any(word in TODAY for word in left)
+    amount = "".join(word for word in left if word not in TODAY)
+    if amount in OFF or (today and not amount):
+        return Wanted(LIFTED, today)
+    if amount in USUAL:
+        return Wanted(None, today)
+    found = AMOUNT.fullmatch(amount)
+    if found is None or not float(found[2]):
+        return None
+    dollar, number, times, unit = found.groups()
+    if not (times or unit):
+        return Wanted(OwnCap(cost=float(number)), today)
+    tokens = int(float(number) * TIMES[times])
+    return None if dollar or not tokens else Wanted(OwnCap(tokens=tokens), today)
+
+
+def _holder(asked: Asked, members: Members) -> tuple[Holder | None, tuple[str, ...]]:
+    """Whose limit it is about, None where nobody is named; and the words behind that."""
+    first, *rest = asked.words
+    if first.casefold() in GROUP:
+        if asked.where.is_group:
+            return asked.where, tuple(rest)
+        number, *rest = rest or [""]
+        if not _is_account(number):
+            return None, ()
+        return Conversation(asked.where.platform_id, "group", int(number)), tuple(rest)
+    if first.startswith("#") and first[1:].isdecimal():
+        return members.user_id(asked.where, int(first[1:])), tuple(rest)
+    if first.startswith("@") and first[1:].isdecimal():
+        return int(first[1:]), tuple(rest)
+    return (int(first) if _is_account(first) else None), tuple(rest)
+
+
+def _is_account(word: str) -> bool:
+    return word.isascii() and word.isdecimal() and 4 <= len(word) <= 12
+
+
+def _name(asked: Asked, whose: Holder) -> str:
+    if isinstance(whose, int):
+        return str(whose)
+    return f"{asked.either('群', 'group')} {whose.session_id}"
