@@ -33,6 +33,7 @@ from bot.domain.events import Identity
 from bot.domain.masking import Mask
 from bot.domain.ports import Clock, Ids, Witness
 from bot.memory.history import History
+from bot.memory.newest import Newest
 from bot.memory.personas import Personas
 from bot.memory.spending import Spending
 from bot.memory.summaries import Summaries
@@ -175,9 +176,9 @@ async def open_service(
         )
         found = find_tools(settings)
         metrics = Metrics(tools=found.names, clock=clock)
-        kept, books = wrap(journal), journal.books
+        kept, books, newest = wrap(journal), journal.books, Newest()
         spending = build_spending(settings, kept, books, clock=clock, tell=troubles.tell)
-        store = WitnessedStore(kept, [*witnesses(settings, metrics), spending])
+        store = WitnessedStore(kept, [*witnesses(settings, metrics, newest), spending])
         meter = build_meter(store, spending, clock=clock, ids=ids, count=metrics.asked)
         opening = means_of(settings, found, wrap, meter, clock, ids, troubles)
         means = await stack.enter_async_context(opening)
@@ -198,7 +199,7 @@ async def open_service(
         )
         working = at_work(settings, rooms, line, spending, metrics=metrics, ids=ids)
         port = await stack.enter_async_context(working)
-        seen = Seen(rooms, journal, line.peers, means.models.upstreams, clock)
+        seen = Seen(rooms, journal, line.peers, means.models.upstreams, newest, clock)
         link = await stack.enter_async_context(open_console(settings, seen, mask=mask))
         await stack.enter_async_context(finishing(rooms, troubles, grace=grace))
         again = reloads(settings, rooms.keeping.personas, means)
@@ -318,9 +319,10 @@ def migrate(connection: Connection) -> None:
     up(connection)
 
 
-def witnesses(settings: Settings, metrics: Metrics) -> list[Witness]:
+def witnesses(settings: Settings, metrics: Metrics, newest: Newest) -> list[Witness]:
     """Who sees what is written down."""
-    return [metrics, ContentLog()] if settings.log_content else [metrics]
+    content = [ContentLog()] if settings.log_content else []
+    return [metrics, *content, *([newest] if settings.console_port else [])]
 
 
 def reloads(settings: Settings, personas: Personas, means: Means) -> dict[str, Reload]:

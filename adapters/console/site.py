@@ -5,6 +5,7 @@ from __future__ import annotations
 from adapters.console.access import AccessPages
 from adapters.console.costs import CostPages
 from adapters.console.health import HealthPages
+from adapters.console.live import LivePages
 from adapters.console.logins import Logins
 from adapters.console.rendering import Pages
 from adapters.console.routes import Routes
@@ -25,5 +26,6 @@ def routes_of(logins: Logins, sources: Sources) -> Routes:
             *TurnPages(pages, sources).routes,
             *CostPages(pages, sources).routes,
             *HealthPages(pages, sources).routes,
+            *LivePages(logins, sources).routes,
         )
     )

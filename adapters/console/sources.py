@@ -11,7 +11,7 @@ from bot.domain.audit import Audited
 from bot.domain.books import AuditBook
 from bot.domain.events import Conversation
 from bot.domain.ports import Clock
-from bot.domain.shown import Explaining, Showing, State
+from bot.domain.shown import Explaining, Feed, Showing, State
 
 
 class Pause(Protocol):
@@ -35,6 +35,7 @@ class Sources:
     showing: Showing
     audits: AuditBook
     explain: Explaining
+    feed: Feed
     state: Callable[[], State]
     pause: Pause
     note: Callable[[Audited], None]

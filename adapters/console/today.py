@@ -33,7 +33,7 @@ class TodayPages:
     async def look(self, visit: Visit) -> web.Response:
         """The page."""
         sources, now = self._sources, self._sources.clock.now()
-        today = sources.midnight(now)
+        newest, today = sources.feed.number, sources.midnight(now)
         day = await sources.showing.day(since=today, until=now + 1)
         rows = await sources.showing.rows(TurnQuery())
         week = await sources.showing.costs(since=sources.midnight(now, later=-7), by="day")
@@ -47,6 +47,7 @@ class TodayPages:
             usual=sum(before) / len(before) if before else None,
             rows=None if rows is None else told(sources, visit, rows.rows[:NEWEST]),
             now=now,
+            newest=newest,
         )
 
     async def pause(self, visit: Visit) -> web.Response:

@@ -74,7 +74,7 @@ class TurnPages:
 
     async def rows(self, visit: Visit) -> web.Response:
         """The rows that the filters leave, the latest first."""
-        query = query_of(visit)
+        query, newest = query_of(visit), self._sources.feed.number
         found = await self._sources.showing.rows(query)
         following = ""
         if found is not None and found.next is not None:
@@ -88,6 +88,7 @@ class TurnPages:
             filters=_filters(query),
             outcomes=[(one, ending(self._sources, visit, one)) for one in OUTCOMES],
             following=following,
+            newest=None if query.turn or query.verdict else newest,
         )
 
     async def trace(self, visit: Visit) -> web.Response:

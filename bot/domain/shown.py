@@ -152,6 +152,26 @@ class State(Struct, frozen=True, kw_only=True):
     ignored: tuple[Ignored, ...] = ()
 
 
+class News(Struct, frozen=True):
+    """Something happened to the turn or message of that name; numbers rise."""
+
+    number: int
+    name: str
+
+
+class Feed(Protocol):
+    """Tells what is new, as it happens."""
+
+    @property
+    def number(self) -> int:
+        """That of the latest."""
+        ...
+
+    async def after(self, number: int, *, within: float) -> tuple[News, ...]:
+        """What is newer than that, waited for so many seconds; nothing where nothing came."""
+        ...
+
+
 class Explaining(Protocol):
     """Tells in words why the bot answered or not, as `/why` does."""
 

@@ -16,6 +16,7 @@ from bot.domain.events import Conversation
 from bot.domain.masking import Mask
 from bot.domain.ports import Clock
 from bot.domain.shown import AccountState, Failure, ModelState, State, WaitingCall
+from bot.memory.newest import Newest
 from bot.memory.wishes import Wish
 from bot.models.upstreams import Upstream
 from bot.policy.days import midnight
@@ -48,6 +49,7 @@ class Seen:
     journal: SqlStore
     peers: Peers
     upstreams: Callable[[], Sequence[Upstream]]
+    newest: Newest
     clock: Clock
 
 
@@ -94,6 +96,7 @@ def sources_of(seen: Seen) -> Sources:
         showing=seen.journal.shown,
         audits=seen.journal.books,
         explain=Explanations(clock.now),
+        feed=seen.newest,
         state=partial(state_of, seen),
         pause=pause,
         note=rooms.on.store.put,

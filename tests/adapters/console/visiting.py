@@ -24,6 +24,7 @@ from bot.domain.books import DaySum, Story
 from bot.domain.events import Conversation
 from bot.domain.masking import Mask
 from bot.domain.shown import CostSum, State, Trace, TurnQuery, TurnRow, TurnRows
+from bot.memory.newest import Newest
 from bot.policy.days import midnight
 from tests.fakes import ManualClock
 
@@ -76,6 +77,7 @@ class Place:
     journal: Journal = field(default_factory=Journal)
     told: list[str] = field(default_factory=list)
     paused: list[tuple[Conversation, bool]] = field(default_factory=list)
+    newest: Newest = field(default_factory=Newest)
     state: State = field(default_factory=State)
     console: Console = field(init=False)
     session: aiohttp.ClientSession = field(init=False)
@@ -87,6 +89,7 @@ class Place:
             showing=self.journal,
             audits=self.journal,
             explain=Explanations(self.clock.now),
+            feed=self.newest,
             state=lambda: self.state,
             pause=self.pause,
             note=lines.append,
@@ -95,6 +98,12 @@ class Place:
             midnight=midnight,
             clock=self.clock,
         )
+
+    def routes(self) -> tuple[Route, ...]:
+        """All there are, once somebody asked."""
+        guard = self.console._guard
+        assert guard is not None
+        return guard._routes.all
 
     async def pause(self, where: Conversation, *, silent: bool) -> bool:
         self.paused.append((where, silent))

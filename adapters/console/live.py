@@ -1,0 +1,72 @@
+"""What is new, as it happens: one stream a page, by server-sent events.
+
+aiohttp does not end a stream's handler when the browser leaves: a failed write does.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+
+from aiohttp import web
+
+from adapters.console.guard import HEADERS, Refused
+from adapters.console.logins import Logins
+from adapters.console.routes import Access, Route, Visit
+from adapters.console.sources import Sources
+
+BEAT = 10.0  # seconds between two signs of life: so long a login that ended still looks
+MOST = 50  # streams at a time
+OF_ONE = 4
+"""Of one login: a browser keeps six connections to us, and a page that gets none hangs."""
+NUMBER = re.compile(r"[0-9]{1,15}")
+STREAM = {"Content-Type": "text/event-stream; charset=utf-8", "X-Accel-Buffering": "no"}
+
+
+class LivePages:
+    """The stream."""
+
+    def __init__(self, logins: Logins, sources: Sources) -> None:
+        self._logins = logins
+        self._sources = sources
+        self.open: Counter[str] = Counter()
+
+    @property
+    def routes(self) -> tuple[Route, ...]:
+        """The one of it."""
+        return (Route("GET", "/live", self.stream, Access.LOGGED_IN, lasts=True),)
+
+    async def stream(self, visit: Visit) -> web.StreamResponse:
+        """Events from the last one that the browser had, until it leaves or its login ends."""
+        name = visit.login.name if visit.login else ""
+        if self.open.total() >= MOST or self.open[name] >= OF_ONE:
+            raise Refused(503, "too many pages are open")
+        answer = web.StreamResponse(headers=HEADERS | STREAM)
+        self.open[name] += 1
+        try:
+            await answer.prepare(visit.request)
+            await self._send(visit, answer)
+        except ConnectionError:
+            pass  # whoever looked has left
+        finally:
+            self.open[name] -= 1
+        return answer
+
+    async def _send(self, visit: Visit, answer: web.StreamResponse) -> None:
+        feed, number = self._sources.feed, _number(visit, self._sources.feed.number)
+        await answer.write(b"retry: 3000\n\n")
+        while visit.login in self._logins.open:
+            news = await feed.after(number, within=BEAT)
+            lines = [
+                f"id: {one.number}\nevent: news\ndata: {json.dumps({'name': one.name})}\n\n"
+                for one in news
+            ]
+            await answer.write("".join(lines or [": \n\n"]).encode())
+            number = news[-1].number if news else number
+
+
+def _number(visit: Visit, latest: int) -> int:
+    """Behind which event to begin: what the browser had last, or the page when it was made."""
+    had = visit.request.headers.get("Last-Event-ID", visit.request.query.get("after", ""))
+    return min(int(had), latest) if NUMBER.fullmatch(had) else latest

@@ -1,0 +1,55 @@
+"""What is new for whoever looks at the console: turns that began or ended, and what got no answer.
+
+Numbers and names alone: who looks, reads the rest from the journal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+from bot.domain.journal import Entry, Judged, MessageObserved, TurnClosed, TurnOpened
+from bot.domain.shown import News
+
+KEPT = 200  # for who comes back after a while
+
+
+class Newest:
+    """Fits `Witness` and `Feed`. While nobody looks it only counts."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._news: deque[News] = deque(maxlen=KEPT)
+        self._changed = asyncio.Event()
+
+    @property
+    def number(self) -> int:
+        """That of the latest."""
+        return self._number
+
+    def see(self, entry: Entry) -> None:
+        match entry:
+            case MessageObserved(judged=Judged(wakes=False, message_id=message_id)):
+                self._add(message_id)
+            case TurnOpened(turn_id=turn_id) | TurnClosed(turn_id=turn_id):
+                self._add(turn_id)
+            case Judged(wakes=False, message_id=message_id):
+                self._add(message_id)
+            case _:
+                pass
+
+    async def after(self, number: int, *, within: float) -> tuple[News, ...]:
+        """What is newer than that, waited for so many seconds; nothing where nothing came."""
+        try:
+            async with asyncio.timeout(within):
+                while self._number <= number:
+                    await self._changed.wait()
+        except TimeoutError:
+            return ()
+        return tuple(one for one in self._news if one.number > number)
+
+    def _add(self, name: str) -> None:
+        self._number += 1
+        self._news.append(News(self._number, name))
+        self._changed.set()
+        self._changed = asyncio.Event()
