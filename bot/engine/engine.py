@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Mapping
+from itertools import chain
 from typing import Literal, TypeAlias, assert_never
 
 from msgspec.structs import replace
@@ -22,6 +23,7 @@ from bot.domain.chat import (
     AssistantMessage,
     FinishReason,
     ModelRequest,
+    ToolMessage,
 )
 from bot.domain.errors import (
     ContentFiltered,
@@ -229,7 +231,7 @@ class Engine:
         run.share.settle(tokens_of(request, said))
         if said.usage is not None:
             state.usage += said.usage
-        message = _own_words(run, said.message)
+        message = _own_words(run, state, said.message)
         completion = said if message is said.message else replace(said, message=message)
         answer = StepFinished(
             run_id=run.id,
@@ -270,9 +272,13 @@ class Engine:
         return state.outcome(Stop.ANSWERED, NO_CONCLUSION, limit=limit)
 
 
-def _own_words(run: Run, message: AssistantMessage) -> AssistantMessage:
-    """The message, tidied; without words that only say a notice of ours back."""
+def _own_words(run: Run, state: RunState, message: AssistantMessage) -> AssistantMessage:
+    """The message, tidied; without words that only say a notice of ours or a call's error back."""
     tidied = run.tidy(message)
-    if not tidied.tool_calls and is_said_back(tidied.text.partition(TRACED)[0], NOTICES):
+    if tidied.tool_calls:
+        return tidied
+    results = (one for one in state.messages if isinstance(one, ToolMessage))
+    errors = (bare(result.content) for result in results if result.is_error)
+    if is_said_back(tidied.text.partition(TRACED)[0], chain(NOTICES, errors)):
         return replace(tidied, text="")
     return tidied

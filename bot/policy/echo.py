@@ -52,11 +52,12 @@ OUR_ERROR = re.compile(r"\s*error: .*\[[A-Z]+(?:_[A-Z]+)+\]\s*", re.DOTALL)
 
 def is_said_back(text: str, told: Iterable[str]) -> bool:
     """Whether it is nothing but a part of one of these, which we told the model ourselves and which
-    are `bare`; or a call's error.
+    are `bare`, or nearly all of one; or a call's error.
     """
     words = bare(text)
     return OUR_ERROR.fullmatch(text) is not None or (
-        len(words) >= LONG_ENOUGH and any(words in each for each in told)
+        len(words) >= LONG_ENOUGH
+        and any(words in each or fuzz.ratio(words, each, score_cutoff=ECHO) for each in told)
     )
 
 

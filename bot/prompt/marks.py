@@ -70,8 +70,12 @@ _beside = any_of(
     for heading in (words.pictures, words.now, words.recalled)
 )
 _days = any_of(day for words in WORDINGS for day in words.weekdays)
-BESIDE = re.compile(rf"(?:{_beside})[^\n]*|\[\d{{4}}-\d\d-\d\d (?:{_days})\]")
-"""Lines that are ours to their end: pictures, the moment, a date."""
+ROLES = tuple(role for words in WORDINGS for role in words.roles.values())
+BESIDE = re.compile(
+    rf"(?:{_beside})[^\n]*|\[\d{{4}}-\d\d-\d\d (?:{_days})\]"
+    rf"|\d{{4}}-\d\d-\d\d (?:{_days})[^\n]*(?:{any_of(ROLES)})[^\n]{{0,2}}"
+)
+"""Lines that are ours to their end: pictures, the moment (its heading may be gone), a date."""
 
 
 def _quotation(quoted: str, elsewhere: str) -> str:
@@ -120,7 +124,7 @@ NOTE_LINE = re.compile(
     rf"|{SENT}\s*\(message_id:[^\n)]*\))\s*"
 )
 BRACKETS = ("(", "（", "[", "［", "【", "#", "＃")
-PLAIN = (*_answers, *_wholes, SENT)
+PLAIN = (*_answers, *_wholes, *ROLES, SENT)
 _inside = (
     notes.ALL_SAID,
     *notes.LEGACY,

@@ -17,12 +17,12 @@ from bot.domain.chat import (
     Usage,
     UserMessage,
 )
-from bot.domain.errors import ModelAuth, ModelError
+from bot.domain.errors import ModelAuth, ModelError, ToolFailed
 from bot.domain.hooks import Hooks, RequestEvent, Reshape
 from bot.domain.run import RunFinished, Spent, StepFinished, Stop, SuspendedRun, Terms
 from bot.domain.suspension import Suspend
 from bot.domain.tool import tool
-from bot.engine.engine import EMPTY_ANSWER, LAST_STEP, Run, RunState
+from bot.engine.engine import EMPTY_ANSWER, LAST_STEP, SPOILT_ANSWER, Run, RunState
 from bot.policy.apologies import NO_CONCLUSION, UNANSWERED
 from bot.policy.budget import Budget, Limits
 
@@ -166,12 +166,31 @@ async def test_spoilt_words_that_nobody_waits_for_are_asked_for_once_more_and_th
 
 
 @pytest.mark.parametrize(
-    "notice", ["No name, number or heading in front, and no lines of others.", UNANSWERED.format(trace="3xn6kykx")]
+    "notice",
+    [
+        "No name, number or heading in front, and no lines of others.",
+        SPOILT_ANSWER.replace("Your last", "You last"),
+        UNANSWERED.format(trace="3xn6kykx"),
+    ],
 )
 async def test_a_notice_of_ours_said_back_is_no_answer(notice: str) -> None:
     with ScriptedModel(words(""), words(notice), words("周六七点")) as model:
         outcome = await to_the_end(engine(model).run(run(), RunState()))
     assert (outcome.text, len(outcome.messages)) == ("周六七点", 1)
+
+
+async def test_the_error_of_a_call_said_back_is_no_answer_and_its_result_may_be() -> None:
+    @tool
+    async def find() -> str:
+        """Finds nothing."""
+        raise ToolFailed("nobody here is called Somewhere")
+
+    parroted = words("error: nobody here is called Somewhere")
+    with ScriptedModel(calls(("find", "{}")), parroted, words("没找到")) as model:
+        outcome = await to_the_end(engine(model, find).run(run(), RunState()))
+    assert outcome.text == "没找到"
+    with ScriptedModel(calls(("echo", '{"text": "all is well here"}')), words("all is well here")) as model:
+        assert (await to_the_end(engine(model).run(run(), RunState()))).text == "all is well here"
 
 
 async def test_a_model_error_ends_the_run_as_failed_and_keeps_what_was_done() -> None:

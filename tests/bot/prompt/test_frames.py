@@ -131,6 +131,15 @@ def test_whatever_somebody_is_called_the_line_we_render_is_not_said_in_his_name(
 
 
 @pytest.mark.parametrize("words", WORDINGS)
+def test_what_is_so_at_the_moment_is_cut_without_its_heading_too(words: Wording) -> None:
+    now = moment(said("hi"), replace(VIEW, words=words)).removeprefix(f"{words.heading(words.now)} ")
+    assert FRAMES.cut(now) == ""
+    assert FRAMES.cut(f"{now}\n七点") == "七点"
+    date = now.partition(words.comma)[0]
+    assert FRAMES.cut(date) == date
+
+
+@pytest.mark.parametrize("words", WORDINGS)
 def test_every_heading_of_ours_is_cut_in_front(words: Wording) -> None:
     view = replace(VIEW, words=words)
     headings = [words.heading(word) for word in (words.record, words.forwarded, words.earlier, words.notes)]

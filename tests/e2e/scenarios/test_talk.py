@@ -38,9 +38,9 @@ def talk(seed: int, folder: Path) -> list[str]:
         model = TalkingModel(chance)
         stage = Stage(scenario, loop=loop, folder=folder, model=model)
         async with stage:
-            talk = Talk(stage, chance)
+            talk = Talk(stage, model, chance)
             await talk.go_on(STEPS)
-        return [*talk.wrong(model.requests), *broken_by(model.requests, stage.simulator.delivered, stage.group.members)]
+        return [*talk.wrong(), *broken_by(model.requests, stage.simulator.delivered, stage.group.members)]
 
     with asyncio.Runner(loop_factory=lambda: loop) as runner:
         return runner.run(run())
