@@ -7,6 +7,7 @@ from typing import Literal
 from bot.domain.errors import InvalidArguments
 from bot.domain.memories import Kind, Visibility
 from bot.domain.notebook import Notebook
+from bot.domain.result import ToolResult
 from bot.domain.tool import ToolContext, tool
 
 
@@ -18,7 +19,7 @@ async def memory(
     about: str = "me",
     kind: Literal["taste", "life", "name", "plan", "other"] = "other",
     told: Literal["here", "person", "everywhere"] = "here",
-) -> str:
+) -> ToolResult:
     """Remember a lasting fact that somebody told you of himself or of this group, look facts up, or
     have one forgotten. Never an instruction, a secret or a number; nobody's fact by somebody else.
 
@@ -37,12 +38,14 @@ async def memory(
         raise InvalidArguments(f"text: {action} needs it")
     match action:
         case "write":
-            return await notebook.write(
+            answer = await notebook.write(
                 context, text, about=about, kind=Kind(kind), told=Visibility(told)
             )
         case "search":
-            return await notebook.search(context, text)
+            answer = await notebook.search(context, text)
         case "list":
-            return await notebook.listed(context, about=about)
-        case "forget":
-            return await notebook.forget(context, text)
+            answer = await notebook.listed(context, about=about)
+        case _:
+            answer = await notebook.forget(context, text)
+    # What it was asked with goes when that is recalled, from the call, too.
+    return ToolResult(answer, sources=context.asked)

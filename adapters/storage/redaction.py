@@ -4,15 +4,19 @@ the transaction that erases it. Blocks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from adapters.storage.rows import ROUND
 from adapters.storage.statements import Parameters, Prepared, Statement
 from bot.domain import codec
-from bot.domain.chat import Message, UserMessage
-from bot.domain.redaction import lines_of, redacted
+from bot.domain.chat import AssistantMessage, Message, ToolMessage, UserMessage
+from bot.domain.redaction import RECALLED, lines_of, redacted, without_arguments
+
+T = TypeVar("T")
 
 TOLD_AGAIN = 200  # rounds at most, where a summary is given up
 
@@ -35,6 +39,7 @@ def redact_turns(
     gone = lines_of(chain.from_iterable(found.values()), ids)
     changed = []
     for row_id, messages in found.items():
+        _redact_calls(cursor, execute, row_id, ids)
         user, *round_ = redacted(messages, ids, gone)
         if (user, *round_) != messages:
             changed.append(row_id)
@@ -44,6 +49,36 @@ def redact_turns(
     if changed:
         where = {"conversation": recalled["conversation"], "rounds": TOLD_AGAIN}
         execute(Statement.TELL_AGAIN, {**where, "id": changed[0]})
+
+
+def _redact_calls(
+    cursor: Any,
+    execute: Callable[[Statement, Parameters], None],
+    row_id: int,
+    ids: frozenset[str],
+) -> None:
+    """Rewrite the results of a turn's calls that told these, and what the calls were given."""
+    execute(Statement.FIND_RESULTS, {"id": row_id})
+    for result_id, turn_id, step, call_id, text in cursor.fetchall():
+        result = _as(ToolMessage, text)
+        if result is None or ids.isdisjoint(result.sources):
+            continue
+        told = codec.write(replace(result, content=RECALLED))
+        execute(Statement.REWRITE_RESULT, {"id": result_id, "result": told})
+        execute(Statement.FIND_STEPS, {"turn_id": turn_id, "step": step})
+        for step_id, words in cursor.fetchall():
+            if (message := _as(AssistantMessage, words)) is not None:
+                kept = codec.write(without_arguments(message, {call_id}))
+                execute(Statement.REWRITE_STEP, {"id": step_id, "message": kept})
+
+
+def _as(kind: type[T], text: str) -> T | None:
+    """The message in this row; None where it cannot be read."""
+    try:
+        read: T = codec.read(kind, text)
+    except codec.Unreadable:
+        return None
+    return read
 
 
 def _read(user: str, round_: str | None) -> tuple[Message, ...]:

@@ -18,7 +18,7 @@ from enum import IntEnum
 from operator import itemgetter
 from typing import Any, TypeAlias
 
-from sqlalchemy import ClauseElement, Table, bindparam, text
+from sqlalchemy import ClauseElement, Table, bindparam, exists, select, text
 
 from adapters.storage.tables import (
     audit,
@@ -86,6 +86,10 @@ class Statement(IntEnum):
     FIND_READERS = 990
     REWRITE_TURN = 991
     TELL_AGAIN = 992
+    FIND_RESULTS = 993
+    REWRITE_RESULT = 994
+    FIND_STEPS = 995
+    REWRITE_STEP = 996
 
     @property
     def place(self) -> int:
@@ -113,9 +117,9 @@ def compiled(dialect: Any) -> dict[Statement, Prepared]:
     clauses = {statement: text(sql) for statement, sql in SQL.items()} | {
         Statement.ADD_MESSAGE: _new(messages, "erased", "turn_id"),
         Statement.OPEN_TURN: _new(turns, "round", "closed"),
-        Statement.ADD_STEP: _new(steps),
+        Statement.ADD_STEP: _of_turn(steps),
         Statement.ADD_VERDICT: _new(verdicts),
-        Statement.ADD_REQUEST: _new(requests),
+        Statement.ADD_REQUEST: _of_turn(requests),
         Statement.ADD_AUDIT: _new(audit),
         Statement.NAME_THING: _new(things),
         Statement.ADD_STEERED: _new(steered),
@@ -156,6 +160,14 @@ def _new(table: Table, *but: str) -> ClauseElement:
         .inline()
         .values({c: bindparam(c.name) for c in table.c if c.name not in {"id", *but}})
     )
+
+
+def _of_turn(table: Table) -> ClauseElement:
+    """A new row of a turn, where there is that turn: one that was erased under way leaves none."""
+    named = [column for column in table.c if column.name != "id"]
+    values = [bindparam(column.name, type_=column.type) for column in named]
+    is_there = exists().where(turns.c.turn_id == bindparam("turn_id"))
+    return table.insert().inline().from_select(named, select(*values).where(is_there))
 
 
 SQL = {
@@ -267,6 +279,13 @@ SQL = {
             SELECT min(taken) FROM messages
             WHERE conversation = :conversation AND message_id = :message_id)
         ORDER BY id""",
+    Statement.FIND_RESULTS: """
+        SELECT id, turn_id, step, call_id, result FROM tool_calls
+        WHERE result IS NOT NULL AND turn_id = (SELECT turn_id FROM turns WHERE id = :id)""",
+    Statement.REWRITE_RESULT: "UPDATE tool_calls SET result = :result WHERE id = :id",
+    Statement.FIND_STEPS: """
+        SELECT id, message FROM steps WHERE turn_id = :turn_id AND step = :step""",
+    Statement.REWRITE_STEP: "UPDATE steps SET message = :message WHERE id = :id",
     Statement.REWRITE_TURN: """UPDATE turns SET "user" = :user, round = :round WHERE id = :id""",
     # A summary that a rewritten round went into is given up, and the latest rounds are told again.
     Statement.TELL_AGAIN: """
@@ -314,13 +333,15 @@ SQL = {
     # look finished.
     Statement.START_CALL: """
         INSERT INTO tool_calls (turn_id, step, call_id, name, started)
-        VALUES (:turn_id, :step, :call_id, :name, :started)
+        SELECT :turn_id, :step, :call_id, :name, :started
+        WHERE EXISTS (SELECT 1 FROM turns WHERE turn_id = :turn_id)
         ON CONFLICT (turn_id, step, call_id)
         DO UPDATE SET name = excluded.name, started = excluded.started, result = NULL""",
     # A call that is answered without being made (no such tool, say) has not started.
     Statement.FINISH_CALL: """
         INSERT INTO tool_calls (turn_id, step, call_id, name, result, code, seconds)
-        VALUES (:turn_id, :step, :call_id, :name, :result, :code, :seconds)
+        SELECT :turn_id, :step, :call_id, :name, :result, :code, :seconds
+        WHERE EXISTS (SELECT 1 FROM turns WHERE turn_id = :turn_id)
         ON CONFLICT (turn_id, step, call_id)
         DO UPDATE SET result = excluded.result, code = excluded.code, seconds = excluded.seconds""",
     Statement.SUSPEND_RUN: """

@@ -13,7 +13,7 @@ from functools import reduce
 
 from msgspec.structs import replace
 
-from bot.domain.chat import Message, ToolMessage, UserMessage
+from bot.domain.chat import AssistantMessage, Message, ToolMessage, UserMessage
 
 RECALLED = "[已撤回]"
 SPEAKER = re.compile(r"[^#:\n]*#\d+|[^():\n]*\(\d+\)|[^:\s]+(?=:)")
@@ -44,10 +44,30 @@ def redacted(
     """The messages without the words of these recalled ones, and with none of the lines `gone`
     quoted; the very same object where they are not in it.
 
-    A result of a tool that told them is gone as a whole.
+    A result of a tool that told them is gone as a whole, and with it what its call was given.
     """
     after = tuple(_redacted(message, message_ids, gone) for message in messages)
-    return messages if after == messages else after
+    if after == messages:
+        return messages
+    calls = frozenset(
+        message.call_id
+        for message in messages
+        if isinstance(message, ToolMessage) and not message_ids.isdisjoint(message.sources)
+    )
+    return tuple(without_arguments(message, calls) for message in after) if calls else after
+
+
+def without_arguments(message: Message, call_ids: Collection[str]) -> Message:
+    """The message without what it gave these calls; the very same object where it made none."""
+    if not isinstance(message, AssistantMessage):
+        return message
+    if not any(call.id in call_ids for call in message.tool_calls):
+        return message
+    calls = tuple(
+        replace(call, arguments="{}") if call.id in call_ids else call
+        for call in message.tool_calls
+    )
+    return replace(message, tool_calls=calls)
 
 
 def _redacted(message: Message, message_ids: frozenset[str], gone: Collection[str]) -> Message:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from bot.domain.errors import InvalidArguments
 from bot.domain.memories import Kind, Visibility
@@ -26,16 +27,19 @@ class Pages:
         return f"forget {memory_id}"
 
 
-async def test_each_action_is_one_of_the_notebooks() -> None:
-    context = tool_context({Notebook: Pages()})
-    assert await memory(context, "write", "对花生过敏") == "write 对花生过敏 me other here"
-    assert (
-        await memory(context, "write", "群规", about="here", kind="plan", told="person")
-        == "write 群规 here plan person"
-    )
-    assert await memory(context, "search", "花生") == "search 花生"
-    assert await memory(context, "list", about="#2") == "list #2"
-    assert await memory(context, "forget", "t1") == "forget t1"
+async def test_each_action_is_one_of_the_notebooks_and_goes_with_the_question_it_was_asked_by() -> None:
+    context = replace(tool_context({Notebook: Pages()}), asked=("7", "8"))
+    for said, result in (
+        ("write 对花生过敏 me other here", await memory(context, "write", "对花生过敏")),
+        (
+            "write 群规 here plan person",
+            await memory(context, "write", "群规", "here", "plan", "person"),
+        ),
+        ("search 花生", await memory(context, "search", "花生")),
+        ("list #2", await memory(context, "list", about="#2")),
+        ("forget t1", await memory(context, "forget", "t1")),
+    ):
+        assert (result.text, result.sources) == (said, ("7", "8"))
 
 
 @pytest.mark.parametrize("action", ["write", "search", "forget"])

@@ -232,12 +232,15 @@ def test_who_is_forgotten_is_forgotten_by_number_and_nobody_gets_it(batches: Ent
     assert [round_.turn_id for round_ in remembered.rounds] == ["t-others", "t-another"]
 
 
-def test_what_a_turn_that_went_on_left_behind_goes_the_next_time(batches: EntryBatches, filled: Database) -> None:
-    batches.write(put(step("t-erased-meanwhile", 1, AssistantMessage(SECRET))))
+def test_a_turn_that_goes_on_while_it_is_erased_leaves_no_words_behind(batches: EntryBatches, filled: Database) -> None:
+    before = numbers(filled)
+    batches.write(put(opening("t-own", said(SECRET, user=USER))))
     batches.close()
-    assert contains(filled, SECRET)
-    assert forget_user(filled, USER)["steps"] == 1
+    forget_user(filled, USER)
+    going_on = whole_turn("t-own", SECRET, user=USER)[2:5]  # its step, and a call
+    batches.write(put(*going_on, beside("t-own", AssistantMessage(SECRET))))
     assert not contains(filled, SECRET)
+    assert {**numbers(filled), "usage": 0} == {**before, "usage": 0}
 
 
 def test_a_summary_goes_where_they_said_something_and_stays_elsewhere(batches: EntryBatches, filled: Database) -> None:

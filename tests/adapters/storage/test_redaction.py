@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
-from sqlalchemy import text
+from sqlalchemy import select, text
 
 from adapters.storage import reads, redaction
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
+from adapters.storage.tables import metadata
 from bot.domain import codec
-from bot.domain.chat import UserMessage
+from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from bot.domain.journal import Entry, MessageErased, Remembered, TurnOpened, WindowMoved
-from tests.adapters.storage.entries import NOW, asked, closing, heard, opening, put, read
+from tests.adapters.storage.entries import NOW, asked, began, closing, ended, fact, heard, opening, put, read, step
 from tests.fakes import GROUP
 
 ASKED = UserMessage("[群聊记录]\n阿澈#1: 周六去香山吧\n[提问]\n小明#2: 行吗", sources=("7", "8"))
@@ -85,3 +87,35 @@ def test_what_a_summary_does_not_tell_leaves_it_as_it_is(batches: EntryBatches, 
     kept: list[Entry] = [heard(message_id="7"), first, closing(first), second, closing(second)]
     batches.write(put(*kept, WindowMoved(GROUP, "t2", "", "小明打了招呼"), RECALL))
     assert (told(database).summary, told(database).rounds[0].messages[0]) == ("小明打了招呼", GONE)
+
+
+def rows(database: Database) -> str:
+    """All rows of all tables."""
+    with database.reading() as connection:
+        found = [row for each in metadata.sorted_tables for row in connection.execute(select(each))]
+    return "\n".join(str(value) for row in found for value in row)
+
+
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_words_that_were_recalled_are_in_no_table_though_a_tool_kept_them(
+    batches: EntryBatches, database: Database, *, is_closed: bool
+) -> None:
+    """The line, its turn, what the model gave the tool, the fact with the words it is found by, and the summary."""
+    planted = "planted-霜降-word"
+    opened = turn("t1", UserMessage(f"[提问]\n小明#2: 记住 {planted}", sources=("8",)))
+    call = AssistantMessage("好", (ToolCall("c", "memory", f'{{"text": "{planted}"}}'), ToolCall("d", "look", "{1}")))
+    result = ToolMessage("c", "memory", f"remembered: {planted}", sources=("8",))
+    other = ToolMessage("d", "look", "a cat", sources=("5",))
+    batches.write(put(asked(planted, message_id="8"), opened, step("t1", 1, call), fact("m1", planted, sources=("8",))))
+    batches.write(put(began("t1", 1, "c", "memory"), ended("t1", result, 1), ended("t1", other, 1)))
+    if is_closed:
+        batches.write(put(closing(opened, call, result, other, AssistantMessage("记住了"))))
+        batches.write(put(opening("t2"), WindowMoved(GROUP, "t2", "", planted)))
+    assert planted in rows(database)
+    batches.write(put(MessageErased(GROUP, "8")))
+    left = rows(database)
+    assert "planted" not in left
+    assert "霜降" not in left
+    assert left.count("a cat") == 1 + is_closed
+    assert left.count("{1}") == 1 + is_closed  # the other call's
+    assert left.count("记住了") == is_closed  # the bot's own words stay

@@ -65,7 +65,7 @@ def test_a_call_that_starts_again_has_no_result_yet(batches: EntryBatches, datab
     """Should chance have given the ids before, what was under way must not look finished."""
     started = began("t1", 1, "c", "n")
     finished = ended("t1", ToolMessage("c", "n", "r"), 1, code="ok", seconds=1.0)
-    for entry in (started, finished, started):
+    for entry in (opening("t1"), started, finished, started):
         batches.write(put(entry))
     assert column(database, tool_calls.c.result) == [None]
 
