@@ -167,13 +167,7 @@ class Metrics:
     def see(self, entry: Entry) -> None:
         """Count an entry of the journal."""
         match entry:
-            case MessageObserved(message=message, overheard=False):
-                self._start(self._taken, message.identity)
-            case MessageOverheard(message=message):
-                self._taken.pop(message.identity, None)
-            case TurnOpened(question=question):
-                self._stop(self._taken, question.identity, self._queue)
-            case (
+            case (  # half of all entries
                 SendQueued(send_id=send_id, state=state) | SendChanged(send_id=send_id, state=state)
             ):
                 self._by_state[state].inc()
@@ -186,6 +180,12 @@ class Metrics:
                         self._on_wire.pop(send_id, None)
                     case _:
                         assert_never(state)
+            case MessageObserved(message=message, overheard=False):
+                self._start(self._taken, message.identity)
+            case MessageOverheard(message=message):
+                self._taken.pop(message.identity, None)
+            case TurnOpened(question=question):
+                self._stop(self._taken, question.identity, self._queue)
             case _:
                 pass
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
+from msgspec import Struct
+
 OWNERS = 1.2  # of what all may cost, for owners
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
+class Amount(Struct, frozen=True):
     """Tokens, and US dollars as far as they are known."""
 
     tokens: float = 0.0

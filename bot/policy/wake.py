@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeAlias
 from unicodedata import category, normalize
 
@@ -196,6 +197,7 @@ def is_said_to_nobody(message: MessageReceived) -> bool:
     ) and not any(isinstance(segment, Mention | MentionAll | Quote) for segment in segments)
 
 
+@lru_cache(maxsize=4096)  # the same few people speak again and again
 def is_official_bot(user_id: int) -> bool:
     """Whether the number belongs to one of QQ's own robots."""
     return any(first <= user_id <= last for first, last in OFFICIAL_BOTS)

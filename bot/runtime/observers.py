@@ -41,6 +41,8 @@ class LogObserver:
                 _tell_of_asker("run %s started in %s for %d", event)
             case RunContinued():
                 _tell_of_asker("run %s goes on in %s for %d", event)
+            case StepFinished() if not logger.isEnabledFor(logging.DEBUG):
+                pass
             case StepFinished(completion=completion, run_id=run_id, step=step, seconds=seconds):
                 calls = [call.name for call in completion.message.tool_calls]
                 called = f" ({', '.join(calls)})" if calls else ""

@@ -35,18 +35,19 @@ class Ledger:
         uncalled: bool = False,
     ) -> tuple[Entry, ...]:
         """The entries of a turn that begins now, in the place of the one that it repeats."""
-        earlier = repeats.turn_id if repeats else ""
         opened = TurnOpened(
             turn_id=turn_id,
             question=question.message,
             user=user,
             at=self._clock.now(),
-            retry_of=earlier,
+            retry_of=repeats.turn_id if repeats else "",
             lines=question.lines,
             uncalled=uncalled,
         )
+        if not repeats:
+            return (opened,)
         interrupted = RunState().outcome(Stop.INTERRUPTED)
-        return (self.closed(earlier, interrupted), opened) if repeats else (opened,)
+        return self.closed(repeats.turn_id, interrupted), opened
 
     def closed(
         self,
