@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Hashable, Iterable
 
 from bot.domain.chat import ToolSpec
 from bot.domain.errors import ConfigError, Problem
@@ -18,7 +18,7 @@ from bot.engine.calls import Calls
 from bot.engine.failures import Mask
 from bot.engine.foreign import as_tool
 from bot.engine.interception import Interception
-from bot.policy.authority import reached_by
+from bot.policy.authority import reaches
 
 logger = logging.getLogger(__name__)
 
@@ -40,8 +40,8 @@ class Registry:
         """Raises TypeError for what is no tool, ConfigError for two tools of one name."""
         self._tools: dict[str, Tool] = {}
         self._offered: tuple[Tool, ...] = ()  # those the operator does not deny
-        # of them, those that lack nothing; by the ports
-        self._equipped: dict[tuple[type, ...], tuple[Tool, ...]] = {}
+        # of them, those that lack nothing and are allowed; by the ports and the terms of a run
+        self._allowed: dict[Hashable, tuple[Tool, ...]] = {}
         self._definitions: dict[tuple[str, ...], tuple[ToolSpec, ...]] = {}
         # tools of which the log knows that something they require is not configured
         self._missed: set[str] = set()
@@ -81,7 +81,7 @@ class Registry:
             for tool in self._tools.values()
             if self._rules.permission(tool) is not Permission.DENY
         )
-        self._equipped.clear()
+        self._allowed.clear()
         self._definitions.clear()
 
     def get(self, name: str) -> Tool | None:
@@ -118,26 +118,27 @@ class Registry:
 
         The same object for the same tools, so that adapters may remember how they wrote it.
         """
-        there = tuple(ports)
-        if (equipped := self._equipped.get(there)) is None:
-            equipped = tuple(tool for tool in self._offered if not self._rules.lacks(tool, there))
-            self._equipped[there] = equipped
+        audiences = tuple(terms.audiences.items())
+        there = tuple(ports), terms.denied, terms.highest, audiences
+        if (allowed := self._allowed.get(there)) is None:
+            allowed = self._allowed[there] = self._allowed_with(ports, terms)
             self._tell_of_missed()
-        denied, audiences, reached = terms.denied, terms.audiences, reached_by(terms.highest)
-        names = tuple(
-            [
-                name
-                for tool in equipped
-                if (name := tool.name) not in denied
-                and audiences.get(name, tool.audience) in reached
-                and not why_not(tool)
-            ]
-        )
+        names = tuple([tool.name for tool in allowed if not why_not(tool)])
         if (definitions := self._definitions.get(names)) is None:
             definitions = self._definitions[names] = tuple(
-                self._tools[name].spec for name in sorted(names)
+                tool.spec for tool in allowed if tool.name in names
             )
         return definitions
+
+    def _allowed_with(self, ports: Collection[type], terms: Terms) -> tuple[Tool, ...]:
+        """The tools that are there on these terms as long as they are available, by name."""
+        return tuple(
+            tool
+            for tool in sorted(self._offered, key=lambda tool: tool.name)
+            if not self._rules.lacks(tool, ports)
+            and tool.name not in terms.denied
+            and reaches(terms.highest, terms.audience(tool.name, tool.audience))
+        )
 
     def all_definitions(self) -> tuple[ToolSpec, ...]:
         """Every tool as a model would see it, whether it can be used or not, sorted by name."""

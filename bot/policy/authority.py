@@ -24,12 +24,7 @@ RANKS = (Audience.EVERYONE, Audience.GROUP_ADMIN, Audience.OWNER)
 
 def reaches(authority: Audience, audience: Audience) -> bool:
     """Whether this authority is enough for what is for that audience."""
-    return audience in reached_by(authority)
-
-
-def reached_by(authority: Audience) -> Collection[Audience]:
-    """The audiences for which this authority is enough."""
-    return RANKS[: 1 + RANKS.index(authority)]
+    return RANKS.index(authority) >= RANKS.index(audience)
 
 
 def least(authorities: Iterable[Audience]) -> Audience:

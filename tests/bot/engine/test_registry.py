@@ -28,8 +28,9 @@ def test_tools_are_listed_by_name() -> None:
 
 
 def test_a_tool_whose_needs_are_not_met_is_hidden_from_the_model() -> None:
-    assert "look" not in [spec.name for spec in toolset().definitions({})]
-    assert "look" in [spec.name for spec in toolset().definitions({Telescope: object()})]
+    tools = toolset()
+    assert "look" not in [spec.name for spec in tools.definitions({})]
+    assert "look" in [spec.name for spec in tools.definitions({Telescope: object()})]
 
 
 @tool(replace=True)
@@ -107,6 +108,8 @@ def test_what_nobody_there_may_call_is_not_offered_and_what_is_stays_the_same_ob
     assert [spec.name for spec in tools.definitions((), here)] == ["add"]
     opened = Terms(audiences={"say": Audience.EVERYONE, "add": Audience.OWNER}, highest=Audience.EVERYONE)
     assert [spec.name for spec in tools.definitions((), opened)] == ["say"]
+    for terms, left in ((Terms(highest=Audience.EVERYONE), "add"), (Terms(denied=frozenset({"add"})), "say")):
+        assert [spec.name for spec in tools.definitions((), terms)] == [left]
     assert tools.definitions((), opened) is tools.definitions(
         (), Terms(opened.denied, {**opened.audiences}, opened.highest)
     )
