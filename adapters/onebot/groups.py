@@ -17,7 +17,11 @@ def read_groups(data: object, *, account: int) -> tuple[JoinedGroup, ...]:
     """
     read = [(number(fields.get("group_id")), fields) for fields in map(mapping, sequence(data))]
     return tuple(
-        JoinedGroup(Conversation(account, "group", group), _is_set(fields.get("group_all_shut")))
+        JoinedGroup(
+            Conversation(account, "group", group),
+            _is_set(fields.get("group_all_shut")),
+            max(0, number(fields.get("member_count"))),
+        )
         for group, fields in read
         if group > 0
     )

@@ -73,10 +73,11 @@ class Member(Struct, frozen=True):
 
 
 class JoinedGroup(Struct, frozen=True):
-    """A group that an account is in; `is_silenced` where only its admins may speak."""
+    """A group that an account is in, silenced where only admins may speak; 0 people: not told."""
 
     conversation: Conversation
     is_silenced: bool = False
+    people: int = 0
 
 
 class Transport(Protocol):

@@ -95,9 +95,7 @@ async def _converse(
     interview = Interview(connection, calls, place=place)
     async with asyncio.TaskGroup() as group:
         reading = group.create_task(connection.run())
-        asking = group.create_task(
-            interview.hold(send_image=send_image, owners=settings.bot_owners)
-        )
+        asking = group.create_task(interview.hold(settings, send_image=send_image))
         await asyncio.wait((reading, asking), return_when=asyncio.FIRST_COMPLETED)
         asking.cancel()  # where the server hung up, no answer will come
         await connection.close("goodbye")

@@ -9,11 +9,14 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from adapters.onebot.calls import OneBotCalls
+from adapters.onebot.groups import read_groups
 from adapters.onebot.peers import Peer
 from adapters.onebot.protocol import ActionReply
 from bot.cli.doctor.checks import LOG_IN, Check, warn, well, wrong
+from bot.cli.doctor.limits import judge_groups
 from bot.cli.doctor.picture import check_picture
 from bot.domain.errors import ActionUnanswered, TransportError
+from config.settings import Settings
 
 ANSWERED_WITHIN = 3.0  # seconds
 SENT_WITHIN = 18.0  # seconds; NapCat waits 10 s for QQ before it answers a send (onebot.md 6.15)
@@ -35,12 +38,13 @@ class Interview:
         self._place = place
         self.told: list[Check] = []
 
-    async def hold(self, *, send_image: bool = False, owners: Collection[int] = ()) -> None:
+    async def hold(self, settings: Settings, *, send_image: bool = False) -> None:
         """Ask everything at once, so that all of it takes one deadline; then send the picture,
         where it can be.
         """
         async with asyncio.TaskGroup() as group:
             asked = [group.create_task(self._fields(question)) for question in QUESTIONS]
+            groups = group.create_task(self._groups())
         version, status, login = (task.result() for task in asked)
         if version is status is login is None:
             self.told.append(
@@ -48,9 +52,10 @@ class Interview:
             )
             return
         self._judge(version or {}, status or {}, login or {})
+        self.told += judge_groups(settings, groups.result())
         if send_image:
             await self._send_image(
-                (status or {}).get("online"), (login or {}).get("user_id"), owners
+                (status or {}).get("online"), (login or {}).get("user_id"), settings.bot_owners
             )
 
     def _judge(
@@ -89,6 +94,15 @@ class Interview:
                 return await self._calls.make(self._peer, action, params)
         except TimeoutError:
             raise ActionUnanswered(f"{action} was not answered in {seconds:.0f} s") from None
+
+    async def _groups(self) -> list[tuple[int, int]]:
+        """The groups the account is in, and how many people are there; none without an answer."""
+        try:
+            reply = await self._ask("get_group_list", {})
+        except TransportError:
+            return []
+        groups = read_groups(reply.data if reply.ok else None, account=0)
+        return [(group.conversation.session_id, group.people) for group in groups]
 
     async def _fields(self, question: str) -> dict[str, Any] | None:
         """The fields of an answer, none where it is a refusal; None where there is no answer."""

@@ -61,7 +61,7 @@ async def listen(
                 said = f"none came to {settings.onebot_host}:{server.port} within {within:g} s"
                 return [wrong("onebot", said, CONNECT)]
             interview = Interview(peer, calls, place=f"account {peer.account}")
-            await interview.hold(send_image=True, owners=settings.bot_owners)
+            await interview.hold(settings, send_image=True)
             return interview.told
     except ConfigError as error:  # taken since we looked
         return wrong_settings("onebot port", error.problems)

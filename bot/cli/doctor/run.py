@@ -16,6 +16,7 @@ from bot.app import user_agent
 from bot.cli.doctor.checks import Check, wrong
 from bot.cli.doctor.configuration import check_settings
 from bot.cli.doctor.forward import check_forward
+from bot.cli.doctor.limits import check_limits
 from bot.cli.doctor.listening import check_reverse
 from bot.cli.doctor.models import (
     check_clock,
@@ -91,6 +92,7 @@ def probes(
     found = [
         Probe("data folder", partial(asyncio.to_thread, check_folders, settings)),
         Probe("store", partial(asyncio.to_thread, check_store, settings)),
+        Probe("limits", partial(asyncio.to_thread, check_limits, settings)),
         Probe("clock", partial(check_clock, settings, clock=clock)),
         Probe("model", partial(check_main_model, settings, clock=clock), checks=2),
         Probe("fallback", partial(check_fallbacks, settings, clock=clock)),

@@ -23,7 +23,8 @@ def world() -> World:
 
 async def look(simulator: Simulator, *, send_image: bool = True, owners: str = str(OWNER)) -> list[Check]:
     given = {"onebot_mode": "forward", "onebot_url": await simulator.serve(), "onebot_access_token": TOKEN}
-    settings = Settings.model_validate(given | {"bot_owners": owners})
+    model = {"llm_base_url": "https://api.deepseek.com/v1", "llm_model": "deepseek-chat"}
+    settings = Settings.model_validate(given | model | {"bot_owners": owners})
     return await check_forward(settings, clock=SystemClock(), ids=RandomIds(), send_image=send_image)
 
 
@@ -32,6 +33,14 @@ async def test_nothing_is_sent_unless_it_is_asked_for() -> None:
         checks = await look(simulator, send_image=False)
         assert simulator.sent == []
     assert [check.check for check in checks] == ["onebot host", "onebot", "account"]
+
+
+async def test_a_group_of_many_is_told_of_where_nothing_is_limited() -> None:
+    many = world()
+    many.add_group(4242, members=[Person(number, "") for number in range(20000, 20200)])
+    async with Simulator(many, token=TOKEN) as simulator:
+        checks = await look(simulator, send_image=False)
+    assert checks[-1].said.startswith("group 4242 has 201 people")
 
 
 async def test_a_picture_asked_for_reaches_the_owner() -> None:

@@ -1,0 +1,111 @@
+"""What strangers may cost: a group of many that nothing limits, and limits in money that count
+nothing of a model, since nobody knows its price.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+
+from sqlalchemy import func, inspect, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from adapters.openai.endpoint import join_url
+from adapters.storage.database import Database
+from adapters.storage.tables import speakers
+from bot.cli.doctor.checks import Check, warn
+from bot.domain.errors import ConfigError
+from bot.policy.prices import Price, read_known
+from config.settings import Settings
+
+MANY = 200  # members
+WHO = ("user", "group", "all")
+RATES = ("bot_user_rate", "bot_group_rate")
+
+
+def check_limits(settings: Settings) -> list[Check]:
+    """Whether limits in money count every model; and, where no OneBot server can be asked for
+    groups, whether one of those in the journal has many people. Blocks.
+    """
+    told = list(_uncounted(settings))
+    if settings.onebot_mode == "reverse":
+        told += judge_groups(settings, _heard_in(settings))
+    return told
+
+
+def judge_groups(settings: Settings, groups: Iterable[tuple[int, int]]) -> list[Check]:
+    """What is not limited in the largest of these groups (number, people), where it has more than
+    MANY, and a model that is paid for, or may be.
+    """
+    group, people = max(groups, key=lambda one: one[1], default=(0, 0))
+    if people <= MANY or not (lacking := list(_lacking(settings))):
+        return []
+    said = f"group {group} has {people} people, and not all that they may cost is limited"
+    return [warn("limits", said, f"Set {', '.join(lacking)} (docs/limits.md)")]
+
+
+def _lacking(settings: Settings) -> Iterator[str]:
+    """The settings that would limit what is not limited: one of those of a person and of all."""
+    prices = _prices(settings).values()
+    if not any(price is None or price.prompt or price.completion for price in prices):
+        return
+    kind = "tokens" if None in prices else "cost"
+    limited = {who for who in WHO if getattr(settings, f"bot_day_{kind}_{who}")}
+    limited |= {who for who in WHO if getattr(settings, f"bot_day_tokens_{who}")}
+    if limited.isdisjoint({"group", "all"}):
+        yield f"BOT_DAY_{kind.upper()}_ALL"
+    if "user" not in limited:
+        yield f"BOT_DAY_{kind.upper()}_USER"
+    yield from (name.upper() for name in RATES if not getattr(settings, name))
+
+
+def _uncounted(settings: Settings) -> Iterator[Check]:
+    """Limits in money, and models of whose requests they count nothing."""
+    unknown = [model for model, price in _prices(settings).items() if price is None]
+    limits = [who for who in WHO if getattr(settings, f"bot_day_cost_{who}")]
+    if not (unknown and limits):
+        return
+    names = ", ".join(f"BOT_DAY_COST_{who.upper()}" for who in limits)
+    beside = [
+        f"BOT_DAY_TOKENS_{who.upper()}"
+        for who in limits
+        if not getattr(settings, f"bot_day_tokens_{who}")
+    ]
+    mend = "Give its price in a file that LLM_PRICES names (docs/models.md)"
+    mend += f", or set {', '.join(beside)} beside it" if beside else ""
+    said = f"nobody knows the price of {', '.join(unknown)}: {names} counts nothing of it"
+    yield warn("limits", said, mend)
+
+
+def _prices(settings: Settings) -> dict[str, Price | None]:
+    """What each model that is asked for answers costs."""
+    known = read_known(settings.llm_prices)
+    asked = dict.fromkeys(
+        (
+            *settings.main_models,
+            *settings.cheap_models,
+            *settings.coder_models,
+            *settings.vision_models,
+        )
+    )
+    return {one.model: known.price(one.model, join_url(one.base_url).host or "") for one in asked}
+
+
+def _heard_in(settings: Settings) -> list[tuple[int, int]]:
+    """The groups in the journal, and how many people were ever heard there; none where it does not
+    open, which `check_store` tells.
+    """
+    try:
+        database = Database(settings.store_url.get_secret_value(), migrate=lambda _: None)
+        with closing(database):
+            if database.file is not None and not database.file.exists():
+                return []
+            with database.reading() as connection:
+                if not inspect(connection).has_table(speakers.name):
+                    return []
+                place = speakers.c.conversation
+                people = select(place, func.count()).where(place.like("%:group:%"))
+                rows = connection.execute(people.group_by(place)).all()
+    except (ConfigError, OSError, SQLAlchemyError):
+        return []
+    return [(int(here.rpartition(":")[2]), number) for here, number in rows]

@@ -1,0 +1,68 @@
+"""What is not limited is told with the settings that would: by groups, prices and people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from adapters.storage.database import Database
+from adapters.storage.migrate import migrate
+from adapters.storage.tables import speakers
+from bot.cli.doctor.limits import check_limits, judge_groups
+from tests.bot.cli.doctor.surroundings import settings_of
+from tests.bot.cli.doctor.test_storage import settings
+
+SERVED = {"LLM_API_KEY": "sk-0123456789", "ONEBOT_HOST": "127.0.0.1"}
+PAID = {"LLM_BASE_URL": "https://api.deepseek.com/v1", "LLM_MODEL": "deepseek-chat"}
+UNKNOWN = {"LLM_BASE_URL": "https://llm.mystery.net/v1", "LLM_MODEL": "mystery"}
+DAY = {"BOT_DAY_COST_ALL": "5", "BOT_DAY_COST_USER": "1"}
+TOKENS = {"BOT_DAY_TOKENS_GROUP": "9000", "BOT_DAY_TOKENS_USER": "900"}
+
+
+@pytest.mark.parametrize(
+    ("model", "limits", "lacking"),
+    [
+        (PAID, {}, "Set BOT_DAY_COST_ALL, BOT_DAY_COST_USER (docs/limits.md)"),
+        (PAID, DAY | {"BOT_USER_RATE": "0"}, "Set BOT_USER_RATE (docs/limits.md)"),
+        (PAID, DAY, ""),
+        (PAID, TOKENS, ""),
+        (UNKNOWN, DAY, "Set BOT_DAY_TOKENS_ALL, BOT_DAY_TOKENS_USER (docs/limits.md)"),
+        (UNKNOWN, TOKENS, ""),
+    ],
+)
+def test_where_many_ask_a_model_that_is_paid_for_what_is_not_limited_is_named(
+    model: dict[str, str], limits: dict[str, str], lacking: str
+) -> None:
+    made = settings_of(SERVED | model | limits)
+    told = judge_groups(made, [(1, 9), (4242, 201)])
+    assert [check.mend for check in told] == [lacking][: bool(lacking)]
+    assert judge_groups(made, [(4242, 200)]) == judge_groups(made, []) == []
+
+
+def test_a_model_that_costs_nothing_needs_no_limit(tmp_path: Path) -> None:
+    prices = tmp_path / "prices.toml"
+    prices.write_text('[[model]]\nname = "mystery"\ninput = 0\noutput = 0\n', "utf-8")
+    assert judge_groups(settings_of(SERVED | UNKNOWN | {"LLM_PRICES": str(prices)}), [(4242, 2000)]) == []
+
+
+def test_limits_in_money_are_told_of_where_nobody_knows_a_price(tmp_path: Path) -> None:
+    (told,) = check_limits(settings(tmp_path, **UNKNOWN, **DAY, BOT_DAY_TOKENS_ALL="1"))
+    assert told.said == "nobody knows the price of mystery: BOT_DAY_COST_USER, BOT_DAY_COST_ALL counts nothing of it"
+    assert told.mend.endswith("or set BOT_DAY_TOKENS_USER beside it")
+    assert check_limits(settings(tmp_path, **UNKNOWN)) == check_limits(settings(tmp_path, **PAID, **DAY)) == []
+
+
+def test_in_reverse_mode_the_journal_knows_how_many_people_there_are(tmp_path: Path) -> None:
+    made = settings(tmp_path, **PAID)
+    database = Database(made.store_url.get_secret_value(), migrate=migrate)
+    with database.connect() as connection, connection.begin():
+        people = [
+            {"conversation": place, "number": number, "user_id": number, "name": ""}
+            for place, count in (("10001:group:4242", 201), ("10001:private:7", 300))
+            for number in range(count)
+        ]
+        connection.execute(speakers.insert(), people)
+    database.close()
+    (told,) = check_limits(made)
+    assert told.said.startswith("group 4242 has 201 people")
