@@ -207,8 +207,9 @@ def _turn(connection: Connection, here: str, message_id: str) -> Row[Any] | None
             continue
         query = select(turns).where(turns.c.turn_id == row.turn_id)
         turn = connection.execute(query.order_by(turns.c.id.desc()).limit(1)).one_or_none()
-        # A message that was only overheard was read by a turn that it did not ask for.
-        if turn is not None and (table is sends or turn.message_id == message_id):
+        # A message that was only overheard was read by a turn that it did not ask for; what was
+        # merged with a question, or steered its run, is a part of it.
+        if turn is not None and (table is sends or not row.overheard):
             return turn
     return None
 
