@@ -6,7 +6,8 @@ Each is measured several times and the least is told: whatever else the machine 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -16,12 +17,16 @@ from adapters.openai.stream import AnswerReader
 from adapters.storage.migrate import migrate
 from adapters.storage.store import SqlStore, open_store
 from bot.domain.chat import ToolCall
+from bot.domain.events import Conversation
 from bot.domain.journal import MessageObserved
+from bot.domain.memories import MemoryKept, StoredFact
 from bot.domain.tool import tool
 from bot.engine.batches import Batch, Batches
 from bot.engine.ongoing import Tally
 from bot.engine.toolset import Toolset
+from bot.policy.recall import found_by, terms
 from bot.runtime.clock import SystemClock
+from tests.adapters.storage.conftest import POSTGRES, empty_schema
 from tests.bench.model import PIECE, stream
 from tests.fakes import said, tool_context
 from tools.get_game_version.lookup import GameTable
@@ -30,6 +35,8 @@ from tools.get_weather.gazetteer import known_places
 from tools.get_weather.places import read_query
 
 TRIES = 5
+AT_ONCE, FAR = 250, 4e9  # facts of one commit; expires long after
+LIKED = ("火锅", "烧烤", "拉面", "寿司", "花生", "香菜", "咖啡", "奶茶")
 MICRO = 1e6  # microseconds in a second
 
 
@@ -116,11 +123,12 @@ async def stream_reader(number: int) -> Cost:
     return Cost("stream reader", await least(once, number=len(chunks)), "chunk", 15)
 
 
-async def journal(number: int) -> list[Cost]:
-    """A row among many that nobody waits for, and the wait for one that somebody does."""
+@asynccontextmanager
+async def empty_store(url: str = "") -> AsyncIterator[SqlStore]:
+    """A journal with nothing in it: an SQLite file of its own, where no server is named."""
     with TemporaryDirectory(prefix="bench-") as folder:
         async with open_store(
-            f"sqlite+aiosqlite:///{Path(folder) / 'journal.db'}",
+            url or f"sqlite+aiosqlite:///{Path(folder) / 'journal.db'}",
             keep_days=0,
             keep_messages=0,
             clock=SystemClock(),
@@ -128,7 +136,41 @@ async def journal(number: int) -> list[Cost]:
             migrate=migrate,
         ) as store:
             await store.recover()
-            return [await _rows(store, number), await _commits(store, max(10, number // 20))]
+            yield store
+
+
+async def journal(number: int) -> list[Cost]:
+    """A row among many that nobody waits for, and the wait for one that somebody does."""
+    async with empty_store() as store:
+        return [await _rows(store, number), await _commits(store, max(10, number // 20))]
+
+
+async def recall(number: int, url: str = "") -> Cost:
+    """The search for what a question is about, among 50 facts for each question, in conversations with 20 each."""
+    facts, scopes = number * 50, number * 5 // 2
+    places = [Conversation(10001, "group", scope + 1) for scope in range(scopes)]
+    async with empty_store(url) as store:
+        for place in range(facts):
+            text = f"喜欢第{place % 97}家店的{LIKED[place % len(LIKED)]}，周末常去"
+            fact = StoredFact(
+                memory_id=f"m{place}",
+                scope=places[place % scopes],
+                subject=place % 50,
+                author=place % 50,
+                text=text,
+                expires=FAR,
+            )
+            store.put(MemoryKept(fact, found_by(fact)))
+            if place % AT_ONCE == AT_ONCE - 1 or place == facts - 1:
+                assert await store.commit()
+        taken = []
+        for place in range(number):
+            asked = terms(f"他周末喜欢去哪家店吃{LIKED[place % len(LIKED)]}？")
+            began = time.perf_counter()
+            found = await store.memories.recall(places[place * 7 % scopes], place % 50, asked)
+            taken.append(time.perf_counter() - began)
+            assert found
+    return Cost(f"recall{', PostgreSQL' if url else ''}", median(taken) * MICRO, "question", 5000 if url else 2000)
 
 
 def fail(trouble: str) -> None:
@@ -161,7 +203,11 @@ async def measure_parts(number: int = 2000) -> list[Cost]:
         await game_lookup(number // 10),
         await stream_reader(number),
     ]
-    return [*parts, *await journal(number)]
+    parts += [*await journal(number), await recall(number // 10)]
+    if POSTGRES:
+        with empty_schema() as url:
+            parts.append(await recall(number // 10, url))
+    return parts
 
 
 def describe(costs: list[Cost]) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from adapters.openai.stream import AnswerReader
+from tests.adapters.storage.conftest import POSTGRES
 from tests.bench import micro, report
 from tests.bench.__main__ import checked_out, measure_all, run_git
 from tests.bench.model import ModelProtocol, answer, stream
@@ -41,7 +42,7 @@ async def test_the_bot_works_without_its_journal() -> None:
 async def test_every_part_is_measured() -> None:
     costs = await micro.measure_parts(20)
     assert all(cost.micros > 0 for cost in costs)
-    assert micro.describe(costs).count("us per") == len(costs) == 6
+    assert micro.describe(costs).count("us per") == len(costs) == 7 + bool(POSTGRES)
 
 
 def test_the_processor_is_read_finely() -> None:

@@ -6,7 +6,7 @@ import asyncio
 import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -104,8 +104,8 @@ def sqlite(tmp_path: Path) -> str:
     return f"sqlite+aiosqlite:///{tmp_path}/data/frost.db"
 
 
-@pytest.fixture
-def postgres() -> Iterator[str]:
+@contextmanager
+def empty_schema() -> Iterator[str]:
     """The url of an empty schema of a real server."""
     schema = f"frost_{uuid4().hex}"
     engine = create_engine(read_url(POSTGRES))
@@ -116,6 +116,13 @@ def postgres() -> Iterator[str]:
     with engine.begin() as connection:
         connection.execute(text(f"DROP SCHEMA {schema} CASCADE"))
     engine.dispose()
+
+
+@pytest.fixture
+def postgres() -> Iterator[str]:
+    """The url of an empty schema of a real server."""
+    with empty_schema() as url:
+        yield url
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
