@@ -32,6 +32,7 @@ from bot.domain.errors import ConfigError
 from bot.domain.events import Identity
 from bot.domain.masking import Mask
 from bot.domain.ports import Clock, Ids, Witness
+from bot.domain.shown import Trying
 from bot.memory.history import History
 from bot.memory.newest import Newest
 from bot.memory.personas import Personas
@@ -155,6 +156,7 @@ async def open_service(
     mask: Mask | None = None,
     ousted: Callable[[ConfigError], None] = leave_to_another,
     terminal: Say | None = None,
+    trying: Trying | None = None,
     clock: Clock | None = None,
 ) -> AsyncIterator[Service]:
     """Run the service while the block runs; at its end, close everything in reverse order.
@@ -163,9 +165,10 @@ async def open_service(
     then. `wrap` may put something around each port (the model, the transport, the store): tests
     count and break there. `mask` keeps secrets from the owner's lines; without one, those of the
     settings. `ousted` is called where another process has the journal now. Who reads the
-    `terminal` is asked in the owners' place about calls that need a word; `clock` is the system's
-    own unless another is given. Raises ConfigError, inside a group, for what only shows when it is
-    tried: a port that is taken, a journal that another process has.
+    `terminal` is asked in the owners' place about calls that need a word; what is `trying` gets a
+    console in any case; `clock` is the system's own unless another is given. Raises ConfigError,
+    inside a group, for what only shows when it is tried: a port that is taken, a journal that
+    another process has.
     """
     clock, ids, troubles = clock or SystemClock(), RandomIds(), Troubles()
     mask = mask or Mask(secrets_of(settings))
@@ -177,8 +180,9 @@ async def open_service(
         found = find_tools(settings)
         metrics = Metrics(tools=found.names, clock=clock)
         kept, books, newest = wrap(journal), journal.books, Newest()
+        news = [newest] if settings.console_port or trying else []
         spending = build_spending(settings, kept, books, clock=clock, tell=troubles.tell)
-        store = WitnessedStore(kept, [*witnesses(settings, metrics, newest), spending])
+        store = WitnessedStore(kept, [*witnesses(settings, metrics), *news, spending])
         meter = build_meter(store, spending, clock=clock, ids=ids, count=metrics.asked)
         opening = means_of(settings, found, wrap, meter, clock, ids, troubles)
         means = await stack.enter_async_context(opening)
@@ -199,7 +203,7 @@ async def open_service(
         )
         working = at_work(settings, rooms, line, spending, metrics=metrics, ids=ids)
         port = await stack.enter_async_context(working)
-        seen = Seen(rooms, journal, line.peers, means.models.upstreams, newest, clock)
+        seen = Seen(rooms, journal, line.peers, means.models.upstreams, newest, clock, trying)
         link = await stack.enter_async_context(open_console(settings, seen, mask=mask))
         await stack.enter_async_context(finishing(rooms, troubles, grace=grace))
         again = reloads(settings, rooms.keeping.personas, means)
@@ -319,10 +323,9 @@ def migrate(connection: Connection) -> None:
     up(connection)
 
 
-def witnesses(settings: Settings, metrics: Metrics, newest: Newest) -> list[Witness]:
+def witnesses(settings: Settings, metrics: Metrics) -> list[Witness]:
     """Who sees what is written down."""
-    content = [ContentLog()] if settings.log_content else []
-    return [metrics, *content, *([newest] if settings.console_port else [])]
+    return [metrics, ContentLog()] if settings.log_content else [metrics]
 
 
 def reloads(settings: Settings, personas: Personas, means: Means) -> dict[str, Reload]:

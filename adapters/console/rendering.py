@@ -21,7 +21,7 @@ NAVIGATION = ("today", "turns", "cost", "health", "access")
 class Pages:
     """Renders pages for visits."""
 
-    def __init__(self) -> None:
+    def __init__(self, navigation: tuple[str, ...] = NAVIGATION) -> None:
         self._templates = Environment(
             loader=FileSystemLoader(HERE / "templates"),
             autoescape=True,
@@ -30,7 +30,7 @@ class Pages:
             lstrip_blocks=True,
             auto_reload=False,
         )
-        self._templates.globals["navigation"] = NAVIGATION
+        self._templates.globals["navigation"] = navigation
         for read in (moment, clock, day, money, tokens, seconds):
             self._templates.filters[read.__name__] = read
         self._templates.globals["share"] = share

@@ -7,17 +7,19 @@ from adapters.console.costs import CostPages
 from adapters.console.health import HealthPages
 from adapters.console.live import LivePages
 from adapters.console.logins import Logins
-from adapters.console.rendering import Pages
+from adapters.console.rendering import NAVIGATION, Pages
 from adapters.console.routes import Routes
 from adapters.console.sources import Sources
 from adapters.console.statics import Statics
 from adapters.console.today import TodayPages
+from adapters.console.trying import TryPages
 from adapters.console.turns import TurnPages
 
 
 def routes_of(logins: Logins, sources: Sources) -> Routes:
     """Every page and action there is."""
-    pages = Pages()
+    trying = sources.trying
+    pages = Pages(("try", *NAVIGATION) if trying else NAVIGATION)
     return Routes(
         (
             *Statics().routes,
@@ -27,5 +29,6 @@ def routes_of(logins: Logins, sources: Sources) -> Routes:
             *CostPages(pages, sources).routes,
             *HealthPages(pages, sources).routes,
             *LivePages(logins, sources).routes,
+            *(TryPages(pages, sources, trying).routes if trying else ()),
         )
     )

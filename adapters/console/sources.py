@@ -11,7 +11,7 @@ from bot.domain.audit import Audited
 from bot.domain.books import AuditBook
 from bot.domain.events import Conversation
 from bot.domain.ports import Clock
-from bot.domain.shown import Explaining, Feed, Showing, State
+from bot.domain.shown import Explaining, Feed, Showing, State, Trying
 
 
 class Pause(Protocol):
@@ -43,6 +43,7 @@ class Sources:
     estimate: Callable[[str], float]
     midnight: Midnight
     clock: Clock
+    trying: Trying | None = None
 
 
 def note(

@@ -13,10 +13,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TextIO
@@ -30,6 +32,7 @@ from adapters.simulator.console import render, render_gesture
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World, demo_world
 from bot.app import Service, open_service
+from bot.cli.playing import BOT, Play
 from config.settings import Settings, read_persona
 
 logger = logging.getLogger(__name__)
@@ -46,6 +49,9 @@ HELP = (
     "End with Ctrl-D.\n"
     "`!help` lists what can go wrong on purpose, and what else can happen."
 )
+FAULTS = ("timeout", "lost", "muted", "slow 3", "offline", "online", "mute", "lift", "off")
+REPLY = re.compile(r"^\[reply to \S+\] ")  # what a browser shows by the order of lines
+IN_A_BROWSER = "In a browser, once and within five minutes: {link}"
 LATEST = 20  # lines of a terminal that are waited for at its end
 MISSED = "Nobody heard that: the bot is not connected, or its account is offline."
 
@@ -56,9 +62,15 @@ async def converse(
     """Chat until the source ends: `say` gets what the bot says, `tell` what is said about the chat
     itself.
     """
-    async with open_chat(settings, demo_world(), say, tell) as (service, simulator):
+    world = demo_world()
+    people = tuple(name for name, one in people_of(world).items() if one != world.self_id)
+    play = Play(people, FAULTS) if source.isatty() else None
+    async with open_chat(settings, world, say, tell, play) as (service, simulator):
         if source.isatty():
             tell(HELP)
+        if play is not None and service.console_link is not None:
+            play.connect(partial(played, service, simulator, tell))
+            tell(IN_A_BROWSER.format(link=service.console_link()))
         said: list[int] = []
         async for line in read_lines(source):
             if service.rooms.answering.word.answer(line):
@@ -74,6 +86,20 @@ async def converse(
         if said:
             await settle(service, simulator, said[-LATEST:])
         await finish(service)
+
+
+def people_of(world: World) -> Mapping[str, int]:
+    """Those of the group that is talked in, by name."""
+    return world.people(next(iter(world.groups)))
+
+
+async def played(
+    service: Service, simulator: Simulator, tell: Callable[[str], None], line: str
+) -> None:
+    """Say a line of the browser's, and wait until all that came of it is settled."""
+    said = await take_line(simulator, line, tell)
+    await settle(service, simulator, said)
+    await finish(service)
 
 
 def speaking_as(settings: Settings, file: Path) -> Settings:
@@ -103,16 +129,24 @@ async def take_line(simulator: Simulator, line: str, tell: Callable[[str], None]
 
 @asynccontextmanager
 async def open_chat(
-    settings: Settings, world: World, say: Callable[[str], None], tell: Callable[[str], None]
+    settings: Settings,
+    world: World,
+    say: Callable[[str], None],
+    tell: Callable[[str], None],
+    play: Play | None = None,
 ) -> AsyncIterator[tuple[Service, Simulator]]:
-    """The service connected to a simulator of its own, on loopback ports nobody else uses."""
+    """The service connected to a simulator of its own, on loopback ports nobody else uses; with a
+    `play`, in a browser, too.
+    """
     home = next(iter(world.groups))
 
     def names() -> dict[int, str]:
         return {number: name for name, number in world.people(home).items()}
 
     def print_sent(message: SentMessage) -> None:
-        say(render(message, names(), home=home))
+        say(text := render(message, names(), home=home))
+        if play is not None:
+            play.note(BOT, REPLY.sub("", text.removeprefix(f"{BOT}: ")))
 
     def print_gesture(gesture: Gesture) -> None:
         say(render_gesture(gesture, names()))
@@ -139,7 +173,7 @@ async def open_chat(
         simulator.robots.on_said = lambda name, said: say(f"{name}: @bot {said}")
         changes |= {"onebot_mode": "forward", "onebot_url": await simulator.serve()}
         service = await stack.enter_async_context(
-            open_service(settings.model_copy(update=changes), terminal=tell)
+            open_service(settings.model_copy(update=changes), terminal=tell, trying=play)
         )
         await simulator.wait_connected()
         yield service, simulator

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from bot.commands.why import Explanations
 from bot.domain.events import Conversation
 from bot.domain.masking import Mask
 from bot.domain.ports import Clock
-from bot.domain.shown import AccountState, Failure, ModelState, State, WaitingCall
+from bot.domain.shown import AccountState, Failure, ModelState, State, Trying, WaitingCall
 from bot.memory.newest import Newest
 from bot.memory.wishes import Wish
 from bot.models.upstreams import Upstream
@@ -51,14 +52,20 @@ class Seen:
     upstreams: Callable[[], Sequence[Upstream]]
     newest: Newest
     clock: Clock
+    trying: Trying | None = None
 
 
 @asynccontextmanager
 async def open_console(settings: Settings, seen: Seen, *, mask: Mask) -> AsyncIterator[Link | None]:
-    """Listen while the block runs; what makes links, None where there is no console."""
-    token = settings.console_token.get_secret_value()
-    if not settings.console_port or not token:
-        if settings.console_port:
+    """Listen while the block runs; what makes links, None where there is no console.
+
+    Where something is tried out, there is one in any case, on a port that is free.
+    """
+    token, port = settings.console_token.get_secret_value(), settings.console_port
+    if seen.trying is not None and not port:  # nobody has to type anything: a link lets in
+        token = token or secrets.token_hex(16)
+    elif not port or not token:
+        if port:
             logger.warning(CLOSED)
         yield None
         return
@@ -72,7 +79,7 @@ async def open_console(settings: Settings, seen: Seen, *, mask: Mask) -> AsyncIt
 
     async with Console(
         host=settings.console_host,
-        port=settings.console_port,
+        port=port,
         token=token,
         origin=settings.console_origin,
         mask=mask,
@@ -104,6 +111,7 @@ def sources_of(seen: Seen) -> Sources:
         estimate=estimate_text,
         midnight=midnight,
         clock=clock,
+        trying=seen.trying,
     )
 
 

@@ -23,7 +23,7 @@ from bot.domain.audit import Audited
 from bot.domain.books import DaySum, Story
 from bot.domain.events import Conversation
 from bot.domain.masking import Mask
-from bot.domain.shown import CostSum, State, Trace, TurnQuery, TurnRow, TurnRows
+from bot.domain.shown import CostSum, State, Trace, Trying, TurnQuery, TurnRow, TurnRows
 from bot.memory.newest import Newest
 from bot.policy.days import midnight
 from tests.fakes import ManualClock
@@ -77,6 +77,7 @@ class Place:
     journal: Journal = field(default_factory=Journal)
     told: list[str] = field(default_factory=list)
     paused: list[tuple[Conversation, bool]] = field(default_factory=list)
+    trying: Trying | None = None
     newest: Newest = field(default_factory=Newest)
     state: State = field(default_factory=State)
     console: Console = field(init=False)
@@ -97,6 +98,7 @@ class Place:
             estimate=len,
             midnight=midnight,
             clock=self.clock,
+            trying=self.trying,
         )
 
     def routes(self) -> tuple[Route, ...]:
@@ -136,9 +138,9 @@ class Place:
 
 
 @asynccontextmanager
-async def visiting(*more: Route, origin: str = "", port: int = 0) -> AsyncIterator[Place]:
+async def visiting(*more: Route, origin: str = "", port: int = 0, trying: Trying | None = None) -> AsyncIterator[Place]:
     """A console with these routes beside its own."""
-    place = Place(clock := ManualClock())
+    place = Place(clock := ManualClock(), trying=trying)
     loads: list[Sequence[Route]] = []
 
     def load(logins: Logins, _: Origins) -> Routes:

@@ -1,13 +1,20 @@
 from __future__ import annotations
 
+import asyncio
 import io
+import re
+import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO, cast
 
+import aiohttp
 import pytest
 
 from bot.cli.chat import converse, read_lines, speaking_as
 from bot.domain.errors import ConfigError
 from config.settings import Settings
+from tests.fakes import until
 
 
 async def chat(text: str) -> list[str]:
@@ -104,3 +111,34 @@ async def test_a_call_that_nobody_answers_about_does_not_hold_up_the_end_of_the_
     line = "@bot send me a message with a picture"
     await converse(settings, io.StringIO(line), told.append, told.append)
     assert not any("[image" in line for line in told)
+
+
+async def test_on_a_terminal_the_same_group_can_be_talked_in_by_a_browser() -> None:
+    said, told, end = list[str](), list[str](), threading.Event()
+
+    class Terminal:
+        def isatty(self) -> bool:
+            return True
+
+        def __iter__(self) -> Iterator[str]:
+            end.wait(30)
+            return iter(())
+
+    settings = Settings(bot_debounce=0.0, bot_pace=False)
+    async with (
+        asyncio.TaskGroup() as group,
+        aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session,
+    ):
+        group.create_task(converse(settings, cast("TextIO", Terminal()), said.append, told.append))
+        try:
+            await until(lambda: any("/login#" in line for line in told))
+            page, _, code = told[-1].rpartition(" ")[2].partition("#")
+            url, same = page.replace("/login", "/try"), {"Sec-Fetch-Site": "same-origin"}
+            await (await session.post(page, data={"code": code}, headers=same)).text()
+            (form,) = set(re.findall(r'name="form" value="(\w+)"', await (await session.get(url)).text()))
+            fields = {"form": form, "as": "user2", "text": "你好", "call": "1"}
+            text = await (await session.post(url, data=fields, headers=same)).text()
+        finally:
+            end.set()
+    assert "演示模型" in text
+    assert any("演示模型" in line for line in said)
