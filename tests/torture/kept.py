@@ -17,6 +17,8 @@ from typing import Any
 
 from bot.domain.journal import Entry, UsageAdded, WindowMoved
 from bot.domain.memories import MemoriesForgotten, MemoryKept, StoredFact
+from bot.domain.reserved import UsageReleased, UsageReserved
+from bot.domain.run import StepFinished
 from bot.policy.recall import terms
 from tests.torture.evidence import Evidence
 from tests.torture.keepsakes import (
@@ -265,3 +267,31 @@ def _counted(evidence: Evidence, kept: Keepsakes) -> Iterator[str]:
     for entry in evidence.kept:
         if isinstance(entry, UsageAdded) and beside[entry.turn_id, entry.at] != 1:
             yield f"{entry} is counted {beside[entry.turn_id, entry.at]} times"
+    yield from _reserved(evidence, kept)
+
+
+def _reserved(evidence: Evidence, kept: Keepsakes) -> Iterator[str]:
+    """Each request that was reserved is a row: what was reserved, or what it took in its place."""
+    promised = {_settled(entry) for entry in evidence.kept} - {None}
+    for row in kept.usage:
+        if row["step"] < 0 and (row["turn_id"], -row["step"]) in promised:
+            yield f"a request of turn {row['turn_id']} is counted beside what was reserved for it"
+    rows = Counter(row["turn_id"] for row in kept.usage)
+    rows.update(entry.turn_id for entry in evidence.kept if isinstance(entry, UsageReleased))
+    made = Counter(entry.turn_id for entry in evidence.kept if isinstance(entry, UsageReserved))
+    for turn_id, number in made.items():
+        if rows[turn_id] < number:
+            yield f"of {number} requests of turn {turn_id} only {rows[turn_id]} are counted"
+
+
+def _settled(entry: Entry) -> tuple[str, int] | None:
+    """The turn and the number of the reservation whose place this takes."""
+    match entry:
+        case StepFinished(run_id=turn_id, completion=completion) if completion.usage and completion.usage.reserved:
+            return turn_id, completion.usage.reserved
+        case UsageAdded(turn_id=turn_id, usage=usage) if usage.reserved:
+            return turn_id, usage.reserved
+        case UsageReleased(turn_id=turn_id, number=number):
+            return turn_id, number
+        case _:
+            return None

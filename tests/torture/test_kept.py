@@ -11,6 +11,7 @@ from bot.domain.chat import Usage
 from bot.domain.events import Conversation
 from bot.domain.journal import Entry, UsageAdded, WindowMoved
 from bot.domain.memories import MemoriesForgotten, MemoryKept, StoredFact
+from bot.domain.reserved import UsageReleased, UsageReserved
 from bot.policy.recall import terms
 from tests.torture.evidence import Evidence
 from tests.torture.journal import Journal
@@ -113,3 +114,15 @@ def test_what_was_spent_is_counted_once() -> None:
     beside = UsageAdded(turn_id="t", model="m", usage=Usage(), at=5.0)
     assert "counted 0 times" in complaints(promised=[[beside], []])[0]
     assert complaints(kept=Keepsakes(usage=[spent | {"step": 0}]), promised=[[beside], []]) == []
+
+
+def test_what_was_reserved_is_a_row_until_what_it_took_takes_its_place() -> None:
+    reserved = UsageReserved(turn_id="t", number=7, model="m", usage=Usage(9), at=5.0)
+    took = UsageAdded(turn_id="t", model="m", usage=Usage(8, reserved=7), at=6.0)
+    before, after = {"turn_id": "t", "step": -7, "at": 5.0}, {"turn_id": "t", "step": 0, "at": 6.0}
+    for promised, rows in (([reserved], before), ([reserved], after), ([reserved, took], after)):
+        assert complaints(kept=Keepsakes(usage=[rows]), promised=[promised, []]) == []
+    assert "only 0 are counted" in complaints(promised=[[reserved], []])[0]
+    both = complaints(kept=Keepsakes(usage=[before, after]), promised=[[reserved, took], []])
+    assert "beside what was reserved" in both[0]
+    assert complaints(promised=[[reserved, UsageReleased(turn_id="t", number=7)], []]) == []

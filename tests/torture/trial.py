@@ -40,6 +40,8 @@ WAITLESS = {
 }
 """What only waits, or is held back by who asks so fast."""
 
+UNREACHED = 10**9  # tokens: with a limit that nobody reaches requests are reserved
+
 TO_OWNERS = "发到 "  # how the owners are told of a send whose fate nobody knows
 
 
@@ -81,6 +83,8 @@ async def try_moment(nursery: Nursery, moment: Moment) -> Trial:
                     "media_dir": folder,
                     "tools_dir": str(tools),
                     **WAITLESS,
+                    # Where there is a limit, nobody gets a tool until the journal is read.
+                    "bot_day_tokens_all": 0 if moment.kind.comes_back else UNREACHED,
                     "web_port": 0,
                     **(write_personas(Path(folder) / "personas") if keeping else {}),
                 }
