@@ -71,6 +71,7 @@ LAZY_IMPORTERS = {
     "bot/cli/control_commands.py",
     "bot/cli/journal_commands.py",
     "bot/cli/process.py",
+    "bot/engine/foreign.py",
     "bot/wiring/console.py",
     "bot/wiring/fetching.py",
     "bot/wiring/web.py",

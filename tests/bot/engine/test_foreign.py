@@ -46,26 +46,6 @@ async def test_a_tool_of_a_schema_from_outside_gets_its_arguments_mended_validat
     assert weather().spec.parameters == WEATHER
 
 
-def test_every_wrong_field_is_told_as_our_own_tools_tell_it() -> None:
-    with pytest.raises(InvalidArguments) as caught:
-        weather().read('{"unit": "kelvin", "days": [{"n": "x"}], "town": "Rome"}')
-    assert caught.value.fields == (
-        "location: required",
-        "days.0.n: 'x' is not of type 'integer'",
-        "unit: 'kelvin' is not one of ['celsius', 'fahrenheit']",
-        "town: no such field, leave it out",
-    )
-
-
-@pytest.mark.parametrize("ref", ["file:///etc/hostname", "http://127.0.0.1:1/schema", "#/$defs/nope", "other.json"])
-@pytest.mark.parametrize("depth", [0, 1])
-def test_a_schema_that_refers_to_what_is_not_in_it_is_refused_where_the_tool_is_defined(ref: str, depth: int) -> None:
-    node: dict[str, Any] = {"$ref": ref}
-    schema = {"properties": {"a": {"anyOf": [True, node]} if depth else node}}
-    with pytest.raises(UnsuitableType, match=r"the schema refers to .*, which is not in it"):
-        foreign_tool("find_it", "Finds.", schema, None)
-
-
 async def test_references_into_the_schema_are_followed_from_its_top_and_for_defaults() -> None:
     schema = {
         "$ref": "#/$defs/query",
@@ -112,18 +92,6 @@ def test_where_properties_are_not_all_there_is_the_schema_says_what_fits(
     assert tool.read(fits).plain == json.loads(fits)
     with pytest.raises(InvalidArguments):
         tool.read(wrong)
-
-
-@pytest.mark.parametrize(
-    ("pattern", "fits", "wrong"),
-    [("^[a-z]+$", "abc", "abc\n"), ("^(a$|b)", "b\n", "a\n"), (r"^[$]\$$", "$$", "$$\n"), ("^[]$]$", "$", "$\n")],
-)
-def test_the_end_of_a_pattern_is_the_end_of_the_text(pattern: str, fits: str, wrong: str) -> None:
-    schema = {"properties": {"a": {"type": "string", "pattern": pattern}}}
-    tool = foreign_tool("find_it", "Finds.", schema, None)
-    assert tool.read(json.dumps({"a": fits})).plain == {"a": fits}
-    with pytest.raises(InvalidArguments, match="does not match"):
-        tool.read(json.dumps({"a": wrong}))
 
 
 def test_declarations_are_those_of_our_own_tools() -> None:
