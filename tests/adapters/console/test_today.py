@@ -36,6 +36,9 @@ async def test_a_chat_can_be_paused_and_that_is_written_down() -> None:
     async with visiting() as place:
         await place.log_in()
         form = await place.form()
+        place.journal.traces.append(trace())
+        _, text, _ = await place.ask("GET", "/turns/t1")
+        assert f'name="where" value="{GROUP}"><button name="silent" value="1"' in text
         for where, silent, status in ((str(GROUP), "1", 303), (str(GROUP), "0", 303), ("evil", "1", 400)):
             data = {"form": form, "where": where, "silent": silent}
             assert (await place.ask("POST", "/pause", data=data, headers=SAME))[0] == status
