@@ -8,7 +8,7 @@ from bot.domain.shown import UNANSWERED, Span, Trace, TurnRow
 from tests.fakes import BOT, GROUP
 
 NOW = 1_700_000_000.0
-HOSTILE = "</pre><script>alert(1)</script><img src=x onerror=alert(2)>\"'`{{7*7}}"
+HOSTILE = "</pre><script>alert(1)</script><img src=x onerror=alert(2)>\"'`{{'x'*9}}"
 
 
 def row(turn_id: str = "t1", *, words: str = "今天要带伞吗", outcome: str = "answered") -> TurnRow:

@@ -85,7 +85,7 @@ async def test_what_people_write_stays_words(path: str) -> None:
             assert json.loads(text)["row"]["text"] == HOSTILE
             return
         assert "alert(1)" in text
-        assert not re.search(r"<script>|<img|</pre><s|49", text)
+        assert not re.search(r"<script>|<img|</pre><s|x{9}", text)
 
 
 def test_the_blocks_of_a_prompt_begin_with_headings_that_only_we_write() -> None:
