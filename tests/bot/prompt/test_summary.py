@@ -20,9 +20,11 @@ from bot.prompt.summary import (
     MAX_ASIDE,
     MAX_SUMMARY,
     MAX_WORDS,
+    Prefix,
     continued,
     in_one_line,
     read_summary,
+    summary_of_prefix,
     summary_request,
 )
 from bot.prompt.wording_en import EN
@@ -134,3 +136,15 @@ def test_what_is_no_summary_is_none() -> None:
     assert read_summary(words("")) == ""
     assert read_summary(words("no", refusal="I cannot")) == ""
     assert read_summary(words("half", finish=FinishReason.CONTENT_FILTER)) == ""
+
+
+def test_the_prefix_of_a_request_is_asked_on_where_it_had_the_same_rounds_and_the_same_summary() -> None:
+    told = (UserMessage("小明#777: 你好"), AssistantMessage("在"))
+    examples = (UserMessage("早"), AssistantMessage("早呀"))
+    shown = (UserMessage("[此前对话摘要]\n  喜欢猫\n  怕狗\n小明#777: 你好"), told[1])
+    prefix = Prefix((SystemMessage("你是小霜"), *examples, *shown, UserMessage("小红#5: 在吗")), 3)
+    request = summary_of_prefix(prefix, told, "喜欢猫\n怕狗")
+    assert request is not None
+    assert request.messages == (*prefix.transcript[:-1], UserMessage(ZH.summary.request))
+    assert summary_of_prefix(prefix, told, "喜欢猫") is None  # it was forgotten, or made anew
+    assert summary_of_prefix(prefix, told) is None
