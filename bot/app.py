@@ -267,6 +267,7 @@ async def at_work(
             spending.run(),
             rooms.keeping.personas.run(),
             rooms.on.wishes.run(),
+            rooms.stages.petitions.run(),
             rooms.recoverer.run(),
             rooms.catchup.run(),
             rooms.doubts.run(),

@@ -43,6 +43,7 @@ Mode = Literal["reverse", "forward"]
 Scope = Literal["group", "member"]
 Hours = Annotated[tuple[tuple[int, int], ...], BeforeValidator(hours)]
 QuietMode = Literal["weak", "all"]
+Accept = Literal["ask", "friends", "none"]
 Language = Literal["", "zh", "en"]
 MediaSend = Literal["base64", "file"]
 MediaUrls = Literal["fetch", "pass"]
@@ -82,6 +83,7 @@ class Settings(BaseSettings):
     personas_dir: FilePath | None = None
     groups_file: FilePath | None = None
     words_file: FilePath | None = None
+    bot_accept: Annotated[Accept, BeforeValidator(values.one_of("ask", "friends", "none"))] = "ask"
     bot_groups: QQNumbers = frozenset()
     bot_users: QQNumbers = frozenset()
     bot_block: QQNumbers = frozenset()

@@ -1,5 +1,6 @@
-"""What is done in a group, as servers want it (onebot.md 5): the standard's actions, and for 精华
-the one that NapCat, LLBot, Lagrange and go-cqhttp have.
+"""What is done in a group, and answered to who wants to be a friend or have the bot in one, as
+servers want it (onebot.md 5): the standard's actions, and for 精华 the one that NapCat, LLBot,
+Lagrange and go-cqhttp have.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from typing import assert_never
 from adapters.onebot.protocol import write_id
 from bot.domain.events import Conversation
 from bot.domain.group_acts import GroupAct, Mute, Pin, Recall, SetCard
+from bot.domain.petitions import Petition
 
 
 def write_act(group: Conversation, act: GroupAct) -> tuple[str, dict[str, object]]:
@@ -25,3 +27,13 @@ def write_act(group: Conversation, act: GroupAct) -> tuple[str, dict[str, object
             return "set_essence_msg", {"message_id": write_id(message_id)}
         case _:
             assert_never(act)
+
+
+def write_admission(
+    petition: Petition, *, granted: bool, reason: str
+) -> tuple[str, dict[str, object]]:
+    """The same for the answer to a friend request or an invite (onebot.md 3.6)."""
+    answer = {"flag": petition.flag, "approve": granted}
+    if petition.kind == "friend":
+        return "set_friend_add_request", answer
+    return "set_group_add_request", {**answer, "sub_type": "invite", "reason": reason}

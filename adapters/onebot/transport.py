@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from adapters.onebot.acts import write_act
+from adapters.onebot.acts import write_act, write_admission
 from adapters.onebot.calls import OneBotCalls
 from adapters.onebot.fields import load
 from adapters.onebot.groups import read_groups, read_member
@@ -27,6 +27,7 @@ from bot.domain.actions import Gesture, SendMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered, ActionUnsupported
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.group_acts import GroupAct
+from bot.domain.petitions import Petition
 from bot.domain.ports import JoinedGroup, KeptFile, Member
 from bot.domain.segments import File, Forward
 
@@ -83,6 +84,14 @@ class OneBotTransport:
         ActionUnanswered.
         """
         await self.call(group.platform_id, *write_act(group, act))
+
+    async def admit(self, petition: Petition, *, granted: bool, reason: str = "") -> None:
+        """Grant a friend request or an invite, or refuse it.
+
+        Raises NotConnected, ActionRefused (also where its time is over), ActionUnanswered.
+        """
+        action = write_admission(petition, granted=granted, reason=reason)
+        await self.call(petition.account, *action)
 
     async def get_message(self, account: int, message_id: str) -> MessageReceived | None:
         """Look up a message by id, the bot's own included; None if the server does not know it (any

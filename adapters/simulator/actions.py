@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from adapters.simulator import gestures, offices, outgoing, shares, wire
+from adapters.simulator import gestures, offices, outgoing, petitions, shares, wire
 from adapters.simulator.call import Action, Call, CallAnswer, Done, Gesture, Params, SentMessage
 from adapters.simulator.messages import Stored
 from adapters.simulator.outgoing import read_segments
@@ -299,6 +299,7 @@ ACTIONS: dict[str, Action] = {
     "get_msg": get_msg,
     "delete_msg": delete_msg,
     **offices.ACTIONS,
+    **petitions.ACTIONS,
     **shares.ACTIONS,
     "get_group_msg_history": get_group_msg_history,
     "get_friend_msg_history": get_friend_msg_history,

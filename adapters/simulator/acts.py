@@ -1,14 +1,16 @@
-"""Doings of user1 at the chat beside speaking: gestures, and things that are shared."""
+"""Doings of user1 at the chat beside speaking: gestures, things that are shared, invites."""
 
 from __future__ import annotations
 
 from adapters.simulator import shares
 from adapters.simulator.faults import parse_number
+from adapters.simulator.people import Person
 from adapters.simulator.server import Simulator
 from adapters.simulator.shares import Node, Nodes
 from adapters.simulator.wire import NOT_DONE, CallRefused, Json, text
 
 THUMB = "76"
+STRANGER = Person(29001, "路人")
 DEEPEST = 9  # forwards inside one another
 TALK = ("周六去爬山吗", "去，几点", "八点，山门口见")
 
@@ -34,6 +36,12 @@ async def act(simulator: Simulator, words: str) -> str:
             latest, chosen = own[-1].message_id, (*emoji, THUMB)[0]
             await simulator.incidents.react(latest, chosen, user_id=user_id)
             return f"reacted with {chosen}"
+        case ["befriend", *said]:
+            await simulator.incidents.befriend(STRANGER, " ".join(said))
+            return f"{STRANGER.user_id} asked"
+        case ["invite", number] if number.isdecimal():
+            await simulator.incidents.invite(group.members[user_id], int(number))
+            return "invited"
         case _ if (shared := share(simulator, words)) is not None:
             await simulator.say([shared], user_id=user_id)
             return "shared"

@@ -40,10 +40,12 @@ class SentMessage:
 class Gesture:
     """A sign of the bot's without words: a reaction to a message (`emoji_id`; `taken_back`), a poke
     of somebody, or typing to somebody; or what admins do: a mute of so many `seconds`, a card, a
-    message taken back or kept.
+    message taken back or kept; or an answer: a new friend, a group joined, a refusal.
     """
 
-    kind: Literal["reaction", "poke", "typing", "mute", "card", "recall", "pin"]
+    kind: Literal[
+        "reaction", "poke", "typing", "mute", "card", "recall", "pin", "friend", "joined", "refusal"
+    ]
     user_id: int = 0
     group_id: int | None = None
     message_id: int = 0

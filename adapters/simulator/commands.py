@@ -45,6 +45,8 @@ OTHERS = {
     "forward [DEPTH]": "user1 forwards a conversation, one inside the other so deep",
     "voice WORDS": "user1 sends a voice message",
     "file NAME WORDS": "user1 sends a file with these words in it",
+    "befriend [WORDS]": "a stranger wants to be the bot's friend",
+    "invite GROUP": "user1 invites the bot into a group of that number",
     "card TITLE [URL]": "user1 shares a card",
     "faults": "what is armed",
     "off": "nothing is armed any more",

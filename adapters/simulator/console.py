@@ -126,6 +126,8 @@ def render_gesture(gesture: Gesture, people: Mapping[int, str]) -> str:
             return f"bot: [sets the card of {name}]"
         case "recall" | "pin":
             return f"bot: [{gesture.kind}s a message]"
+        case "friend" | "joined" | "refusal":
+            return f"bot: [answers {name}: {gesture.kind}]"
 
 
 def _render_segment(segment: Json, people: Mapping[int, str]) -> str:

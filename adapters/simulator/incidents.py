@@ -1,4 +1,6 @@
-"""Mishaps of the account and of what was said: recalls, pokes, mutes, lost logins, lost sockets."""
+"""What happens to the account and to what was said: recalls, pokes, requests, mutes, lost logins,
+lost sockets.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from adapters.simulator import wire
+from adapters.simulator import petitions, wire
 from adapters.simulator.faults import Armed, Fault
+from adapters.simulator.people import Person
 from adapters.simulator.sockets import Sockets
 from adapters.simulator.wire import NOT_DONE, CallRefused, Json
 from adapters.simulator.world import World
@@ -130,6 +133,14 @@ class Incidents:
             is_add=True,
         )
         await self._push(notice)
+
+    async def befriend(self, person: Person, comment: str = "") -> None:
+        """Somebody asks to be the account's friend."""
+        await self._push(petitions.befriend(self._world, person, comment))
+
+    async def invite(self, person: Person, group_id: int) -> None:
+        """Somebody invites the account into a group."""
+        await self._push(petitions.invite(self._world, person, group_id))
 
     async def type(self, *, user_id: int) -> None:
         """A friend is typing to the account."""

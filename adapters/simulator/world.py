@@ -45,6 +45,7 @@ class World:
         self.mutes = SimulatedMutes(self_id, self.groups, now=now)
         self.forwards: dict[str, list[Json]] = {}
         self.contents: dict[str, bytes] = {}
+        self.petitions: dict[str, tuple[Person, int] | None] = {}  # by flag; None once answered
         self.app_name = "NapCat.Onebot"
         self.unsupported = set(LAGRANGE_ONLY)
         self._sessions: set[tuple[int, int]] = set()

@@ -8,7 +8,9 @@ from __future__ import annotations
 import logging
 from typing import assert_never
 
+from bot.conversation.approval.petitions import Petitions
 from bot.conversation.intake.mutes import Mutes
+from bot.conversation.intake.own import OwnMessages
 from bot.conversation.intake.places import Places
 from bot.conversation.intake.pokes import Pokes
 from bot.conversation.interruptions.recalls import Recalls
@@ -28,8 +30,6 @@ from bot.domain.events import (
     Poked,
     Requested,
 )
-from bot.memory.history import History
-from bot.speaking.outbox import Outbox
 
 logger = logging.getLogger(__name__)
 
@@ -46,8 +46,8 @@ class Dispatcher:
         places: Places,
         greetings: Greetings,
         pokes: Pokes,
-        history: History,
-        outbox: Outbox,
+        petitions: Petitions,
+        own: OwnMessages,
     ) -> None:
         self._way = way
         self._recalls = recalls
@@ -55,8 +55,8 @@ class Dispatcher:
         self._places = places
         self._greetings = greetings
         self._pokes = pokes
-        self._history = history
-        self._outbox = outbox
+        self._petitions = petitions
+        self._own = own
 
     async def handle(self, event: Event) -> None:
         """Take one event of any kind."""
@@ -65,8 +65,7 @@ class Dispatcher:
             case MessageReceived():
                 self._way.take(event)
             case MessageSent():
-                self._history.know(event.message)
-                self._outbox.seen(event.message)
+                self._own.take(event)
             case MessageRecalled():
                 self._recalls.take(event)
             case Muted():
@@ -78,7 +77,9 @@ class Dispatcher:
                 self._greetings.take(account)
             case Poked():
                 self._pokes.take(event)
-            case Heartbeat() | MemberChanged() | Requested() | Noticed():
+            case Requested():
+                self._petitions.hear(event)
+            case Heartbeat() | MemberChanged() | Noticed():
                 logger.debug("%s of %d", event.type, event.self_id)
             case _:
                 assert_never(event)

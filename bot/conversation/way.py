@@ -10,7 +10,7 @@ from functools import partial
 from operator import eq
 from typing import Protocol, assert_never
 
-from bot.conversation.approval.owners_word import OwnersWord
+from bot.conversation.approval.desks import Desks
 from bot.conversation.intake.door import Door
 from bot.conversation.intake.hearing import Hearing
 from bot.conversation.intake.verdicts import Verdicts
@@ -44,7 +44,7 @@ class MessageWay:
         self,
         *,
         door: Door,
-        word: OwnersWord,
+        word: Desks,
         stopping: Stopping,
         commands: CommandSink,
         verdicts: Verdicts,
@@ -66,7 +66,7 @@ class MessageWay:
         if not self._door.lets_in(message):  # known already?
             return
         message = lighten(message)
-        if self._word.take(message):  # an owner's word on a call that waits?
+        if self._word.take(message):  # an owner's word on what waits?
             self._hearing.forget_answer(message, kept=False)
             return
         if answer and self._stopping.take(message):  # is somebody to stop?
@@ -94,7 +94,7 @@ class LaneWay:
     def __init__(
         self,
         *,
-        word: OwnersWord,
+        word: Desks,
         verdicts: Verdicts,
         turnstile: Turnstile,
         hearing: Hearing,

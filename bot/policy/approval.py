@@ -83,7 +83,15 @@ def read_answer(text: str) -> Answer | None:
 
 
 def answer_in(message: MessageReceived) -> Answer | None:
-    """The answer that a message is: its words alone, but for a mention of the bot and a quote."""
+    """The answer that a message is."""
+    words = words_in(message)
+    return None if words is None else read_answer(words)
+
+
+def words_in(message: MessageReceived) -> str | None:
+    """The words of a message that is nothing else, but for a mention of the bot and a quote; None
+    where it is.
+    """
     words = []
     for segment in message.segments:
         match segment:
@@ -95,7 +103,7 @@ def answer_in(message: MessageReceived) -> Answer | None:
                 pass
             case _:
                 return None
-    return read_answer("".join(words))
+    return "".join(words)
 
 
 def quote_in(message: MessageReceived) -> str:

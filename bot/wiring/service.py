@@ -7,11 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 from adapters.storage.store import SqlStore
 from bot.commands.commands import Commands
 from bot.commands.errors import Failures
 from bot.conversation.approval.deciders import Deciders
+from bot.conversation.approval.petitions import Petitions
+from bot.conversation.approval.register import Register
 from bot.conversation.context.chairing import Chairing
 from bot.conversation.context.forwards import Forwards
 from bot.conversation.context.looking import Looks
@@ -29,6 +32,7 @@ from bot.conversation.tasks import Work, due_of, person_of
 from bot.conversation.turns.live import LiveTurns
 from bot.domain.group_acts import Chair
 from bot.domain.masking import Mask
+from bot.domain.petitions import Admitting
 from bot.domain.ports import (
     Approver,
     ChatLog,
@@ -64,10 +68,8 @@ from bot.wiring.conversation import (
     Answering,
     Asking,
     Ground,
-    Stages,
     build_answering,
     build_asking,
-    build_stages,
 )
 from bot.wiring.keeping import Keeping, build_keeping
 from bot.wiring.limits import build_thrift
@@ -75,10 +77,15 @@ from bot.wiring.means import Means
 from bot.wiring.models import build_rules
 from bot.wiring.personas import build_personas
 from bot.wiring.senses import SensesOf
+from bot.wiring.stages import Stages, build_stages
 from config.settings import Settings
 
 MAX_LOGGED = 200  # characters of a line that is looked up
 ABREAST = 3  # people answered side by side in a group
+
+
+class Server(Transport, Admitting, Protocol):
+    """A OneBot server, as far as it is asked for anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +111,7 @@ def build_rooms(
     means: Means,
     journal: SqlStore,
     *,
-    transport: Transport,
+    transport: Server,
     store: Store,
     deciders: Deciders,
     observers: Sequence[Observer],
@@ -147,8 +154,25 @@ def build_rooms(
         paced=settings.bot_pace,
     )
     typed = partial(build_commands, settings, keeping, journal, failures, means, spending)
-    built = on, owner, keeping, answering, settings
+    petitions = build_petitions(settings, on, journal, transport)
+    built = on, owner, keeping, answering, petitions, settings
     return connect(*built, failures, commands=typed, toolset=toolset, transport=transport, ids=ids)
+
+
+def build_petitions(
+    settings: Settings, on: Ground, journal: SqlStore, admitting: Admitting
+) -> Petitions:
+    """Who hears of friend requests and invites."""
+    return Petitions(
+        accept=settings.bot_accept,
+        owners=settings.bot_owners,
+        admitting=admitting,
+        register=Register(store=on.store, choices=journal.books, clock=on.clock),
+        postbox=on.postbox,
+        history=on.history,
+        ages=on.ages,
+        clock=on.clock,
+    )
 
 
 def build_ground(
@@ -177,6 +201,7 @@ def connect(
     owner: Owner,
     keeping: Keeping,
     answering: Answering,
+    petitions: Petitions,
     settings: Settings,
     failures: Failures,
     *,
@@ -198,9 +223,8 @@ def connect(
         debounce=settings.bot_debounce,
     )
     typed = commands(on, asking)
-    stages = build_stages(
-        on, asking, answering, typed, rules=rules, owner=owner, steers=settings.bot_steer
-    )
+    ways, steers = (on, asking, answering, typed), settings.bot_steer
+    stages = build_stages(*ways, petitions=petitions, rules=rules, owner=owner, steers=steers)
     return Rooms(
         on,
         owner,

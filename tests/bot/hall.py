@@ -7,13 +7,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from bot.commands.commands import Commands
+from bot.conversation.approval.petitions import Petitions
+from bot.conversation.approval.register import Register
 from bot.conversation.intake.places import Arrival
 from bot.conversation.recovery.arrivals import Arrivals
 from bot.domain.events import Event, MessageRecalled, Muted
 from bot.domain.journal import Judged, MessageObserved
 from bot.policy.wake import Rules
 from bot.speaking.postbox import Postbox
-from bot.wiring.conversation import build_asking, build_stages
+from bot.wiring.conversation import build_asking
+from bot.wiring.stages import build_stages
+from tests.bot.conversation.approval.server import RecordingServer
 from tests.bot.conversation.turns.test_turn import House
 from tests.fakes import BOT, GROUP, CountingIds, ScriptedModel, Step
 
@@ -46,9 +50,19 @@ class Hall(House):
             is_held=asking.verdicts.hush.holds_commands,
             clock=self.clock,
         )
-        stages = build_stages(
-            self.ground, asking, self.answering, self.commands, rules=rules, owner=self.owner, steers=steers
+        self.server = RecordingServer()
+        self.petitions = petitions = Petitions(
+            accept="ask",
+            owners=rules.owners,
+            admitting=self.server,
+            register=Register(store=self.store, choices=self.store, clock=self.clock),
+            postbox=self.ground.postbox,
+            history=self.history,
+            ages=self.ages,
+            clock=self.clock,
         )
+        ways = self.ground, asking, self.answering, self.commands
+        stages = build_stages(*ways, petitions=petitions, rules=rules, owner=self.owner, steers=steers)
         self.seen, self.places, self.turnstile = asking.seen, asking.places, asking.turnstile
         self.robots, self.put_off = asking.robots, asking.put_off
         self.hearing = asking.hearing

@@ -45,6 +45,7 @@ TYPED: dict[str, tuple[str, object]] = {
     "BOT_BLOCK": ("4,5", {4, 5}),
     "BOT_ROBOTS": ("6,7", {6, 7}),
     "BOT_PREFIXES": ("/ai ！", ("/ai", "！")),
+    "BOT_ACCEPT": ("friends", "friends"),
     "BOT_AT_ALL": ("on", True),
     "BOT_CHANCE": ("0.02", 0.02),
     "BOT_STALE": ("60", 60.0),

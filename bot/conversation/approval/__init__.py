@@ -1,1 +1,1 @@
-"""Calls that wait for an owner's word: who may allow them, the requests, and his answers."""
+"""What waits for an owner's word: calls of tools, friends and invites; who may say it, and how."""

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from adapters.onebot.acts import write_act
+from adapters.onebot.acts import write_act, write_admission
 from bot.domain.group_acts import Mute, Pin, Recall, SetCard
+from bot.domain.petitions import Petition
 from tests.fakes import GROUP
 
 
@@ -13,3 +14,16 @@ def test_each_act_is_the_action_that_servers_have() -> None:
         ("delete_msg", {"message_id": 7}),
         ("set_essence_msg", {"message_id": 7}),
     ]
+
+
+def test_a_friend_request_and_an_invite_are_answered_by_their_flag() -> None:
+    friend = Petition(account=1, kind="friend", user_id=5, flag="f|1")
+    invite = Petition(account=1, kind="invite", user_id=5, group_id=7, flag="g|1")
+    assert write_admission(friend, granted=True, reason="") == (
+        "set_friend_add_request",
+        {"flag": "f|1", "approve": True},
+    )
+    assert write_admission(invite, granted=False, reason="不认识") == (
+        "set_group_add_request",
+        {"flag": "g|1", "approve": False, "sub_type": "invite", "reason": "不认识"},
+    )

@@ -6,11 +6,14 @@ from bot.domain.events import (
     Connected,
     Heartbeat,
     MessageSent,
+    Requested,
 )
 from bot.domain.journal import SendChanged, SendState
 from bot.domain.segments import Quote, Text
+from bot.policy.wake import Rules
+from bot.wiring.background import background
 from tests.bot.hall import hall
-from tests.fakes import BOT, GROUP, said, words
+from tests.fakes import BOT, GROUP, said, until, words
 
 
 async def test_a_message_sent_by_the_account_elsewhere_is_known_when_it_is_quoted() -> None:
@@ -44,3 +47,11 @@ async def test_an_answer_in_doubt_is_confirmed_by_what_the_account_is_seen_to_sa
         await house.take(shown)
         changes = [entry for entry in house.store.entries if isinstance(entry, SendChanged)]
         assert (changes[-1].state, changes[-1].message_id) == (SendState.CONFIRMED, "9")
+
+
+async def test_a_friend_request_is_heard() -> None:
+    asked = Requested(self_id=BOT, time=0.0, kind="friend", sub_type="", user_id=5, group_id=0, comment="", flag="f")
+    async with hall(rules=Rules(names=("小霜",), owners=frozenset({999}))) as house, background(house.petitions.run()):
+        await house.take(asked)
+        await until(lambda: house.transport.texts != [])
+        assert house.transport.texts[0].startswith("#R1 5 ")

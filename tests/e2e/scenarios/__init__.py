@@ -44,12 +44,14 @@ second, so often), `restart: true` (a proper end and a new start; `restart: seco
 {fox.md: text}` (a file in $FILES), `reload: [words of the outcome]` (the files are read again), `drop:
 true` and `back: true` (the connection), `fault: "timeout 2 times"` (as `!` lines in the simulator's chat),
 `server: Lagrange`, `report: true` (own messages are reported), `rename: {小明: 主人}` (the card in the group),
-`promote: {bot: admin}` (a role in the group).
+`promote: {bot: admin}` (a role in the group), `befriend: {老张: words}` (asks to be a friend), `invite: {小明: 6262}`
+(the bot, into that group), `lapse: true` (QQ forgets both).
 
 What is looked at: `sent` (a text, or a mapping of `say`, `has` (contains), `quotes: label`, `mentions:
 [names]`, `to: name` (of a person or group), `forward: [texts of nodes]`, `id` (labels it)), `count` (how
 many came since the last look, in place of `sent`), `gestures: [{reaction: label}, {typing: name}, {poke:
-name}, {mute: name}, {card: name}, {recall: label}, {pin: label}]` (all
+name}, {mute: name}, {card: name}, {recall: label}, {pin: label}, {friend: name}, {joined: name},
+{refusal: name}]` (all
 since the last look; `-label`: taken back), `requests` (how many were made since the
 beginning), `cancelled: [numbers]` of requests given up, `shown: [...]` (in this order in the latest
 request, or in that numbered `request`), `hidden: [...]`, `pictures: n` (seen in it), `fetched: [names]`

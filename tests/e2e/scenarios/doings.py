@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from adapters.simulator import petitions
 from adapters.simulator.faults import parse_fault
 from adapters.simulator.people import Person
 from tests.e2e.scenarios.parts import Written, segments_of
@@ -136,6 +137,20 @@ async def rename(stage: Stage, names: Mapping[str, str]) -> None:
         stage.group.members[person.user_id] = renamed
 
 
+async def befriend(stage: Stage, told: Mapping[str, str]) -> None:
+    for name, comment in told.items():
+        await stage.simulator.incidents.befriend(stage.group.members[stage.number(name)], comment)
+
+
+async def invite(stage: Stage, told: Mapping[str, int]) -> None:
+    for name, group_id in told.items():
+        await stage.simulator.incidents.invite(stage.group.members[stage.number(name)], group_id)
+
+
+async def lapse(stage: Stage, _: Any) -> None:
+    petitions.lapse(stage.world)
+
+
 async def promote(stage: Stage, roles: Mapping[str, Any]) -> None:
     """Give people, and the bot, a role in the group."""
     for name, role in roles.items():
@@ -163,5 +178,8 @@ DOINGS: Mapping[str, Doing] = {
     "server": server,
     "rename": rename,
     "promote": promote,
+    "befriend": befriend,
+    "invite": invite,
+    "lapse": lapse,
 }
 """The verbs of a script, each with what it does."""

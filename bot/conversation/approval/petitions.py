@@ -1,0 +1,193 @@
+"""Who wants to be the bot's friend, or have it in a group: the owners are asked, and their word is
+passed on.
+
+An answer is written down before it goes on the wire, so that none goes
+twice; where the process ends in between, the owners are told that nobody knows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import TypeAlias
+
+from bot.conversation.approval.register import DAYS, Register
+from bot.conversation.intake.ages import Ages
+from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.domain.events import Conversation, MessageReceived, Requested
+from bot.domain.petitions import Accept, Admitting, Petition
+from bot.domain.ports import Clock
+from bot.memory.history import History
+from bot.policy import petition as words
+from bot.policy.apologies import is_quoted
+from bot.policy.approval import ALLOWED, DENIED, Answer, in_one_line, quote_in, words_of
+from bot.speaking.postbox import Postbox
+
+logger = logging.getLogger(__name__)
+
+MAX_WORK = 20  # requests and answers that are to be worked off
+LOOK = 2.0  # seconds between two looks at what could not be read
+
+_Work: TypeAlias = Callable[[], Coroutine[None, None, None]]
+_Reply: TypeAlias = Callable[[str], object]
+
+
+class Petitions:
+    """Hears requests, asks the owners, and takes their word; `run` is its task."""
+
+    def __init__(
+        self,
+        *,
+        accept: Accept,
+        owners: frozenset[int],
+        admitting: Admitting,
+        register: Register,
+        postbox: Postbox,
+        history: History,
+        ages: Ages,
+        clock: Clock,
+    ) -> None:
+        self._accept = accept
+        self._owners = owners
+        self._admitting = admitting
+        self._register = register
+        self._postbox = postbox
+        self._history = history
+        self._ages = ages
+        self._clock = clock
+        self._work: asyncio.Queue[_Work] = asyncio.Queue(MAX_WORK)
+
+    # --- what comes ---------------------------------------------------------------------------
+
+    def hear(self, event: Requested) -> None:
+        """Somebody asks; never waits. Those who want to join a group ask its admins, not us."""
+        if event.kind == "group" and event.sub_type != "invite":
+            logger.info("somebody wants to join group %d: left to its admins", event.group_id)
+            return
+        petition = Petition(
+            account=event.self_id,
+            kind="friend" if event.kind == "friend" else "invite",
+            user_id=event.user_id,
+            group_id=event.group_id,
+            comment=event.comment,
+            flag=event.flag,
+            since=self._clock.now(),
+        )
+        if self._accept == "none":
+            logger.info("%s of %d is left alone: BOT_ACCEPT=none", petition.kind, event.user_id)
+        else:
+            self._put(partial(self._take, petition))
+
+    async def _take(self, petition: Petition) -> None:
+        who, kind = petition.user_id, petition.kind
+        if self._register.is_known(petition):
+            return
+        if self._accept == "friends" and kind == "friend":
+            await self._answer(petition, Answer(allows=True), partial(logger.info, "%d: %s", who))
+        elif not self._owners:
+            logger.warning("%s of %d is left alone: BOT_OWNERS is empty", kind, who)
+        elif not self._register.has_room(petition):
+            logger.warning("%s of %d is left alone: too many wait", kind, who)
+        else:
+            petition = await self._register.add(petition)
+            self._tell(petition.account, words.asked(petition, days=DAYS))
+
+    # --- the owners' word ---------------------------------------------------------------------
+
+    def take(self, message: MessageReceived) -> bool:
+        """Whether it is an owner's answer in private, which names one or quotes what is in memory;
+        then it is done with.
+        """
+        if (answer := self._read(message)) is None:
+            return False
+        quoted = self._history.known(message.conversation, quote_in(message))
+        return self._decide(answer, message, quoted)
+
+    async def take_later(self, message: MessageReceived) -> bool:
+        """The same, where there is time to look up what is quoted."""
+        if (answer := self._read(message)) is None:
+            return False
+        quote = quote_in(message)
+        quoted = await self._history.find(message.conversation, quote) if quote else None
+        return self._decide(answer, message, quoted)
+
+    def _read(self, message: MessageReceived) -> Answer | None:
+        who, where = message.sender.user_id, message.conversation
+        if who not in self._owners or message.is_own or where.is_group:
+            return None
+        return words.answer_in(message)
+
+    def _decide(
+        self, answer: Answer, message: MessageReceived, quoted: MessageReceived | None
+    ) -> bool:
+        number = answer.number
+        if not number and quoted is not None and quoted.is_own:
+            number = words.number_of(self._register.open, words_of(quoted))
+        if not number:
+            return False
+        quote = message.message_id if is_quoted(message) else ""
+        reply = partial(self._postbox.post, message.conversation, quote=quote)
+        self._put(partial(self._settle, number, answer, message, reply))
+        return True
+
+    async def _settle(
+        self, number: int, answer: Answer, message: MessageReceived, reply: _Reply
+    ) -> None:
+        """The first word decides; one that was said before somebody asked decides nothing."""
+        petition = self._register.open.get(number)
+        if petition is None:
+            reply(words.UNKNOWN.format(number=number))
+        elif self._ages.is_older(message, petition.since):
+            reply(words.AGAIN.format(number=number))
+        elif self._register.is_over(petition):
+            await self._register.end(petition)
+            reply(words.EXPIRED.format(number=number))
+        else:
+            logger.info("R%d: %s by %d", number, answer.allows, message.sender.user_id)
+            await self._answer(petition, answer, reply)
+
+    async def _answer(self, petition: Petition, answer: Answer, reply: _Reply) -> None:
+        """Pass the answer on, and say what came of it; what did not go out still waits."""
+        number = petition.number
+        if not await self._register.answer(petition):
+            reply(words.BUSY.format(number=number))
+            return
+        try:
+            await self._admitting.admit(petition, granted=answer.allows, reason=answer.reason)
+            told = words.DONE.format(number=number, word=ALLOWED if answer.allows else DENIED)
+        except NotConnected:
+            await self._register.wait(petition)
+            reply(words.OFFLINE.format(number=number))
+            return
+        except ActionRefused as error:
+            told = words.REFUSED.format(number=number, why=in_one_line(error.wording, 80) or "?")
+        except ActionUnanswered:
+            told = words.UNANSWERED.format(number=number)
+        await self._register.end(petition)
+        reply(told)
+
+    async def run(self) -> None:
+        """Know what waited before, then work off what comes."""
+        while (doubtful := await self._register.restore()) is None:
+            await self._clock.sleep(LOOK)
+        for petition in doubtful:
+            told = words.UNANSWERED.format(number=petition.number)
+            self._tell(petition.account, f"{words.told(petition)}\n{told}")
+        while True:
+            work = await self._work.get()
+            await work()
+
+    # --- saying -------------------------------------------------------------------------------
+
+    def _put(self, work: _Work) -> None:
+        try:
+            self._work.put_nowait(work)
+        except asyncio.QueueFull:
+            logger.warning("too many requests and answers to them at once: one is left alone")
+
+    def _tell(self, account: int, line: str) -> None:
+        for owner in sorted(self._owners):
+            if not self._postbox.post(Conversation(account, "private", owner), line):
+                logger.warning("owner %d has too much to read: %s", owner, line)

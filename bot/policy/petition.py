@@ -1,0 +1,68 @@
+"""Requests of friends and invites, as an owner reads them and answers. Pure.
+
+Only we write at the beginning of a line; what a stranger wrote stands in one, cut, between 「」.
+"""
+
+from __future__ import annotations
+
+import re
+
+from bot.domain.events import MessageReceived
+from bot.domain.petitions import Petition
+from bot.policy.approval import INNER_QUOTES, Answer, flat, in_one_line, read_answer, words_in
+
+MAX_COMMENT = 80  # characters
+
+FRIEND = "#R{number} {who} 想加机器人为好友"
+INVITE = "#R{number} {who} 邀请机器人进群 {group}"
+HOW = "回复「同意 R{number}」或「拒绝 R{number} 理由」，也可以引用这条回复；{days} 天内有效。"
+DONE = "R{number} {word}。"
+DECIDED = "R{number} 已经处理过了。"
+EXPIRED = "R{number} 过期了，没有处理。"
+UNKNOWN = "没有编号为 R{number} 的申请，可能已经过期或处理过了。"
+AGAIN = "这条回复比 R{number} 的申请早，没有算数；R{number} 还在等，要回复请再发一次。"
+REFUSED = "R{number} 没有办成，QQ 没有接受：{why}"
+UNANSWERED = "R{number} 办成没有，QQ 没有回答；请在 QQ 里看一下，不会再试。"
+OFFLINE = "机器人现在没有连上 QQ，R{number} 还在等，请过一会儿再回复一次。"
+BUSY = "现在记不下来，R{number} 还在等，请过一会儿再回复一次。"
+
+ANSWER = re.compile(
+    r"\s*(?P<word>同意|拒绝|approve|deny)\s*[#＃]?\s*[rRｒＲ]\s*(?P<number>[0-9０-９]{1,9})(?P<rest>.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+NUMBERED = re.compile(r"#R([0-9]{1,9}) ")
+
+
+def told(petition: Petition) -> str:
+    """The line an owner is asked by, without how it is answered."""
+    words = FRIEND if petition.kind == "friend" else INVITE
+    line = words.format(number=petition.number, who=petition.user_id, group=petition.group_id)
+    said = in_one_line(petition.comment, MAX_COMMENT).translate(INNER_QUOTES)
+    return f"{line}：「{said}」" if said else line
+
+
+def asked(petition: Petition, *, days: int) -> str:
+    """All of what an owner is told."""
+    return f"{told(petition)}\n{HOW.format(number=petition.number, days=days)}"
+
+
+def answer_in(message: MessageReceived) -> Answer | None:
+    """The answer that a message is, `同意 R3` or, beside a quote, `同意`; number 0 where it names
+    none.
+    """
+    if (words := words_in(message)) is None:
+        return None
+    if (found := ANSWER.fullmatch(words)) is None:
+        answer = read_answer(words)
+        return answer if answer is not None and not answer.number else None
+    plain = read_answer(found["word"] + (f" {found['rest']}" if found["rest"].strip() else ""))
+    return plain and Answer(plain.allows, int(found["number"]), plain.reason)
+
+
+def number_of(petitions: dict[int, Petition], text: str) -> int:
+    """The number of the one that a line of ours asks about; 0 for any other."""
+    found = NUMBERED.match(text)
+    petition = petitions.get(int(found[1])) if found else None
+    if found is None or (petition and not flat(text).startswith(flat(told(petition)))):
+        return 0
+    return int(found[1])

@@ -1,0 +1,192 @@
+"""The way of a message, put together: its stages, and who hands every event to whom it concerns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.conversation.approval.desks import Desks
+from bot.conversation.approval.petitions import Petitions
+from bot.conversation.dispatcher import Dispatcher
+from bot.conversation.intake.door import Door
+from bot.conversation.intake.own import OwnMessages
+from bot.conversation.intake.pokes import Pokes
+from bot.conversation.interruptions.expiry import Expiry
+from bot.conversation.interruptions.goings_on import GoingsOn
+from bot.conversation.interruptions.recalls import Recalls
+from bot.conversation.interruptions.steering import Steering
+from bot.conversation.interruptions.stopping import Stopping
+from bot.conversation.queue.quotes import Quotes
+from bot.conversation.recovery.greetings import Greetings
+from bot.conversation.recovery.held import HeldLanes
+from bot.conversation.recovery.late import Late
+from bot.conversation.way import CommandSink, LaneWay, MessageWay
+from bot.policy.wake import Rules
+from bot.speaking.owner import Owner
+from bot.wiring.conversation import Answering, Asking, Ground
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """The whole way, and those who send something on it."""
+
+    dispatcher: Dispatcher
+    way: MessageWay
+    lane: LaneWay
+    goings_on: GoingsOn
+    door: Door
+    late: Late
+    held: HeldLanes
+    expiry: Expiry
+    petitions: Petitions
+
+
+def build_stages(
+    on: Ground,
+    asking: Asking,
+    answering: Answering,
+    commands: CommandSink,
+    *,
+    petitions: Petitions,
+    rules: Rules,
+    owner: Owner,
+    steers: bool,
+) -> Stages:
+    """The way from a question to its answer, and who sends messages on it."""
+    door = Door(seen=asking.seen, ages=on.ages)
+    goings_on = GoingsOn(
+        live=on.live,
+        turns=answering.turns,
+        suspensions=answering.suspensions,
+        lanes=on.lanes,
+        questions=asking.questions,
+        outbox=on.outbox,
+    )
+    desks = Desks(petitions, answering.word)
+    ways = on, asking, desks, door, goings_on, commands
+    way = build_way(*ways, rules=rules, steers=steers)
+    dispatcher = build_dispatcher(on, asking, answering, way, petitions, owner=owner)
+    late = Late(
+        seen=asking.seen,
+        ages=on.ages,
+        places=asking.places,
+        way=way,
+        put_off=asking.put_off,
+        history=on.history,
+        clock=on.clock,
+    )
+    held = HeldLanes(
+        lanes=on.lanes, seen=asking.seen, put_off=asking.put_off, questions=asking.questions
+    )
+    lane = build_lane_way(on, asking, answering, desks)
+    expiry = Expiry(
+        suspensions=answering.suspensions,
+        approvals=answering.approvals,
+        lanes=on.lanes,
+        clock=on.clock,
+    )
+    return Stages(dispatcher, way, lane, goings_on, door, late, held, expiry, petitions)
+
+
+def build_way(
+    on: Ground,
+    asking: Asking,
+    desks: Desks,
+    door: Door,
+    goings_on: GoingsOn,
+    commands: CommandSink,
+    *,
+    rules: Rules,
+    steers: bool,
+) -> MessageWay:
+    """The way up to a place in a lane."""
+    return MessageWay(
+        door=door,
+        word=desks,
+        stopping=Stopping(
+            goings_on=goings_on,
+            hearing=asking.hearing,
+            history=on.history,
+            gestures=on.gestures,
+            rules=rules,
+            local=on.local,
+        ),
+        commands=commands,
+        verdicts=asking.verdicts,
+        steering=Steering(
+            live=on.live,
+            hearing=asking.hearing,
+            gathering=asking.gathering,
+            history=on.history,
+            telling=on.telling,
+            stops=asking.verdicts.stops,
+            owners=rules.owners,
+            is_on=steers,
+        ),
+        hearing=asking.hearing,
+        gathering=asking.gathering,
+    )
+
+
+def build_lane_way(on: Ground, asking: Asking, answering: Answering, desks: Desks) -> LaneWay:
+    """The way from there on."""
+    quotes = Quotes(
+        perception=on.perception,
+        put_off=asking.put_off,
+        questions=asking.questions,
+        hearing=asking.hearing,
+        lanes=on.lanes,
+    )
+    return LaneWay(
+        word=desks,
+        verdicts=asking.verdicts,
+        turnstile=asking.turnstile,
+        hearing=asking.hearing,
+        questions=asking.questions,
+        quotes=quotes,
+        turns=answering.turns,
+        outbox=on.outbox,
+    )
+
+
+def build_dispatcher(
+    on: Ground,
+    asking: Asking,
+    answering: Answering,
+    way: MessageWay,
+    petitions: Petitions,
+    *,
+    owner: Owner,
+) -> Dispatcher:
+    """Who hands every event to whom it concerns."""
+    greetings = Greetings(
+        mutes=asking.mutes,
+        owner=owner,
+        outbox=on.outbox,
+        gestures=on.gestures,
+        places=asking.places,
+        put_off=asking.put_off,
+    )
+    return Dispatcher(
+        way=way,
+        recalls=build_recalls(on, asking, answering),
+        mutes=asking.mutes,
+        places=asking.places,
+        greetings=greetings,
+        pokes=Pokes(asking.verdicts, on.postbox, on.clock),
+        petitions=petitions,
+        own=OwnMessages(on.history, on.outbox),
+    )
+
+
+def build_recalls(on: Ground, asking: Asking, answering: Answering) -> Recalls:
+    """Who takes messages back."""
+    return Recalls(
+        seen=asking.seen,
+        hearing=asking.hearing,
+        put_off=asking.put_off,
+        questions=asking.questions,
+        suspensions=answering.suspensions,
+        turns=answering.turns,
+        live=on.live,
+        lanes=on.lanes,
+    )

@@ -1,0 +1,22 @@
+"""A server that is told what becomes of requests."""
+
+from __future__ import annotations
+
+import asyncio
+
+from bot.domain.errors import BotError
+from bot.domain.petitions import Petition
+
+
+class RecordingServer:
+    """Keeps what it was told; `failures` happen first."""
+
+    def __init__(self) -> None:
+        self.admitted: list[tuple[Petition, bool, str]] = []
+        self.failures: list[BotError] = []
+
+    async def admit(self, petition: Petition, *, granted: bool, reason: str = "") -> None:
+        await asyncio.sleep(0)
+        if self.failures:
+            raise self.failures.pop(0)
+        self.admitted.append((petition, granted, reason))
