@@ -39,7 +39,11 @@ def tokens(number: float) -> str:
 
 
 def seconds(number: float) -> str:
-    """`0.05 s`, `4.1 s`, `2 min`."""
+    """`0.05 s`, `4.1 s`, `2 min`, `3 h`, `7 d`."""
+    if number >= 172_800:
+        return f"{number / 86_400:.0f} d"
+    if number >= 7_200:
+        return f"{number / 3_600:.0f} h"
     if number >= 120:
         return f"{number / 60:.0f} min"
     return f"{number:.2f} s" if number < 1 else f"{number:.1f} s"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from adapters.console.access import AccessPages
+from adapters.console.approvals import ApprovalPages
 from adapters.console.costs import CostPages
 from adapters.console.health import HealthPages
 from adapters.console.live import LivePages
@@ -26,6 +27,7 @@ def routes_of(logins: Logins, sources: Sources) -> Routes:
             *AccessPages(pages, logins, sources).routes,
             *TodayPages(pages, sources).routes,
             *TurnPages(pages, sources).routes,
+            *ApprovalPages(pages, sources).routes,
             *CostPages(pages, sources).routes,
             *HealthPages(pages, sources).routes,
             *LivePages(logins, sources).routes,

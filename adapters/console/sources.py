@@ -12,12 +12,21 @@ from bot.domain.books import AuditBook
 from bot.domain.events import Conversation
 from bot.domain.ports import Clock
 from bot.domain.shown import Explaining, Feed, Showing, State, Trying
+from bot.domain.suspension import Settled
 
 
 class Pause(Protocol):
     """Keeps the bot silent somewhere, or ends that."""
 
     async def __call__(self, where: Conversation, *, silent: bool) -> bool: ...
+
+
+class Settling(Protocol):
+    """An owner's word about a call (`A`) or a request of people (`R`) of this number."""
+
+    async def __call__(
+        self, kind: str, number: int, *, allows: bool, reason: str = ""
+    ) -> Settled: ...
 
 
 class Midnight(Protocol):
@@ -38,6 +47,7 @@ class Sources:
     feed: Feed
     state: Callable[[], State]
     pause: Pause
+    settle: Settling
     note: Callable[[Audited], None]
     tell: Callable[[str, str], None]
     estimate: Callable[[str], float]

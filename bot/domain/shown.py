@@ -118,11 +118,26 @@ class ModelState(Struct, frozen=True):
 
 
 class WaitingCall(Struct, frozen=True):
-    """A call that waits for an owner's word, until then (seconds since 1970)."""
+    """A call that waits for an owner's word, until then (seconds since 1970): `text` is all of it,
+    `behind` who asked in which words, and whose words led there.
+    """
 
     number: int
     where: Conversation
     text: str
+    expires: float
+    behind: tuple[str, ...] = ()
+
+
+class WaitingPetition(Struct, frozen=True):
+    """A friend request, or an invite into that group, which waits until then (seconds since 1970).
+    `said` is what its asker wrote.
+    """
+
+    number: int
+    asker: int
+    group: int
+    said: str
     expires: float
 
 
@@ -147,6 +162,7 @@ class State(Struct, frozen=True, kw_only=True):
     in_trouble: bool = False
     unwritten: int = 0
     calls: tuple[WaitingCall, ...] = ()
+    petitions: tuple[WaitingPetition, ...] = ()
     failures: tuple[Failure, ...] = ()
     paused: tuple[Conversation, ...] = ()
     ignored: tuple[Ignored, ...] = ()

@@ -61,6 +61,19 @@ class Deny(Struct, frozen=True, tag="deny"):
 
 Decision: TypeAlias = Allow | Deny
 
+Settlement: TypeAlias = Literal[
+    "done", "over", "unknown", "again", "late", "busy", "offline", "refused", "unanswered"
+]
+
+
+class Settled(Struct, frozen=True):
+    """The outcome of an owner's word, and the line that tells it: passed on, decided before, about
+    nothing that waits, older than the request, too late, not now, or not done by the server.
+    """
+
+    kind: Settlement
+    words: str
+
 
 class Pending(Struct, frozen=True, tag="pending"):
     """Nobody can say at once: the run is suspended for at most so many seconds, then the call is

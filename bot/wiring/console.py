@@ -13,13 +13,24 @@ from typing import TYPE_CHECKING
 from adapters.onebot.peers import Peers
 from adapters.storage.store import SqlStore
 from bot.commands.why import Explanations
+from bot.conversation.approval.register import DAYS
 from bot.domain.events import Conversation
 from bot.domain.masking import Mask
 from bot.domain.ports import Clock
-from bot.domain.shown import AccountState, Failure, ModelState, State, Trying, WaitingCall
+from bot.domain.shown import (
+    AccountState,
+    Failure,
+    ModelState,
+    State,
+    Trying,
+    WaitingCall,
+    WaitingPetition,
+)
+from bot.domain.suspension import Settled
 from bot.memory.newest import Newest
 from bot.memory.wishes import Wish
 from bot.models.upstreams import Upstream
+from bot.policy.approval import MAX_REASON, Answer
 from bot.policy.days import midnight
 from bot.policy.tokens import estimate_text
 from bot.wiring.service import Rooms
@@ -35,6 +46,8 @@ logger = logging.getLogger(__name__)
 
 Link = Callable[[], str]
 """Makes an address that lets in once."""
+
+BY = "控制台"  # who decided, as others read it
 
 CLOSED = (
     "there is no console, though CONSOLE_PORT is set: CONSOLE_TOKEN is not. `frostagent setup` "
@@ -106,12 +119,44 @@ def sources_of(seen: Seen) -> Sources:
         feed=seen.newest,
         state=partial(state_of, seen),
         pause=pause,
+        settle=partial(settle, rooms),
         note=rooms.on.store.put,
         tell=rooms.owner.tell,
         estimate=estimate_text,
         midnight=midnight,
         clock=clock,
         trying=seen.trying,
+    )
+
+
+async def settle(
+    rooms: Rooms, kind: str, number: int, *, allows: bool, reason: str = ""
+) -> Settled:
+    """An owner's word that was said on a page, about a call (`A`) or a request of people (`R`)."""
+    answer = Answer(allows, number, "" if allows else " ".join(reason.split())[:MAX_REASON])
+    if kind == "A":
+        return rooms.answering.word.settle(number, answer, by=BY)
+    return await rooms.stages.petitions.settle(number, answer, by=BY)
+
+
+def calls_of(rooms: Rooms) -> tuple[WaitingCall, ...]:
+    """The calls that wait."""
+    told = []
+    for one in rooms.answering.requests.open.values():
+        first, *behind = one.text.split("\n")
+        told.append(
+            WaitingCall(one.number, one.where, one.full or first, one.expires, tuple(behind))
+        )
+    return tuple(told)
+
+
+def petitions_of(rooms: Rooms) -> tuple[WaitingPetition, ...]:
+    """The friend requests and invites that wait."""
+    return tuple(
+        WaitingPetition(
+            one.number, one.user_id, one.group_id, one.comment, one.since + DAYS * 86_400
+        )
+        for one in rooms.stages.petitions.open
     )
 
 
@@ -132,10 +177,8 @@ def state_of(seen: Seen) -> State:
         place=str(state["place"]),
         in_trouble=bool(state["in_trouble"]),
         unwritten=int(state["waiting"]),
-        calls=tuple(
-            WaitingCall(one.number, one.where, one.full or one.text, one.expires)
-            for one in rooms.answering.requests.open.values()
-        ),
+        calls=calls_of(rooms),
+        petitions=petitions_of(rooms),
         failures=tuple(Failure(*one) for one in reversed(rooms.failures.last)),
         paused=rooms.on.wishes.muted,
         ignored=tuple(rooms.asking.hearing.ignored),

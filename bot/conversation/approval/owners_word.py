@@ -17,7 +17,7 @@ from bot.conversation.approval.requests import Requests, Runs
 from bot.conversation.intake.ages import Ages
 from bot.domain.events import MessageReceived
 from bot.domain.ports import Clock
-from bot.domain.suspension import Allow, Deny
+from bot.domain.suspension import Allow, Deny, Settled
 from bot.memory.history import History
 from bot.policy.apologies import is_quoted
 from bot.policy.approval import (
@@ -173,22 +173,24 @@ class OwnersWord:
             reply(AGAIN.format(number=number))
         elif message and request is None and self._ages.is_missed(message):
             logger.info("A%d: an answer that was missed decides nothing", number)
-        elif request is None:
-            reply(past.words if past else UNKNOWN.format(number=number))
-        elif self._clock.now() >= request.expires:
-            self._requests.end(request, EXPIRED)
-            reply(EXPIRED.format(number=number))
         else:
-            word = ALLOWED if answer.allows else DENIED
-            decision = (
-                Allow()
-                if answer.allows
-                else Deny(f"{SAID_NO}: {answer.reason}" if answer.reason else SAID_NO)
-            )
             by = account(message.sender) if message else "你"
-            if not self._requests.decide(request, decision, DECIDED, by=by, word=word):
-                reply(BUSY.format(number=number))
-                return True
-            logger.info("A%d of run %s: %s by %s", number, request.run_id, decision.type, by)
-            reply(DONE.format(number=number, word=word))
+            reply(self.settle(number, answer, by=by).words)
         return True
+
+    def settle(self, number: int, answer: Answer, *, by: str) -> Settled:
+        """Let the first word decide, whoever brings it; `by` is who, as others read it."""
+        request, past = self._requests.open.get(number), self._requests.past.get(number)
+        if request is None:
+            unknown = Settled("unknown", UNKNOWN.format(number=number))
+            return Settled("over", past.words) if past else unknown
+        if self._clock.now() >= request.expires:
+            self._requests.end(request, EXPIRED)
+            return Settled("late", EXPIRED.format(number=number))
+        word = ALLOWED if answer.allows else DENIED
+        reason = f"{SAID_NO}: {answer.reason}" if answer.reason else SAID_NO
+        decision = Allow() if answer.allows else Deny(reason)
+        if not self._requests.decide(request, decision, DECIDED, by=by, word=word):
+            return Settled("busy", BUSY.format(number=number))
+        logger.info("A%d of run %s: %s by %s", number, request.run_id, decision.type, by)
+        return Settled("done", DONE.format(number=number, word=word))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from functools import partial
 from typing import TypeAlias
 
@@ -19,6 +19,7 @@ from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.events import Conversation, MessageReceived, Requested
 from bot.domain.petitions import Accept, Admitting, Petition
 from bot.domain.ports import Clock
+from bot.domain.suspension import Settled
 from bot.memory.history import History
 from bot.policy import petition as words
 from bot.policy.apologies import is_quoted
@@ -31,7 +32,7 @@ MAX_WORK = 20  # requests and answers that are to be worked off
 LOOK = 2.0  # seconds between two looks at what could not be read
 
 _Work: TypeAlias = Callable[[], Coroutine[None, None, None]]
-_Reply: TypeAlias = Callable[[str], object]
+_Reply: TypeAlias = Callable[[Settled], object]
 
 
 class Petitions:
@@ -85,7 +86,8 @@ class Petitions:
         if self._register.is_known(petition):
             return
         if self._accept == "friends" and kind == "friend":
-            await self._answer(petition, Answer(allows=True), partial(logger.info, "%d: %s", who))
+            settled = await self._answer(petition, Answer(allows=True))
+            logger.info("%d: %s", who, settled.words)
         elif not self._owners:
             logger.warning("%s of %d is left alone: BOT_OWNERS is empty", kind, who)
         elif not self._register.has_room(petition):
@@ -128,45 +130,67 @@ class Petitions:
         if not number:
             return False
         quote = message.message_id if is_quoted(message) else ""
-        reply = partial(self._postbox.post, message.conversation, quote=quote)
-        self._put(partial(self._settle, number, answer, message, reply))
+        by = str(message.sender.user_id)
+
+        def reply(settled: Settled) -> None:
+            self._postbox.post(message.conversation, settled.words, quote=quote)
+
+        self._put(partial(self._settle, number, answer, reply, by=by, message=message))
         return True
 
+    async def settle(self, number: int, answer: Answer, *, by: str) -> Settled:
+        """Take a word that was not said in a chat, in its turn; `by` is who brings it."""
+        settled: asyncio.Future[Settled] = asyncio.get_running_loop().create_future()
+
+        def reply(one: Settled) -> None:
+            if not settled.done():  # whoever asked may have left
+                settled.set_result(one)
+
+        if not self._put(partial(self._settle, number, answer, reply, by=by)):
+            return Settled("busy", words.BUSY.format(number=number))
+        return await settled
+
     async def _settle(
-        self, number: int, answer: Answer, message: MessageReceived, reply: _Reply
+        self,
+        number: int,
+        answer: Answer,
+        reply: _Reply,
+        *,
+        by: str,
+        message: MessageReceived | None = None,
     ) -> None:
         """The first word decides; one that was said before somebody asked decides nothing."""
         petition = self._register.open.get(number)
         if petition is None:
-            reply(words.UNKNOWN.format(number=number))
-        elif self._ages.is_older(message, petition.since):
-            reply(words.AGAIN.format(number=number))
+            reply(Settled("unknown", words.UNKNOWN.format(number=number)))
+        elif message is not None and self._ages.is_older(message, petition.since):
+            reply(Settled("again", words.AGAIN.format(number=number)))
         elif self._register.is_over(petition):
             await self._register.end(petition)
-            reply(words.EXPIRED.format(number=number))
+            reply(Settled("late", words.EXPIRED.format(number=number)))
         else:
-            logger.info("R%d: %s by %d", number, answer.allows, message.sender.user_id)
-            await self._answer(petition, answer, reply)
+            logger.info("R%d: %s by %s", number, answer.allows, by)
+            reply(await self._answer(petition, answer))
 
-    async def _answer(self, petition: Petition, answer: Answer, reply: _Reply) -> None:
-        """Pass the answer on, and say what came of it; what did not go out still waits."""
+    async def _answer(self, petition: Petition, answer: Answer) -> Settled:
+        """Pass the answer on; what came of it. What did not go out still waits."""
         number = petition.number
         if not await self._register.answer(petition):
-            reply(words.BUSY.format(number=number))
-            return
+            return Settled("busy", words.BUSY.format(number=number))
         try:
             await self._admitting.admit(petition, granted=answer.allows, reason=answer.reason)
-            told = words.DONE.format(number=number, word=ALLOWED if answer.allows else DENIED)
+            word = ALLOWED if answer.allows else DENIED
+            settled = Settled("done", words.DONE.format(number=number, word=word))
         except NotConnected:
             await self._register.wait(petition)
-            reply(words.OFFLINE.format(number=number))
-            return
+            return Settled("offline", words.OFFLINE.format(number=number))
         except ActionRefused as error:
-            told = words.REFUSED.format(number=number, why=in_one_line(error.wording, 80) or "?")
+            why = in_one_line(error.wording, 80) or "?"
+            settled = Settled("refused", words.REFUSED.format(number=number, why=why))
         except ActionUnanswered:
-            told = words.UNANSWERED.format(number=number)
+            settled = Settled("unanswered", words.UNANSWERED.format(number=number))
         await self._register.end(petition)
-        reply(told)
+        return settled
 
     async def run(self) -> None:
         """Know what waited before, then work off what comes."""
@@ -181,11 +205,18 @@ class Petitions:
 
     # --- saying -------------------------------------------------------------------------------
 
-    def _put(self, work: _Work) -> None:
+    @property
+    def open(self) -> Collection[Petition]:
+        """Those that wait."""
+        return self._register.open.values()
+
+    def _put(self, work: _Work) -> bool:
         try:
             self._work.put_nowait(work)
         except asyncio.QueueFull:
             logger.warning("too many requests and answers to them at once: one is left alone")
+            return False
+        return True
 
     def _tell(self, account: int, line: str) -> None:
         for owner in sorted(self._owners):

@@ -24,6 +24,7 @@ from bot.domain.books import DaySum, Story
 from bot.domain.events import Conversation
 from bot.domain.masking import Mask
 from bot.domain.shown import CostSum, State, Trace, Trying, TurnQuery, TurnRow, TurnRows
+from bot.domain.suspension import Settled
 from bot.memory.newest import Newest
 from bot.policy.days import midnight
 from tests.fakes import ManualClock
@@ -76,6 +77,8 @@ class Place:
     clock: ManualClock
     journal: Journal = field(default_factory=Journal)
     told: list[str] = field(default_factory=list)
+    words: list[tuple[str, int, bool, str]] = field(default_factory=list)
+    settled: Settled = field(default_factory=lambda: Settled("done", ""))
     paused: list[tuple[Conversation, bool]] = field(default_factory=list)
     trying: Trying | None = None
     newest: Newest = field(default_factory=Newest)
@@ -93,6 +96,7 @@ class Place:
             feed=self.newest,
             state=lambda: self.state,
             pause=self.pause,
+            settle=self.settle,
             note=lines.append,
             tell=lambda _kind, text: self.told.append(text),
             estimate=len,
@@ -110,6 +114,10 @@ class Place:
     async def pause(self, where: Conversation, *, silent: bool) -> bool:
         self.paused.append((where, silent))
         return True
+
+    async def settle(self, kind: str, number: int, *, allows: bool, reason: str = "") -> Settled:
+        self.words.append((kind, number, allows, reason))
+        return self.settled
 
     @property
     def host(self) -> str:

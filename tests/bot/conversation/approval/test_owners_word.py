@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from bot.domain.events import Conversation
 from bot.domain.segments import Quote, Text
 from bot.domain.suspension import Allow, Decision, Deny
-from bot.policy.approval import AGAIN
+from bot.policy.approval import AGAIN, Answer
 from tests.bot.desk import OWNER, QUESTION, Desk, desk, waiting
 from tests.fakes import (
     BOT,
@@ -197,3 +197,14 @@ async def test_without_a_terminal_no_line_is_an_answer() -> None:
     async with desk() as at:
         at.wait(waiting("mail"))
         assert not at.word.answer("同意 A1")
+
+
+async def test_a_word_from_a_page_decides_once_and_says_so_to_whoever_is_late() -> None:
+    async with desk() as at:
+        at.wait(waiting("mail"))
+        assert at.word.settle(1, Answer(allows=False, reason="no"), by="page").kind == "done"
+        second = at.word.settle(1, Answer(allows=True), by="page")
+        assert (second.kind, second.words) == ("over", "A1 已经处理过了：page 已拒绝。")
+        assert at.word.settle(9, Answer(allows=True), by="page").kind == "unknown"
+        assert at.resumed == [("t1", {"c0": Deny("the owner said no: no")})]
+        await at.outbox.wait_idle()

@@ -14,6 +14,7 @@ from bot.domain.errors import ActionUnanswered, BotError, NotConnected
 from bot.domain.events import Requested
 from bot.domain.journal import PlaceSet
 from bot.memory.history import History
+from bot.policy.approval import Answer
 from bot.speaking.postbox import Postbox
 from bot.wiring.background import background
 from tests.bot.conversation.approval.server import RecordingServer
@@ -159,3 +160,14 @@ async def test_nobody_asks_where_there_is_no_owner(caplog: pytest.LogCaptureFixt
         at.ask(5, "f")
         await until(lambda: "BOT_OWNERS is empty" in caplog.text)
         assert at.transport.texts == []
+
+
+async def test_a_word_from_a_page_goes_out_once_and_says_what_came_of_it() -> None:
+    async with porch(RecordingStore()) as at:
+        at.ask(5, "f")
+        await at.heard("#R1 5 ")
+        no = Answer(allows=False, reason="no")
+        settled = [(await at.petitions.settle(1, no, by="page")).kind for _ in range(2)]
+        assert settled == ["done", "unknown"]
+        assert [(done.flag, granted, reason) for done, granted, reason in at.server.admitted] == [("f", False, "no")]
+        assert not at.petitions.open

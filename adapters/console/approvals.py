@@ -1,0 +1,64 @@
+"""What waits for an owner's word, and the word said on a page."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+
+from aiohttp import web
+
+from adapters.console.rendering import Pages
+from adapters.console.routes import Access, Route, Visit
+from adapters.console.sources import Sources, note
+from bot.domain.suspension import Settled
+
+NAME = re.compile(r"([AR])([0-9]{1,9})")
+PATIENCE = 6.0  # seconds that QQ has to answer; it goes on where it takes longer
+
+
+class ApprovalPages:
+    """The page, and the word."""
+
+    def __init__(self, pages: Pages, sources: Sources) -> None:
+        self._pages = pages
+        self._sources = sources
+
+    @property
+    def routes(self) -> tuple[Route, ...]:
+        """Those of this page."""
+        return (
+            Route("GET", "/approvals", self.look, Access.LOGGED_IN),
+            Route("POST", "/approvals", self.settle, Access.LOGGED_IN),
+        )
+
+    async def look(self, visit: Visit) -> web.Response:
+        """The page."""
+        return self._show(visit)
+
+    async def settle(self, visit: Visit) -> web.Response:
+        """Allow or deny; the page, with what came of it."""
+        found = NAME.fullmatch(visit.fields.get("name", ""))
+        word = visit.fields.get("allows", "")
+        if found is None or word not in {"0", "1"}:
+            return web.Response(status=400, text="that is no request")
+        name, reason = found[0], visit.fields.get("reason", "")
+        try:
+            async with asyncio.timeout(PATIENCE):
+                settled = await self._sources.settle(
+                    found[1], int(found[2]), allows=word == "1", reason=reason
+                )
+        except TimeoutError:
+            settled = Settled("unanswered", "")
+        action = "allow" if word == "1" else "deny"
+        outcome = "ok" if settled.kind == "done" else settled.kind
+        note(self._sources, visit, action, what=name, outcome=outcome)
+        key = f"done.{word}" if settled.kind == "done" else settled.kind
+        return self._show(visit, name=name, key=key, settled=settled)
+
+    def _show(
+        self, visit: Visit, *, name: str = "", key: str = "", settled: Settled | None = None
+    ) -> web.Response:
+        state, now = self._sources.state(), self._sources.clock.now()
+        return self._pages.show(
+            visit, "approvals", state=state, now=now, of=name, key=key, settled=settled
+        )

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import re
+
+from bot.domain.shown import State, WaitingCall, WaitingPetition
+from bot.domain.suspension import Settled
+from tests.adapters.console.samples import HOSTILE
+from tests.adapters.console.visiting import SAME, Place, visiting
+from tests.fakes import GROUP
+
+ENGLISH = {"Accept-Language": "en"}
+
+
+async def answer(place: Place, name: str, allows: str, reason: str = "") -> tuple[int, str]:
+    data = {"form": await place.form(), "name": name, "allows": allows, "reason": reason}
+    status, text, _ = await place.ask("POST", "/approvals", data=data, headers=SAME | ENGLISH)
+    return status, text
+
+
+async def test_what_waits_is_shown_whole_and_what_people_wrote_stays_words() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        assert "Nothing waits." in (await place.ask("GET", "/approvals", headers=ENGLISH))[1]
+        now = place.clock.now()
+        place.state = State(
+            calls=(WaitingCall(3, GROUP, HOSTILE + "x" * 5000 + "END", now + 492, (HOSTILE, "led")),),
+            petitions=(WaitingPetition(2, 5, 77, HOSTILE, now + 604_800),),
+        )
+        _, text, _ = await place.ask("GET", "/approvals", headers=ENGLISH)
+        for words in ("A3", "8 min left", "END", "led", "R2", "5 invites the bot into the group 77", "7 d left"):
+            assert words in text, words
+        assert text.count("alert(1)") == 3
+        assert not re.search(r"<script>|<img|x{9}\"", text)
+        assert "Friend requests and invites that wait: 1" in (await place.ask("GET", "/", headers=ENGLISH))[1]
+
+
+async def test_a_word_is_passed_on_written_down_and_says_what_came_of_it() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        for name, allows in (("", "1"), ("A", "1"), ("B3", "1"), ("A3", ""), ("A3 ", "1")):
+            assert (await answer(place, name, allows))[0] == 400
+        assert "A3: allowed" in (await answer(place, "A3", "1"))[1]
+        assert "R2: denied" in (await answer(place, "R2", "0", "no"))[1]
+        for settled, said in (
+            (Settled("over", HOSTILE), "was decided already"),
+            (Settled("late", HOSTILE), "too late"),
+            (Settled("busy", HOSTILE), "still waits"),
+        ):
+            place.settled = settled
+            text = (await answer(place, "A3", "0"))[1]
+            assert said in text
+            assert "<script>" not in text
+        assert place.words[:2] == [("A", 3, True, ""), ("R", 2, False, "no")]
+        assert place.journal.lines is not None
+        done = [(line.action, line.object, line.outcome) for line in place.journal.lines[1:]]
+        assert done[:3] == [("allow", "A3", "ok"), ("deny", "R2", "ok"), ("deny", "A3", "over")]
