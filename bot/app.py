@@ -262,12 +262,14 @@ async def at_work(
         await spending.start()
         await rooms.keeping.personas.start()
         await rooms.on.wishes.start()
+        await rooms.on.modes.start()
         await rooms.recoverer.start()
         loops = (
             spending.run(),
             rooms.keeping.personas.run(),
             rooms.on.wishes.run(),
             rooms.stages.petitions.run(),
+            rooms.on.modes.run(),
             rooms.recoverer.run(),
             rooms.catchup.run(),
             rooms.doubts.run(),

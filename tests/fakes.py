@@ -236,8 +236,11 @@ class RecordingStore:
         self._sends: dict[str, SendQueued] = {}
 
     async def choices(self) -> Mapping[Conversation, str] | None:
-        chosen = [one for one in self.entries if isinstance(one, PersonaChosen)]
-        return None if self.trouble else {one.conversation: one.persona for one in chosen}
+        chosen = {one.conversation: one.persona for one in self.entries if isinstance(one, PersonaChosen)}
+        return None if self.trouble else chosen
+
+    async def groups(self) -> Collection[Conversation] | None:
+        return None if self.trouble else {where for where, _ in self._heard if where.is_group}
 
     async def settings(self, name: str) -> Mapping[Conversation, str] | None:
         made = (one for one in self.entries if isinstance(one, PlaceSet) and one.name == name)
@@ -388,12 +391,7 @@ def lasting(text: str) -> str:
 
 def tool_context(ports: Mapping[type, object] | None = None) -> ToolContext:
     """A context for a call outside any run."""
+    asker = Asker(777, "小明")
     return ToolContext(
-        run_id="t0",
-        step=1,
-        call_id="c0",
-        conversation=GROUP,
-        asker=Asker(777, "小明"),
-        deadline=0.0,
-        ports=ports or {},
+        run_id="t0", step=1, call_id="c0", conversation=GROUP, asker=asker, deadline=0.0, ports=ports or {}
     )

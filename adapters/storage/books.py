@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
-from sqlalchemy import Connection, Row, Table, case, func, select
+from sqlalchemy import Connection, Row, Table, bindparam, case, func, select
 
 from adapters.storage.day_sums import day
 from adapters.storage.reads import NOWHERE, Reading
@@ -73,6 +73,10 @@ class SqlBooks:
         """The persona's key in each conversation where one was chosen."""
         return await self._read(choices, None)
 
+    async def groups(self) -> Collection[Conversation] | None:
+        """The groups in which anything was ever heard."""
+        return await self._read(groups, None)
+
     async def settings(self, name: str) -> Mapping[Conversation, str] | None:
         """What was set under this name by command, by conversation."""
         return await self._read(lambda connection: settings(connection, name), None)
@@ -86,6 +90,19 @@ def choices(connection: Connection) -> dict[Conversation, str]:
     """Which persona was chosen where."""
     query = select(chosen.c.conversation, chosen.c.persona)
     return {Conversation.parse(here): persona for here, persona in connection.execute(query)}
+
+
+def groups(connection: Connection) -> tuple[Conversation, ...]:
+    """The groups with messages, a look at the index for each conversation rather than a pass over
+    all messages.
+    """
+    found: list[Conversation] = []
+    here = ""
+    place = messages.c.conversation
+    query = select(func.min(place)).where(place > bindparam("at"))
+    while here := connection.scalar(query, {"at": here}) or "":
+        found.append(Conversation.parse(here))
+    return tuple(where for where in found if where.is_group)
 
 
 def settings(connection: Connection, name: str) -> dict[Conversation, str]:

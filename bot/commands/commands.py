@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 class Commands:
     """Answers the commands it is given, each by its names, to those whom the bot `hears`; where it
-    `is_held` to silence only those of a group's admins, and of anybody in private. What is for
+    `commanders` are few only theirs. What is for
     everybody is answered as often as it `lets` its sender ask.
     """
 
@@ -49,7 +49,7 @@ class Commands:
         history: History,
         owners: frozenset[int],
         hears: Callable[[MessageReceived], bool],
-        is_held: Callable[[Conversation], bool],
+        commanders: Callable[[Conversation], Audience],
         lets: Callable[[MessageReceived], bool],
         clock: Clock,
     ) -> None:
@@ -60,7 +60,7 @@ class Commands:
         self._history = history
         self._owners = owners
         self._hears = hears
-        self._is_held = is_held
+        self._commanders = commanders
         self._lets = lets
         self._clock = clock
         self._group: asyncio.TaskGroup | None = None
@@ -102,7 +102,7 @@ class Commands:
         asker = Asker(sender.user_id, name, sender.role, is_owner=is_owner)
         if not may_use(asker, command.audience, where=where):
             return None
-        if self._is_held(where) and not may_use(asker, Audience.GROUP_ADMIN, where=where):
+        if not may_use(asker, self._commanders(where), where=where):
             return None
         return command, Asked(
             where=where,

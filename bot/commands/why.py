@@ -27,6 +27,10 @@ REASONS = {
     ),
     "its words are on the operator's list": ("用了词表里的词", "its words are on a list"),
     "somebody there told the bot to be silent": ("被 /禁声 了", "silenced by /mute"),
+    "no owner has let the bot speak there": (
+        "主人还没让我在这里说话",
+        "no owner lets me speak here",
+    ),
     "it is quiet there now": ("现在要安静", "it is quiet here now"),
     "nobody came to it in time": ("轮到它时已经太久了", "its turn came too late"),
     "its turn was stopped before anybody read it": (

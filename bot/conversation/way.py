@@ -63,7 +63,7 @@ class MessageWay:
 
     def take(self, message: MessageReceived, *, answer: bool = True) -> None:
         """On the reading loop: from the event to a place in a lane. Without `answer` only heard."""
-        if not self._door.lets_in(message):  # known already?
+        if not self._door.lets_in(message):  # known already? in a new group?
             return
         message = lighten(message)
         if self._word.take(message):  # an owner's word on what waits?

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Protocol
 
 from msgspec import Struct
@@ -145,6 +145,10 @@ class Choices(Protocol):
         """The persona's key in each conversation where one was chosen; None where that cannot be
         read now.
         """
+        ...
+
+    async def groups(self) -> Collection[Conversation] | None:
+        """The groups in which anything was ever heard; None where that cannot be read now."""
         ...
 
     async def settings(self, name: str) -> Mapping[Conversation, str] | None:

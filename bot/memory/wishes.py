@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from bot.domain.books import Choices
 from bot.domain.events import Conversation
-from bot.domain.journal import PlaceSet
 from bot.domain.ports import Clock, Store
+from bot.memory.kept import Kept
 
 IsHour: TypeAlias = Callable[[Conversation, float], bool]
 """Whether the settings have it quiet there at that time (seconds since 1970)."""
 
-LOOK = 2.0  # seconds between two looks at what could not be read
 SETTING = "hush"
 MUTE = "mute"
 
@@ -31,63 +30,37 @@ class Wish(Struct, frozen=True):
         return MUTE if self.is_mute else f"{self.until:.0f}"
 
 
-class Wishes:
+class Wishes(Kept[Wish]):
     """Keeps them, over restarts."""
 
     def __init__(self, *, store: Store, choices: Choices, clock: Clock) -> None:
-        self._store = store
-        self._choices = choices
-        self._clock = clock
-        self._kept: dict[Conversation, Wish] = {}
-        self._is_read = False
-
-    async def start(self) -> bool:
-        """Read what was asked for before; False where it cannot be read: `run` goes on trying."""
-        if (stored := await self._choices.settings(SETTING)) is None:
-            return False
-        self._kept = {**_read(stored), **self._kept}
-        self._is_read = True
-        return True
-
-    async def run(self) -> None:
-        """Read it once that can be done, unless it was."""
-        while not self._is_read:
-            await self._clock.sleep(LOOK)
-            await self.start()
+        super().__init__(SETTING, read=_read, store=store, choices=choices, clock=clock)
 
     def of(self, where: Conversation) -> Wish | None:
         """What holds there; None where nobody wishes anything."""
-        if not self._kept:
+        if not self._values:
             return None
-        wish = self._kept.get(where)
+        wish = self._values.get(where)
         return None if wish is None or wish.until <= self._clock.now() else wish
 
     @property
     def muted(self) -> tuple[Conversation, ...]:
         """Where it is to say nothing."""
-        return tuple(where for where, wish in self._kept.items() if wish.is_mute)
+        return tuple(where for where, wish in self._values.items() if wish.is_mute)
 
     async def keep(self, where: Conversation, wish: Wish) -> bool:
         """Keep to this there from now on. False where that cannot be written down now: nothing is
         changed then.
         """
-        return await self._set(where, wish, str(wish))
+        return await self._commit(where, wish, str(wish))
 
     async def end(self, where: Conversation) -> bool:
         """Nobody wishes anything there any more. False as for `keep`."""
-        return await self._set(where, Wish(is_mute=False, until=0.0), "")
-
-    async def _set(self, where: Conversation, wish: Wish, value: str) -> bool:
-        if not await self._store.commit(PlaceSet(where, SETTING, value)):
-            return False
-        self._kept[where] = wish
-        return True
+        return await self._commit(where, Wish(is_mute=False, until=0.0), "")
 
 
-def _read(stored: Mapping[Conversation, str]) -> dict[Conversation, Wish]:
+def _read(value: str) -> Wish | None:
     """What was written; what nobody understands any more is no wish."""
-    return {
-        where: Wish(is_mute=True) if value == MUTE else Wish(is_mute=False, until=float(value))
-        for where, value in stored.items()
-        if value == MUTE or value.isdecimal()
-    }
+    if value == MUTE:
+        return Wish(is_mute=True)
+    return Wish(is_mute=False, until=float(value)) if value.isdecimal() else None

@@ -11,6 +11,7 @@ from bot.commands.context import ContextSize, context_command
 from bot.commands.digest import digest_command
 from bot.commands.errors import Failures, errors_command
 from bot.commands.forget import forget_command
+from bot.commands.group_modes import live_command, off_command
 from bot.commands.groups import groups_command
 from bot.commands.help import help_command
 from bot.commands.limit import limit_command
@@ -65,7 +66,9 @@ def build_commands(
         mute_command(on.wishes),
         unmute_command(on.wishes, hush.is_hour),
         model_command(models.upstreams, on.clock.monotonic),
-        groups_command(books),
+        groups_command(books, on.modes),
+        live_command(on.modes),
+        off_command(on.modes),
         digest_command(books),
         errors_command(failures),
     )
@@ -80,7 +83,7 @@ def build_commands(
         history=history,
         owners=owners,
         hears=asking.verdicts.hears,
-        is_held=hush.holds_commands,
+        commanders=hush.commanders,
         lets=asking.turnstile.lets_type,
         clock=on.clock,
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from bot.conversation.approval.approvals import Approvals
 from bot.conversation.approval.deciders import Deciders
+from bot.conversation.approval.group_words import GroupWords
 from bot.conversation.approval.owners_word import OwnersWord
 from bot.conversation.approval.requests import Requests
 from bot.conversation.context.perception import Perception
@@ -39,6 +40,7 @@ from bot.domain.ports import Clock, Ids, Store
 from bot.domain.words import Words
 from bot.engine.engine import Engine
 from bot.memory.history import History
+from bot.memory.modes import Modes
 from bot.memory.personas import Personas
 from bot.memory.wishes import Wishes
 from bot.policy.wake import Local, Rules, alike
@@ -63,6 +65,7 @@ class Ground:
     live: LiveTurns
     telling: Telling
     wishes: Wishes
+    modes: Modes
     clock: Clock
     local: Local = alike
     words: Words | None = None
@@ -84,6 +87,7 @@ class Answering:
     ledger: Ledger
     approvals: Approvals
     requests: Requests
+    groups: GroupWords
     word: OwnersWord
 
 
@@ -144,16 +148,33 @@ def build_answering(
         live=on.live,
         gestures=on.gestures,
     )
-    word = OwnersWord(
+    groups, word = build_groups(on, deciders), build_word(on, deciders, requests)
+    return Answering(turns, preparation, suspensions, ledger, approvals, requests, groups, word)
+
+
+def build_groups(on: Ground, deciders: Deciders) -> GroupWords:
+    """Who asks the owners about new groups."""
+    return GroupWords(
+        modes=on.modes,
+        deciders=deciders,
+        postbox=on.postbox,
+        history=on.history,
+        ages=on.ages,
+        clock=on.clock,
+    )
+
+
+def build_word(on: Ground, deciders: Deciders, requests: Requests) -> OwnersWord:
+    """Who takes the owners' words on calls that wait."""
+    return OwnersWord(
         deciders=deciders,
         requests=requests,
         runs=on.lanes,
-        postbox=postbox,
-        history=history,
+        postbox=on.postbox,
+        history=on.history,
         ages=on.ages,
-        clock=clock,
+        clock=on.clock,
     )
-    return Answering(turns, preparation, suspensions, ledger, approvals, requests, word)
 
 
 def build_verdicts(
@@ -171,7 +192,7 @@ def build_verdicts(
         rules=rules,
         ages=on.ages,
         mutes=mutes,
-        hush=Hush(rules=rules, local=on.local, wishes=on.wishes, clock=on.clock),
+        hush=Hush(rules=rules, local=on.local, wishes=on.wishes, modes=on.modes, clock=on.clock),
         outbox=on.outbox,
         owner=owner,
         clock=on.clock,

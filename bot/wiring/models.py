@@ -21,6 +21,7 @@ from bot.models.failover import Failover
 from bot.models.meter import Meter
 from bot.models.upstreams import Upstream
 from bot.policy.compaction import history_room
+from bot.policy.new_groups import Mode
 from bot.policy.prices import read_known
 from bot.policy.quiet import Hours, Quiet
 from bot.policy.tokens import estimate
@@ -139,6 +140,19 @@ def build_client(
         now=now,
     )
     return wrap(client)
+
+
+def new_groups(settings: Settings) -> Mode:
+    """How the bot is in groups that it does not know. Where only some groups are listed these are
+    live, and without owners there is nobody to ask.
+    """
+    if settings.bot_groups:
+        return Mode.LIVE
+    match settings.bot_new_group:
+        case "ask":
+            return Mode.ASKING if settings.bot_owners else Mode.LIVE
+        case how:
+            return Mode(how)
 
 
 def build_rules(settings: Settings) -> Rules:

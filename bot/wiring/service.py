@@ -49,6 +49,7 @@ from bot.engine.batches import Batches
 from bot.engine.engine import Engine
 from bot.engine.toolset import Toolset
 from bot.memory.chat_log import StoredChatLog
+from bot.memory.modes import Modes
 from bot.memory.recorder import Recorder
 from bot.memory.spending import Spending
 from bot.memory.things import Things
@@ -74,7 +75,7 @@ from bot.wiring.conversation import (
 from bot.wiring.keeping import Keeping, build_keeping
 from bot.wiring.limits import build_thrift
 from bot.wiring.means import Means
-from bot.wiring.models import build_rules
+from bot.wiring.models import build_rules, new_groups
 from bot.wiring.personas import build_personas
 from bot.wiring.senses import SensesOf
 from bot.wiring.stages import Stages, build_stages
@@ -192,7 +193,8 @@ def build_ground(
     gestures, live = Gestures(transport=transport, clock=clock), LiveTurns(store=store, clock=clock)
     wishes = Wishes(store=store, choices=journal.books, clock=clock)
     shared = build_lanes(settings, clock=clock), Ages(clock), perception, history, store, outbox
-    beside = gestures, live, telling, wishes, clock
+    modes = Modes(store=store, choices=journal.books, clock=clock, usual=new_groups(settings))
+    beside = gestures, live, telling, wishes, modes, clock
     return Ground(*shared, *beside, keeping.personas.rules, means.words, spending)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from bot.conversation.approval.desks import Desks
 from bot.conversation.approval.petitions import Petitions
@@ -52,7 +53,8 @@ def build_stages(
     steers: bool,
 ) -> Stages:
     """The way from a question to its answer, and who sends messages on it."""
-    door = Door(seen=asking.seen, ages=on.ages)
+    meet = partial(answering.groups.meet, calls=asking.verdicts.calls)
+    door = Door(seen=asking.seen, ages=on.ages, meet=meet)
     goings_on = GoingsOn(
         live=on.live,
         turns=answering.turns,
@@ -61,7 +63,7 @@ def build_stages(
         questions=asking.questions,
         outbox=on.outbox,
     )
-    desks = Desks(petitions, answering.word)
+    desks = Desks(petitions, answering.groups, answering.word)
     ways = on, asking, desks, door, goings_on, commands
     way = build_way(*ways, rules=rules, steers=steers)
     dispatcher = build_dispatcher(on, asking, answering, way, petitions, owner=owner)

@@ -108,6 +108,7 @@ async def running(subject: Subject, *, model: str, cores: Sequence[int]) -> Asyn
         "BOT_PACE": "0",
         "BOT_STEER": "0",
         "BOT_LOOP": "0",
+        "BOT_NEW_GROUP": "live",
         "BOT_USER_RATE": "0",
         "BOT_GROUP_RATE": "0",
         "BOT_DEBOUNCE": "0",

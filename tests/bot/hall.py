@@ -47,7 +47,7 @@ class Hall(House):
             owners=rules.owners,
             hears=asking.verdicts.hears,
             lets=asking.turnstile.lets_type,
-            is_held=asking.verdicts.hush.holds_commands,
+            commanders=asking.verdicts.hush.commanders,
             clock=self.clock,
         )
         self.server = RecordingServer()

@@ -40,6 +40,7 @@ TYPED: dict[str, tuple[str, object]] = {
     "BOT_ALIASES": ("霜降狐，霜降", ("霜降狐", "霜降")),
     "BOT_LANGUAGE": ("en", "en"),
     "BOT_OWNERS": ("[10001]", {10001}),
+    "BOT_NEW_GROUP": ("Off", "off"),
     "BOT_GROUPS": ("1 2", {1, 2}),
     "BOT_USERS": ("3", {3}),
     "BOT_BLOCK": ("4,5", {4, 5}),

@@ -73,7 +73,7 @@ class House:
     @asynccontextmanager
     async def life(self) -> AsyncIterator[Service]:
         """One life of the service."""
-        living = life(self.folder, self.model, self.simulator, self.url, bot_owners={OWNER})
+        living = life(self.folder, self.model, self.simulator, self.url, bot_owners={OWNER}, bot_new_group="live")
         async with asyncio.timeout(PATIENCE), living as self._service:
             yield self._service
 

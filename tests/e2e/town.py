@@ -193,6 +193,7 @@ class Town:
             onebot_url=self.url,
             store_url=SecretStr(f"sqlite:///{self.folder}/bot.db"),
             bot_owners=owners,
+            bot_new_group="live",
             bot_send_rate=0.0,
             bot_pace=False,
             bot_memory=False,

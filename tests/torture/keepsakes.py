@@ -29,7 +29,13 @@ MARKS = {f"{ACCOUNT}:group:{FOUR}": "暗号乌鸦", f"{ACCOUNT}:private:{EVE}": 
 SEAL = "你是火星上的守门人"  # the prompt of the persona that is chosen
 WRITTEN, MENDED = "每个夏天都喜欢吃冰镇过的荔枝和芒果", "每个夏天都喜欢吃冰镇过的荔枝和木瓜"
 DROPPED, TAKEN = "骑一辆红色的旧自行车", "养了两只灰色的鹦鹉"
-SETTINGS: dict[str, Any] = {"bot_memory": True, "bot_history_tokens": 1000, "bot_owners": [ADMIN], "bot_send_rate": 0.0}
+SETTINGS: dict[str, Any] = {
+    "bot_memory": True,
+    "bot_history_tokens": 1000,
+    "bot_owners": [ADMIN],
+    "bot_new_group": "live",
+    "bot_send_rate": 0.0,
+}
 
 SUMMED = "SUM:"
 

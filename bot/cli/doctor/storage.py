@@ -13,12 +13,15 @@ from pathlib import Path
 from sqlalchemy import Connection, inspect, select
 from sqlalchemy.exc import SQLAlchemyError
 
+from adapters.storage.books import settings as place_settings
 from adapters.storage.database import Database
 from adapters.storage.failures import words
 from adapters.storage.tables import REVISIONS, versions
 from adapters.storage.url import file_of, read_url
 from bot.cli.doctor.checks import Check, warn, well, wrong, wrong_settings
 from bot.domain.errors import ConfigError
+from bot.memory.modes import SETTING
+from bot.policy.new_groups import Mode
 from config.settings import Settings
 
 MIB = 2**20
@@ -68,7 +71,9 @@ def check_store(settings: Settings) -> list[Check]:
         if database.file is not None and not database.file.exists():
             return [well("store", f"no journal yet at {database.place}: the bot makes it")]
         with database.reading() as connection:
-            return [_judge(_revision(connection), database.place)]
+            revision = _revision(connection)
+            told = [_judge(revision, database.place)]
+            return told + _unheard(connection) if revision == REVISIONS[-1] else told
     except ConfigError as error:
         return wrong_settings("store", error.problems)
     except (OSError, SQLAlchemyError) as error:
@@ -95,6 +100,17 @@ def folders_of(settings: Settings) -> Iterator[Path]:
 
 def _leave(_connection: Connection) -> None:
     """Looking at a journal does not migrate it."""
+
+
+def _unheard(connection: Connection) -> list[Check]:
+    """What to do about new groups of which no owner has heard; nothing where there are none."""
+    modes = place_settings(connection, SETTING)
+    groups = sorted(where.session_id for where, mode in modes.items() if mode == Mode.ASKING)
+    if not groups:
+        return []
+    said = f"no line about {len(groups)} new groups reached an owner: {groups[:10]}"
+    mend = "Say /live GROUP or /off GROUP to the bot in private; make its account your friend"
+    return [warn("new groups", said, mend)]
 
 
 def _revision(connection: Connection) -> str | None:

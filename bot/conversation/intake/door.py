@@ -5,6 +5,7 @@ journal was read.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from bot.conversation.intake.ages import Ages
 from bot.conversation.intake.seen import SeenMessages
@@ -14,11 +15,14 @@ logger = logging.getLogger(__name__)
 
 
 class Door:
-    """Lets messages in, and counts those that come again."""
+    """Lets messages in, `meet`s each that is new, and counts those that come again."""
 
-    def __init__(self, *, seen: SeenMessages, ages: Ages) -> None:
+    def __init__(
+        self, *, seen: SeenMessages, ages: Ages, meet: Callable[[MessageReceived], None]
+    ) -> None:
         self._seen = seen
         self._ages = ages
+        self._meet = meet
         self.duplicates = 0  # since the start
 
     def lets_in(self, message: MessageReceived) -> bool:
@@ -31,4 +35,5 @@ class Door:
             return False
         if not self._seen.is_earlier(message):
             self._ages.hear_new(message)
+        self._meet(message)
         return True

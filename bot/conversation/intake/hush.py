@@ -8,48 +8,63 @@ import time
 
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
+from bot.domain.traits import Audience
+from bot.memory.modes import Modes
 from bot.memory.wishes import Wishes
+from bot.policy.new_groups import Mode
 from bot.policy.quiet import Quiet
 from bot.policy.wake import Local, Rules, Wake
 
 SILENCED = "somebody there told the bot to be silent"
+HELD = "no owner has let the bot speak there"
 QUIET = "it is quiet there now"
 
 
 class Hush:
     """Knows whom the bot does not answer now, and why."""
 
-    def __init__(self, *, rules: Rules, local: Local, wishes: Wishes, clock: Clock) -> None:
+    def __init__(
+        self, *, rules: Rules, local: Local, wishes: Wishes, modes: Modes, clock: Clock
+    ) -> None:
         self._rules = rules
         self._local = local
         self._wishes = wishes
+        self._modes = modes
         self._clock = clock
 
     def holds_in(self, where: Conversation) -> bool:
         """Whether it is quiet there, for whatever reason."""
-        return self._wishes.of(where) is not None or self.is_hour(where, self._clock.now())
+        wish = self._wishes.of(where)
+        return wish is not None or self.is_held(where) or self.is_hour(where, self._clock.now())
 
     def against(self, message: MessageReceived, wake: Wake) -> str:
         """Why the message wakes nobody just now; empty where it may."""
         where = message.conversation
-        if self.is_silenced(where):
-            return SILENCED
+        if why := self.silence(where):
+            return why
         if not self.holds_in(where):
             return ""
         if message.sender.user_id in self._rules.owners:
             return QUIET if wake.is_uncalled else ""
         return QUIET if wake.weak or self._is_for_owners(where) else ""
 
-    def holds_commands(self, where: Conversation) -> bool:
-        """Whether those of a group's admins are the only ones that are answered there."""
-        if self.is_silenced(where):
-            return True
-        return where.is_group and self._is_for_owners(where) and self.holds_in(where)
+    def commanders(self, where: Conversation) -> Audience:
+        """Whose commands are answered there."""
+        if self.is_held(where):
+            return Audience.OWNER
+        is_quiet = where.is_group and self._is_for_owners(where) and self.holds_in(where)
+        return Audience.GROUP_ADMIN if is_quiet or self.silence(where) else Audience.EVERYONE
 
-    def is_silenced(self, where: Conversation) -> bool:
-        """Whether nothing at all is to be said there."""
+    def silence(self, where: Conversation) -> str:
+        """Why nothing at all is to be said there; empty where it may."""
+        if self.is_held(where):
+            return HELD
         wish = self._wishes.of(where)
-        return wish is not None and wish.is_mute
+        return SILENCED if wish is not None and wish.is_mute else ""
+
+    def is_held(self, where: Conversation) -> bool:
+        """Whether no owner has let the bot speak there."""
+        return self._modes.of(where) is not Mode.LIVE
 
     def is_hour(self, where: Conversation, at: float) -> bool:
         """Whether the settings have it quiet there at that time (seconds since 1970)."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from cachetools import LRUCache
 
 from bot.conversation.intake.ages import Ages
-from bot.conversation.intake.hush import SILENCED, Hush
+from bot.conversation.intake.hush import Hush
 from bot.conversation.intake.mutes import Mutes
 from bot.conversation.tasks import Task
 from bot.domain.events import Conversation, MessageReceived
@@ -94,8 +94,8 @@ class Restraint:
             waited = max(waited, self._ages.age(message))
         if self.is_muted(message.conversation):
             return MUTED
-        if self.hush.is_silenced(message.conversation):
-            return SILENCED
+        if why := self.hush.silence(message.conversation):
+            return why
         if looked_up and (why := self.hush.against(message, task.wake)):
             return why
         if looked_up and self._loops(message, task.since):

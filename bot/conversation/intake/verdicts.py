@@ -86,6 +86,11 @@ class Verdicts:
                 return Wake("quote") if quoted.is_own else verdict.otherwise
         return verdict
 
+    def calls(self, message: MessageReceived) -> bool:
+        """Whether its sender means the bot, wherever that may speak."""
+        wake = self.whoever_may_speak(message)
+        return isinstance(wake, Wake) and not wake.is_uncalled
+
     def would_answer(self, message: MessageReceived) -> bool:
         """Whether it wakes the bot, and nothing holds that back; asking changes nothing."""
         wake = self.whoever_may_speak(message)

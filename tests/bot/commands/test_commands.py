@@ -10,6 +10,7 @@ from bot.commands.commands import SORRY, Commands
 from bot.domain.command import Asked, command
 from bot.domain.events import MessageReceived
 from bot.domain.segments import Mention, Picture, Quote, Segment, Text
+from bot.domain.traits import Audience
 from bot.memory.history import History
 from bot.speaking.postbox import Postbox
 from tests.bot.speaking.post import build_outbox
@@ -26,7 +27,8 @@ class Desk:
         self.transport, self.history = RecordingTransport(), History(store=store)
         self.outbox, _ = build_outbox(self.transport, store, clock)
         self.asked: list[Asked] = []
-        self.is_held = self.is_enough = False
+        self.is_enough = False
+        self.commanders = Audience.EVERYONE
 
         @command("echo", "回声", about=("说一遍", "say it"))
         async def echo(asked: Asked) -> str:
@@ -48,7 +50,7 @@ class Desk:
             history=self.history,
             owners=frozenset({OWNER}),
             hears=lambda message: message.sender.user_id != 666,
-            is_held=lambda _: self.is_held,
+            commanders=lambda _: self.commanders,
             lets=lambda _: not self.is_enough,
             clock=clock,
         )
@@ -132,7 +134,7 @@ async def test_an_owner_may_what_is_his_and_an_empty_answer_says_nothing() -> No
 
 async def test_where_the_bot_is_held_to_silence_it_obeys_only_who_may_end_that() -> None:
     desk = Desk()
-    desk.is_held = True
+    desk.commanders = Audience.GROUP_ADMIN
     async with desk.open():
         assert not desk.commands.take(said("/echo"))
         assert desk.commands.take(said("/echo a", role="admin"))

@@ -384,9 +384,9 @@ async def test_a_loop_that_goes_on_elsewhere_says_nothing_twice(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     async with serving(calling, way) as first, serving(hello) as second:
-        fallback = {"base_url": second.url, "api_key": "sk-other", "model": "n"}
+        models = {"llm_base_url": first.url, "llm_fallbacks": [{"base_url": second.url, "api_key": "k", "model": "n"}]}
         settings = Settings.model_validate(
-            {"llm_base_url": first.url, "llm_model": "m", "llm_fallbacks": [fallback], "bot_owners": [1]}
+            {**models, "llm_model": "m", "bot_owners": [1], "bot_new_group": "live"}
             | {"onebot_host": "127.0.0.1", "onebot_port": 0, "onebot_access_token": "correct-horse", "web_port": 0}
         )
         async with open_service(settings) as service, Simulator(demo_world(), reconnect=0.05) as simulator:

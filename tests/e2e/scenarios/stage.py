@@ -161,6 +161,7 @@ class Stage:
             "STORE_URL": f"sqlite:///{self.folder}/bot.db",
             "MEDIA_DIR": str(self.folder / "media"),
             "BOT_OWNERS": ",".join(str(self.number(name)) for name in owners),
+            "BOT_NEW_GROUP": "live",
             "TOOLS_DIR": str(TOOLS),
             "WEB_PORT": "0",
             "BOT_MEMORY": "0",  # what asks its model for facts, says so

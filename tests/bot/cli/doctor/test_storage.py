@@ -35,6 +35,16 @@ def make_journal(folder: Path) -> Path:
     return file
 
 
+def test_a_new_group_of_which_no_owner_has_heard_is_told(tmp_path: Path) -> None:
+    with sqlite3.connect(make_journal(tmp_path)) as journal:
+        for where, mode in (("1:group:4242", "asking"), ("1:group:5252", "asked")):
+            journal.execute(
+                "INSERT INTO place_settings (conversation, name, value) VALUES (?, 'mode', ?)", (where, mode)
+            )
+    _, told = check_store(settings(tmp_path))
+    assert (told.verdict, "[4242]" in told.said) == (Verdict.WARNING, True)
+
+
 def test_folders_that_can_be_written_or_made_are_well_and_nothing_is_left_there(tmp_path: Path) -> None:
     checks = check_folders(settings(tmp_path))
     assert [check.verdict for check in checks] == [Verdict.OK] * 2

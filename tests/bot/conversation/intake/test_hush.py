@@ -7,6 +7,8 @@ import time
 import pytest
 
 from bot.conversation.intake.hush import QUIET, SILENCED, Hush
+from bot.domain.traits import Audience
+from bot.memory.modes import Modes
 from bot.memory.wishes import Wish, Wishes
 from bot.policy.quiet import Hours, Quiet
 from bot.policy.wake import Rules, Wake, alike
@@ -23,7 +25,8 @@ def at(hour: int, minute: int, *, day: int = 14, month: int = 3) -> ManualClock:
 def hush(clock: ManualClock, rules: Rules) -> tuple[Hush, Wishes]:
     store = RecordingStore()
     wishes = Wishes(store=store, choices=store, clock=clock)
-    return Hush(rules=rules, local=alike, wishes=wishes, clock=clock), wishes
+    modes = Modes(store=store, choices=store, clock=clock)
+    return Hush(rules=rules, local=alike, wishes=wishes, modes=modes, clock=clock), wishes
 
 
 def test_in_quiet_hours_only_who_certainly_means_the_bot_is_answered() -> None:
@@ -31,7 +34,7 @@ def test_in_quiet_hours_only_who_certainly_means_the_bot_is_answered() -> None:
     kept, _ = hush(clock, Rules(quiet=NIGHT, owners=frozenset({5})))
     assert kept.against(said("hi"), WEAK) == ""
     clock.time += 60
-    assert not kept.holds_commands(GROUP)
+    assert kept.commanders(GROUP) is Audience.EVERYONE
     assert [kept.against(said("hi"), wake) for wake in (STRONG, WEAK, CHANCE)] == ["", QUIET, QUIET]
     assert [kept.against(said("hi", user=5), wake) for wake in (STRONG, WEAK, CHANCE)] == ["", "", QUIET]
     clock.time += 8 * 3600
@@ -42,7 +45,7 @@ def test_where_the_operator_wants_it_nobody_but_owners_is_answered_then() -> Non
     kept, _ = hush(at(0, 0), Rules(quiet=NIGHT, quiet_mode=Quiet.ALL, owners=frozenset({5})))
     assert [kept.against(said("hi", where=where), STRONG) for where in (GROUP, PRIVATE)] == [QUIET, QUIET]
     assert kept.against(said("hi", user=5), STRONG) == ""
-    assert (kept.holds_commands(GROUP), kept.holds_commands(PRIVATE)) == (True, False)
+    assert (kept.commanders(GROUP), kept.commanders(PRIVATE)) == (Audience.GROUP_ADMIN, Audience.EVERYONE)
 
 
 @pytest.mark.parametrize(("month", "day", "hours"), [(3, 29, 7), (10, 25, 9), (6, 1, 8)])
@@ -73,5 +76,5 @@ async def test_a_wish_for_quiet_is_like_the_hours_and_one_for_silence_holds_for_
     assert kept.against(said("hi"), WEAK) == ""
     await wishes.keep(GROUP, Wish(is_mute=True))
     assert [kept.against(said("hi", user=user), STRONG) for user in (777, 5)] == [SILENCED, SILENCED]
-    assert (kept.is_silenced(GROUP), kept.is_silenced(PRIVATE)) == (True, False)
-    assert (kept.holds_commands(GROUP), kept.holds_commands(PRIVATE)) == (True, False)
+    assert (kept.silence(GROUP), kept.silence(PRIVATE)) == (SILENCED, "")
+    assert (kept.commanders(GROUP), kept.commanders(PRIVATE)) == (Audience.GROUP_ADMIN, Audience.EVERYONE)

@@ -36,6 +36,7 @@ from bot.domain.segments import Quote, Text
 from bot.engine.engine import Engine
 from bot.engine.toolset import Toolset
 from bot.memory.history import History
+from bot.memory.modes import Modes
 from bot.memory.personas import Cast, Persona, Personas
 from bot.memory.recorder import Recorder
 from bot.memory.wishes import Wishes
@@ -109,6 +110,7 @@ class House:
             live=LiveTurns(store=self.store, clock=clock),
             telling=Telling(history=self.history, speakers=self.history.speakers),
             wishes=Wishes(store=self.store, choices=self.store, clock=clock),
+            modes=Modes(store=self.store, choices=self.store, clock=clock),
             clock=clock,
         )
         self.personas = Personas(Cast(Persona("be nice", "Frost")), store=self.store, choices=self.store, clock=clock)

@@ -1,0 +1,49 @@
+"""`/live` and `/off`: an owner says whether the bot speaks in a group."""
+
+from __future__ import annotations
+
+from bot.commands.phrases import NOT_NOW
+from bot.domain.command import Asked, Command, command
+from bot.domain.events import Conversation
+from bot.domain.traits import Audience
+from bot.memory.modes import Modes
+from bot.policy.new_groups import Mode
+
+WHICH = ("在群里发，或私聊里带上群号：/{name} 4242", "In a group, or with its number: /{name} 4242")
+DONE = {
+    Mode.LIVE: ("好，群 {group} 上线了。", "Fine, I answer in group {group}."),
+    Mode.OFF: ("好，群 {group} 里我只看不说。", "Fine, in group {group} I only read."),
+}
+
+
+def live_command(modes: Modes) -> Command:
+    """For owners, in the group or by its number."""
+
+    @command("live", "上线", about=("让我在群里回答", "answer in a group"), audience=Audience.OWNER)
+    async def live(asked: Asked) -> str:
+        return await _set(modes, asked, Mode.LIVE)
+
+    return live
+
+
+def off_command(modes: Modes) -> Command:
+    """The same, for silence: it reads on."""
+
+    @command(
+        "off", "忽略", about=("让我在群里只看不说", "only read in a group"), audience=Audience.OWNER
+    )
+    async def off(asked: Asked) -> str:
+        return await _set(modes, asked, Mode.OFF)
+
+    return off
+
+
+async def _set(modes: Modes, asked: Asked, mode: Mode) -> str:
+    where, words = asked.where, asked.words
+    if len(words) == 1 and words[0].isascii() and words[0].isdecimal():
+        where = Conversation(where.platform_id, "group", int(words[0][:19]))
+    elif words or not where.is_group:
+        return asked.either(*WHICH).format(name=mode.value)
+    if not await modes.keep(where, mode):
+        return asked.either(*NOT_NOW)
+    return asked.either(*DONE[mode]).format(group=where.session_id)

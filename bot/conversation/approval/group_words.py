@@ -1,0 +1,154 @@
+"""New groups: the owners are asked about each in private, and answer by quoting the question or by
+the group's number.
+
+What waits for their word is a mode in the journal, and the number is the group's own: all of it
+outlives the process.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+
+from bot.conversation.approval.deciders import Deciders
+from bot.conversation.intake.ages import Ages
+from bot.domain.actions import Receipt, Refused
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.ports import Clock
+from bot.memory.history import History
+from bot.memory.modes import OPEN, Modes
+from bot.policy.approval import quote_in, words_in, words_of
+from bot.policy.new_groups import (
+    DECIDED,
+    DONE,
+    NAMES,
+    QUESTION,
+    GroupWord,
+    Mode,
+    group_in,
+    read_word,
+)
+from bot.speaking.postbox import Postbox
+
+logger = logging.getLogger(__name__)
+
+LATELY = 600.0  # seconds in which a second owner may mean what the first one decided
+AGAIN = 3600.0  # seconds until a question that reached nobody is asked once more
+
+
+class GroupWords:
+    """Asks about new groups, and takes the answers."""
+
+    def __init__(
+        self,
+        *,
+        modes: Modes,
+        deciders: Deciders,
+        postbox: Postbox,
+        history: History,
+        ages: Ages,
+        clock: Clock,
+    ) -> None:
+        self._modes = modes
+        self._deciders = deciders
+        self._postbox = postbox
+        self._history = history
+        self._ages = ages
+        self._clock = clock
+        self._asked: dict[Conversation, float] = {}
+        self._decided: dict[int, tuple[int, float]] = {}  # the latest, by account
+
+    def meet(self, message: MessageReceived, calls: Callable[[MessageReceived], bool]) -> None:
+        """Something was said: the owners are asked about a new group, unless one of them `calls`
+        the bot there.
+        """
+        where = message.conversation
+        mode = self._modes.of(where)
+        if mode is Mode.LIVE:
+            return
+        if self._modes.is_new(where):  # before the message, which makes the group known
+            self._modes.put(where, mode)
+        if mode in OPEN and message.sender.user_id in self._deciders.owners and calls(message):
+            logger.info("%s is live: an owner speaks to the bot there", where)
+            self._modes.put(where, Mode.LIVE)
+        elif mode is Mode.ASKING and where in self._modes.open:
+            self._ask(where)
+
+    def _ask(self, where: Conversation) -> None:
+        now = self._clock.monotonic()
+        if now - self._asked.get(where, -AGAIN) < AGAIN:
+            return
+        self._asked[where] = now
+        words = QUESTION.format(group=where.session_id)
+        logger.info("a new group, %s: the owners are asked", where)
+        if self._deciders.terminal is not None:
+            self._deciders.terminal(words)
+        for owner in sorted(self._deciders.owners):
+            to = Conversation(where.platform_id, "private", owner)
+            if not self._postbox.post(to, words, then=partial(self._learn, where)):
+                self._unheard(where)
+
+    def _learn(self, where: Conversation, receipt: Receipt) -> None:
+        if isinstance(receipt, Refused):
+            self._unheard(where)
+        elif self._modes.of(where) is Mode.ASKING:
+            self._modes.put(where, Mode.ASKED)
+
+    def _unheard(self, where: Conversation) -> None:
+        logger.warning("%s waits for an owner's word, but a line to one did not arrive", where)
+
+    def take(self, message: MessageReceived) -> bool:
+        """Whether it is an owner's answer in private; then it is done with. One that was missed,
+        and found in a history, decides nothing.
+        """
+        if (said := self._read(message)) is None:
+            return False
+        return self._take(
+            said, message, self._history.known(message.conversation, quote_in(message))
+        )
+
+    async def take_later(self, message: MessageReceived) -> bool:
+        """The same, where there is time to look up what it quotes."""
+        if (said := self._read(message)) is None:
+            return False
+        quote = quote_in(message)
+        quoted = await self._history.find(message.conversation, quote) if quote else None
+        return self._take(said, message, quoted)
+
+    def _read(self, message: MessageReceived) -> GroupWord | None:
+        who = message.sender.user_id
+        if who not in self._deciders.owners or message.is_own or message.conversation.is_group:
+            return None
+        words = words_in(message)
+        return None if words is None or self._ages.is_missed(message) else read_word(words)
+
+    def _take(
+        self, said: GroupWord, message: MessageReceived, quoted: MessageReceived | None
+    ) -> bool:
+        here = message.conversation
+        group = said.group or (group_in(words_of(quoted)) if quoted and quoted.is_own else 0)
+        if not group and not quote_in(message):
+            group = self._only_one(here.platform_id)
+        where = Conversation(here.platform_id, "group", group)
+        if not group or self._modes.is_new(where):
+            return False
+        reply = partial(self._postbox.post, here, quote=message.message_id)
+        if (mode := self._modes.of(where)) not in OPEN:
+            reply(DECIDED.format(group=group, mode=NAMES[mode][0]))
+            return True
+        logger.info("%s is %s: an owner says so", where, said.mode)
+        self._modes.put(where, said.mode)
+        self._decided[here.platform_id] = (group, self._clock.monotonic())
+        reply(DONE[said.mode].format(group=group))
+        return True
+
+    def _only_one(self, account: int) -> int:
+        """The group that an owner means who names none: the only one that waits, or else the one
+        that another owner was faster with; 0 for none.
+        """
+        waiting = [each.session_id for each in self._modes.open if each.platform_id == account]
+        if waiting:
+            return waiting[0] if len(waiting) == 1 else 0
+        group, at = self._decided.get(account, (0, 0.0))
+        return group if self._clock.monotonic() - at < LATELY else 0

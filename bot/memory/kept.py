@@ -1,0 +1,66 @@
+"""What people set for conversations by command, kept over restarts under one name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from bot.domain.books import Choices
+from bot.domain.events import Conversation
+from bot.domain.journal import PlaceSet
+from bot.domain.ports import Clock, Store
+
+V = TypeVar("V")
+
+LOOK = 2.0  # seconds between two looks at what could not be read
+
+
+class Kept(Generic[V]):
+    """The values under a `name`; each is written as its words, and what `read` makes nothing of is
+    not set.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        read: Callable[[str], V | None],
+        store: Store,
+        choices: Choices,
+        clock: Clock,
+    ) -> None:
+        self._name = name
+        self._read = read
+        self._store = store
+        self._choices = choices
+        self._clock = clock
+        self._values: dict[Conversation, V] = {}
+        self._is_read = False
+
+    async def start(self) -> bool:
+        """Read what was set before; False where it cannot be read: `run` goes on trying."""
+        if (stored := await self._choices.settings(self._name)) is None:
+            return False
+        for where, text in stored.items():
+            if where not in self._values and (value := self._read(text)) is not None:
+                self._values[where] = value
+        self._is_read = True
+        return True
+
+    async def run(self) -> None:
+        """Read it once that can be done, unless it was."""
+        while not self._is_read:
+            await self._clock.sleep(LOOK)
+            await self.start()
+
+    async def _commit(self, where: Conversation, value: V, text: str) -> bool:
+        """Set it. False where that cannot be written down now: nothing is changed then."""
+        if not await self._store.commit(PlaceSet(where, self._name, text)):
+            return False
+        self._values[where] = value
+        return True
+
+    def _put(self, where: Conversation, value: V, text: str) -> None:
+        """Set it now; it is written down before all that is written after it."""
+        self._values[where] = value
+        self._store.put(PlaceSet(where, self._name, text))

@@ -1,0 +1,71 @@
+"""How the bot is in each group: as somebody decided, else as BOT_NEW_GROUP has it in new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bot.domain.books import Choices
+from bot.domain.events import Conversation
+from bot.domain.ports import Clock, Store
+from bot.memory.kept import Kept
+from bot.policy.new_groups import Mode
+
+SETTING = "mode"
+OPEN = frozenset({Mode.ASKING, Mode.ASKED})
+
+
+def _read(value: str) -> Mode | None:
+    return Mode(value) if value in {mode.value for mode in Mode} else None
+
+
+class Modes(Kept[Mode]):
+    """Keeps them, over restarts; where new groups are not live at once, those that the journal
+    knows already are no new ones.
+    """
+
+    def __init__(
+        self, *, store: Store, choices: Choices, clock: Clock, usual: Mode = Mode.LIVE
+    ) -> None:
+        super().__init__(SETTING, read=_read, store=store, choices=choices, clock=clock)
+        self._usual = usual
+
+    async def start(self) -> bool:
+        """Read what was decided, and which groups are known; False where that cannot be read:
+        `run` goes on trying.
+        """
+        if not await super().start():
+            return False
+        if self._usual is Mode.LIVE:
+            return True
+        self._is_read = False
+        if (known := await self._choices.groups()) is None:
+            return False
+        for where in known:
+            self._values.setdefault(where, Mode.LIVE)
+        self._is_read = True
+        return True
+
+    def of(self, where: Conversation) -> Mode:
+        """How it is there; in private it always speaks."""
+        if self._usual is Mode.LIVE and not self._values:
+            return Mode.LIVE
+        if not where.is_group:
+            return Mode.LIVE
+        return self._values.get(where, self._usual)
+
+    def is_new(self, where: Conversation) -> bool:
+        """Whether nothing is known of a group; never before all that is known was read."""
+        return self._is_read and where not in self._values
+
+    @property
+    def open(self) -> Mapping[Conversation, Mode]:
+        """The groups that wait for an owner's word."""
+        return {where: mode for where, mode in self._values.items() if mode in OPEN}
+
+    def put(self, where: Conversation, mode: Mode) -> None:
+        """So it is there from now on; written down before all that is written after it."""
+        self._put(where, mode, mode.value)
+
+    async def keep(self, where: Conversation, mode: Mode) -> bool:
+        """The same, once it is written down. False where that cannot be: nothing is changed."""
+        return await self._commit(where, mode, mode.value)

@@ -1,0 +1,68 @@
+"""New groups: whether the bot speaks there, what the owners are asked about one, and how their word
+is read. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Mode(StrEnum):
+    """How the bot is in a group. ASKING: no owner has decided, nor may have heard of it; ASKED: one
+    has heard. It only observes in both, and where it is OFF.
+    """
+
+    LIVE = "live"
+    OFF = "off"
+    ASKING = "asking"
+    ASKED = "asked"
+
+
+NAMES: Final = {
+    Mode.LIVE: ("上线", "live"),
+    Mode.OFF: ("忽略", "off"),
+    Mode.ASKING: ("等主人的话，还没问到", "waits for an owner, none was reached"),
+    Mode.ASKED: ("等主人的话", "waits for an owner"),
+}
+WORDS: Final = {"上线": Mode.LIVE, "live": Mode.LIVE, "忽略": Mode.OFF, "ignore": Mode.OFF}
+
+QUESTION = (
+    "新群 {group}：有人说话了。我先只看不说。\n"
+    "要我在那里回答吗？请引用这条回复，或带上群号（如“上线 {group}”）：\n"
+    "上线（live）/ 忽略（ignore）"
+)
+BEGINS = re.compile(r"新群 ([0-9]{1,19})：")
+ANSWER = re.compile(
+    r"\s*(?P<word>上线|忽略|live|ignore)(?:\s*(?P<group>[0-9]{1,19}))?[\s。.!！]*",
+    re.IGNORECASE | re.ASCII,
+)
+DONE = {
+    Mode.LIVE: "好，群 {group} 上线了：有人叫我，我就回答。",
+    Mode.OFF: "好，群 {group} 忽略：我只看不说。",
+}
+DECIDED = "群 {group} 已经定了：{mode}。要改就发 /live {group} 或 /off {group}。"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupWord:
+    """What an owner wants for a new group; `group` is its number, 0 where he names none."""
+
+    mode: Mode
+    group: int = 0
+
+
+def read_word(text: str) -> GroupWord | None:
+    """`上线`, `忽略 4242`, `live 4242`; None for anything else."""
+    match = ANSWER.fullmatch(text)
+    if match is None:
+        return None
+    return GroupWord(WORDS[match["word"].lower()], int(match["group"] or "0"))
+
+
+def group_in(text: str) -> int:
+    """The group that a question of ours is about; 0 for any other text."""
+    match = BEGINS.match(text)
+    return int(match[1]) if match else 0

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from bot.domain.journal import MessageObserved, PlaceSet
+from bot.memory.modes import Modes
+from bot.policy.new_groups import Mode
+from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingStore, said
+
+
+def modes(store: RecordingStore, usual: Mode = Mode.ASKING) -> Modes:
+    return Modes(store=store, choices=store, clock=ManualClock(1000.0), usual=usual)
+
+
+async def test_groups_that_the_journal_knows_are_live_but_for_those_somebody_decided_about() -> None:
+    store = RecordingStore()
+    other = said("hi", where=GROUP).conversation
+    store.put(MessageObserved(said("hi"), overheard=True))
+    known = modes(store)
+    assert (known.of(GROUP), known.is_new(GROUP)) == (Mode.ASKING, False)  # nothing is read yet
+    assert await known.start()
+    assert (known.of(other), known.of(PRIVATE), known.is_new(other)) == (Mode.LIVE, Mode.LIVE, False)
+    known.put(GROUP, Mode.ASKED)
+    again = modes(store)
+    assert await again.start()
+    assert (again.of(GROUP), dict(again.open)) == (Mode.ASKED, {GROUP: Mode.ASKED})
+
+
+async def test_a_decision_holds_where_new_groups_are_live_and_one_nobody_understands_is_none() -> None:
+    store = RecordingStore()
+    store.put(PlaceSet(GROUP, "mode", "off"), PlaceSet(PRIVATE, "mode", "sideways"))
+    held = modes(store, Mode.LIVE)
+    assert await held.start()
+    assert (held.of(GROUP), held.of(PRIVATE)) == (Mode.OFF, Mode.LIVE)
+    store.trouble = True
+    assert not await held.keep(GROUP, Mode.LIVE)
+    assert held.of(GROUP) is Mode.OFF
+    assert not await modes(store).start()
