@@ -56,6 +56,7 @@ def settings(model: str, folder: Path, **more: Any) -> Settings:
         "onebot_access_token": SecretStr(TOKEN),
         "store_url": SecretStr(f"sqlite:///{folder}/journal.db"),
         "bot_owners": {OWNER},
+        "bot_new_group": "live",
         "bot_debounce": 0.0,
         "bot_loop": 0,
         "bot_user_rate": None,
