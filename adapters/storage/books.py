@@ -8,10 +8,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
-from sqlalchemy import Connection, Row, Table, bindparam, case, func, select
+from sqlalchemy import Connection, Row, Table, case, func, select
 
 from adapters.storage.day_sums import day
 from adapters.storage.reads import NOWHERE, Reading
+from adapters.storage.reads import places as names_in
 from adapters.storage.tables import (
     audit,
     chosen,
@@ -19,6 +20,7 @@ from adapters.storage.tables import (
     place_settings,
     runs,
     sends,
+    speakers,
     steps,
     tool_calls,
     turns,
@@ -92,17 +94,11 @@ def choices(connection: Connection) -> dict[Conversation, str]:
     return {Conversation.parse(here): persona for here, persona in connection.execute(query)}
 
 
-def groups(connection: Connection) -> tuple[Conversation, ...]:
-    """The groups with messages, a look at the index for each conversation rather than a pass over
-    all messages.
-    """
-    found: list[Conversation] = []
-    here = ""
-    place = messages.c.conversation
-    query = select(func.min(place)).where(place > bindparam("at"))
-    while here := connection.scalar(query, {"at": here}) or "":
-        found.append(Conversation.parse(here))
-    return tuple(where for where in found if where.is_group)
+def groups(connection: Connection) -> frozenset[Conversation]:
+    """The groups with messages; and those that only numbers of people are left of."""
+    known = (names_in(table).c.name for table in (messages, speakers))
+    found = {here for name in known for here in connection.scalars(select(name)) if here}
+    return frozenset(where for where in map(Conversation.parse, found) if where.is_group)
 
 
 def settings(connection: Connection, name: str) -> dict[Conversation, str]:

@@ -130,7 +130,8 @@ def test_nothing_comes_of_an_attack(attack: dict[str, Any], tmp_path: Path) -> N
         unused = [one for one in play.stage.model.left if not one.always]
         strange = [f"asked of QQ: {name}" for name in asked if not name.startswith(ASKS)]
         untried = [f"was never called: {one.call}" for one in unused]
-        return [*harm_in(play, attack), *strange, *untried]
+        looked = [told for told in play.wrong if told.startswith("at ")]  # what a line of it looks at
+        return [*looked, *harm_in(play, attack), *strange, *untried]
 
     loop = ScriptedLoop()
     with asyncio.Runner(loop_factory=lambda: loop) as runner:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from adapters.storage.batches import EntryBatches
-from adapters.storage.books import CALLS, audited, choices, places, settings, spent, story
+from adapters.storage.books import CALLS, audited, choices, groups, places, settings, spent, story
 from adapters.storage.database import Database
 from bot.domain.audit import Audited
 from bot.domain.books import PlaceSum, StoryCall, UsageSum
@@ -12,6 +12,7 @@ from bot.domain.events import Conversation
 from bot.domain.journal import (
     Entry,
     Judged,
+    MemberNumbered,
     MessageObserved,
     PersonaChosen,
     PlaceSet,
@@ -20,7 +21,7 @@ from bot.domain.journal import (
     UsageAdded,
 )
 from tests.adapters.storage.entries import NOW, began, closing, ended, heard, opening, put, read, sending, step, verdict
-from tests.fakes import BOT, GROUP, said
+from tests.fakes import BOT, GROUP, PRIVATE, said
 
 ELSEWHERE = Conversation(BOT, "group", 4343)
 QUESTION = said("北京天气", message_id="5")
@@ -103,6 +104,17 @@ def test_the_last_that_was_set_under_a_name_counts(batches: EntryBatches, databa
     assert read(database, settings, "hush") == {GROUP: "mute", ELSEWHERE: "9"}
     write(batches, PlaceSet(GROUP, "hush", ""))
     assert read(database, settings, "hush") == {ELSEWHERE: "9"}
+
+
+def test_groups_are_known_by_what_was_said_or_by_those_who_had_a_number(
+    batches: EntryBatches, database: Database
+) -> None:
+    left = Conversation(BOT, "group", 4444)
+    messages = [
+        MessageObserved(said("hi", where=where), overheard=True) for where in (GROUP, ELSEWHERE, GROUP, PRIVATE)
+    ]
+    write(batches, *messages, MemberNumbered(conversation=left, number=1, user_id=777))
+    assert read(database, groups) == {GROUP, ELSEWHERE, left}
 
 
 def test_places_are_told_the_busiest_first(batches: EntryBatches, database: Database) -> None:
