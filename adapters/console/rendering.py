@@ -15,7 +15,7 @@ from adapters.console.speech import speech_for
 
 HERE = Path(__file__).parent
 HTML = "text/html"
-NAVIGATION = ("today", "turns", "approvals", "cost", "health", "access")
+NAVIGATION = ("today", "turns", "chats", "approvals", "cost", "health", "access")
 
 
 class Pages:

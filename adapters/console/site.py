@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from adapters.console.access import AccessPages
 from adapters.console.approvals import ApprovalPages
+from adapters.console.chats import ChatPages
 from adapters.console.costs import CostPages
 from adapters.console.health import HealthPages
 from adapters.console.live import LivePages
@@ -28,6 +29,7 @@ def routes_of(logins: Logins, sources: Sources) -> Routes:
             *TodayPages(pages, sources).routes,
             *TurnPages(pages, sources).routes,
             *ApprovalPages(pages, sources).routes,
+            *ChatPages(pages, sources).routes,
             *CostPages(pages, sources).routes,
             *HealthPages(pages, sources).routes,
             *LivePages(logins, sources).routes,

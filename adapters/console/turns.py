@@ -150,8 +150,7 @@ def query_of(visit: Visit) -> TurnQuery:
     given = visit.request.query
 
     def number(name: str) -> int:
-        text = given.get(name, "").strip()
-        return int(text) if NUMBER.fullmatch(text) else 0
+        return number_in(given.get(name, ""))
 
     outcome = given.get("outcome", "")
     return TurnQuery(
@@ -163,6 +162,11 @@ def query_of(visit: Visit) -> TurnQuery:
         turn=number("turn"),
         verdict=number("verdict"),
     )
+
+
+def number_in(text: str) -> int:
+    """A number of an address; 0 for anything else."""
+    return int(text) if NUMBER.fullmatch(text := text.strip()) else 0
 
 
 def _filters(query: TurnQuery) -> dict[str, Any]:

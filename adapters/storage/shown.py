@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Row, Select, func, select
 
 from adapters.storage.books import story
+from adapters.storage.chats import chat, chats
 from adapters.storage.closed_days import midnight
 from adapters.storage.database import Database
 from adapters.storage.day_sums import day
@@ -35,6 +36,8 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.shown import (
     ROWS,
     UNANSWERED,
+    Chat,
+    ChatRows,
     CostSum,
     Trace,
     TurnQuery,
@@ -71,6 +74,14 @@ class SqlShown:
     async def silence(self, where: Conversation, message_id: str) -> Story | None:
         """Why a message was not answered."""
         return await self._read(lambda connection: story(connection, where, message_id))
+
+    async def chats(self, before: int) -> ChatRows | None:
+        """The conversations before that message."""
+        return await self._read(lambda connection: chats(connection, before))
+
+    async def chat(self, where: Conversation, before: int) -> Chat | None:
+        """The messages of one, before that message."""
+        return await self._read(lambda connection: chat(connection, where, before))
 
     async def day(self, *, since: float, until: float) -> DaySum | None:
         """What happened from then on, before `until`."""

@@ -93,6 +93,66 @@ class Trace(Struct, frozen=True, kw_only=True):
     spans: tuple[Span, ...]
 
 
+class ChatRow(Struct, frozen=True, kw_only=True):
+    """A conversation, and the last that was said in it; no `text` where that was taken back."""
+
+    where: Conversation
+    group: str
+    name: str
+    text: str
+    at: float
+
+
+class ChatRows(Struct, frozen=True):
+    """Conversations, the last spoken in first; `next` is where the next ones begin, None at the
+    end.
+    """
+
+    rows: tuple[ChatRow, ...]
+    next: int | None
+
+
+class ChatLine(Struct, frozen=True, kw_only=True):
+    """A message, and why it woke the bot or did not. `state` is that of a send of ours whose end is
+    not known or not good; the prompt `begins` with this question.
+    """
+
+    message_id: str
+    at: float
+    sender: int
+    name: str
+    text: str
+    is_own: bool = False
+    is_gone: bool = False
+    begins: bool = False
+    reason: str = ""
+    wakes: bool = False
+    state: str = ""
+    turn_id: str = ""
+
+
+class Fact(Struct, frozen=True):
+    """What is remembered of a person (0: the conversation), since `made`."""
+
+    subject: int
+    text: str
+    visibility: str
+    made: float
+
+
+class Chat(Struct, frozen=True, kw_only=True):
+    """A conversation: messages, oldest first, older ones from `next` on; what stands for those that
+    are told no more, and what is remembered.
+    """
+
+    where: Conversation
+    group: str
+    lines: tuple[ChatLine, ...]
+    summary: str = ""
+    facts: tuple[Fact, ...] = ()
+    next: int | None = None
+
+
 class CostSum(Struct, frozen=True):
     """What something took: a day (its midnight, in seconds since 1970), a model, a conversation or
     a person, by its name.
@@ -244,6 +304,14 @@ class Showing(Protocol):
 
     async def silence(self, where: Conversation, message_id: str) -> Story | None:
         """Why a message was not answered."""
+        ...
+
+    async def chats(self, before: int) -> ChatRows | None:
+        """The conversations before that message; 0: from the latest on."""
+        ...
+
+    async def chat(self, where: Conversation, before: int) -> Chat | None:
+        """The messages of one, before that message."""
         ...
 
     async def day(self, *, since: float, until: float) -> DaySum | None:

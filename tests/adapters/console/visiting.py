@@ -23,7 +23,7 @@ from bot.domain.audit import Audited
 from bot.domain.books import DaySum, Story
 from bot.domain.events import Conversation
 from bot.domain.masking import Mask
-from bot.domain.shown import CostSum, State, Trace, Trying, TurnQuery, TurnRow, TurnRows
+from bot.domain.shown import Chat, ChatRow, ChatRows, CostSum, State, Trace, Trying, TurnQuery, TurnRow, TurnRows
 from bot.domain.suspension import Settled
 from bot.memory.newest import Newest
 from bot.policy.days import midnight
@@ -40,6 +40,7 @@ class Journal:
 
     lines: list[Audited] | None = field(default_factory=list)
     traces: list[Trace] = field(default_factory=list)
+    talks: list[Chat] = field(default_factory=list)
     silent: list[TurnRow] = field(default_factory=list)
     queries: list[TurnQuery] = field(default_factory=list)
     following: tuple[int, int] | None = None
@@ -62,6 +63,14 @@ class Journal:
         if self.lines is None:
             return None
         return Story(asker=1, wakes=False, reason=found[0].reason) if found else Story(asker=0)
+
+    async def chats(self, before: int) -> ChatRows | None:
+        rows = tuple(ChatRow(where=one.where, group=one.group, name="x", text="y", at=0) for one in self.talks)
+        return None if self.lines is None else ChatRows(rows, before + 1 if rows else None)
+
+    async def chat(self, where: Conversation, before: int) -> Chat | None:
+        found = [one for one in self.talks if one.where == where] or [Chat(where=where, group="", lines=())]
+        return None if self.lines is None else found[0]
 
     async def day(self, *, since: float, until: float) -> DaySum | None:
         return None if self.lines is None else DaySum(questions=3, answered=2, dropped=(("rate", 4),))

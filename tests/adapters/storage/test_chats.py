@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import pytest
+
+from adapters.storage import chats as module
+from adapters.storage.batches import EntryBatches
+from adapters.storage.chats import chat, chats
+from adapters.storage.database import Database
+from bot.domain.journal import MessageObserved, WindowMoved
+from tests.adapters.storage.entries import NOW, put, read
+from tests.adapters.storage.test_books import ELSEWHERE, whole, write
+from tests.adapters.storage.test_shown import silent
+from tests.fakes import GROUP, said
+
+
+def test_conversations_are_told_the_last_spoken_in_first_and_page_by_page(
+    batches: EntryBatches, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, where in enumerate((GROUP, ELSEWHERE, GROUP)):
+        observed = MessageObserved(said(f"line {number}", message_id=f"m{number}", where=where), overheard=True)
+        batches.write(put(observed, at=NOW + number))
+    whole_list = read(database, chats, 0)
+    assert [(one.where, one.text) for one in whole_list.rows] == [(GROUP, "line 2"), (ELSEWHERE, "line 1")]
+    assert whole_list.next is None
+    monkeypatch.setattr(module, "ROWS", 1)
+    first = read(database, chats, 0)
+    assert [one.where for one in first.rows] == [GROUP]
+    second = read(database, chats, first.next)
+    assert ([one.where for one in second.rows], second.next) == ([ELSEWHERE], None)
+
+
+def test_a_conversation_has_what_both_sides_said_with_verdicts_and_where_the_prompt_begins(
+    batches: EntryBatches, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(batches, *whole(), *silent("s1"), WindowMoved(GROUP, first_turn="t1", summary="before"))
+    found = read(database, chat, GROUP, 0)
+    assert found.summary == "before"
+    assert [line.message_id for line in found.lines if line.begins] == ["5"]
+    assert [line.reason for line in found.lines if line.message_id == "s1"] == ["its sender asks too often"]
+    own = [line for line in found.lines if line.is_own]
+    assert own
+    assert {line.turn_id for line in own} == {"t1"}
+    assert len({line.message_id for line in found.lines if line.message_id}) == len(
+        [line for line in found.lines if line.message_id]
+    )
+    monkeypatch.setattr(module, "ROWS", 1)
+    latest = read(database, chat, GROUP, 0)
+    assert latest.next is not None
+    assert "s1" not in {line.message_id for line in read(database, chat, GROUP, latest.next).lines}
