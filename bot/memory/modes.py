@@ -35,7 +35,9 @@ class Modes(Kept[Mode]):
         """
         if not await super().start():
             return False
-        if self._usual is Mode.LIVE:
+        if self._usual is Mode.LIVE:  # nobody is asked any more, so nobody is waited for
+            for where in self.open:
+                del self._values[where]
             return True
         self._is_read = False
         if (known := await self._choices.groups()) is None:

@@ -24,6 +24,14 @@ async def test_groups_that_the_journal_knows_are_live_but_for_those_somebody_dec
     assert (again.of(GROUP), dict(again.open)) == (Mode.ASKED, {GROUP: Mode.ASKED})
 
 
+async def test_nobody_is_waited_for_where_nobody_is_asked_any_more() -> None:
+    store = RecordingStore()
+    store.put(PlaceSet(GROUP, "mode", "asked"))
+    held = modes(store, Mode.LIVE)
+    assert await held.start()
+    assert held.of(GROUP) is Mode.LIVE
+
+
 async def test_a_decision_holds_where_new_groups_are_live_and_one_nobody_understands_is_none() -> None:
     store = RecordingStore()
     store.put(PlaceSet(GROUP, "mode", "off"), PlaceSet(PRIVATE, "mode", "sideways"))
