@@ -26,9 +26,12 @@ def note(words: Wording, what: str) -> UserMessage:
 
 
 def unanswered(words: Wording, what: str, messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The messages that end the round of a run without words."""
+    """The messages that end the round of a run without words, behind those of the run; a line that
+    steered it may be the last of them, and people and the model take turns.
+    """
     noted = note(words, what)
-    return (noted,) if messages else (AssistantMessage(NOTED), noted)
+    is_persons_turn = bool(messages) and not isinstance(messages[-1], UserMessage)
+    return (noted,) if is_persons_turn else (AssistantMessage(NOTED), noted)
 
 
 def delivery_note(words: Wording, what: str, *, arrived: int = 0) -> str:
