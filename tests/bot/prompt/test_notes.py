@@ -28,7 +28,7 @@ def test_a_note_on_delivery_says_how_much_had_arrived() -> None:
 def test_a_round_without_anything_has_something_between_its_question_and_the_next() -> None:
     assert notes.unanswered(ZH, "x", ()) == (AssistantMessage(NOTED), notes.note(ZH, "x"))
     assert notes.unanswered(ZH, "x", [AssistantMessage("a")]) == (notes.note(ZH, "x"),)
-    steered = [AssistantMessage("a"), UserMessage("wait")]
+    steered = (AssistantMessage("a"), UserMessage("wait"))
     assert notes.unanswered(ZH, "x", steered) == (AssistantMessage(NOTED), notes.note(ZH, "x"))
 
 
