@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from aiohttp import web
 
 from adapters.console.guard import logged_in
@@ -12,6 +14,9 @@ from adapters.console.sources import Sources, note
 from adapters.console.speech import COOKIE, LANGUAGES
 
 SHOWN = 50  # lines of the audit
+OWN_PATH = re.compile(r"/(?![/\\])[!-~]*")
+"""Browsers take tabs out of an address: `/\t/evil.example` is `//evil.example`."""
+
 YEAR = 365 * 86_400
 TOLD = "有人登录了控制台（来自 {address}）。不是你的话，请换掉 CONSOLE_TOKEN 并重启。"
 
@@ -101,6 +106,5 @@ class AccessPages:
 
 def _own_path(visit: Visit) -> str:
     """Back to the page it was typed on: a path of ours, never another host."""
-    path = visit.fields.get("back", "/")
-    own = visit.origin.path(path) or "/"
-    return own if own.startswith("/") and not own.startswith(("//", "/\\")) else "/"
+    own = visit.origin.path(visit.fields.get("back", "/")) or "/"
+    return own if OWN_PATH.fullmatch(own) else "/"

@@ -1,8 +1,8 @@
 """The one door of the console: what is not allowed here does not reach a page.
 
 In this order: the host is ours, the route has a rule, what changes something was asked for by a
-page of ours, whoever asks is logged in, and the form is one of that login's. Then every answer gets
-the headers that leave a browser nothing to interpret.
+page of ours, whoever asks is logged in, and the form is one of that login's. `HEADERS` are for
+every answer, and leave a browser nothing to interpret.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HEADERS: Final = {
         "require-trusted-types-for 'script'; trusted-types 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # with none, forms come from "null" where http is plain
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -77,7 +77,6 @@ class Guard:
             answer = web.Response(status=500, text="this could not be shown; the log says why")
         if isinstance(answer, web.Response):
             answer.text = self._mask(answer.text or "")
-            answer.headers.update(HEADERS)
         return answer
 
     async def _let_in(self, request: web.Request) -> web.StreamResponse:
@@ -159,6 +158,9 @@ async def _fields(request: web.Request) -> dict[str, str]:
     """The fields of a form without files. Raises Refused."""
     if request.content_type != "application/x-www-form-urlencoded":
         raise Refused(415, "forms only")
-    async with asyncio.timeout(DEADLINE):
-        given = await request.post()
+    try:
+        async with asyncio.timeout(DEADLINE):
+            given = await request.post()
+    except (UnicodeError, LookupError) as error:  # LookupError: charset
+        raise Refused(400, "this form cannot be read") from error
     return {name: value for name, value in given.items() if isinstance(value, str)}

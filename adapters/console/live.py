@@ -11,7 +11,7 @@ from collections import Counter
 
 from aiohttp import web
 
-from adapters.console.guard import HEADERS, Refused
+from adapters.console.guard import Refused
 from adapters.console.logins import Logins
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources
@@ -42,7 +42,7 @@ class LivePages:
         name = visit.login.name if visit.login else ""
         if self.open.total() >= MOST or self.open[name] >= OF_ONE:
             raise Refused(503, "too many pages are open")
-        answer = web.StreamResponse(headers=HEADERS | STREAM)
+        answer = web.StreamResponse(headers=STREAM)
         self.open[name] += 1
         try:
             await answer.prepare(visit.request)

@@ -14,8 +14,9 @@ from typing import Self
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.typedefs import Handler
 
-from adapters.console.guard import Guard
+from adapters.console.guard import HEADERS, Guard
 from adapters.console.logins import Logins
 from adapters.console.origins import Origins
 from adapters.console.routes import Routes
@@ -34,6 +35,11 @@ def _is_worth_a_line(record: logging.LogRecord) -> bool:
 
 
 logger.addFilter(_is_worth_a_line)
+
+
+async def _shield(_: web.Request, answer: web.StreamResponse) -> None:
+    """The headers of every answer, also of those that aiohttp gives by itself."""
+    answer.headers.update(HEADERS)
 
 
 class Console:
@@ -58,14 +64,15 @@ class Console:
         self._load = load
         self.logins = Logins(token, clock=clock)
         self._guard: Guard | None = None
-        app = web.Application(client_max_size=LARGEST)
-        app.router.add_route("*", "/{path:.*}", self._answer)
+        app = web.Application(client_max_size=LARGEST, middlewares=[self._answer])
+        app.on_response_prepare.append(_shield)
         self._runner = web.AppRunner(
             app,
             access_log=None,
             logger=logger,
             handle_signals=False,
             shutdown_timeout=CLOSE_WITHIN,
+            auto_decompress=False,
         )
 
     @property
@@ -104,7 +111,10 @@ class Console:
         """Stop listening and close every connection."""
         await self._runner.cleanup()
 
-    async def _answer(self, request: web.Request) -> web.StreamResponse:
+    @web.middleware
+    async def _answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """The guard's, of every request there is."""
+        del handler  # aiohttp's, which knows no route: none gets past the guard
         if self._guard is None:
             origins = self.origins
             routes = self._load(self.logins, origins)

@@ -69,7 +69,14 @@ async def test_the_language_is_the_browsers_until_somebody_chooses_and_it_leads_
     async with visiting() as place:
         assert "登录控制台" in (await place.ask("GET", "/login", headers={"Accept-Language": "zh-CN,en"}))[1]
         assert "Log in to" in (await place.ask("GET", "/login", headers={"Accept-Language": "fr"}))[1]
-        for back, expected in (("/login", "/login"), ("//evil.example", "/"), ("https://evil.example", "/")):
+        evil = (
+            "//evil.example",
+            "https://evil.example",
+            "/\t/evil.example",
+            "/\\evil.example",
+            "/a\r\nSet-Cookie: a=b",
+        )
+        for back, expected in (("/login", "/login"), *((one, "/") for one in evil)):
             data = {"language": "zh", "back": back}
             _, _, answer = await place.ask("POST", "/language", data=data, headers=SAME)
             assert answer.headers["Location"] == expected

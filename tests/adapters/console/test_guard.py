@@ -89,6 +89,8 @@ async def test_every_answer_has_the_headers_and_no_secret() -> None:
         policy = HEADERS["Content-Security-Policy"]
         assert "unsafe" not in policy
         assert "default-src 'none'" in policy
+        # Without a referrer a form's Origin is "null", and http that is not loopback has no Sec-Fetch-Site.
+        assert HEADERS["Referrer-Policy"] == "same-origin"
 
 
 async def test_a_change_needs_the_form_of_that_login() -> None:
