@@ -203,7 +203,7 @@ async def open_service(
         )
         working = at_work(settings, rooms, line, spending, metrics=metrics, ids=ids)
         port = await stack.enter_async_context(working)
-        seen = Seen(rooms, journal, line.peers, means.models.upstreams, newest, clock, trying)
+        seen = Seen(rooms, journal, line.peers, means, newest, clock, trying)
         link = await stack.enter_async_context(open_console(settings, seen, mask=mask))
         await stack.enter_async_context(finishing(rooms, troubles, grace=grace))
         again = reloads(settings, rooms.keeping.personas, means)

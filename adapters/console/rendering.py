@@ -15,7 +15,17 @@ from adapters.console.speech import speech_for
 
 HERE = Path(__file__).parent
 HTML = "text/html"
-NAVIGATION = ("today", "turns", "chats", "approvals", "cost", "health", "access")
+NAVIGATION = (
+    "today",
+    "turns",
+    "chats",
+    "approvals",
+    "cost",
+    "persona",
+    "tools",
+    "health",
+    "access",
+)
 
 
 class Pages:

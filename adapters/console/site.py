@@ -9,11 +9,13 @@ from adapters.console.costs import CostPages
 from adapters.console.health import HealthPages
 from adapters.console.live import LivePages
 from adapters.console.logins import Logins
+from adapters.console.personas import PersonaPages
 from adapters.console.rendering import NAVIGATION, Pages
 from adapters.console.routes import Routes
 from adapters.console.sources import Sources
 from adapters.console.statics import Statics
 from adapters.console.today import TodayPages
+from adapters.console.tools import ToolPages
 from adapters.console.trying import TryPages
 from adapters.console.turns import TurnPages
 
@@ -31,6 +33,8 @@ def routes_of(logins: Logins, sources: Sources) -> Routes:
             *ApprovalPages(pages, sources).routes,
             *ChatPages(pages, sources).routes,
             *CostPages(pages, sources).routes,
+            *ToolPages(pages, sources).routes,
+            *PersonaPages(pages, sources).routes,
             *HealthPages(pages, sources).routes,
             *LivePages(logins, sources).routes,
             *(TryPages(pages, sources, trying).routes if trying else ()),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,7 +11,15 @@ from bot.domain.audit import Audited
 from bot.domain.books import AuditBook
 from bot.domain.events import Conversation
 from bot.domain.ports import Clock
-from bot.domain.shown import Explaining, Feed, Showing, State, Trying
+from bot.domain.shown import (
+    Explaining,
+    Feed,
+    PersonaState,
+    Showing,
+    State,
+    ToolState,
+    Trying,
+)
 from bot.domain.suspension import Settled
 
 
@@ -38,7 +46,8 @@ class Midnight(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
     """`note` writes into the journal, `tell` reaches the owners on QQ. `pause` gives False where it
-    cannot be written down now. `estimate` is the tokens of a text.
+    cannot be written down now. `estimate` is the tokens of a text, `rendered` what stands before a
+    conversation in its prompt.
     """
 
     showing: Showing
@@ -46,6 +55,9 @@ class Sources:
     explain: Explaining
     feed: Feed
     state: Callable[[], State]
+    tools: Callable[[], Sequence[ToolState]]
+    personas: Callable[[], Sequence[PersonaState]]
+    rendered: Callable[[Conversation], Sequence[str]]
     pause: Pause
     settle: Settling
     note: Callable[[Audited], None]

@@ -29,6 +29,7 @@ from adapters.storage.tables import (
     usage,
     verdicts,
 )
+from adapters.storage.tool_uses import tools
 from adapters.storage.traces import trace
 from bot.domain import codec
 from bot.domain.books import DaySum, Story, UsageSum
@@ -39,6 +40,7 @@ from bot.domain.shown import (
     Chat,
     ChatRows,
     CostSum,
+    ToolUse,
     Trace,
     TurnQuery,
     TurnRow,
@@ -82,6 +84,10 @@ class SqlShown:
     async def chat(self, where: Conversation, before: int) -> Chat | None:
         """The messages of one, before that message."""
         return await self._read(lambda connection: chat(connection, where, before))
+
+    async def tools(self) -> tuple[ToolUse, ...] | None:
+        """How the latest calls of tools went."""
+        return await self._read(tools)
 
     async def day(self, *, since: float, until: float) -> DaySum | None:
         """What happened from then on, before `until`."""

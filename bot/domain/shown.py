@@ -153,6 +153,42 @@ class Chat(Struct, frozen=True, kw_only=True):
     next: int | None = None
 
 
+class ToolState(Struct, frozen=True, kw_only=True):
+    """A tool now: the `reason` it cannot be used for (empty where it can), whether its calls run,
+    for whom it is, and for whom in the groups where that is another.
+    """
+
+    name: str
+    about: str
+    reason: str
+    permission: str
+    audience: str
+    elsewhere: tuple[tuple[int, str], ...] = ()
+
+
+class ToolUse(Struct, frozen=True):
+    """The latest calls of a tool: how many, how many failed, and the code of the last failure;
+    `slow` is the time that nearly all of them keep within, in seconds.
+    """
+
+    name: str
+    calls: int
+    failed: int
+    code: str
+    slow: float
+
+
+class PersonaState(Struct, frozen=True, kw_only=True):
+    """A persona, its text, and the chats where it is now by choice or by the files; the usual one
+    has no `key`.
+    """
+
+    key: str
+    name: str
+    text: str
+    chats: tuple[str, ...] = ()
+
+
 class CostSum(Struct, frozen=True):
     """What something took: a day (its midnight, in seconds since 1970), a model, a conversation or
     a person, by its name.
@@ -312,6 +348,10 @@ class Showing(Protocol):
 
     async def chat(self, where: Conversation, before: int) -> Chat | None:
         """The messages of one, before that message."""
+        ...
+
+    async def tools(self) -> tuple[ToolUse, ...] | None:
+        """How the latest calls of tools went."""
         ...
 
     async def day(self, *, since: float, until: float) -> DaySum | None:

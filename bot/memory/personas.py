@@ -112,6 +112,11 @@ class Personas:
         """All there are now."""
         return self._cast
 
+    @property
+    def chosen(self) -> Mapping[Conversation, str]:
+        """What was chosen by command, where; empty keys: as the files say."""
+        return self._chosen
+
     def become(self, cast: Cast) -> None:
         """Be these from the next turn on."""
         self._cast = cast

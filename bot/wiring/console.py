@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +14,7 @@ from adapters.onebot.peers import Peers
 from adapters.storage.store import SqlStore
 from bot.commands.why import Explanations
 from bot.conversation.approval.register import DAYS
+from bot.domain.chat import ToolMessage
 from bot.domain.events import Conversation
 from bot.domain.masking import Mask
 from bot.domain.ports import Clock
@@ -21,19 +22,23 @@ from bot.domain.shown import (
     AccountState,
     Failure,
     ModelState,
+    PersonaState,
     State,
+    ToolState,
     Trying,
     WaitingCall,
     WaitingPetition,
 )
 from bot.domain.suspension import Settled
 from bot.memory.newest import Newest
+from bot.memory.personas import Personas
 from bot.memory.wishes import Wish
-from bot.models.upstreams import Upstream
 from bot.policy.approval import MAX_REASON, Answer
 from bot.policy.days import midnight
 from bot.policy.tokens import estimate_text
+from bot.wiring.means import Means
 from bot.wiring.service import Rooms
+from bot.wiring.tools import PORTS
 from config.settings import Settings
 
 if TYPE_CHECKING:  # only an open console needs it
@@ -62,7 +67,7 @@ class Seen:
     rooms: Rooms
     journal: SqlStore
     peers: Peers
-    upstreams: Callable[[], Sequence[Upstream]]
+    means: Means
     newest: Newest
     clock: Clock
     trying: Trying | None = None
@@ -118,6 +123,9 @@ def sources_of(seen: Seen) -> Sources:
         explain=Explanations(clock.now),
         feed=seen.newest,
         state=partial(state_of, seen),
+        tools=partial(tools_of, seen),
+        personas=partial(personas_of, rooms.keeping.personas),
+        rendered=partial(rendered, rooms),
         pause=pause,
         settle=partial(settle, rooms),
         note=rooms.on.store.put,
@@ -160,9 +168,55 @@ def petitions_of(rooms: Rooms) -> tuple[WaitingPetition, ...]:
     )
 
 
+def tools_of(seen: Seen) -> tuple[ToolState, ...]:
+    """All tools, whether they can be used or not."""
+    cast, toolset = seen.rooms.keeping.personas.cast, seen.means.staff.toolset
+    told = []
+    for status, tool in zip(toolset.check_availability(PORTS), toolset.list(), strict=True):
+        audience = cast.audiences.get(tool.name, tool.audience)
+        theirs = {
+            group: house.audiences.get(tool.name, tool.audience)
+            for group, house in sorted(cast.houses.items())
+        }
+        told.append(
+            ToolState(
+                name=tool.name,
+                about=status.description,
+                reason=status.reason,
+                permission=str(toolset.permission_of(tool)),
+                audience=str(audience),
+                elsewhere=tuple((at, str(who)) for at, who in theirs.items() if who != audience),
+            )
+        )
+    return tuple(told)
+
+
+def personas_of(personas: Personas) -> tuple[PersonaState, ...]:
+    """The usual one and the others, with the chats where each is."""
+    cast, at = personas.cast, dict[str, list[str]]()
+    for where in personas.chosen:
+        at.setdefault(personas.key(where), []).append(str(where))
+    by_file = {group: house.persona for group, house in cast.houses.items() if house.persona}
+    for group, key in sorted((dict(cast.claimed) | by_file).items()):
+        at.setdefault(key, []).append(str(group))
+    return tuple(
+        PersonaState(key=key, name=one.name, text=one.prompt, chats=tuple(at.get(key, ())))
+        for key, one in (("", cast.usual), *sorted(cast.others.items()))
+    )
+
+
+def rendered(rooms: Rooms, where: Conversation) -> tuple[str, ...]:
+    """What stands before a conversation: the system prompt, and the persona's examples."""
+    return tuple(
+        one.content if isinstance(one, ToolMessage) else one.text
+        for one in rooms.keeping.around(where).messages
+    )
+
+
 def state_of(seen: Seen) -> State:
     """How everything is now."""
     rooms, now = seen.rooms, seen.clock.monotonic()
+    upstreams = dict.fromkeys(seen.means.models.upstreams())
     lanes, state = rooms.on.lanes, seen.journal.state()
     return State(
         accounts=tuple(
@@ -171,9 +225,7 @@ def state_of(seen: Seen) -> State:
         ),
         active=lanes.active,
         waiting=max(0, lanes.waiting - lanes.active),
-        models=tuple(
-            ModelState(one.name, one.rests(now)) for one in dict.fromkeys(seen.upstreams())
-        ),
+        models=tuple(ModelState(one.name, one.rests(now)) for one in upstreams),
         place=str(state["place"]),
         in_trouble=bool(state["in_trouble"]),
         unwritten=int(state["waiting"]),

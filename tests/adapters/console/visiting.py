@@ -23,7 +23,21 @@ from bot.domain.audit import Audited
 from bot.domain.books import DaySum, Story
 from bot.domain.events import Conversation
 from bot.domain.masking import Mask
-from bot.domain.shown import Chat, ChatRow, ChatRows, CostSum, State, Trace, Trying, TurnQuery, TurnRow, TurnRows
+from bot.domain.shown import (
+    Chat,
+    ChatRow,
+    ChatRows,
+    CostSum,
+    PersonaState,
+    State,
+    ToolState,
+    ToolUse,
+    Trace,
+    Trying,
+    TurnQuery,
+    TurnRow,
+    TurnRows,
+)
 from bot.domain.suspension import Settled
 from bot.memory.newest import Newest
 from bot.policy.days import midnight
@@ -41,6 +55,7 @@ class Journal:
     lines: list[Audited] | None = field(default_factory=list)
     traces: list[Trace] = field(default_factory=list)
     talks: list[Chat] = field(default_factory=list)
+    uses: list[ToolUse] = field(default_factory=list)
     silent: list[TurnRow] = field(default_factory=list)
     queries: list[TurnQuery] = field(default_factory=list)
     following: tuple[int, int] | None = None
@@ -72,6 +87,9 @@ class Journal:
         found = [one for one in self.talks if one.where == where] or [Chat(where=where, group="", lines=())]
         return None if self.lines is None else found[0]
 
+    async def tools(self) -> tuple[ToolUse, ...] | None:
+        return None if self.lines is None else tuple(self.uses)
+
     async def day(self, *, since: float, until: float) -> DaySum | None:
         return None if self.lines is None else DaySum(questions=3, answered=2, dropped=(("rate", 4),))
 
@@ -88,6 +106,8 @@ class Place:
     told: list[str] = field(default_factory=list)
     words: list[tuple[str, int, bool, str]] = field(default_factory=list)
     settled: Settled = field(default_factory=lambda: Settled("done", ""))
+    tools: list[ToolState] = field(default_factory=list)
+    personas: list[PersonaState] = field(default_factory=list)
     paused: list[tuple[Conversation, bool]] = field(default_factory=list)
     trying: Trying | None = None
     newest: Newest = field(default_factory=Newest)
@@ -104,6 +124,9 @@ class Place:
             explain=Explanations(self.clock.now),
             feed=self.newest,
             state=lambda: self.state,
+            tools=lambda: self.tools,
+            personas=lambda: self.personas,
+            rendered=lambda where: [f"rendered for {where}", *(one.text for one in self.personas)],
             pause=self.pause,
             settle=self.settle,
             note=lines.append,

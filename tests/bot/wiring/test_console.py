@@ -6,6 +6,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 from pydantic import SecretStr
+from yarl import URL
 
 from bot.app import open_service
 from tests.bot.test_app import free_port
@@ -32,13 +33,21 @@ async def test_with_one_a_link_lets_into_what_is_loaded_when_somebody_asks(
     given = settings(
         "http://127.0.0.1:9/v1", tmp_path, console_port=free_port(), console_token=SecretStr(TOKEN), log_level="DEBUG"
     )
-    async with open_service(given) as running, aiohttp.ClientSession() as session:
+    async with (
+        open_service(given) as running,
+        aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session,
+    ):
         assert running.console_link is not None
         page, _, code = running.console_link().partition("#")
         assert "adapters.console.site" not in sys.modules
         same = {"Sec-Fetch-Site": "same-origin"}
         answer = await session.post(page, data={"code": code}, headers=same, allow_redirects=False)
         assert answer.status == 303
+        root = page.removesuffix("/login")
+        session.cookie_jar.update_cookies({name: one.value for name, one in answer.cookies.items()}, URL(root))
+        for path, words in (("persona", "Frost"), ("tools", "get_weather"), ("chats", "<h1>"), ("approvals", "<h1>")):
+            async with session.get(f"{root}/{path}", headers={"Accept-Language": "en"}) as shown:
+                assert words in await shown.text(), path
         lines = await running.journal.books.audit(latest=5)
         assert lines is not None
         assert [(line.action, line.outcome) for line in lines] == [("login", "ok")]
