@@ -10,7 +10,7 @@ from bot.domain.journal import MessageObserved, WindowMoved
 from tests.adapters.storage.entries import NOW, put, read
 from tests.adapters.storage.test_books import ELSEWHERE, whole, write
 from tests.adapters.storage.test_shown import silent
-from tests.fakes import GROUP, said
+from tests.fakes import BOT, GROUP, said
 
 
 def test_conversations_are_told_the_last_spoken_in_first_and_page_by_page(
@@ -40,9 +40,10 @@ def test_a_conversation_has_what_both_sides_said_with_verdicts_and_where_the_pro
     own = [line for line in found.lines if line.is_own]
     assert own
     assert {line.turn_id for line in own} == {"t1"}
-    assert len({line.message_id for line in found.lines if line.message_id}) == len(
-        [line for line in found.lines if line.message_id]
-    )
+    again = next(line.message_id for line in own if line.message_id)
+    write(batches, MessageObserved(said("heard of the server, too", message_id=again, user=BOT), overheard=True))
+    assert [line.message_id for line in read(database, chat, GROUP, 0).lines].count(again) == 1
+    write(batches, *silent("s1"))
     monkeypatch.setattr(module, "ROWS", 1)
     latest = read(database, chat, GROUP, 0)
     assert latest.next is not None
