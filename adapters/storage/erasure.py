@@ -40,6 +40,7 @@ from adapters.storage.retention import LONGEST_DAY
 from adapters.storage.rows import SEGMENTS
 from adapters.storage.tables import (
     BY_TURN,
+    audit,
     chosen,
     day_usage,
     memories,
@@ -75,6 +76,7 @@ class _Whose:
     day_usage: tuple[ColumnElement[bool], ...] = ()
     verdicts: tuple[ColumnElement[bool], ...] = ()
     memories: tuple[ColumnElement[bool], ...] = ()
+    settings: tuple[ColumnElement[bool], ...] = ()
 
 
 def forget_user(
@@ -115,6 +117,7 @@ def erase_user(connection: Connection, user: int, *, now: float) -> dict[str, in
         day_usage=(day_usage.c.asker == user,),
         verdicts=(verdicts.c.sender == user,),
         memories=(memories.c.subject == user, memories.c.author == user),
+        settings=(place_settings.c.value.like(f'%"user_id":{user},%'),),  # invites by them
     )
     _erase_summaries(connection, whose, user)
     gone = _erase(connection, whose, now)
@@ -197,7 +200,7 @@ def _erase(connection: Connection, whose: _Whose, now: float) -> dict[str, int]:
         verdicts: rows(verdicts, *whose.verdicts),
         speakers: rows(speakers),
         chosen: rows(chosen),
-        place_settings: rows(place_settings),
+        place_settings: rows(place_settings, *whose.settings),
         things: rows(things),
         turns: their_turns,  # last: the others ask it which turns
     }
@@ -206,6 +209,9 @@ def _erase(connection: Connection, whose: _Whose, now: float) -> dict[str, int]:
     # What was taken on a day that is over stays in its sums, as nobody's.
     added_up = update(day_usage).where(rows(day_usage, *whose.day_usage))
     connection.execute(added_up.values(conversation="", asker=0))
+    # What an operator did there stays, not where.
+    done = update(audit).where(audit.c.object.like(whose.conversations))
+    connection.execute(done.values(object=""))
     blanked = _blank(connection, whose)
     gone = {
         table.name: connection.execute(delete(table).where(rows)).rowcount

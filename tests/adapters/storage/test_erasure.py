@@ -16,6 +16,8 @@ from adapters.storage.database import Database
 from adapters.storage.erasure import forget_group, forget_user
 from adapters.storage.retention import LONGEST_DAY, Retention
 from adapters.storage.tables import messages, metadata, turns, usage
+from bot.domain import codec
+from bot.domain.audit import Audited
 from bot.domain.books import TakenSum
 from bot.domain.chat import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
 from bot.domain.events import Conversation
@@ -30,6 +32,7 @@ from bot.domain.journal import (
     UsageAdded,
     WindowMoved,
 )
+from bot.domain.petitions import Petition
 from bot.domain.reserved import UsageReserved
 from bot.domain.segments import Mention, Text
 from bot.domain.things import PictureDescribed
@@ -141,6 +144,22 @@ def everything_of(user: int) -> list[Entry]:
         beside("t-overhearing", AssistantMessage(SECRET)),
         closing(overhearing, AssistantMessage(SECRET)),
     ]
+
+
+def test_no_table_names_who_is_forgotten_though_an_operator_or_an_invite_did(
+    batches: EntryBatches, filled: Database
+) -> None:
+    invite = Petition(account=BOT, kind="invite", user_id=USER, group_id=GROUP.session_id, comment=SECRET, flag="f")
+    paused = Audited(at=NOW, login="a", address="::1", action="pause", object=str(PRIVATE))
+    others = Audited(at=NOW, login="a", address="::1", action="pause", object=str(GROUP))
+    batches.write(put(*everything_of(USER), paused, others, PlaceSet(invite.where, "petition", codec.write(invite))))
+    batches.close()
+    assert {"audit", "place_settings"} <= places_of(filled, USER)
+    forget_user(filled, USER)
+    assert not contains(filled, SECRET)
+    assert places_of(filled, USER) == set()
+    with filled.reading() as connection:
+        assert [done.object for done in books.audited(connection, 9)] == [str(GROUP), ""]
 
 
 def test_a_person_is_forgotten_everywhere(batches: EntryBatches, filled: Database) -> None:
