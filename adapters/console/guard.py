@@ -70,8 +70,8 @@ class Guard:
             answer = web.Response(status=413, text="too large")
         except TimeoutError:
             answer = web.Response(status=503, text="this took too long; try again")
-        except (ConnectionError, asyncio.CancelledError):
-            raise
+        except ConnectionError:  # whoever asked has left
+            answer = web.Response(status=400)
         except Exception:
             logger.exception("the console could not answer %s", request.method)
             answer = web.Response(status=500, text="this could not be shown; the log says why")

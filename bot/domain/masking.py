@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from html import escape
 from typing import Final
 from urllib.parse import quote, quote_plus
 
@@ -73,7 +74,7 @@ class Mask:
 
 
 def _spellings(secret: str) -> Iterator[str]:
-    """A secret as it is, inside JSON or a Python literal, and inside a url."""
+    """A secret as it is, inside JSON, a Python literal, a url, CSV, and a page of Jinja2's."""
     if len(secret) < SHORTEST:
         return
     yield secret
@@ -83,6 +84,8 @@ def _spellings(secret: str) -> Iterator[str]:
     yield quote(secret)
     yield quote(secret, safe="")
     yield quote_plus(secret)
+    yield secret.replace('"', '""')
+    yield escape(secret).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
 
 
 def _pattern(secret: str) -> str:

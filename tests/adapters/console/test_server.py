@@ -45,3 +45,16 @@ async def test_no_request_gets_past_the_guard_or_into_the_log(
         assert told.split()[1] == str(status)
         assert all(f"{name}: {value}\r\n" in told for name, value in HEADERS.items())
         assert "Traceback" not in caplog.text
+
+
+async def test_whoever_leaves_within_a_form_is_no_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async with visiting() as place:
+        reader, writer = await asyncio.open_connection("127.0.0.1", place.console.port)
+        head = f"{POST}\nHost: {place.host}\nExpect: 100-continue\nContent-Length: 9\n\n"
+        async with asyncio.timeout(5):
+            writer.write(head.replace("\n", "\r\n").encode())
+            await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"token=")
+        writer.close()
+        await place.ask("GET", "/login")
+        assert "Traceback" not in caplog.text

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from urllib.parse import quote, quote_plus, urlencode
 
+import markupsafe
 import orjson
 import pytest
 from hypothesis import given
@@ -35,6 +36,7 @@ def test_no_way_to_write_a_secret_down_shows_it(secret: str) -> None:
         repr({"key": [secret]}),
         f"ws://bot/?{urlencode({'access_token': secret})}",
         f"https://bot/{quote(secret)}?{quote_plus(secret)}",
+        f"<p title='{markupsafe.escape(secret)}'>",
     ):
         shown = mask(text)
         assert MASK in shown
