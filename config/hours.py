@@ -9,6 +9,7 @@ from config.values import SEPARATORS, Wrong, shown
 DAY = 24 * 60  # minutes
 SPAN = re.compile(r"([0-9]{1,2})[:：]([0-5][0-9])-([0-9]{1,2})[:：]([0-5][0-9])")
 AROUND_DASH = re.compile(r"\s*[-–—~～至到]\s*")  # as people type it
+TIME = re.compile(r"([01]?[0-9]|2[0-3])[:：]([0-5][0-9])", re.ASCII)
 MEND = "Write it as 23:30-07:30"
 
 
@@ -32,3 +33,15 @@ def _span(text: str) -> tuple[int, int]:
     if max(begins, ends) > DAY or begins % DAY == ends % DAY:
         raise Wrong(f"{shown(text)} is no part of a day", MEND)
     return begins % DAY, ends % DAY
+
+
+def time_of_day(value: object) -> float | None:
+    """A time of day as in 09:00, in seconds after midnight; None where there is none."""
+    if value is None or isinstance(value, float):
+        return value
+    text = str(value).strip()
+    if not text:
+        return None
+    if not (found := TIME.fullmatch(text)):
+        raise Wrong(f"{shown(text)} is no time of day", "Write it as 09:00, or nothing for never")
+    return 3600.0 * int(found[1]) + 60.0 * int(found[2])

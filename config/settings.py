@@ -17,7 +17,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from bot.domain.errors import ConfigError, Problem
 from config import tokens, values
 from config.endpoints import Endpoint, fallbacks, in_order
-from config.hours import hours
+from config.hours import hours, time_of_day
 from config.persona_files import PersonaFile, PersonaHead, read_persona_file
 
 DEFAULT_PERSONA = Path(__file__).parent / "personas" / "default.md"
@@ -91,6 +91,7 @@ class Settings(BaseSettings):
     bot_block: QQNumbers = frozenset()
     bot_robots: QQNumbers = frozenset()
     bot_prefixes: Names = ()
+    bot_digest: Annotated[float | None, BeforeValidator(time_of_day)] = 9 * 3600.0
     bot_at_all: Annotated[bool, BeforeValidator(values.switch)] = False
     bot_chance: Annotated[float, BeforeValidator(values.number(0, 1))] = 0.0
     bot_stale: Annotated[float, BeforeValidator(values.number(0, 86_400))] = 120.0

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
+from msgspec import Struct
+
 from bot.commands.money import money, tokens
 from bot.commands.phrases import AWAY, IN_PRIVATE
 from bot.commands.why import REASONS
@@ -14,6 +19,20 @@ from bot.policy.days import midnight
 NO_NUMBER = ("群号应当是数字：/日报 群号", "A group is told by its number: /digest 123456")
 LONGEST = 900  # characters of a digest
 MODELS = REASONS_TOLD = 5
+
+Either: TypeAlias = Callable[[str, str], str]
+"""Chooses between Chinese and English."""
+
+
+class Days(Struct, frozen=True):
+    """What a day is called, and the one before it; in Chinese and English."""
+
+    this: tuple[str, str]
+    before: tuple[str, str]
+
+
+TODAY = Days(("今天", "Today"), ("昨天", "yesterday"))
+YESTERDAY = Days(("昨天", "Yesterday"), ("前天", "the day before"))
 
 
 def digest_command(books: Books) -> Command:
@@ -39,37 +58,39 @@ def digest_command(books: Books) -> Command:
         before = await books.day(since=yesterday, until=today, where=where)
         if now is None or before is None:
             return asked.either(*AWAY)
-        return _words(asked, now, before)
+        return told_of(now, before, TODAY, asked.either)
 
     return digest
 
 
-def _words(asked: Asked, now: DaySum, before: DaySum) -> str:
+def told_of(day: DaySum, before: DaySum, which: Days, either: Either) -> str:
+    """How a day went beside the one before, in under 900 characters."""
+    this, that = either(*which.this), either(*which.before)
     lines = [
-        asked.either(
-            f"今天：{now.questions} 个问题，答了 {now.answered} 个（昨天 {before.answered}）",
-            f"Today: {now.questions} questions, {now.answered} answered"
-            f" (yesterday {before.answered})",
+        either(
+            f"{this}：{day.questions} 个问题，答了 {day.answered} 个（{that} {before.answered}）",
+            f"{this}: {day.questions} questions, {day.answered} answered"
+            f" ({that} {before.answered})",
         )
     ]
     then = dict(before.models)
-    for name, used in sorted(now.models, key=lambda one: -one[1].cost)[:MODELS]:
+    for name, used in sorted(day.models, key=lambda one: -one[1].cost)[:MODELS]:
         was = money(then[name]) if name in then else "$0"
         read = tokens(used.prompt + used.completion)
         cached = 100 * used.cached // used.prompt if used.prompt else 0
         lines.append(
-            asked.either(
-                f"{name}：{read} token（缓存 {cached}%），{money(used)}（昨天 {was}）",
-                f"{name}: {read} tokens ({cached}% cached), {money(used)} (yesterday {was})",
+            either(
+                f"{name}：{read} token（缓存 {cached}%），{money(used)}（{that} {was}）",
+                f"{name}: {read} tokens ({cached}% cached), {money(used)} ({that} {was})",
             )
         )
-    if now.dropped:
-        dropped = sorted(now.dropped, key=lambda one: -one[1])[:REASONS_TOLD]
+    if day.dropped:
+        dropped = sorted(day.dropped, key=lambda one: -one[1])[:REASONS_TOLD]
         told = ", ".join(
-            f"{asked.either(*REASONS.get(reason, (reason, reason)))} {number}"
+            f"{either(*REASONS.get(reason, (reason, reason)))} {number}"
             for reason, number in dropped
         )
-        lines.append(asked.either(f"没有答：{told}", f"Not answered: {told}"))
-    lines += [asked.either(f"出错 {kind} {run}", f"Error {kind} {run}") for kind, run in now.failed]
+        lines.append(either(f"没有答：{told}", f"Not answered: {told}"))
+    lines += [either(f"出错 {kind} {run}", f"Error {kind} {run}") for kind, run in day.failed]
     text = "\n".join(lines)
     return text if len(text) < LONGEST else text[: LONGEST - 2] + "…"

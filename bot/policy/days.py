@@ -23,3 +23,10 @@ def midnight(now: float, *, later: int = 0) -> float:
     while time.localtime(begin - 1).tm_mday == noon.tm_mday:
         begin -= HOUR
     return begin
+
+
+def at_time(now: float, after: float) -> float:
+    """The moment of that day at which the wall clock shows so many seconds after midnight."""
+    day = time.localtime(now)
+    hour, minute = divmod(int(after) // 60, 60)
+    return time.mktime((day.tm_year, day.tm_mon, day.tm_mday, hour, minute, 0, 0, 0, -1))

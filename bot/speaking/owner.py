@@ -75,6 +75,17 @@ class Owner:
         self._untold |= {(owner, kind): self._mask(text) for owner in self._owners}
         self._say_untold()
 
+    @property
+    def is_reachable(self) -> bool:
+        """Whether there is an owner, and an account that is connected to write to him."""
+        return bool(self._owners and self._account)
+
+    def post(self, text: str) -> None:
+        """Say it to every owner, however lately something was said; never waits."""
+        for owner in self._owners:
+            where = Conversation(self._account, "private", owner)
+            self._queues.post(SendMessage(where, (Text(self._mask(text)),)))
+
     def tell_of_send(self, action: SendMessage, state: SendState, reason: str) -> None:
         """Say that a message may be lost (UNKNOWN), or is."""
         if state is SendState.UNKNOWN:

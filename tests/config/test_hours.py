@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from config.hours import hours
+from config.hours import hours, time_of_day
 from config.values import Wrong
 
 
@@ -15,3 +15,11 @@ def test_what_is_no_part_of_a_day_is_named(text: str) -> None:
 def test_a_day_ends_where_the_next_one_begins() -> None:
     assert hours("23:00-24:00") == hours("23:00 - 0:00") == ((1380, 0),)
     assert hours("") == ()
+
+
+def test_a_time_of_day_is_in_seconds_after_midnight_and_nothing_is_never() -> None:
+    assert [time_of_day(text) for text in ("09:00", "8:30", "23：59", " 00:00 ")] == [32400.0, 30600.0, 86340.0, 0.0]
+    assert (time_of_day(""), time_of_day(None), time_of_day(32400.0)) == (None, None, 32400.0)
+    for wrong in ("24:00", "9", "nine", "09:60", "09:00:00", True):
+        with pytest.raises(Wrong):
+            time_of_day(wrong)

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.policy.days import HOUR, midnight
+from bot.policy.days import HOUR, at_time, midnight
 
 
 @pytest.fixture(params=["Asia/Shanghai", "Europe/Berlin", "America/Havana", "Africa/Cairo", "America/New_York"])
@@ -33,3 +33,11 @@ def test_a_day_begins_with_its_first_moment_and_ends_with_the_next_days_also_whe
         assert datetime.fromtimestamp(today - 1, where).date() < day < datetime.fromtimestamp(tomorrow, where).date()
         lengths.add((tomorrow - today) / HOUR)
     assert lengths == ({24} if zone == "Asia/Shanghai" else {23, 24, 25})
+
+
+def test_nine_is_nine_by_the_wall_clock_on_every_day(zone: str) -> None:
+    where, begin = ZoneInfo(zone), datetime(2026, 1, 1, 12, tzinfo=ZoneInfo(zone)).timestamp()
+    for day in range(366):
+        now = begin + day * 24 * HOUR
+        nine = datetime.fromtimestamp(at_time(now, 9 * HOUR + 1800), where)
+        assert (nine.date(), nine.hour, nine.minute) == (datetime.fromtimestamp(now, where).date(), 9, 30)

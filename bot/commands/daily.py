@@ -1,0 +1,81 @@
+"""The owners' line of the day: how yesterday went, once a day at a time of their choosing."""
+
+from __future__ import annotations
+
+import time
+
+from bot.commands.digest import YESTERDAY, told_of
+from bot.domain.books import Books, Choices, DaySum
+from bot.domain.journal import PlaceSet
+from bot.domain.ports import Clock, Store
+from bot.memory.own_limits import NOWHERE
+from bot.policy.days import at_time, midnight
+from bot.speaking.owner import Owner
+
+SETTING = "digest"
+LOOK = 60.0  # seconds between two looks at the clock
+
+
+class Daily:
+    """Tells it once, over restarts; where the process was down at that time, when it is back on the
+    same day. A day on which nothing happened is not told.
+
+    `at` is in seconds after midnight by the wall clock of TZ, None for never.
+    """
+
+    def __init__(
+        self,
+        *,
+        at: float | None,
+        is_chinese: bool,
+        books: Books,
+        choices: Choices,
+        store: Store,
+        owner: Owner,
+        clock: Clock,
+    ) -> None:
+        self._at = at
+        self._is_chinese = is_chinese
+        self._books = books
+        self._choices = choices
+        self._store = store
+        self._owner = owner
+        self._clock = clock
+        self._done = ""  # the day that was told, or is not worth it
+
+    async def run(self) -> None:
+        """Tell it whenever it is time, until cancelled."""
+        while self._at is not None:
+            now = self._clock.now()
+            due = at_time(now, self._at)
+            today = time.strftime("%Y-%m-%d", time.localtime(now))
+            if self._done != today and now >= due and await self._tell(now, today):
+                self._done = today
+            wait = due - self._clock.now()
+            await self._clock.sleep(min(LOOK, wait) if wait > 0 else LOOK)
+
+    async def _tell(self, now: float, today: str) -> bool:
+        """Whether it is told, or need not be; False: try again. It is written down before it is
+        said: told twice would be worse than not at all.
+        """
+        if not self._owner.is_reachable:
+            return False
+        told = await self._choices.settings(SETTING)
+        if told is None or told.get(NOWHERE) == today:
+            return told is not None
+        ends = midnight(now)
+        begins, before = midnight(now, later=-1), midnight(now, later=-2)
+        day = await self._books.day(since=begins, until=ends)
+        other = await self._books.day(since=before, until=begins)
+        if day is None or other is None:
+            return False
+        if day == DaySum():
+            return True
+        words = told_of(day, other, YESTERDAY, self._either)
+        if not await self._store.commit(PlaceSet(NOWHERE, SETTING, today)):
+            return False
+        self._owner.post(words)
+        return True
+
+    def _either(self, chinese: str, english: str) -> str:
+        return chinese if self._is_chinese else english
