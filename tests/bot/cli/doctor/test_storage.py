@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,7 @@ def make_journal(folder: Path) -> Path:
 
 
 def test_a_new_group_of_which_no_owner_has_heard_is_told(tmp_path: Path) -> None:
-    with sqlite3.connect(make_journal(tmp_path)) as journal:
+    with closing(sqlite3.connect(make_journal(tmp_path))) as journal, journal:
         for where, mode in (("1:group:4242", "asking"), ("1:group:5252", "asked")):
             journal.execute(
                 "INSERT INTO place_settings (conversation, name, value) VALUES (?, 'mode', ?)", (where, mode)
