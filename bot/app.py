@@ -57,7 +57,7 @@ from bot.wiring.senses import build_senses
 from bot.wiring.service import Rooms, build_rooms
 from bot.wiring.tools import find_tools, following
 from bot.wiring.troubles import Troubles
-from bot.wiring.web import open_web
+from bot.wiring.web import REASONS, open_web
 from config.secrets import secrets_of
 from config.settings import Settings
 
@@ -179,7 +179,7 @@ async def open_service(
             open_journal(settings, clock=clock, trouble=troubles.tell, ousted=ousted)
         )
         found = find_tools(settings)
-        metrics = Metrics(tools=found.names, clock=clock)
+        metrics = Metrics(tools=found.names, reasons=REASONS, clock=clock)
         kept, books, newest = wrap(journal), journal.books, Newest()
         news = [newest] if settings.console_port or trying else []
         spending = build_spending(settings, kept, books, clock=clock, tell=troubles.tell)
@@ -258,7 +258,7 @@ async def at_work(
         rooms.keeping.open(),
         rooms.commands.open(),
         rooms.on.lanes.open(rooms.stages.lane.do),
-        open_web(settings, metrics=metrics, rooms=rooms, peers=line.peers),
+        open_web(settings, metrics=metrics, rooms=rooms, spending=spending, peers=line.peers),
         open_onebot(settings, line, sink=sink, clock=clock, ids=ids) as port,
     ):
         await spending.start()

@@ -22,6 +22,7 @@ from bot.domain.chat import Attempt
 from bot.domain.events import Event, Identity
 from bot.domain.journal import (
     Entry,
+    Judged,
     MessageObserved,
     MessageOverheard,
     SendChanged,
@@ -33,6 +34,7 @@ from bot.domain.ports import Clock
 from bot.domain.run import RunEvent, RunFinished, StepFinished, Stop, ToolFinished
 
 UNKNOWN: Final = "unknown"
+OTHER: Final = "other"
 MAX_OPEN: Final = (
     10_000  # questions that wait for a turn, sends on the wire: there are never as many
 )
@@ -62,6 +64,7 @@ COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
     # No series until a price is known: unknown is not zero.
     "cost": ("What answers cost, where that is known.", "currency"),
     "answers": ("Answers of models, by whether it is known what they cost.", "cost"),
+    "unanswered": ("Messages that were for the bot and are not answered, by why.", "reason"),
     "events": ("Events that OneBot servers sent.", "kind"),
     "sends": ("States that sends came into.", "state"),
     "stalls": ("Times the event loop stood still for more than a second.",),
@@ -88,10 +91,13 @@ TIMES: Final[Mapping[str, tuple[tuple[float, ...], *tuple[str, ...]]]] = {
 class Metrics:
     """All counters and histograms; `notice` fits `Observer`, `see` fits `Witness`.
 
-    `tools` are the names of the tools there are.
+    `tools` are the names of the tools there are; `reasons` name in a word why a message that was
+    for the bot is not answered, by what its verdict says.
     """
 
-    def __init__(self, *, tools: Collection[str], clock: Clock) -> None:
+    def __init__(
+        self, *, tools: Collection[str], clock: Clock, reasons: Mapping[str, str] | None = None
+    ) -> None:
         self._tools_known = frozenset(tools)
         self._clock = clock
         self._taken: dict[Identity, float] = {}
@@ -110,6 +116,9 @@ class Metrics:
         self._tokens = counts["tokens"]
         self._cost = counts["cost"]
         self._answers = counts["answers"]
+        unanswered = counts["unanswered"]
+        self._unanswered = {why: unanswered.labels(name) for why, name in (reasons or {}).items()}
+        self._unanswered_else = unanswered.labels(OTHER)
         self._events = counts["events"]
         self._sends = counts["sends"]
         self._stalls = counts["stalls"].labels()
@@ -180,14 +189,23 @@ class Metrics:
                         self._on_wire.pop(send_id, None)
                     case _:
                         assert_never(state)
-            case MessageObserved(message=message, overheard=False):
-                self._start(self._taken, message.identity)
+            case MessageObserved(message=message, overheard=overheard, judged=judged):
+                if not overheard:
+                    self._start(self._taken, message.identity)
+                if judged is not None:
+                    self._judge(judged)
+            case Judged():
+                self._judge(entry)
             case MessageOverheard(message=message):
                 self._taken.pop(message.identity, None)
             case TurnOpened(question=question):
                 self._stop(self._taken, question.identity, self._queue)
             case _:
                 pass
+
+    def _judge(self, judged: Judged) -> None:
+        if not judged.wakes:
+            self._unanswered.get(judged.reason, self._unanswered_else).inc()
 
     def stalled(self, _seconds: float) -> None:
         """The event loop stood still for so long."""

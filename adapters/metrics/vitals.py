@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -11,8 +11,25 @@ from prometheus_client.registry import Collector
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Today:
+    """What everybody took since midnight, in US dollars and tokens; so much of the tokens is
+    `reserved` for requests under way. `rung` is how much of what people may take is left out, as in
+    docs/limits.md; `used` is the share of the limit of all, None where there is none.
+    """
+
+    cost: float
+    tokens: float
+    reserved: float
+    rung: int
+    used: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Vitals:
-    """How the bot is now. `duplicates`, `overflow` and `reconnects` are since the start."""
+    """How the bot is now. `duplicates`, `overflow`, `reconnects` and `withheld` are since the
+    start; `waiting` is how much of each kind waits for an owner's word; `today` is None until what
+    an earlier process took is known.
+    """
 
     lanes: int
     queued: int
@@ -21,6 +38,9 @@ class Vitals:
     duplicates: int
     overflow: int
     reconnects: int
+    withheld: int
+    waiting: Mapping[str, int]
+    today: Today | None
 
 
 class VitalsCollector(Collector):
@@ -61,3 +81,29 @@ class VitalsCollector(Collector):
         yield CounterMetricFamily(
             "frostagent_reconnects", "Connections after an account's first.", vitals.reconnects
         )
+        yield CounterMetricFamily(
+            "frostagent_withheld",
+            "Answers of which the word list withheld something.",
+            vitals.withheld,
+        )
+        waiting = GaugeMetricFamily(
+            "frostagent_waiting", "What waits for an owner's word.", labels=["kind"]
+        )
+        for kind, number in vitals.waiting.items():
+            waiting.add_metric([kind], number)
+        yield waiting
+        if vitals.today is not None:
+            yield from _figures_of(vitals.today)
+
+
+def _figures_of(today: Today) -> Iterator[Metric]:
+    """No share where there is no limit: nothing is used of it."""
+    for name, what, value in (
+        ("cost", "US dollars since midnight, where the price is known.", today.cost),
+        ("tokens", "Tokens since midnight, what is reserved among them.", today.tokens),
+        ("reserved_tokens", "Tokens reserved for requests under way.", today.reserved),
+        ("rung", "How much is left out because of the limit of all, 0 to 100.", today.rung),
+        ("used_ratio", "How much of the limit of all is used.", today.used),
+    ):
+        if value is not None:
+            yield GaugeMetricFamily(f"frostagent_day_{name}", what, value)

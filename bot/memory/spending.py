@@ -167,6 +167,18 @@ class Spending:
         own = self.own.of(key)
         return usual if own is None else own.over(usual)
 
+    @property
+    def is_known(self) -> bool:
+        """Whether what an earlier process took today is among it."""
+        return self._is_read
+
+    @property
+    def reserved(self) -> Amount:
+        """What is reserved today for requests under way; it is among what is taken."""
+        self._turn_over()
+        pending = [one.amount for one in self._pending.values() if one.at >= self._begin]
+        return Amount(sum(one.tokens for one in pending), sum(one.cost for one in pending))
+
     def ends(self) -> float:
         """When the day ends, in seconds since 1970."""
         self._turn_over()

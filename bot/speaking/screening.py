@@ -22,13 +22,17 @@ TOLD = "发到 {where} 的话里有词表（WORDS_FILE 第 {line} 行）不让�
 
 
 class Screen:
-    """Takes out of messages what is withheld, and tells the owner."""
+    """Takes out of messages what is withheld, and tells the owner.
+
+    `withheld` is how often that was, since the start.
+    """
 
     def __init__(self, *, words: Words, owner: Owner, owners: Collection[int]) -> None:
         self._words = words
         self._owner = owner
         self._owners = owners
         self._line = 0
+        self.withheld = 0
 
     def __call__(self, actions: Sequence[SendMessage]) -> tuple[SendMessage, ...]:
         """The messages as they may leave: as many, in the same order."""
@@ -38,6 +42,7 @@ class Screen:
         self._line = 0
         after = screened(before, self._withholds)
         if self._line:
+            self.withheld += 1
             where = before[0].conversation
             logger.warning("withheld from %s: line %d of the word list", where, self._line)
             self._owner.tell(f"words in {where}", TOLD.format(where=where, line=self._line))

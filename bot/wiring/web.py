@@ -2,37 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from typing import Final
 
 from adapters.metrics.metrics import Metrics
-from adapters.metrics.vitals import Vitals, VitalsCollector
+from adapters.metrics.vitals import Today, Vitals, VitalsCollector
 from adapters.onebot.peers import Peers
+from bot.conversation.intake import hush, restraint
+from bot.conversation.queue import questions, turnstile
+from bot.memory.spending import ALL, Spending
+from bot.policy.limits import NO_CAP, rung_of
+from bot.speaking.screening import Screen
 from bot.wiring.service import Rooms
 from config.settings import Settings
+
+REASONS: Final[Mapping[str, str]] = {
+    turnstile.USER: "user_rate",
+    turnstile.GROUP: "group_rate",
+    turnstile.DAY: "day",
+    hush.QUIET: "quiet",
+    hush.SILENCED: "silenced",
+    hush.HELD: "new_group",
+    restraint.MUTED: "muted",
+    restraint.LOOP: "loop",
+    restraint.WORDS: "words",
+    restraint.STALE: "stale",
+    questions.FULL: "full",
+}
+"""In a word, why a message is not answered."""
 
 
 @asynccontextmanager
 async def open_web(
-    settings: Settings, *, metrics: Metrics, rooms: Rooms, peers: Peers
+    settings: Settings, *, metrics: Metrics, rooms: Rooms, spending: Spending, peers: Peers
 ) -> AsyncIterator[None]:
     """Show whether the bot lives, can answer, and what it counts; not with WEB_PORT=0."""
 
-    def look() -> Vitals:
-        online = [account.online is not False for account in peers.accounts()]
-        lanes = rooms.on.lanes
-        return Vitals(
-            lanes=lanes.active,
-            queued=max(0, lanes.waiting - lanes.active),
-            online=sum(online),
-            offline=len(online) - sum(online),
-            duplicates=rooms.stages.door.duplicates,
-            overflow=rooms.asking.turnstile.overflow,
-            reconnects=peers.reconnects,
-        )
-
     def show() -> bytes:
-        return metrics.render() + VitalsCollector(look()).render()
+        return metrics.render() + VitalsCollector(vitals_of(rooms, spending, peers)).render()
 
     match settings.web_port:
         case 0:
@@ -57,3 +66,42 @@ async def open_web(
                 required=asked_for,
             ):
                 yield
+
+
+def vitals_of(rooms: Rooms, spending: Spending, peers: Peers) -> Vitals:
+    """The figures of now."""
+    online = [account.online is not False for account in peers.accounts()]
+    lanes, screen = rooms.on.lanes, rooms.on.outbox.screened
+    petitions = Counter(one.kind for one in rooms.stages.petitions.open)
+    return Vitals(
+        lanes=lanes.active,
+        queued=max(0, lanes.waiting - lanes.active),
+        online=sum(online),
+        offline=len(online) - sum(online),
+        duplicates=rooms.stages.door.duplicates,
+        overflow=rooms.asking.turnstile.overflow,
+        reconnects=peers.reconnects,
+        withheld=screen.withheld if isinstance(screen, Screen) else 0,
+        waiting={
+            "call": len(rooms.answering.requests.open),
+            "friend": petitions["friend"],
+            "invite": petitions["invite"],
+            "group": len(rooms.on.modes.open),
+        },
+        today=today_of(spending),
+    )
+
+
+def today_of(spending: Spending) -> Today | None:
+    """What everybody took today; None until it is known."""
+    if not spending.is_known:
+        return None
+    taken, cap = spending.taken(ALL), spending.cap(ALL)
+    used = cap.used(taken)
+    return Today(
+        cost=taken.cost,
+        tokens=taken.tokens,
+        reserved=spending.reserved.tokens,
+        rung=rung_of(used, is_owner=False),
+        used=used if cap != NO_CAP else None,
+    )

@@ -159,10 +159,14 @@ async def test_an_answer_shows_in_every_figure_it_touches(tmp_path: Path) -> Non
                 'frostagent_accounts{online="true"}': 1,
                 "frostagent_duplicates_total": 0,
                 "frostagent_reconnects_total": 0,
+                'frostagent_unanswered_total{reason="loop"}': 0,
+                'frostagent_waiting{kind="friend"}': 0,
+                "frostagent_day_reserved_tokens": 0,
             }.items():
                 assert await watcher.figure(sample) == value, sample
             for kind in ("prompt", "completion"):
                 assert await watcher.figure(f'frostagent_tokens_total{{kind="{kind}"}}') > 0
+            assert await watcher.figure("frostagent_day_tokens") > 0
             assert await watcher.figure("frostagent_first_token_seconds_sum") > 0
 
 

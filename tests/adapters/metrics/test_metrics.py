@@ -11,11 +11,12 @@ from msgspec.structs import replace
 
 from adapters.metrics import metrics as module
 from adapters.metrics.metrics import Metrics, kinds_of
-from adapters.metrics.vitals import Vitals, VitalsCollector
+from adapters.metrics.vitals import Today, Vitals, VitalsCollector
 from bot.domain.actions import SendMessage
 from bot.domain.chat import Attempt, ToolCall, ToolMessage, Usage, UserMessage
 from bot.domain.events import Event, MessageReceived
 from bot.domain.journal import (
+    Judged,
     MessageObserved,
     MessageOverheard,
     RunResumed,
@@ -28,13 +29,15 @@ from bot.domain.run import Asker, Outcome, RunFinished, RunStarted, StepFinished
 from bot.domain.segments import Text
 from tests.fakes import GROUP, ManualClock, said, words
 
-DASHBOARD = Path(__file__).parents[3] / "deploy" / "grafana" / "dashboards" / "frostagent.json"
+DEPLOY = Path(__file__).parents[3] / "deploy"
+DASHBOARD = DEPLOY / "grafana" / "dashboards" / "frostagent.json"
+ALERTS = DEPLOY / "alerts.yml"
 
 
 class Desk:
     def __init__(self) -> None:
         self.clock = ManualClock()
-        self.metrics = Metrics(tools=["get_weather"], clock=self.clock)
+        self.metrics = Metrics(tools=["get_weather"], reasons={"too often": "rate"}, clock=self.clock)
 
     def value(self, name: str, **labels: str) -> float | None:
         return self.metrics.registry.get_sample_value(f"frostagent_{name}", labels)
@@ -201,6 +204,19 @@ def test_an_unknown_cost_is_no_cost_of_zero() -> None:
     assert (desk.value("answers_total", cost="unknown"), desk.value("answers_total", cost="known")) == (2, 2)
 
 
+def test_what_is_not_answered_counts_by_why_and_what_is_not_at_all() -> None:
+    desk = Desk()
+
+    def judged(reason: str, *, wakes: bool = False) -> Judged:
+        return Judged(conversation=GROUP, message_id="1", sender=1, wakes=wakes, reason=reason)
+
+    for verdict in (judged("mention", wakes=True), judged("too often"), judged("new here")):
+        desk.metrics.see(MessageObserved(said("@bot hi"), not verdict.wakes, verdict))
+    assert (desk.value("unanswered_total", reason="rate"), desk.value("unanswered_total", reason="other")) == (1, 1)
+    desk.metrics.see(judged("too often"))  # a question that waited
+    assert desk.value("unanswered_total", reason="rate") == 2
+
+
 def test_the_dashboard_shows_an_unknown_cost_as_unknown() -> None:
     panels = [panel for panel in json.loads(DASHBOARD.read_text("utf-8"))["panels"] if "Cost" in panel["title"]]
     assert len(panels) == 2
@@ -240,12 +256,26 @@ def test_every_figure_of_the_dashboard_is_one_of_ours() -> None:
     desk = Desk()
     desk.answered(Usage(1, 1, cost=0.1))
     desk.call("get_weather", "ok")
-    vitals = Vitals(lanes=0, queued=0, online=0, offline=0, duplicates=0, overflow=0, reconnects=0)
+    vitals = Vitals(
+        lanes=0,
+        queued=0,
+        online=0,
+        offline=0,
+        duplicates=0,
+        overflow=0,
+        reconnects=0,
+        withheld=0,
+        waiting={"call": 0},
+        today=Today(cost=0, tokens=0, reserved=0, rung=0, used=0),
+    )
     shown = (*desk.metrics.registry.collect(), *VitalsCollector(vitals).collect())
     ours = {sample.name: set(sample.labels) for metric in shown for sample in metric.samples}
     dashboard = json.loads(DASHBOARD.read_text("utf-8"))
     expressions = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ())]
     assert len(expressions) > 20
+    alerts = re.findall(r"^ +expr: (.+)", ALERTS.read_text("utf-8"), re.MULTILINE)
+    assert set(re.findall(r"frostagent_\w+", " ".join(alerts))) <= ours.keys()
+    expressions += alerts
     used = {name for text in strings(dashboard) for name in re.findall(r"\b(?:frostagent|process|python)_\w+", text)}
     assert used <= ours.keys()
     never_shown = {name for name in ours if name.startswith("frostagent_") and not name.endswith(("_count", "_sum"))}

@@ -1,10 +1,23 @@
 from __future__ import annotations
 
-from adapters.metrics.vitals import Vitals, VitalsCollector
+from dataclasses import replace
+
+from adapters.metrics.vitals import Today, Vitals, VitalsCollector
 
 
 def test_the_vitals_are_shown_each_under_its_name() -> None:
-    vitals = Vitals(lanes=2, queued=1, online=1, offline=0, duplicates=7, overflow=5, reconnects=3)
+    vitals = Vitals(
+        lanes=2,
+        queued=1,
+        online=1,
+        offline=0,
+        duplicates=7,
+        overflow=5,
+        reconnects=3,
+        withheld=4,
+        waiting={"friend": 6},
+        today=Today(cost=0.5, tokens=900.0, reserved=80.0, rung=70, used=0.75),
+    )
     shown = VitalsCollector(vitals).render().decode().splitlines()
     for line in (
         "frostagent_lanes 2.0",
@@ -14,5 +27,15 @@ def test_the_vitals_are_shown_each_under_its_name() -> None:
         "frostagent_duplicates_total 7.0",
         "frostagent_overflow_total 5.0",
         "frostagent_reconnects_total 3.0",
+        "frostagent_withheld_total 4.0",
+        'frostagent_waiting{kind="friend"} 6.0',
+        "frostagent_day_cost 0.5",
+        "frostagent_day_tokens 900.0",
+        "frostagent_day_reserved_tokens 80.0",
+        "frostagent_day_rung 70.0",
+        "frostagent_day_used_ratio 0.75",
     ):
         assert line in shown
+    unlimited = replace(vitals, today=Today(cost=0, tokens=0, reserved=0, rung=0))
+    assert b"used_ratio" not in VitalsCollector(unlimited).render()
+    assert b"frostagent_day" not in VitalsCollector(replace(vitals, today=None)).render()

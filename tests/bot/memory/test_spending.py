@@ -18,6 +18,7 @@ from bot.memory.spending import ALL, NOBODY, TURNS, Payer, Spending
 from bot.policy.days import midnight
 from bot.policy.limits import NOTHING, Amount, Cap, DayLimits, Rung
 from bot.runtime.clock import SystemClock
+from bot.wiring.web import today_of
 from tests.adapters.storage.entries import opening
 from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore, said
 
@@ -120,9 +121,11 @@ async def test_what_is_reserved_counts_until_it_is_settled_or_released() -> None
         usage = Usage(tokens)
         till.spending.see(UsageReserved(turn_id="t1", number=number, model="m", usage=usage, at=till.clock.now()))
     assert till.rung() is Rung.SPENT
+    assert till.spending.reserved == Amount(100)
     till.spending.see(UsageReleased(turn_id="t1", number=8))
     till.takes(10, reserved=7)
     till.takes(0, reserved=7)
+    assert till.spending.reserved == NOTHING
     assert [till.spending.taken(key) for key in (777, GROUP, ALL)] == [Amount(10)] * 3
 
 
@@ -143,6 +146,7 @@ async def test_the_sums_of_before_are_read_once_and_added_and_until_then_only_ow
     assert not await till.spending.start()
     till.takes(10)
     assert [till.rung(), till.rung(who=999)] == [Rung.BARE, Rung.ALL]
+    assert today_of(till.spending) is None
     till.book.away = False
     await till.spending.run()
     assert await till.spending.start()
@@ -220,10 +224,22 @@ def traffic(chance: random.Random, turn_id: str, under_way: list[UsageReserved],
 
 
 async def compare(spending: Spending, store: SqlStore) -> None:
-    """The sums in memory are those of the books, of everybody, everywhere."""
+    """The sums in memory are those of /usage, of everybody, everywhere; the digest, which the console shows, and
+    /metrics say the same.
+    """
     today = spending.ends() - 86_400
     for key, where, who in ((ALL, None, None), (GROUP, GROUP, None), (5, None, 5), (777, None, 777)):
         row = await store.books.usage(since=today, where=where, asker=who)
         assert row is not None
         taken = spending.taken(key)
         assert (taken.tokens, taken.cost) == pytest.approx((row.prompt + row.completion, row.cost)), key
+        if who is None:
+            day = await store.books.day(since=today, until=spending.ends(), where=where)
+            assert day is not None
+            used = [used for _, used in day.models]
+            told = sum(one.prompt + one.completion for one in used), sum(one.cost for one in used)
+            assert told == pytest.approx((taken.tokens, taken.cost)), key
+    figures = today_of(spending)
+    assert figures is not None
+    assert figures.used is None  # there is no limit
+    assert Amount(figures.tokens, figures.cost) == spending.taken(ALL)

@@ -32,7 +32,7 @@ async def test_whatever_is_said_is_looked_at_but_for_what_owners_read_and_they_h
     outbox, queues = build_outbox(transport, RecordingStore(), clock)
     owner = Owner(owners=frozenset({OWNER}), queues=queues, clock=clock)
     owner.connected(BOT)
-    outbox.screened = Screen(words=List(), owner=owner, owners={OWNER})
+    outbox.screened = screen = Screen(words=List(), owner=owner, owners={OWNER})
     async with asyncio.timeout(5), outbox.open():
         await outbox.send(says(GROUP, "坏的。好的"))
         outbox.post(says(GROUP, "坏"))
@@ -43,3 +43,4 @@ async def test_whatever_is_said_is_looked_at_but_for_what_owners_read_and_they_h
     told = dict.fromkeys(transport.texts)
     line = f"发到 {GROUP} 的话里有词表（WORDS_FILE 第 3 行）不让说的，那一句没有发。"
     assert told == dict.fromkeys([f"{POLITE}好的", POLITE, "A1：坏", line])
+    assert screen.withheld == 3
