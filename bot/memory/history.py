@@ -18,14 +18,13 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Protocol, TypeAlias
 
-from cachetools import LRUCache
 from msgspec.structs import replace
 
 from bot.domain.chat import Message, ToolMessage, UserMessage
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Store
 from bot.domain.redaction import lines_of, redacted, sources_of
-from bot.memory.latest import Latest
+from bot.memory.latest import Kept, Latest, Weighed
 from bot.memory.overheard import Overheard
 from bot.memory.speakers import Speakers
 from bot.memory.things import Things
@@ -103,8 +102,8 @@ class History:
         self._memories = Latest[Conversation, _Memory](MAX_CONVERSATIONS, _Memory)
         self._let_go: set[Conversation] = set()  # to be read anew, and not loaded since
         self._doubted: set[Conversation] = set()  # by a recall: ask the store again
-        self._recalled: LRUCache[Place, None] = LRUCache(MAX_RECALLED)
-        self._known: LRUCache[Place, MessageReceived] = LRUCache(MAX_KNOWN, getsizeof=weight_of)
+        self._recalled = Kept[Place, None](MAX_RECALLED)
+        self._known = Weighed[Place, MessageReceived](MAX_KNOWN, weight_of)
 
     async def load(self, conversation: Conversation) -> None:
         """A turn begins: have at hand what the store has, in its room. Ask for messages then."""
@@ -119,7 +118,7 @@ class History:
         if whole and conversation in self._let_go:  # perhaps while it was read for another turn
             self._let_go.discard(conversation)
             self._memories.pop(conversation, None)
-        memory = self._memories[conversation]
+        memory = self._memories.use(conversation)
         if not (memory.loaded and conversation in self.speakers and conversation in self.things):
             await self._read(conversation)
             memory = self._memories[conversation]
@@ -170,7 +169,7 @@ class History:
     def know(self, message: MessageReceived) -> None:
         """Keep a message, the bot's own included, so that a later quote of it can be resolved."""
         if message.message_id:  # without an id nothing can quote it
-            self._known[message.conversation, message.message_id] = message
+            self._known.keep((message.conversation, message.message_id), message)
 
     def known(self, conversation: Conversation, message_id: str) -> MessageReceived | None:
         """A message by its id, if it is remembered here."""
@@ -183,7 +182,7 @@ class History:
 
     def overhear(self, message: MessageReceived) -> None:
         """Keep a message that did not wake the bot, as context for the next run."""
-        self._memories[message.conversation].overheard.add(message)
+        self._memories.use(message.conversation).overheard.add(message)
 
     def take_overheard(
         self, conversation: Conversation, reader: int = 0
@@ -200,18 +199,18 @@ class History:
 
         Where it may be in what a summary was made of, the store knows: it is asked again.
         """
-        self._known.pop((conversation, message_id), None)
+        self._known.drop((conversation, message_id))
         self.things.forget_message(conversation, message_id)
         memory = self._memories[conversation]
         if memory.overheard.forget(message_id):
             return  # nobody had read it
-        self._recalled[conversation, message_id] = None
+        self._recalled.keep((conversation, message_id), None)
         if not memory.window.redact(message_id) and memory.window.summary:
             self._doubted.add(conversation)
 
     def messages(self, conversation: Conversation) -> tuple[Message, ...]:
         """The rounds as one transcript, oldest first, as they are told."""
-        rounds = self._memories[conversation].window.rounds
+        rounds = self._memories.use(conversation).window.rounds
         return tuple(chain.from_iterable([told.messages for told in rounds]))
 
     def day(self, conversation: Conversation) -> str:

@@ -63,7 +63,7 @@ class Speakers:
 
     def __contains__(self, conversation: Conversation) -> bool:
         """Whether all its numbers are known."""
-        return (book := self._books.get(conversation)) is not None and book.complete
+        return conversation in self._books and self._books.use(conversation).complete
 
     def learn(self, conversation: Conversation, members: Iterable[MemberNumbered]) -> None:
         """Take what the store knows of a conversation."""

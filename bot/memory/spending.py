@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from cachetools import LRUCache
 from msgspec import Struct
 
 from bot.domain.books import DayBook
@@ -20,6 +19,7 @@ from bot.domain.journal import Entry, TurnOpened, UsageAdded
 from bot.domain.ports import Clock
 from bot.domain.reserved import UsageReleased, UsageReserved
 from bot.domain.run import StepFinished
+from bot.memory.latest import Kept
 from bot.memory.own_limits import OwnLimits
 from bot.policy.days import midnight
 from bot.policy.limits import NOTHING, Amount, Cap, DayLimits, Rung, rung_of
@@ -34,6 +34,8 @@ THEN: Final = "用满就不再回答，到零点重新算起。"
 OVER: Final = "今天不再回答，到零点重新算起。"
 
 
+COUNTED: Final = frozenset({TurnOpened, StepFinished, UsageAdded, UsageReserved, UsageReleased})
+
 Whose: TypeAlias = int | Conversation | str
 """Whose sum: a person's, a group's, or `ALL`."""
 
@@ -47,8 +49,9 @@ class Payer(Struct, frozen=True):
     @property
     def keys(self) -> tuple[Whose, ...]:
         """The sums that its requests belong to."""
-        group = self.where if self.where is not None and self.where.is_group else None
-        return (ALL, *((group,) if group else ()), *((self.who,) if self.who else ()))
+        if self.where is None or not self.where.is_group:
+            return (ALL, self.who) if self.who else (ALL,)
+        return (ALL, self.where, self.who) if self.who else (ALL, self.where)
 
 
 NOBODY = Payer()
@@ -81,7 +84,7 @@ class Spending:
         self._clock = clock
         self._tell = tell
         self._opened = clock.now()
-        self._payers: LRUCache[str, Payer] = LRUCache(TURNS)
+        self._payers = Kept[str, Payer](TURNS)
         self._pending: dict[tuple[str, int], _Pending] = {}
         self._sums: dict[Whose, Amount] = {}
         self._told: dict[Whose, float] = {}
@@ -102,8 +105,9 @@ class Spending:
             return False
         begun = dict(self._payers)
         for turn_id, where, who in reversed(payers):  # the newest last: it is forgotten last
-            self._payers[turn_id] = Payer(where, who)
-        self._payers.update(begun)
+            self._payers.keep(turn_id, Payer(where, who))
+        for turn_id, payer in begun.items():
+            self._payers.keep(turn_id, payer)
         for row in rows:
             self._add(Payer(row.where, row.who), Amount(row.tokens, row.cost))
         self._told = {key: self._share(key) for key in self._sums}
@@ -117,10 +121,12 @@ class Spending:
 
     def see(self, entry: Entry) -> None:
         """Count what an entry says of requests."""
+        if type(entry) not in COUNTED:
+            return  # as most do not
         match entry:
             case TurnOpened(turn_id=turn_id, question=question, uncalled=uncalled):
                 who = 0 if uncalled else question.sender.user_id
-                self._payers[turn_id] = Payer(question.conversation, who)
+                self._payers.keep(turn_id, Payer(question.conversation, who))
             case StepFinished(run_id=turn_id, completion=completion) if completion.usage:
                 self._count(turn_id, completion.usage, self._clock.now())
             case UsageAdded(turn_id=turn_id, usage=usage, at=at):
@@ -196,11 +202,12 @@ class Spending:
     def _release(self, turn_id: str, number: int) -> None:
         pending = self._pending.pop((turn_id, number), None) if number else None
         if pending is not None and pending.at >= self._begin:
-            self._add(pending.payer, pending.amount, times=-1)
+            self._add(pending.payer, Amount(-pending.amount.tokens, -pending.amount.cost))
 
-    def _add(self, payer: Payer, amount: Amount, *, times: int = 1) -> None:
+    def _add(self, payer: Payer, amount: Amount) -> None:
+        sums = self._sums
         for key in payer.keys:
-            self._sums[key] = self._sums.get(key, NOTHING).plus(amount, times=times)
+            sums[key] = before.plus(amount) if (before := sums.get(key)) else amount
 
     def _rung(self, payer: Payer) -> Rung:
         self._turn_over()

@@ -62,7 +62,7 @@ class Things:
 
     def __contains__(self, conversation: Conversation) -> bool:
         """Whether the names given there are known."""
-        return (book := self._books.get(conversation)) is not None and book.complete
+        return conversation in self._books and self._books.use(conversation).complete
 
     def learn(self, conversation: Conversation, things: Iterable[ThingNamed]) -> None:
         """Take what the store knows of a conversation."""

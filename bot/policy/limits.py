@@ -16,9 +16,9 @@ class Amount(Struct, frozen=True):
     tokens: float = 0.0
     cost: float = 0.0
 
-    def plus(self, other: Amount, *, times: int = 1) -> Amount:
-        """Both together; without the other where it is taken -1 times."""
-        return Amount(self.tokens + times * other.tokens, self.cost + times * other.cost)
+    def plus(self, other: Amount) -> Amount:
+        """Both together."""
+        return Amount(self.tokens + other.tokens, self.cost + other.cost)
 
 
 NOTHING = Amount()

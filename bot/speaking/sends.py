@@ -9,12 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from cachetools import LRUCache
-
 from bot.domain.actions import Queued, Receipt, Refused, SendMessage, Unknown
 from bot.domain.events import Conversation
 from bot.domain.journal import Entry, SendChanged, SendQueued, SendState, StoredSend
 from bot.domain.ports import Clock, Ids, Store
+from bot.memory.latest import Kept
 
 MAX_REASON = 500  # characters of a reason that are kept
 MAX_PLACES = 5000
@@ -101,11 +100,11 @@ class Rows:
         self._clock = clock
         self._boot = ids.trace()
         self._numbers = itertools.count(1)
-        self._spoke: LRUCache[Conversation, float] = LRUCache(MAX_PLACES)
+        self._spoke = Kept[Conversation, float](MAX_PLACES)
 
     def spoke(self, where: Conversation) -> float:
         """When something was last put on the wire there, or confirmed; -inf for never."""
-        return float(self._spoke.get(where, -math.inf))
+        return self._spoke.get(where, -math.inf)
 
     def new(
         self,
@@ -128,7 +127,8 @@ class Rows:
     async def sending(self, send: Send) -> None:
         """Write SENDING into the row, durably, before the frame can leave."""
         send.state = SendState.SENDING
-        now = self._spoke[send.action.conversation] = self._clock.now()
+        now = self._clock.now()
+        self._spoke.keep(send.action.conversation, now)
         if send.recorded:
             await self._store.commit(SendChanged(send_id=send.send_id, state=send.state, at=now))
         else:
@@ -144,7 +144,7 @@ class Rows:
         short = reason[:MAX_REASON]
         now = self._clock.now()
         if state is SendState.CONFIRMED:
-            self._spoke[send.action.conversation] = now
+            self._spoke.keep(send.action.conversation, now)
         self._store.put(
             SendChanged(
                 send_id=send.send_id, state=state, at=now, message_id=message_id, reason=short

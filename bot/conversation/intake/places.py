@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from cachetools import LRUCache
-
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
+from bot.memory.latest import Kept
 
 MAX_PLACES = 2000
 
@@ -38,7 +37,7 @@ class Places:
     def __init__(self, *, arrive: Arrive, clock: Clock) -> None:
         self._arrive = arrive
         self._clock = clock
-        self._heard: LRUCache[Conversation, float] = LRUCache(MAX_PLACES)
+        self._heard = Kept[Conversation, float](MAX_PLACES)
         self.accounts: set[int] = set()
 
     def hear(self, message: MessageReceived) -> None:
@@ -69,4 +68,4 @@ class Places:
         self._arrive(Arrival(where.platform_id, ((where, self._clock.now()),)))
 
     def _note(self, where: Conversation, time: float) -> None:
-        self._heard[where] = max(time, self._heard.get(where, 0.0))
+        self._heard.keep(where, max(time, self._heard.get(where, 0.0)))

@@ -19,10 +19,9 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from enum import Enum, auto
 
-from cachetools import LRUCache, TTLCache
-
 from bot.domain.events import Conversation, Identity, MessageReceived
 from bot.domain.ports import Clock
+from bot.memory.latest import Kept, Lately
 
 DEDUPLICATION = 600.0  # seconds an event is remembered: longer than any reconnect replays
 MAX_IDENTITIES = 50_000
@@ -42,33 +41,32 @@ class SeenMessages:
     """The de-duplication window, and how far back it can be trusted."""
 
     def __init__(self, *, clock: Clock) -> None:
-        self._seen: TTLCache[Identity, None] = TTLCache(
-            MAX_IDENTITIES, DEDUPLICATION, timer=clock.monotonic
-        )
+        self._seen = Lately[Identity](MAX_IDENTITIES, DEDUPLICATION, clock.monotonic)
         self._news = asyncio.Event()
         self._begun = clock.now()
         self._past = Past.UNREAD
         self._earlier: deque[MessageReceived] = deque(maxlen=MAX_EARLIER)
-        self._shown: LRUCache[Conversation, float] = LRUCache(MAX_PLACES)
+        self._shown = Kept[Conversation, float](MAX_PLACES)
 
     def claim(self, message: MessageReceived) -> bool:
         """Take a message: True the first time. One without an identity is always new."""
         if not message.has_identity:
             return True
-        if message.identity in self._seen:
+        identity = message.identity
+        if self._seen.knows(identity):
             return False
-        self.add(message.identity)
+        self.add(identity)
         return True
 
     def add(self, identity: Identity) -> None:
         """It was taken."""
-        self._seen[identity] = None
+        self._seen.note(identity)
         self._news.set()
         self._news.clear()
 
     def knows(self, message: MessageReceived) -> bool:
         """Whether it was taken lately."""
-        return message.has_identity and message.identity in self._seen
+        return message.has_identity and self._seen.knows(message.identity)
 
     def put_off(self, message: MessageReceived) -> bool:
         """Whether a message that a server tells now is kept until the journal says if an earlier
@@ -105,8 +103,8 @@ class SeenMessages:
 
     def show(self, where: Conversation, history: Sequence[MessageReceived]) -> None:
         """A history was read: what is newer than its end was said after this process began."""
-        if history:
-            self._shown.setdefault(where, max(message.time for message in history))
+        if history and where not in self._shown:
+            self._shown.keep(where, max(message.time for message in history))
 
     def read(self, identities: Iterable[Identity], *, whole: bool) -> tuple[MessageReceived, ...]:
         """The journal was read: this is what earlier processes took, all of it where it is whole.
@@ -114,7 +112,7 @@ class SeenMessages:
         What was put off until now, in order.
         """
         for identity in identities:
-            self._seen[identity] = None
+            self._seen.note(identity)
         self._past = Past.KNOWN if whole else Past.LOST
         earlier = tuple(self._earlier)
         self._earlier.clear()
@@ -126,5 +124,5 @@ class SeenMessages:
 
     async def wait(self, identity: Identity) -> None:
         """Return once the message of this identity was taken."""
-        while identity not in self._seen:
+        while not self._seen.knows(identity):
             await self._news.wait()

@@ -33,46 +33,40 @@ class Order(Generic[Item]):
 
 @dataclass(slots=True)
 class Lane(Generic[Item]):
-    """The works that wait, oldest first, and the tasks that do the rest; one that has not begun
-    yet has no item.
+    """The works that wait, oldest first, and the tasks that do the rest; the one that is `starting`
+    takes whatever is next once it runs.
 
     `since` is the one of its `turns` from which on each person waits for the next; `timer`
     begins what becomes due at `wakes_at`.
     """
 
     waiting: list[Item] = field(default_factory=list)
-    tasks: dict[asyncio.Task[None], Item | None] = field(default_factory=dict)
+    tasks: dict[asyncio.Task[None], Item] = field(default_factory=dict)
+    starting: asyncio.Task[None] | None = None
     since: dict[Hashable, int] = field(default_factory=dict)
     turns: int = 0
     timer: asyncio.Task[None] | None = None
     wakes_at: float = 0.0
 
-    @property
-    def is_starting(self) -> bool:
-        """Whether a task is about to begin with whatever is next then."""
-        return None in self.tasks.values()
-
-    @property
-    def in_progress(self) -> int:
-        """How many items are being done."""
-        return len(self.tasks) - self.is_starting
-
     def add(self, order: Order[Item], item: Item) -> None:
         """Have an item wait: whoever had a turn just now comes after those who come with it, and
         nobody who comes later passes them, new or long since served.
         """
-        person = order.person(item)
-        if all(order.person(other) != person for other in self.waiting):
-            self.since[person] = max(self.since.get(person, 0), self.turns - 1)
+        if self.turns:  # else nobody has had one
+            person = order.person(item)
+            if all(order.person(other) != person for other in self.waiting):
+                self.since[person] = max(self.since.get(person, 0), self.turns - 1)
         self.waiting.append(item)
 
     def next(self, order: Order[Item], now: float) -> int | None:
         """The place of what may begin now: the oldest of whoever has waited longest for a turn, so
         that nobody waits for two turns of anybody else's; None where nothing may.
         """
-        if not self.waiting or self.in_progress >= order.abreast:
+        if not self.waiting or len(self.tasks) >= order.abreast:
             return None
-        busy = {order.person(item) for item in self.tasks.values() if item is not None}
+        if len(self.waiting) == 1 and not self.tasks:
+            return 0 if order.due(self.waiting[0]) <= now else None  # as nearly always
+        busy = set(map(order.person, self.tasks.values()))
         free = (
             (self.since.get(person, 0), place)
             for place, item in enumerate(self.waiting)
@@ -81,12 +75,12 @@ class Lane(Generic[Item]):
         return min(free, default=(0, None))[1]
 
     def begin(self, order: Order[Item], now: float) -> Item | None:
-        """Take what is next: it is in progress from now on, in the task that has no item."""
-        place = self.next(order, now)
-        if place is None:
+        """Take what is next: it is in progress from now on, in the task that is starting."""
+        place, task = self.next(order, now), self.starting
+        if place is None or task is None:
             return None
-        task = next(task for task, item in self.tasks.items() if item is None)
         item = self.tasks[task] = self.waiting.pop(place)
+        self.starting = None
         self.turns += 1
         self.since[order.person(item)] = self.turns
         return item
@@ -109,7 +103,7 @@ class Lane(Generic[Item]):
 
     def cancel(self, unwanted: Callable[[Item], bool]) -> int:
         """Cancel what is in progress. How many items there were."""
-        tasks = [task for task, item in self.tasks.items() if item is not None and unwanted(item)]
+        tasks = [task for task, item in self.tasks.items() if unwanted(item)]
         for task in tasks:
             task.cancel()
         return len(tasks)
@@ -148,5 +142,16 @@ class Lane(Generic[Item]):
         """Cancel what is in progress and leave the rest undone."""
         self.waiting.clear()
         self.rest()
-        for task in self.tasks:
+        for task in self.all_tasks():
             task.cancel()
+
+    def all_tasks(self) -> list[asyncio.Task[None]]:
+        """Those that do something, and the one that is starting."""
+        return [*self.tasks, self.starting] if self.starting is not None else [*self.tasks]
+
+    def ended(self, task: asyncio.Task[None]) -> None:
+        """This task is over, whether it took anything or not."""
+        if self.starting is task:
+            self.starting = None
+        else:
+            del self.tasks[task]

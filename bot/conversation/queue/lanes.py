@@ -129,7 +129,7 @@ class Lanes(Generic[Item]):
         with suppress(TimeoutError):
             async with last_moments(within):
                 await self._idle.wait()
-        late = [task for lane in self._lanes.values() for task in lane.tasks]
+        late = [task for lane in self._lanes.values() for task in lane.all_tasks()]
         if late:
             logger.warning("runs that are cut off: %d; the next start settles them", len(late))
         for task in late:
@@ -162,7 +162,7 @@ class Lanes(Generic[Item]):
         lane = self._lanes.get(key)
         if lane is None:
             return ()
-        return (*(item for item in lane.tasks.values() if item is not None), *lane.waiting)
+        return (*lane.tasks.values(), *lane.waiting)
 
     def has(self, key: Conversation) -> bool:
         """Whether there is something to do."""
@@ -171,7 +171,7 @@ class Lanes(Generic[Item]):
     @property
     def waiting(self) -> int:
         """How many items wait or are in progress, over all lanes."""
-        return sum(len(lane.waiting) + lane.in_progress for lane in self._lanes.values())
+        return sum(len(lane.waiting) + len(lane.tasks) for lane in self._lanes.values())
 
     @property
     def active(self) -> int:
@@ -190,16 +190,16 @@ class Lanes(Generic[Item]):
 
         A task for each, so that one can be cancelled and the lane goes on.
         """
-        if not lane.tasks and (not lane.waiting or self._group is None):
+        if not (lane.tasks or lane.starting) and (not lane.waiting or self._group is None):
             lane.rest()
             del self._lanes[key]
             if not self._lanes:
                 self._idle.set()
-        elif self._group is not None and key not in self._held and not lane.is_starting:
+        elif self._group is not None and key not in self._held and lane.starting is None:
             now = self._clock.monotonic()
             if lane.next(self._order, now) is not None:
                 task = self._group.create_task(self._do(key, lane), name=f"lane {key}")
-                lane.tasks[task] = None
+                lane.starting = task
                 task.add_done_callback(partial(self._ended, key, lane))
             elif lane.wants_timer(self._order, now):
                 lane.timer = self._group.create_task(self._doze(key, lane), name=f"timer of {key}")
@@ -210,14 +210,15 @@ class Lanes(Generic[Item]):
         self._go_on(key, lane)
 
     def _ended(self, key: Conversation, lane: Lane[Item], task: asyncio.Task[None]) -> None:
-        del lane.tasks[task]
+        lane.ended(task)
         self._go_on(key, lane)
 
     async def _do(self, key: Conversation, lane: Lane[Item]) -> None:
         item = lane.begin(self._order, self._clock.monotonic())
         if item is None:
             return  # it was taken back, or is not due any more
-        self._go_on(key, lane)  # others may go on beside it
+        if lane.waiting:
+            self._go_on(key, lane)  # others may go on beside it
         try:
             await self._work(item)
         except BROKEN as failure:

@@ -30,6 +30,6 @@ def test_an_owner_has_everything_until_a_fifth_more_than_all_is_used() -> None:
 def test_the_share_is_the_larger_of_money_and_tokens_and_nothing_where_there_is_no_limit() -> None:
     amount = Amount(500, 0.5)
     assert [cap.used(amount) for cap in (Cap(), Cap(1.0), Cap(0, 600), Cap(2.0, 1000))] == [0, 0.5, 500 / 600, 0.5]
-    assert amount.plus(amount).plus(amount, times=-2) == NOTHING
+    assert amount.plus(amount).plus(Amount(-2 * amount.tokens, -2 * amount.cost)) == NOTHING
     assert DayLimits().are_off
     assert not DayLimits(all=Cap(tokens=1)).are_off

@@ -141,7 +141,7 @@ async def test_nobody_waits_for_two_turns_of_anybody_elses_nor_for_who_came_afte
             lane.add(order, (what, number))
             came[what, number] = len(begun)
         elif lane.waiting:
-            lane.tasks = {task: None}
+            lane.starting = task
             item = lane.begin(order, 0.0)
             assert item is not None
             mine = max((1 + place for place, (who, _) in enumerate(begun) if who == item[0]), default=0)
