@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +29,7 @@ from bot.library import (
     tool,
 )
 from bot.wiring.discovery import PackagedTools, ToolFolder, discover
+from tests.bot.cli.commands import run
 from tests.conformance.weather import counted, echo, results
 
 ROOT = Path(__file__).parents[2]
@@ -283,29 +282,10 @@ async def test_the_operator_may_deny_a_tool_or_want_its_calls_allowed() -> None:
 # --- the command line ---------------------------------------------------------------------------------
 
 
-async def command(folder: Path, *words: str, **settings: str) -> tuple[int, str]:
+def command(folder: Path, *words: str, **settings: str) -> tuple[int, str]:
     """`python -m bot ...` with the operator's folder of tools: its exit code and what it prints."""
-    running = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "bot",
-        *words,
-        cwd=folder,
-        env={
-            "PATH": os.environ["PATH"],
-            "PYTHONPATH": str(ROOT),
-            "PYTHONUTF8": "1",
-            "HOME": str(folder),
-            "TOOLS_DIR": str(folder),
-            **settings,
-        },
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    async with asyncio.timeout(30):
-        out, _ = await running.communicate()
-    return running.returncode or 0, out.decode()
+    done = run(folder, *words, TOOLS_DIR=str(folder), **settings)
+    return done.returncode, done.stdout
 
 
 @pytest.fixture
@@ -314,8 +294,8 @@ def dice(tmp_path: Path) -> Path:
     return tmp_path
 
 
-async def test_the_command_tools_lists_every_tool_with_what_it_is_and_why_not(dice: Path) -> None:
-    code, out = await command(dice, "tools", "--json", TOOLS_DENY="get_weather")
+def test_the_command_tools_lists_every_tool_with_what_it_is_and_why_not(dice: Path) -> None:
+    code, out = command(dice, "tools", "--json", TOOLS_DENY="get_weather")
     rows = {row["name"]: row for row in json.loads(out)}
     assert code == 0
     assert {"roll_dice", "send_message", "use_subagent", "get_weather", "get_game_version"} <= rows.keys()
@@ -325,8 +305,8 @@ async def test_the_command_tools_lists_every_tool_with_what_it_is_and_why_not(di
     assert rows["send_message"]["side_effects"] == "external"
 
 
-async def test_the_command_tools_call_runs_one_as_the_engine_would(dice: Path) -> None:
-    assert await command(dice, "tools", "call", "roll_dice", '{"sides": "20"}') == (0, "20\n")
+def test_the_command_tools_call_runs_one_as_the_engine_would(dice: Path) -> None:
+    assert command(dice, "tools", "call", "roll_dice", '{"sides": "20"}') == (0, "20\n")
 
 
 async def test_the_command_runs_lists_what_the_log_of_runs_has(dice: Path) -> None:
@@ -334,7 +314,7 @@ async def test_the_command_runs_lists_what_the_log_of_runs_has(dice: Path) -> No
     log = RunLog(file, clock=SystemClock(), mask=Mask([]), content=False)
     with log.writing(), ScriptedModel(HI, "done") as model:
         reply = await Agent(model=model, tools=[echo], observer=log).chat("go")
-    code, out = await command(dice, "runs", "--json", LOG_RUNS=str(file))
+    code, out = command(dice, "runs", "--json", LOG_RUNS=str(file))
     assert code == 0
     assert reply.run_id in out
 

@@ -6,7 +6,7 @@ import json
 import subprocess
 from pathlib import Path
 
-from tests.bot.cli.commands import command, run, serving
+from tests.bot.cli.commands import PATIENCE, command, run, serving
 
 
 def test_with_nothing_configured_it_is_a_chat_that_ends_with_its_input(tmp_path: Path) -> None:
@@ -29,7 +29,7 @@ def test_a_reader_who_leaves_does_not_break_the_chat(tmp_path: Path) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdout.close()
-        _, told = process.communicate(b"@bot hello\n@bot hello again\n", timeout=30)
+        _, told = process.communicate(b"@bot hello\n@bot send me a message with a picture\n", timeout=30)
     assert process.returncode == 0
     assert b"Traceback" not in told
 
@@ -75,8 +75,9 @@ def test_the_version_is_printed(tmp_path: Path) -> None:
 
 def test_ctrl_c_while_it_is_still_being_imported_ends_it_without_a_word(tmp_path: Path) -> None:
     (tmp_path / "typer.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
-    done = run(tmp_path, "version")
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+    arguments, env, cwd = command(tmp_path, "version")
+    done = subprocess.run(arguments, env=env, cwd=cwd, capture_output=True, timeout=PATIENCE, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
 DICE = '''

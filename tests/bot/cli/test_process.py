@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bot.cli.process import go
-from tests.bot.cli.commands import command, serving
+from tests.bot.cli.commands import SERVING, command, serving, until_ready
 
 
 @pytest.mark.parametrize("name", [signal.SIGTERM, signal.SIGINT])
@@ -20,7 +20,6 @@ def test_a_signal_ends_the_service_properly(tmp_path: Path, name: signal.Signals
     with serving(tmp_path) as (process, _):
         process.send_signal(name)
         assert process.wait(timeout=10) == 0
-        assert process.stderr is not None
         assert "bot: stopping\n" in process.stderr.read()
 
 
@@ -106,11 +105,16 @@ def test_a_running_bot_has_no_secret_where_others_could_read_it_and_keeps_what_i
     tmp_path: Path,
 ) -> None:
     secrets = {"LLM_API_KEY": "sk-planted-key", "ONEBOT_ACCESS_TOKEN": "planted-token-1", "AMAP_KEY": "planted-amap"}
-    with serving(tmp_path, **secrets, LOG_RUNS="runs.jsonl") as (process, _):
-        seen = Path(f"/proc/{process.pid}/environ").read_bytes()
+    arguments, env, cwd = command(tmp_path, "run", **SERVING, **secrets, LOG_RUNS="runs.jsonl")
+    with subprocess.Popen(arguments, env=env, cwd=cwd, stderr=subprocess.PIPE, text=True, encoding="utf-8") as process:
+        assert process.stderr is not None
+        until_ready(process.stderr)
+        environ = Path(f"/proc/{process.pid}/environ")
+        seen, owner = environ.read_bytes(), environ.stat().st_uid
         status = Path(f"/proc/{process.pid}/status").read_text()
-        assert b"planted" not in seen
-        assert b"LLM_MODEL=m" in seen
-        assert "Umask:\t0077" in status
-        assert Path(f"/proc/{process.pid}/environ").stat().st_uid == 0  # as of every process that hides
+        process.kill()
+    assert b"planted" not in seen
+    assert b"LLM_MODEL=m" in seen
+    assert "Umask:\t0077" in status
+    assert owner == 0  # as of every process that hides
     assert {path.stat().st_mode & 0o077 for path in (tmp_path / "data", *(tmp_path / "data").iterdir())} == {0}

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import shutil
-import sys
+import subprocess
 from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from bot.cli.doctor.checks import Check, Verdict, well
 from bot.cli.doctor.run import Probe, diagnose, examine
 from bot.runtime.clock import RandomIds, SystemClock
 from config.sources import read_env_file
+from tests.bot.cli.commands import PATIENCE, command, run
 from tests.bot.cli.doctor.surroundings import TOKEN, Surroundings, answering, free_port, healthy, told
 
 ROOT = Path(__file__).parents[4]
@@ -151,37 +152,21 @@ async def test_a_check_that_breaks_or_hangs_is_a_problem_of_its_own() -> None:
 # --- as a process -----------------------------------------------------------------------------------
 
 
-BOT_COMMAND = (sys.executable, "-m", "bot")
-
-
-async def run(*words: str, folder: Path, environ: Mapping[str, str]) -> tuple[int | None, str, str]:
-    """A command to its end: exit code, standard output, standard error."""
-    kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
-    process = await asyncio.create_subprocess_exec(
-        *words,
-        env={**kept, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", **environ},
-        cwd=folder,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    async with asyncio.timeout(40):
-        out, err = await process.communicate()
-    return process.returncode, out.decode(), err.decode()
-
-
-async def typed(around: Surroundings, folder: Path, *words: str) -> tuple[int | None, str, str]:
-    return await run(*BOT_COMMAND, "doctor", *words, folder=folder, environ=around.environ)
+async def typed(folder: Path, *words: str, environ: Mapping[str, str]) -> tuple[int, str, str]:
+    """A command to its end, while what it asks lives in this loop: code, standard output, standard error."""
+    done = await asyncio.to_thread(run, folder, *words, **environ)
+    return done.returncode, done.stdout, done.stderr
 
 
 async def test_a_healthy_bot_is_exit_code_0(around: Surroundings, tmp_path: Path) -> None:
-    code, out, err = await typed(around, tmp_path)
+    code, out, err = await typed(tmp_path, "doctor", environ=around.environ)
     assert (code, err) == (0, ""), out
     assert all(line.startswith("ok ") for line in out.splitlines())
 
 
 async def test_a_problem_is_exit_code_1_and_json_can_be_read(around: Surroundings, tmp_path: Path) -> None:
     around.simulator.world.online = False
-    code, out, err = await typed(around, tmp_path, "--json")
+    code, out, err = await typed(tmp_path, "doctor", "--json", environ=around.environ)
     assert (code, err) == (1, ""), out
     found: list[dict[str, Any]] = json.loads(out)
     assert all(set(check) == {"check", "verdict", "said", "mend"} for check in found)
@@ -191,15 +176,17 @@ async def test_a_problem_is_exit_code_1_and_json_can_be_read(around: Surrounding
 async def test_a_read_only_data_folder_is_told_with_its_mend(around: Surroundings, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir(mode=0o500)
-    words: tuple[str, ...] = (*BOT_COMMAND, "doctor", "--json")
+    defaults = {name: text for name, text in around.environ.items() if name not in {"MEDIA_DIR", "STORE_URL"}}
+    words, env, _ = command(tmp_path, "doctor", "--json", **defaults)
     if os.geteuid() == 0:
         if shutil.which("setpriv") is None:
             pytest.skip("the superuser writes everywhere, and there is no setpriv to make it an ordinary account")
-        words = ("setpriv", "--bounding-set=-dac_override", "--inh-caps=-dac_override", *words)
-    defaults = {name: text for name, text in around.environ.items() if name not in {"MEDIA_DIR", "STORE_URL"}}
-    code, out, err = await run(*words, folder=tmp_path, environ=defaults)
-    assert (code, err) == (1, ""), out
-    troubles = [check for check in json.loads(out) if check["verdict"] == "problem"]
+        words = ["setpriv", "--bounding-set=-dac_override", "--inh-caps=-dac_override", *words]
+    done = await asyncio.to_thread(
+        subprocess.run, words, env=env, cwd=tmp_path, capture_output=True, timeout=PATIENCE, check=False
+    )
+    assert (done.returncode, done.stderr) == (1, b""), done.stdout
+    troubles = [check for check in json.loads(done.stdout) if check["verdict"] == "problem"]
     assert {check["check"] for check in troubles} == {"data folder"}
     for problem in troubles:
         assert "Permission denied" in problem["said"]
@@ -209,13 +196,13 @@ async def test_a_read_only_data_folder_is_told_with_its_mend(around: Surrounding
 async def test_after_setup_without_a_terminal_all_is_well(around: Surroundings, tmp_path: Path) -> None:
     shutil.copy(ROOT / ".env.example", tmp_path)
     options = ("--base-url", around.model.base_url, "--model", around.model.name, "--owner", "20001")
-    code, _, told = await run(*BOT_COMMAND, "setup", "--non-interactive", *options, folder=tmp_path, environ={})
+    code, _, told = await typed(tmp_path, "setup", "--non-interactive", *options, environ={})
     assert code == 0, told
     token = next(line.value for line in read_env_file(tmp_path / ".env") if line.name == "ONEBOT_ACCESS_TOKEN")
     async with Simulator(demo_world(), token=token) as simulator:
         here = {name: around.environ[name] for name in ("WEB_PORT", "TOOLS_MIRRORS")}
         here |= {"ONEBOT_MODE": "forward", "ONEBOT_URL": await simulator.serve()}
-        code, out, err = await run(*BOT_COMMAND, "doctor", "--send-image", folder=tmp_path, environ=here)
+        code, out, err = await typed(tmp_path, "doctor", "--send-image", environ=here)
         (sent,) = simulator.sent
     assert (code, err) == (0, ""), out
     assert all(line.startswith("ok ") for line in out.splitlines())
