@@ -265,6 +265,7 @@ async def at_work(
         await rooms.keeping.personas.start()
         await rooms.on.wishes.start()
         await rooms.on.modes.start()
+        await rooms.on.shadow.drafts.start()
         await rooms.recoverer.start()
         loops = (
             spending.run(),
@@ -272,6 +273,9 @@ async def at_work(
             rooms.on.wishes.run(),
             rooms.stages.petitions.run(),
             rooms.on.modes.run(),
+            rooms.answering.drafts.run(),
+            rooms.answering.publishing.run(),
+            rooms.on.shadow.run(),
             rooms.recoverer.run(),
             rooms.catchup.run(),
             rooms.doubts.run(),

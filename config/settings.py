@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
@@ -42,7 +42,7 @@ Often = tuple[int, float] | None
 Mode = Literal["reverse", "forward"]
 Scope = Literal["group", "member"]
 Hours = Annotated[tuple[tuple[int, int], ...], BeforeValidator(hours)]
-NewGroup = Literal["ask", "live", "off"]
+NewGroup = Literal["ask", "live", "shadow", "off"]
 QuietMode = Literal["weak", "all"]
 Accept = Literal["ask", "friends", "none"]
 Language = Literal["", "zh", "en"]
@@ -86,7 +86,7 @@ class Settings(BaseSettings):
     words_file: FilePath | None = None
     bot_accept: Annotated[Accept, BeforeValidator(values.one_of("ask", "friends", "none"))] = "ask"
     bot_groups: QQNumbers = frozenset()
-    bot_new_group: Annotated[NewGroup, BeforeValidator(values.one_of("ask", "live", "off"))] = "ask"
+    bot_new_group: Annotated[NewGroup, BeforeValidator(values.one_of(*get_args(NewGroup)))] = "ask"
     bot_users: QQNumbers = frozenset()
     bot_block: QQNumbers = frozenset()
     bot_robots: QQNumbers = frozenset()

@@ -16,6 +16,7 @@ from bot.domain.actions import (
     SENT,
     Attachment,
     Confirmed,
+    Drafted,
     Queued,
     Receipt,
     Refused,
@@ -43,6 +44,11 @@ FETCHING = (
 NOT_AGAIN = (
     "not sent, since {why}: people have it. Go on, and end with what is new, or with an empty "
     "answer."
+)
+
+KEPT_BACK = (
+    "not sent: the bot's owner sees it first, as draft D{number}, and nobody in the chat has read "
+    "it. Do not repeat it; go on as you would."
 )
 
 REQUIRED: dict[str, tuple[str, ...]] = {
@@ -254,6 +260,8 @@ def tell(receipts: tuple[Receipt, ...]) -> str:
                     "queued: QQ is not reachable at the moment, it will be delivered once it is. "
                     "Do not repeat it."
                 )
+            case Drafted(number=draft):
+                return KEPT_BACK.format(number=draft)
             case _:
                 assert_never(receipt)
     if not receipts:

@@ -17,7 +17,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from bot.domain.actions import Attachment, Confirmed, Queued, Refused, Unknown
+from bot.domain.actions import Attachment, Confirmed, Drafted, Queued, Refused, Unknown
 from bot.domain.errors import AlreadySaid, InvalidArguments, ToolError
 from bot.domain.ports import Speaker, Subagents
 from bot.domain.result import ToolResult
@@ -104,7 +104,7 @@ async def send(speaker: Speaker, files: Sequence[CodeFile]) -> str:
     sent: list[str] = []
     for file, receipt in zip(files, receipts, strict=False):
         match receipt:
-            case Confirmed() | Unknown() | Queued():
+            case Confirmed() | Unknown() | Queued() | Drafted():
                 sent.append(file.said)
             case Refused():
                 break

@@ -185,7 +185,9 @@ class Metrics:
                         self._start(self._on_wire, send_id)
                     case SendState.CONFIRMED | SendState.REFUSED | SendState.UNKNOWN:
                         self._stop(self._on_wire, send_id, self._send)
-                    case SendState.QUEUED | SendState.WITHDRAWN | SendState.DROPPED:
+                    case (
+                        SendState.QUEUED | SendState.WITHDRAWN | SendState.DROPPED | SendState.DRAFT
+                    ):
                         self._on_wire.pop(send_id, None)
                     case _:
                         assert_never(state)

@@ -29,6 +29,7 @@ from adapters.storage.tables import (
 )
 from bot.domain.audit import Audited
 from bot.domain.books import DaySum, PlaceSum, Story, StoryCall, TakenSum, UsageSum
+from bot.domain.drafts import draft_of
 from bot.domain.events import Conversation
 
 SENT = ("confirmed", "sending", "unknown")
@@ -233,7 +234,14 @@ def _with_turn(connection: Connection, told: Story, turn: Row[Any]) -> Story:
     calls = connection.execute(
         select(tool_calls).where(tool_calls.c.turn_id == turn_id).order_by(tool_calls.c.id)
     ).all()
-    said = connection.scalars(select(sends.c.state).where(sends.c.turn_id == turn_id)).all()
+    rows = connection.execute(
+        select(sends.c.send_id, sends.c.state, sends.c.conversation)
+        .where(sends.c.turn_id == turn_id)
+        .order_by(sends.c.id)
+    ).all()
+    drafts = tuple(dict.fromkeys(filter(None, (draft_of(row.send_id) for row in rows))))
+    # Owners were shown those: that is not what was said.
+    said = [row.state for row in rows if not drafts or row.conversation == turn.conversation]
     used = connection.execute(select(usage).where(usage.c.turn_id == turn_id)).all()
     steps_done = connection.scalar(
         select(func.count()).select_from(steps).where(steps.c.turn_id == turn_id)
@@ -252,6 +260,7 @@ def _with_turn(connection: Connection, told: Story, turn: Row[Any]) -> Story:
         usage=_sum(used),
         sends=sum(state in SENT for state in said),
         failed=sum(state in FAILED for state in said),
+        drafts=drafts,
     )
 
 

@@ -1,4 +1,4 @@
-"""`/live` and `/off`: an owner says whether the bot speaks in a group."""
+"""`/live`, `/shadow` and `/off`: an owner says whether the bot speaks in a group."""
 
 from __future__ import annotations
 
@@ -12,8 +12,17 @@ from bot.policy.new_groups import Mode
 WHICH = ("在群里发，或私聊里带上群号：/{name} 4242", "In a group, or with its number: /{name} 4242")
 DONE = {
     Mode.LIVE: ("好，群 {group} 上线了。", "Fine, I answer in group {group}."),
+    Mode.SHADOW: (
+        "好，群 {group} 里我的回答先作为草稿给主人看，说发才发。",
+        "Fine, in group {group} what I would say goes to my owners as drafts first.",
+    ),
     Mode.OFF: ("好，群 {group} 里我只看不说。", "Fine, in group {group} I only read."),
 }
+
+
+def mode_commands(modes: Modes) -> tuple[Command, ...]:
+    """All three."""
+    return live_command(modes), shadow_command(modes), off_command(modes)
 
 
 def live_command(modes: Modes) -> Command:
@@ -24,6 +33,21 @@ def live_command(modes: Modes) -> Command:
         return await _set(modes, asked, Mode.LIVE)
 
     return live
+
+
+def shadow_command(modes: Modes) -> Command:
+    """The same, for drafts: what it would say goes to the owners first."""
+
+    @command(
+        "shadow",
+        "影子",
+        about=("回答先作为草稿给主人看", "show owners drafts first"),
+        audience=Audience.OWNER,
+    )
+    async def shadow(asked: Asked) -> str:
+        return await _set(modes, asked, Mode.SHADOW)
+
+    return shadow
 
 
 def off_command(modes: Modes) -> Command:

@@ -157,6 +157,9 @@ def tell(asked: Asked, story: Story) -> list[str]:
             f"{', '.join(story.models)} · {tokens(used)} token "
             f"({asked.either('缓存', 'cached')} {tokens(cached)}) · {money(story.usage)}"
         )
+    if story.drafts:
+        kept = ", ".join(f"D{number}" for number in story.drafts)
+        lines.append(asked.either(f"影子：留作草稿 {kept}", f"shadow: kept as draft {kept}"))
     sent = asked.either(f"发出 {story.sends} 条", f"{story.sends} sent")
     failed = asked.either(f"，没发出去 {story.failed} 条", f", {story.failed} not")
     lines.append(

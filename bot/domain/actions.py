@@ -156,4 +156,13 @@ class Queued(Struct, frozen=True, tag="waiting"):
     type: ClassVar[Literal["waiting"]] = "waiting"
 
 
-Receipt: TypeAlias = Confirmed | Refused | Unknown | Queued
+class Drafted(Struct, frozen=True, tag="drafted"):
+    """It is kept as a draft of this number: the owners may read and publish it, nobody there has
+    read it.
+    """
+
+    number: int
+    type: ClassVar[Literal["drafted"]] = "drafted"
+
+
+Receipt: TypeAlias = Confirmed | Refused | Unknown | Queued | Drafted

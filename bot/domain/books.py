@@ -38,7 +38,8 @@ class Story(Struct, frozen=True, kw_only=True):
 
     Times are in seconds since 1970, 0 where they are not known: when it was said and taken, when
     its turn opened and closed. `stop` is how its run ended, empty while it goes on. `sends` counts
-    the messages that were sent, `failed` those that were not.
+    the messages that were sent, `failed` those that were not; `drafts` are the numbers of what
+    was kept for the owners.
     """
 
     asker: int
@@ -57,6 +58,7 @@ class Story(Struct, frozen=True, kw_only=True):
     usage: UsageSum = UsageSum()
     sends: int = 0
     failed: int = 0
+    drafts: tuple[int, ...] = ()
 
     @property
     def is_known(self) -> bool:

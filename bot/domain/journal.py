@@ -184,7 +184,7 @@ class MemberNumbered(Struct, frozen=True, kw_only=True, tag="member_numbered"):
 
 
 class SendState(StrEnum):
-    """The state of a send. QUEUED has never been on the wire; SENDING may have been."""
+    """The state of a send. QUEUED has never been on the wire, nor has a DRAFT; SENDING may have."""
 
     QUEUED = "queued"
     SENDING = "sending"
@@ -193,6 +193,7 @@ class SendState(StrEnum):
     UNKNOWN = "unknown"
     WITHDRAWN = "withdrawn"
     DROPPED = "dropped"
+    DRAFT = "draft"
 
 
 class SendQueued(Struct, frozen=True, kw_only=True, tag="send_queued"):

@@ -4,18 +4,22 @@ asks, how often.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection
+from typing import cast
 
 from msgspec.structs import replace
 
 from bot.domain.arguments import parse_arguments
+from bot.domain.drafts import Shade
 from bot.domain.errors import (
     InvalidArguments,
     ToolDenied,
     ToolRateLimited,
     ToolUnavailable,
 )
-from bot.domain.ports import Clock
+from bot.domain.ports import Clock, Speaker, Subagents
+from bot.domain.result import ToolResult
 from bot.domain.run import PendingCall
 from bot.domain.tool import Tool
 from bot.domain.traits import Permission
@@ -35,6 +39,10 @@ TOO_OFTEN = (
 )
 DENIED = "{name} may not be run. Do without it."
 ONLY_FOR = "{name} is only for {who}s, in their own words alone. Tell the asker so."
+HELD_BACK = (
+    "({name} was not run: in this chat the bot's owner is only told what would be done. He may do "
+    "it; do not say that it is done, and do not call it again.)"
+)
 CLOSED = (
     "{name} was called with wrong arguments three times in a row: it is not run any more. "
     "Do without it."
@@ -118,6 +126,17 @@ class CallRules:
             await self._interception.before(flow, tool, tally)
         self._permit(flow, tool, tally)
 
+    def _is_held_back(self, flow: Flow, tool: Tool) -> bool:
+        """Whether nothing is done there: the owners are told, and so is the model."""
+        context = flow.context
+        shade = cast("Shade | None", context.ports.get(Shade))
+        if shade is None or not shade.falls_on(context.conversation):
+            return False
+        call = f"{tool.name} {json.dumps(flow.input, ensure_ascii=False)}"
+        shade.note(context.run_id.partition("/")[0], call)
+        flow.result = ToolResult(HELD_BACK.format(name=tool.name))
+        return True
+
     def _permit(self, flow: Flow, tool: Tool, tally: Tally) -> None:
         context = flow.context
         audience = context.terms.audience(tool.name, tool.audience)
@@ -136,6 +155,8 @@ class CallRules:
                     raise ToolDenied(TOO_OFTEN.format(name=tool.name, times=times))
                 case None:
                     pass
+        if would_act(tool) and self._is_held_back(flow, tool):
+            return
         if not context.allowed:
             self._take_quota(tool)
         unsure = must_be_confirmed(context.asker, audience, goes_beyond=tool.goes_beyond)
@@ -152,3 +173,11 @@ class CallRules:
                 "do without it now."
             )
             raise ToolRateLimited(text, seconds=seconds)
+
+
+def would_act(tool: Tool) -> bool:
+    """Whether a call changes something by itself: what is said by others, or done, is asked there
+    again.
+    """
+    passes_on = tool.stays_here and not {Speaker, Subagents}.isdisjoint(tool.needs)
+    return tool.may_have_happened and not passes_on

@@ -81,7 +81,7 @@ class Extraction:
     def see(self, entry: Entry) -> None:
         """Keep in mind what was said, and when rounds ended. Never waits."""
         match entry:
-            case MessageObserved(message=message):
+            case MessageObserved(message=message) if not message.is_own:
                 self._talk(message.conversation).lines.append(message)
             case MessageErased(conversation=where, message_id=message_id):
                 lines = self._talk(where).lines

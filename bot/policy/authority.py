@@ -97,6 +97,7 @@ def asker_of(
     passed_on = [Audience.EVERYONE] if forwarded or shared else []
     if quoted is not None and not quoted.is_own:
         passed_on.append(authority_of(quoted.sender, where=where, owners=owners))
+    overheard = [one for one in overheard if not one.is_own]
     around = [authority_of(one.sender, where=where, owners=owners) for one in overheard]
     named = {user_id for one in (*said, *overheard) for user_id in _named(one)} | set(earlier())
     known = {sender.user_id, message.self_id, *owners}

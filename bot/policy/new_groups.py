@@ -12,10 +12,12 @@ from typing import Final
 
 class Mode(StrEnum):
     """How the bot is in a group. ASKING: no owner has decided, nor may have heard of it; ASKED: one
-    has heard. It only observes in both, and where it is OFF.
+    has heard. It only observes in both, and where it is OFF. In a SHADOW what it would say is a
+    draft for the owners.
     """
 
     LIVE = "live"
+    SHADOW = "shadow"
     OFF = "off"
     ASKING = "asking"
     ASKED = "asked"
@@ -23,27 +25,36 @@ class Mode(StrEnum):
 
 NAMES: Final = {
     Mode.LIVE: ("上线", "live"),
+    Mode.SHADOW: ("影子", "shadow"),
     Mode.OFF: ("忽略", "off"),
     Mode.ASKING: ("等主人的话，还没问到", "waits for an owner, none was reached"),
     Mode.ASKED: ("等主人的话", "waits for an owner"),
 }
-WORDS: Final = {"上线": Mode.LIVE, "live": Mode.LIVE, "忽略": Mode.OFF, "ignore": Mode.OFF}
+WORDS: Final = {
+    "上线": Mode.LIVE,
+    "live": Mode.LIVE,
+    "影子": Mode.SHADOW,
+    "shadow": Mode.SHADOW,
+    "忽略": Mode.OFF,
+    "ignore": Mode.OFF,
+}
 
 QUESTION = (
     "新群 {group}：有人说话了。我先只看不说。\n"
     "要我在那里回答吗？请引用这条回复，或带上群号（如“上线 {group}”）：\n"
-    "上线（live）/ 忽略（ignore）"
+    "上线（live）/ 影子（shadow，回答先给你看）/ 忽略（ignore）"
 )
 BEGINS = re.compile(r"新群 ([0-9]{1,19})：")
 ANSWER = re.compile(
-    r"\s*(?P<word>上线|忽略|live|ignore)(?:\s*(?P<group>[0-9]{1,19}))?[\s。.!！]*",
+    r"\s*(?P<word>上线|影子|忽略|live|shadow|ignore)(?:\s*(?P<group>[0-9]{1,19}))?[\s。.!！]*",
     re.IGNORECASE | re.ASCII,
 )
 DONE = {
     Mode.LIVE: "好，群 {group} 上线了：有人叫我，我就回答。",
+    Mode.SHADOW: "好，群 {group} 先当影子：我的回答作为草稿给你看，你说发才发。",
     Mode.OFF: "好，群 {group} 忽略：我只看不说。",
 }
-DECIDED = "群 {group} 已经定了：{mode}。要改就发 /live {group} 或 /off {group}。"
+DECIDED = "群 {group} 已经定了：{mode}。要改就发 /live、/shadow 或 /off {group}。"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +66,7 @@ class GroupWord:
 
 
 def read_word(text: str) -> GroupWord | None:
-    """`上线`, `忽略 4242`, `live 4242`; None for anything else."""
+    """`上线`, `忽略 4242`, `shadow 4242`; None for anything else."""
     match = ANSWER.fullmatch(text)
     if match is None:
         return None

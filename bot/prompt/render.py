@@ -102,7 +102,7 @@ def line(
     if quoted:
         words = excerpt(quoted, view).translate(INNER_QUOTES)
         about = view.words.quoted.format(who=author(quoted, view), words=words)
-    who = f"{speaker(message.sender, view)}{reply}"
+    who = f"{author(message, view)}{reply}"
     return LINE.format(who=who, text=f"{about}{indent(text, view, limit)}")
 
 

@@ -36,7 +36,9 @@ class SegmentWords:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoteWords:
-    """Notes on what became of the bot's words; `refused` takes a reason, `part` a number."""
+    """Notes on what became of the bot's words; `refused` takes a reason, `part` and `drafted` a
+    number.
+    """
 
     unanswered: str
     stopped: str
@@ -47,6 +49,7 @@ class NoteWords:
     refused: str
     unconfirmed: str
     queued: str
+    drafted: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -109,6 +109,8 @@ EN = Wording(
         refused="was not delivered: {reason}",
         unconfirmed="was not confirmed by QQ and may have arrived, do not repeat it",
         queued="waits for a connection to QQ and may not have arrived",
+        drafted="Your answer to the question above was not said: it went to the owner as draft "
+        "D{number}.",
     ),
     summary=SummaryWords(
         instructions=INSTRUCTIONS,

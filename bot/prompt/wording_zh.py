@@ -100,6 +100,7 @@ ZH = Wording(
         refused="没有送达: {reason}",
         unconfirmed="没有得到 QQ 的确认，可能已送达，不要重复",
         queued="当时连不上 QQ，排队等待发送，可能没有送达",
+        drafted="你对上面提问的回答没有发出来，只作为草稿 D{number} 给了主人。",
     ),
     summary=SummaryWords(
         instructions=INSTRUCTIONS,

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from bot.domain.actions import (
     Confirmed,
+    Drafted,
     Merged,
     Queued,
     Receipt,
@@ -221,6 +222,8 @@ def note_on(said: tuple[Said, ...], words: Wording) -> str:
                 return notes.delivery_note(words, words.about.unconfirmed, arrived=arrived)
             case Queued():
                 return notes.delivery_note(words, words.about.queued, arrived=arrived)
+            case Drafted(number=number):
+                return words.about.drafted.format(number=number)
             case _:
                 assert_never(one.receipt)
     return ""

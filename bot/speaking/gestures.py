@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
@@ -36,9 +36,16 @@ class _Work(Struct, frozen=True, eq=False):
 
 
 class Gestures:
-    """Makes signs while it is open; before and after that none is made."""
+    """Makes signs while it is open, but where it is `unseen`; before and after none is made."""
 
-    def __init__(self, *, transport: Transport, clock: Clock) -> None:
+    def __init__(
+        self,
+        *,
+        transport: Transport,
+        clock: Clock,
+        unseen: Callable[[Conversation], bool] = lambda _: False,
+    ) -> None:
+        self._unseen = unseen
         self._transport = transport
         self._clock = clock
         self._group: asyncio.TaskGroup | None = None
@@ -99,7 +106,9 @@ class Gestures:
                 self.typing(work.message.conversation)
 
     def _make(self, gesture: Gesture) -> None:
-        if (gesture.conversation.platform_id, type(gesture)) not in self._unsupported:
+        where = gesture.conversation
+        is_known = (where.platform_id, type(gesture)) in self._unsupported
+        if not (is_known or self._unseen(where)):
             self._start(self._carry(gesture))
 
     def _start(self, work: Coroutine[None, None, None]) -> asyncio.Task[None] | None:

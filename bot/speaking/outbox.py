@@ -15,13 +15,14 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from itertools import pairwise
 
-from bot.domain.actions import Confirmed, Queued, Receipt, Refused, SendMessage
+from bot.domain.actions import Confirmed, Drafted, Queued, Receipt, Refused, SendMessage
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import Entry, SendState, StoredSend
 from bot.speaking.carrier import Carrier
 from bot.speaking.queues import Queues
 from bot.speaking.screening import Screened, as_they_are
 from bot.speaking.sends import Rows, Send, Tell
+from bot.speaking.shadow import Shadow
 from bot.speaking.unconfirmed import Unconfirmed
 
 PATIENCE = 10.0  # seconds a caller waits for a send that is not on the wire yet
@@ -32,8 +33,9 @@ RESTARTED = "the bot was restarted before an answer came"
 
 
 class Outbox:
-    """Sends, in order, what it is given, as `screened` leaves it. `tell` hears of the words of
-    turns only, see `Send`: lines about lines would never end.
+    """Sends, in order, what it is given, as `screened` leaves it; where there is a `shadow`, what
+    is not said `openly` stays there. `tell` hears of the words of turns only, see `Send`: lines
+    about lines would never end.
     """
 
     def __init__(
@@ -44,7 +46,9 @@ class Outbox:
         queues: Queues,
         tell: Tell,
         screened: Screened = as_they_are,
+        shadow: Shadow | None = None,
     ) -> None:
+        self._shadow = shadow
         self._rows = rows
         self._carrier = carrier
         self._queues = queues
@@ -106,32 +110,15 @@ class Outbox:
             return (Refused(FULL),)
         for send, pause in zip(sends, pauses, strict=False):
             send.pause = pause
-        receipts: list[Receipt] = []
-        try:
-            for send in sends:
-                send.awaited = True
-            for send in sends:
-                receipts.append(receipt := await send.hear(patience))
-                if isinstance(receipt, Queued):
-                    return (*receipts, *[receipt] * (len(sends) - len(receipts)))
-                if not isinstance(receipt, Confirmed):
-                    break
-        except asyncio.CancelledError:
-            for send in sends:
-                self._rows.withdraw(send, STOPPED)
-            raise
-        finally:
-            for send in sends:
-                send.awaited = False
-        return tuple(receipts)
+        return await _receipts(sends, patience, self._rows)
 
     def post(
-        self, action: SendMessage, *, turn_id: str = "", final: bool = False
+        self, action: SendMessage, *, turn_id: str = "", final: bool = False, openly: bool = False
     ) -> asyncio.Future[Receipt] | None:
         """Say it as soon as it can be; its receipt, to be waited for or not. None where too many
         wait.
         """
-        sends = self._enqueue((action,), turn_id=turn_id, final=final)
+        sends = self._enqueue((action,), turn_id=turn_id, final=final, openly=openly)
         return sends[0].receipt if sends else None
 
     def post_with(self, *entries: Entry, action: SendMessage, turn_id: str = "") -> None:
@@ -139,10 +126,30 @@ class Outbox:
         neither, whenever the process ends. It is on the wire only after all of that is durable,
         wherever the store can promise it.
         """
-        (shown,) = self.screened((action,))
-        send = self._new(shown, turn_id=turn_id, final=True)
-        self._rows.queued(send, *entries)
-        self._queues.append((send,), most=None)
+        shown = self.screened((action,))
+        if self._shadow is not None and self._shadow.falls_on(action.conversation):
+            self._shadow.keep(shown, *entries, turn_id=turn_id, final=True)
+            return
+        self._queue_with(*entries, actions=shown, turn_id=turn_id)
+
+    async def publish(
+        self, *entries: Entry, actions: Sequence[SendMessage], turn_id: str, name: str
+    ) -> tuple[Receipt, ...]:
+        """The same for what an owner wants said, in a shadow too; the receipts, as of `send_all`.
+        The ids of its rows begin with that `name`.
+        """
+        shown = self.screened(actions)
+        sends = self._queue_with(*entries, actions=shown, turn_id=turn_id, name=name)
+        return await _receipts(sends, PATIENCE, self._rows)
+
+    def _queue_with(
+        self, *entries: Entry, actions: Sequence[SendMessage], turn_id: str, name: str = ""
+    ) -> list[Send]:
+        sends = [self._new(one, turn_id=turn_id, final=True, name=name) for one in actions]
+        _chain(sends)
+        self._rows.queued_all(sends, *entries)
+        self._queues.append(sends, most=None)
+        return sends
 
     def lines(self, where: Conversation) -> int:
         """How many messages of no turn wait there."""
@@ -174,15 +181,19 @@ class Outbox:
             self._rows.changed(send, SendState.UNKNOWN, reason=RESTARTED)
             send.report(RESTARTED)
 
-    def _enqueue(self, actions: Sequence[SendMessage], *, turn_id: str, final: bool) -> list[Send]:
-        shown = self.screened(actions)
+    def _enqueue(
+        self, actions: Sequence[SendMessage], *, turn_id: str, final: bool, openly: bool = False
+    ) -> list[Send]:
+        shown, shadow = self.screened(actions), self._shadow
+        if shadow is not None and not openly and shadow.falls_on(actions[0].conversation):
+            return shadow.keep(shown, turn_id=turn_id, final=final)
         sends = [self._new(action, turn_id=turn_id, final=final) for action in shown]
-        for before, send in pairwise(sends):
-            send.after = before
+        _chain(sends)
         return sends if self._queues.append(sends) else []
 
-    def _new(self, action: SendMessage, *, turn_id: str, final: bool) -> Send:
-        return self._rows.new(action, turn_id=turn_id, final=final, tell=self._teller(turn_id))
+    def _new(self, action: SendMessage, *, turn_id: str, final: bool, name: str = "") -> Send:
+        tell = self._teller(turn_id)
+        return self._rows.new(action, turn_id=turn_id, final=final, tell=tell, name=name)
 
     def _teller(self, turn_id: str) -> Tell | None:
         return self._tell if turn_id else None
@@ -210,3 +221,33 @@ class Outbox:
     def _delivered(self, where: Conversation) -> list[Send]:
         """The sends there that may have been delivered."""
         return [*self._queues.on_wire(where), *self.unconfirmed.at(where)]
+
+
+def _chain(sends: Iterable[Send]) -> None:
+    """Say none of them unless the one before it arrived."""
+    for before, send in pairwise(sends):
+        send.after = before
+
+
+async def _receipts(sends: Sequence[Send], patience: float, rows: Rows) -> tuple[Receipt, ...]:
+    """What became of these, up to the first that is not confirmed; where nobody waits any more,
+    what has not been on the wire is withdrawn.
+    """
+    receipts: list[Receipt] = []
+    try:
+        for send in sends:
+            send.awaited = True
+        for send in sends:
+            receipts.append(receipt := await send.hear(patience))
+            if isinstance(receipt, Queued | Drafted):
+                return (*receipts, *[receipt] * (len(sends) - len(receipts)))
+            if not isinstance(receipt, Confirmed):
+                break
+    except asyncio.CancelledError:
+        for send in sends:
+            rows.withdraw(send, STOPPED)
+        raise
+    finally:
+        for send in sends:
+            send.awaited = False
+    return tuple(receipts)

@@ -43,7 +43,7 @@ class Owner:
         clock: Clock,
         mask: Callable[[str], str] = str,
     ) -> None:
-        self._owners = sorted(owners)
+        self.owners = sorted(owners)
         self._queues = queues
         self._clock = clock
         self._mask = mask
@@ -72,17 +72,17 @@ class Owner:
         if now - self._told.get(kind, -QUIET) < QUIET:
             return
         self._told[kind] = now
-        self._untold |= {(owner, kind): self._mask(text) for owner in self._owners}
+        self._untold |= {(owner, kind): self._mask(text) for owner in self.owners}
         self._say_untold()
 
     @property
     def is_reachable(self) -> bool:
         """Whether there is an owner, and an account that is connected to write to him."""
-        return bool(self._owners and self._account)
+        return bool(self.owners and self._account)
 
     def post(self, text: str) -> None:
         """Say it to every owner, however lately something was said; never waits."""
-        for owner in self._owners:
+        for owner in self.owners:
             where = Conversation(self._account, "private", owner)
             self._queues.post(SendMessage(where, (Text(self._mask(text)),)))
 

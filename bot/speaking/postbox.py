@@ -26,9 +26,14 @@ PIECE = "{name} 完整内容（{number}/{pieces}）\n{words}"
 
 
 class Postbox:
-    """Where the service puts what it has to say of its own accord."""
+    """Where the service puts what it has to say of its own accord; `openly` what an owner hears
+    where he asked, though the bot is in a shadow there.
+    """
 
-    def __init__(self, *, outbox: Outbox, history: History, clock: Clock) -> None:
+    def __init__(
+        self, *, outbox: Outbox, history: History, clock: Clock, openly: bool = False
+    ) -> None:
+        self._openly = openly
         self._outbox = outbox
         self._history = history
         self._clock = clock
@@ -43,7 +48,7 @@ class Postbox:
     ) -> bool:
         """Say it, and tell `then` what became of it; False where too much waits there."""
         action = SendMessage(where, (*((Quote(quote),) if quote else ()), Text(words)))
-        receipt = self._outbox.post(action)
+        receipt = self._outbox.post(action, openly=self._openly)
         if receipt is None:
             return False
         receipt.add_done_callback(partial(self._posted, action, then))

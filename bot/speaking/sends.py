@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -113,9 +113,10 @@ class Rows:
         turn_id: str = "",
         final: bool = False,
         tell: Tell | None = None,
+        name: str = "",
     ) -> Send:
-        """A send with an id of its own, which is no row yet."""
-        send_id = f"{self._boot}-{next(self._numbers)}"
+        """A send with an id of its own, which begins with its `name` and is no row yet."""
+        send_id = f"{name}{self._boot}-{next(self._numbers)}"
         return Send(send_id, turn_id, action, final, self._clock.now(), tell=tell)
 
     def queued(self, send: Send, *entries: Entry) -> None:
@@ -123,6 +124,12 @@ class Rows:
         if not send.recorded:
             send.recorded = True
             self._store.put(*entries, _row(send))
+
+    def queued_all(self, sends: Sequence[Send], *entries: Entry) -> None:
+        """The same for several, all of it or nothing."""
+        for send in sends:
+            send.recorded = True
+        self._store.put(*entries, *map(_row, sends))
 
     async def sending(self, send: Send) -> None:
         """Write SENDING into the row, durably, before the frame can leave."""

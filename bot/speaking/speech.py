@@ -14,7 +14,7 @@ from hashlib import sha256
 import msgspec
 from msgspec.structs import replace
 
-from bot.domain.actions import Attachment, Receipt, SendSegment
+from bot.domain.actions import Attachment, Drafted, Receipt, SendSegment
 from bot.domain.errors import AlreadySaid, InvalidArguments, ToolDenied
 from bot.domain.events import Conversation, NotAConversation
 from bot.domain.run import Asker
@@ -56,8 +56,9 @@ class TurnSpeaker(msgspec.Struct):
     """Checks the target, says it at once, and remembers that it was said. `said` are the words for
     its own chat.
 
-    `heard` is what was said where, media included; a run that waits takes it along, but not over a
-    restart. `question` is the id of the message that is answered: a quote without one is of it.
+    `drafts` are the numbers under which its latest words are kept back. `heard` is what was said
+    where, media included; a run that waits takes it along, but not over a restart. `question` is
+    the id of the message that is answered: a quote without one is of it.
     """
 
     delivery: Delivery
@@ -69,6 +70,11 @@ class TurnSpeaker(msgspec.Struct):
     said: list[str] = []
     heard: dict[Conversation, Heard] = {}
     question: str = ""
+    drafts: list[int] = []
+
+    def note(self, receipts: Iterable[Receipt]) -> None:
+        """Note whether its latest words were said, or which drafts they are."""
+        self.drafts[:] = [one.number for one in receipts if isinstance(one, Drafted)]
 
     async def say(
         self, segments: tuple[SendSegment, ...], *, session: str = "", allowed: bool = False
@@ -91,6 +97,8 @@ class TurnSpeaker(msgspec.Struct):
         heard.texts.append(text)
         heard.media |= new
         said = await self.delivery.say(target, segments, turn_id=self.turn_id)
+        if target == self.conversation:
+            self.note(message.receipt for message in said)
         if not any(message.may_be_read for message in said):
             heard.texts.remove(text)
             heard.media -= new

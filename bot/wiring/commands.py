@@ -13,7 +13,7 @@ from bot.commands.daily import Daily
 from bot.commands.digest import digest_command
 from bot.commands.errors import Failures, errors_command
 from bot.commands.forget import forget_command
-from bot.commands.group_modes import live_command, off_command
+from bot.commands.group_modes import mode_commands
 from bot.commands.groups import groups_command
 from bot.commands.help import help_command
 from bot.commands.limit import limit_command
@@ -32,7 +32,6 @@ from bot.domain.ports import Clock, Store
 from bot.memory.spending import Spending
 from bot.policy.tokens import estimate, estimate_messages, estimate_text
 from bot.speaking.owner import Owner
-from bot.speaking.postbox import Postbox
 from bot.wiring.background import background
 from bot.wiring.conversation import Asking, Ground
 from bot.wiring.keeping import Keeping
@@ -56,7 +55,7 @@ def build_commands(
     owners = settings.bot_owners
     history, books, models = keeping.history, journal.books, means.models
     hush = asking.verdicts.hush
-    let_go = () if keeping.extraction is None else (keeping.extraction.forget,)
+    facts = () if keeping.extraction is None else (keeping.extraction.forget,)
     known = (
         stop_command(),
         usage_command(books, spending),
@@ -64,7 +63,7 @@ def build_commands(
         context_command(partial(measure, keeping)),
         why_command(books),
         me_command(journal.memories),
-        forget_command(journal.erasing, history.speakers, history, then=let_go),
+        forget_command(journal.erasing, history.speakers, history, then=(*facts, on.shadow.forget)),
         reset_command(on.store, history),
         persona_command(keeping.personas),
         quiet_command(on.wishes, hush.is_hour),
@@ -72,8 +71,7 @@ def build_commands(
         unmute_command(on.wishes, hush.is_hour),
         model_command(models.upstreams, on.clock.monotonic),
         groups_command(books, on.modes),
-        live_command(on.modes),
-        off_command(on.modes),
+        *mode_commands(on.modes),
         digest_command(books),
         errors_command(failures),
     )
@@ -84,7 +82,7 @@ def build_commands(
             logger.warning("the command /%s of TOOLS_DIR has a name of ours", one.names[0])
     return Commands(
         (help_command((*known, *others)), *known, *others),
-        postbox=Postbox(outbox=on.outbox, history=history, clock=on.clock),
+        postbox=on.openly,
         history=history,
         owners=owners,
         hears=asking.verdicts.hears,

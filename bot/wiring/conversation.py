@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 from bot.conversation.approval.approvals import Approvals
 from bot.conversation.approval.deciders import Deciders
+from bot.conversation.approval.drafts import DraftDesk
 from bot.conversation.approval.group_words import GroupWords
 from bot.conversation.approval.owners_word import OwnersWord
+from bot.conversation.approval.publishing import Publishing
 from bot.conversation.approval.requests import Requests
 from bot.conversation.context.perception import Perception
 from bot.conversation.context.telling import Telling
@@ -49,6 +51,7 @@ from bot.speaking.gestures import Gestures
 from bot.speaking.outbox import Outbox
 from bot.speaking.owner import Owner
 from bot.speaking.postbox import Postbox
+from bot.speaking.shadow import Shadow
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,7 @@ class Ground:
     telling: Telling
     wishes: Wishes
     modes: Modes
+    shadow: Shadow
     clock: Clock
     local: Local = alike
     words: Words | None = None
@@ -75,6 +79,11 @@ class Ground:
     def postbox(self) -> Postbox:
         """Where lines of the service are put."""
         return Postbox(outbox=self.outbox, history=self.history, clock=self.clock)
+
+    @property
+    def openly(self) -> Postbox:
+        """The same, for what an owner asked, in a shadow too."""
+        return Postbox(outbox=self.outbox, history=self.history, clock=self.clock, openly=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +98,8 @@ class Answering:
     requests: Requests
     groups: GroupWords
     word: OwnersWord
+    drafts: DraftDesk
+    publishing: Publishing
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +129,7 @@ def build_answering(
     thrift: Thrift,
     ids: Ids,
     paced: bool = False,
+    chinese: bool = True,
 ) -> Answering:
     """Turns, with approvals on both sides of them; `paced` ones write as people do."""
     history, store, clock, postbox = on.history, on.store, on.clock, on.postbox
@@ -140,7 +152,12 @@ def build_answering(
         engine=engine,
         preparation=preparation,
         closing=Closing(
-            delivery=delivery, history=history, approvals=approvals, store=store, ledger=ledger
+            delivery=delivery,
+            history=history,
+            approvals=approvals,
+            store=store,
+            ledger=ledger,
+            shadow=on.shadow,
         ),
         suspensions=suspensions,
         history=history,
@@ -148,8 +165,41 @@ def build_answering(
         live=on.live,
         gestures=on.gestures,
     )
+    desks = build_desks(on, deciders, requests, chinese=chinese)
+    return Answering(turns, preparation, suspensions, ledger, approvals, requests, *desks)
+
+
+def build_desks(
+    on: Ground, deciders: Deciders, requests: Requests, *, chinese: bool
+) -> tuple[GroupWords, OwnersWord, DraftDesk, Publishing]:
+    """Who takes the owners' words, and publishes drafts."""
     groups, word = build_groups(on, deciders), build_word(on, deciders, requests)
-    return Answering(turns, preparation, suspensions, ledger, approvals, requests, groups, word)
+    publishing = build_publishing(on, chinese=chinese)
+    return groups, word, build_desk(on, deciders, publishing), publishing
+
+
+def build_publishing(on: Ground, *, chinese: bool) -> Publishing:
+    """Who publishes drafts."""
+    return Publishing(
+        drafts=on.shadow.drafts,
+        outbox=on.outbox,
+        store=on.store,
+        history=on.history,
+        clock=on.clock,
+        chinese=chinese,
+    )
+
+
+def build_desk(on: Ground, deciders: Deciders, publishing: Publishing) -> DraftDesk:
+    """Who takes the owners' words on drafts."""
+    return DraftDesk(
+        drafts=on.shadow.drafts,
+        publishing=publishing,
+        deciders=deciders,
+        postbox=on.postbox,
+        history=on.history,
+        ages=on.ages,
+    )
 
 
 def build_groups(on: Ground, deciders: Deciders) -> GroupWords:
@@ -170,7 +220,7 @@ def build_word(on: Ground, deciders: Deciders, requests: Requests) -> OwnersWord
         deciders=deciders,
         requests=requests,
         runs=on.lanes,
-        postbox=on.postbox,
+        postbox=on.openly,
         history=on.history,
         ages=on.ages,
         clock=on.clock,

@@ -29,7 +29,7 @@ from bot.conversation.recovery.catchup import Catchup
 from bot.conversation.recovery.doubts import Doubts
 from bot.conversation.recovery.recovery import Recoverer
 from bot.conversation.tasks import Work, due_of, person_of
-from bot.conversation.turns.live import LiveTurns
+from bot.domain.drafts import Shade
 from bot.domain.group_acts import Chair
 from bot.domain.masking import Mask
 from bot.domain.petitions import Admitting
@@ -44,12 +44,10 @@ from bot.domain.ports import (
     Store,
     Transport,
 )
-from bot.domain.words import Words
 from bot.engine.batches import Batches
 from bot.engine.engine import Engine
 from bot.engine.toolset import Toolset
 from bot.memory.chat_log import StoredChatLog
-from bot.memory.modes import Modes
 from bot.memory.recorder import Recorder
 from bot.memory.spending import Spending
 from bot.memory.things import Things
@@ -57,13 +55,8 @@ from bot.memory.wishes import Wishes
 from bot.models.failover import Failover
 from bot.runtime.observers import LogObserver, Observers
 from bot.speaking.alarm import Alarm
-from bot.speaking.carrier import Carrier
 from bot.speaking.gestures import Gestures
-from bot.speaking.outbox import Outbox
 from bot.speaking.owner import Owner
-from bot.speaking.queues import Queues
-from bot.speaking.screening import Screen, Screened, as_they_are
-from bot.speaking.sends import Rows
 from bot.wiring.commands import build_commands
 from bot.wiring.conversation import (
     Answering,
@@ -75,7 +68,8 @@ from bot.wiring.conversation import (
 from bot.wiring.keeping import Keeping, build_keeping
 from bot.wiring.limits import build_thrift
 from bot.wiring.means import Means
-from bot.wiring.models import build_rules, new_groups
+from bot.wiring.models import build_rules
+from bot.wiring.mouth import Mouth, build_mouth
 from bot.wiring.personas import build_personas
 from bot.wiring.senses import SensesOf
 from bot.wiring.stages import Stages, build_stages
@@ -131,14 +125,12 @@ def build_rooms(
     )
     store = keeping.store
     ports: dict[type, object] = {**means.ports, **keeping.ports, Approver: deciders}
-    outbox, owner = build_outbox(
-        settings, means.words, transport=transport, store=store, mask=mask, clock=clock, ids=ids
-    )
-    ports |= ports_of_chat(settings, transport, keeping, taken_in, outbox.screened, clock)
+    mouth = build_mouth(settings, means, journal, transport, store, mask, clock, ids)
+    ports |= ports_of_chat(settings, transport, keeping, taken_in, mouth, clock)
     on = build_ground(
-        settings, means, keeping, journal, outbox, taken_in, spending, transport, clock
+        settings, means, keeping, journal, mouth, taken_in, spending, transport, clock
     )
-    failures, alarm = Failures(clock=clock, mask=mask), Alarm(owner, mask=mask)
+    failures, alarm = Failures(clock=clock, mask=mask), Alarm(mouth.owner, mask=mask)
     seen_by: list[Observer] = [LogObserver(), alarm, failures, *observers]
     engine = build_engine(
         settings, model=model, toolset=toolset, store=store, observers=seen_by, clock=clock
@@ -153,10 +145,11 @@ def build_rooms(
         thrift=build_thrift(settings, means, spending),
         ids=ids,
         paced=settings.bot_pace,
+        chinese=settings.bot_language != "en",
     )
     typed = partial(build_commands, settings, keeping, journal, failures, means, spending)
     petitions = build_petitions(settings, on, journal, transport)
-    built = on, owner, keeping, answering, petitions, settings
+    built = on, mouth.owner, keeping, answering, petitions, settings
     return connect(*built, failures, commands=typed, toolset=toolset, transport=transport, ids=ids)
 
 
@@ -181,7 +174,7 @@ def build_ground(
     means: Means,
     keeping: Keeping,
     journal: SqlStore,
-    outbox: Outbox,
+    mouth: Mouth,
     senses: Senses,
     spending: Spending,
     transport: Transport,
@@ -190,12 +183,26 @@ def build_ground(
     """The parts that nearly all others need."""
     store, history, telling = keeping.store, keeping.history, keeping.telling
     perception = Perception(transport=transport, history=history, senses=senses)
-    gestures, live = Gestures(transport=transport, clock=clock), LiveTurns(store=store, clock=clock)
+    gestures = Gestures(transport=transport, clock=clock, unseen=mouth.shadow.falls_on)
     wishes = Wishes(store=store, choices=journal.books, clock=clock)
-    shared = build_lanes(settings, clock=clock), Ages(clock), perception, history, store, outbox
-    modes = Modes(store=store, choices=journal.books, clock=clock, usual=new_groups(settings))
-    beside = gestures, live, telling, wishes, modes, clock
-    return Ground(*shared, *beside, keeping.personas.rules, means.words, spending)
+    return Ground(
+        lanes=build_lanes(settings, clock=clock),
+        ages=Ages(clock),
+        perception=perception,
+        history=history,
+        store=store,
+        outbox=mouth.outbox,
+        gestures=gestures,
+        live=mouth.live,
+        telling=telling,
+        wishes=wishes,
+        modes=mouth.modes,
+        shadow=mouth.shadow,
+        clock=clock,
+        local=keeping.personas.rules,
+        words=means.words,
+        rungs=spending,
+    )
 
 
 def connect(
@@ -316,16 +323,17 @@ def ports_of_chat(
     transport: Transport,
     keeping: Keeping,
     senses: Senses,
-    screened: Screened,
+    mouth: Mouth,
     clock: Clock,
 ) -> dict[type, object]:
     """Where a model looks, in a chat, and what it does there beside speaking."""
     telling, members = keeping.telling, keeping.history.speakers
     chair: dict[type, object] = {}
     if settings.tools_group:
-        chair[Chair] = Chairing(transport, name=members.name, screened=screened)
+        chair[Chair] = Chairing(transport, name=members.name, screened=mouth.outbox.screened)
     return {
         **chair,
+        Shade: mouth.shadow,
         Looking: build_looks(settings, transport, telling, senses),
         ChatLog: build_log(settings, telling, members, store=keeping.store, clock=clock),
     }
@@ -346,34 +354,3 @@ def build_log(
     render = partial(telling.line, limit=MAX_LOGGED)
     owners = settings.bot_owners
     return StoredChatLog(store=store, members=members, render=render, owners=owners, clock=clock)
-
-
-def build_outbox(
-    settings: Settings,
-    words: Words | None,
-    *,
-    transport: Transport,
-    store: Store,
-    mask: Mask,
-    clock: Clock,
-    ids: Ids,
-) -> tuple[Outbox, Owner]:
-    """Where everything is said, and who tells the owners what only they can mend: that what a turn
-    said got lost, too.
-    """
-    rows = Rows(store=store, clock=clock, ids=ids)
-    carrier = Carrier(
-        transport=transport,
-        rows=rows,
-        clock=clock,
-        ids=ids,
-        rate=settings.bot_send_rate,
-        burst=settings.bot_send_burst,
-    )
-    queues = Queues(rows=rows, carrier=carrier)
-    owner = Owner(owners=settings.bot_owners, queues=queues, clock=clock, mask=mask)
-    screened: Screened = as_they_are
-    if words is not None:
-        screened = Screen(words=words, owner=owner, owners=settings.bot_owners)
-    tell = owner.tell_of_send
-    return Outbox(rows=rows, carrier=carrier, queues=queues, tell=tell, screened=screened), owner

@@ -63,7 +63,7 @@ def build_stages(
         questions=asking.questions,
         outbox=on.outbox,
     )
-    desks = Desks(petitions, answering.groups, answering.word)
+    desks = Desks(petitions, answering.groups, answering.drafts, answering.word)
     ways = on, asking, desks, door, goings_on, commands
     way = build_way(*ways, rules=rules, steers=steers)
     dispatcher = build_dispatcher(on, asking, answering, way, petitions, owner=owner)

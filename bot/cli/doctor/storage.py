@@ -73,7 +73,9 @@ def check_store(settings: Settings) -> list[Check]:
         with database.reading() as connection:
             revision = _revision(connection)
             told = [_judge(revision, database.place)]
-            return told + _unheard(connection) if revision == REVISIONS[-1] else told
+            if revision != REVISIONS[-1]:
+                return told
+            return [*told, *_unheard(connection), *_unread(connection, settings)]
     except ConfigError as error:
         return wrong_settings("store", error.problems)
     except (OSError, SQLAlchemyError) as error:
@@ -111,6 +113,16 @@ def _unheard(connection: Connection) -> list[Check]:
     said = f"no line about {len(groups)} new groups reached an owner: {groups[:10]}"
     mend = "Say /live GROUP or /off GROUP to the bot in private; make its account your friend"
     return [warn("new groups", said, mend)]
+
+
+def _unread(connection: Connection, settings: Settings) -> list[Check]:
+    """What to do where drafts have nobody to read them; nothing where they have, or are none."""
+    modes = place_settings(connection, SETTING)
+    groups = sorted(where.session_id for where, mode in modes.items() if mode == Mode.SHADOW)
+    if settings.bot_owners or not (groups or settings.bot_new_group == "shadow"):
+        return []
+    said = f"no owner can read the drafts of the groups in a shadow: {groups[:10]}"
+    return [warn("drafts", said, "Set BOT_OWNERS to your own QQ number")]
 
 
 def _revision(connection: Connection) -> str | None:

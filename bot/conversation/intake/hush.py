@@ -50,7 +50,7 @@ class Hush:
 
     def commanders(self, where: Conversation) -> Audience:
         """Whose commands are answered there."""
-        if self.is_held(where):
+        if self._modes.of(where) is not Mode.LIVE:
             return Audience.OWNER
         is_quiet = where.is_group and self._is_for_owners(where) and self.holds_in(where)
         return Audience.GROUP_ADMIN if is_quiet or self.silence(where) else Audience.EVERYONE
@@ -64,7 +64,7 @@ class Hush:
 
     def is_held(self, where: Conversation) -> bool:
         """Whether no owner has let the bot speak there."""
-        return self._modes.of(where) is not Mode.LIVE
+        return self._modes.of(where) not in {Mode.LIVE, Mode.SHADOW}
 
     def is_hour(self, where: Conversation, at: float) -> bool:
         """Whether the settings have it quiet there at that time (seconds since 1970)."""

@@ -46,6 +46,7 @@ logger = logging.getLogger(__name__)
 
 LOOK = 2.0  # seconds between two looks at a store that could not be read at the start
 ON_WIRE = (SendState.SENDING, SendState.UNKNOWN, SendState.CONFIRMED)
+SETTLED = (*ON_WIRE, SendState.DRAFT)  # what somebody has read or will, an owner at least
 
 
 class Recoverer:
@@ -160,6 +161,9 @@ class Recoverer:
 
     def _close(self, turn: OpenTurn) -> TurnClosed:
         messages = close_interrupted(turn.messages)
+        drafted = any(send.final and send.state is SendState.DRAFT for send in turn.sends)
+        if drafted and isinstance(last := messages[-1], AssistantMessage) and not last.tool_calls:
+            messages = messages[:-1]  # nobody has read it
         if not messages or not isinstance(messages[-1], AssistantMessage):
             words = wording_of((turn.user,), "")
             broken_off = notes.unanswered(words, words.about.broken_off, messages)
@@ -176,7 +180,7 @@ class Recoverer:
 
     def _is_owed_an_answer(self, turns: Sequence[OpenTurn], coming: Collection[str]) -> bool:
         answers = [send for turn in turns for send in turn.sends if send.final]
-        answered = any(send.state in ON_WIRE or send.send_id in coming for send in answers)
+        answered = any(send.state in SETTLED or send.send_id in coming for send in answers)
         handled = any(turn.handled for turn in turns)
         return not (answered or handled) and self._is_young(turns[-1].at)
 
@@ -185,7 +189,7 @@ class Recoverer:
         something.
         """
         if any(
-            send.state in ON_WIRE or send.send_id in coming for turn in turns for send in turn.sends
+            send.state in SETTLED or send.send_id in coming for turn in turns for send in turn.sends
         ):
             return True
         tools = [self._toolset.get(name) for turn in turns for name in turn.started]

@@ -29,6 +29,7 @@ from bot.prompt import notes
 from bot.prompt.language import wording_of
 from bot.prompt.summary import Prefix
 from bot.speaking.delivery import Delivery, note_on
+from bot.speaking.shadow import Shadow
 
 
 class Closing:
@@ -42,7 +43,9 @@ class Closing:
         approvals: Approvals,
         store: Store,
         ledger: Ledger,
+        shadow: Shadow,
     ) -> None:
+        self._shadow = shadow
         self._delivery = delivery
         self._history = history
         self._approvals = approvals
@@ -54,7 +57,7 @@ class Closing:
         match outcome.stop:
             case Stop.ANSWERED:
                 if turn.speaker.has_said(outcome.text):
-                    return ""
+                    return self._kept_back(turn)
                 return await self._answer(turn, outcome.text)
             case Stop.SILENT | Stop.STOPPED:
                 return ""
@@ -74,12 +77,21 @@ class Closing:
             isinstance(one.receipt, Refused) and is_too_long(one.receipt.reason) for one in said
         ):
             await self._delivery.answer(turn.message, TOO_LONG, turn_id=turn.run.id)
-        return note_on(said, turn.words)
+        turn.speaker.note(one.receipt for one in said)
+        return self._kept_back(turn) or note_on(said, turn.words)
+
+    def _kept_back(self, turn: Turn) -> str:
+        """The note that its words were not said but are a draft; empty where they are none."""
+        drafts = turn.speaker.drafts
+        return turn.words.about.drafted.format(number=drafts[-1]) if drafts else ""
 
     def keep(self, turn: Turn, state: RunState, outcome: Outcome, note: str) -> None:
         """Keep the round. What became of the answer is noted behind it, and that there was none."""
         answer = list(state.messages)
         is_answered = bool(answer) and isinstance(answer[-1], AssistantMessage)
+        if is_answered and turn.speaker.drafts:  # nobody has read it: it is not told as said
+            answer.pop()
+            is_answered = False
         if not is_answered and outcome.stop is not Stop.SILENT:
             what = note or turn.words.about.unanswered
             answer += notes.unanswered(turn.words, what, answer)
@@ -89,6 +101,7 @@ class Closing:
         if note:
             answer.append(notes.note(turn.words, note))
         run = turn.run
+        self._shadow.end(run.conversation, run.id)
         prefix = Prefix(run.transcript, turn.before, state.shown, state.model)
         self._keep(run.conversation, run.id, turn.user, answer, outcome, prefix)
 

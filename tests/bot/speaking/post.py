@@ -13,10 +13,14 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import SendChanged, SendQueued, SendState, StoredSend
 from bot.domain.ports import Clock, Store, Transport
 from bot.domain.segments import Quote, Text
+from bot.memory.drafts import Drafts
+from bot.memory.modes import Modes
 from bot.speaking.carrier import Carrier
 from bot.speaking.outbox import Outbox
+from bot.speaking.owner import Owner
 from bot.speaking.queues import Queues
 from bot.speaking.sends import Rows, Tell
+from bot.speaking.shadow import Shadow
 from tests.fakes import BOT, GROUP, CountingIds, ManualClock, RecordingStore, RecordingTransport, said
 
 
@@ -32,6 +36,21 @@ def build_outbox(
     carrier = Carrier(transport=transport, rows=rows, clock=clock, ids=CountingIds(), rate=rate)
     queues = Queues(rows=rows, carrier=carrier)
     return Outbox(rows=rows, carrier=carrier, queues=queues, tell=tell), queues
+
+
+def build_shadow(
+    store: RecordingStore, queues: Queues, clock: Clock, *, question: MessageReceived | None = None
+) -> Shadow:
+    """Who keeps back what is said where the bot is a shadow; of turns about this `question`."""
+    return Shadow(
+        modes=Modes(store=store, choices=store, clock=clock),
+        drafts=Drafts(store=store, choices=store, clock=clock),
+        rows=Rows(store=store, clock=clock, ids=CountingIds()),
+        queues=queues,
+        owner=Owner(owners=frozenset({999}), queues=queues, clock=clock),
+        asked=lambda _where, _turn: question,
+        clock=clock,
+    )
 
 
 class Post:

@@ -46,6 +46,17 @@ def test_a_new_group_of_which_no_owner_has_heard_is_told(tmp_path: Path) -> None
     assert (told.verdict, "[4242]" in told.said) == (Verdict.WARNING, True)
 
 
+@pytest.mark.parametrize(
+    ("owners", "usual", "is_told"), [("", "ask", True), ("", "shadow", True), ("999", "ask", False)]
+)
+def test_drafts_that_no_owner_can_read_are_told(tmp_path: Path, owners: str, usual: str, is_told: bool) -> None:
+    with closing(sqlite3.connect(make_journal(tmp_path))) as journal, journal:
+        row = "1:group:4242", "shadow" if usual == "ask" else "live"
+        journal.execute("INSERT INTO place_settings (conversation, name, value) VALUES (?, 'mode', ?)", row)
+    _, *told = check_store(settings(tmp_path, bot_owners=owners, bot_new_group=usual))
+    assert [check.check for check in told] == (["drafts"] if is_told else [])
+
+
 def test_folders_that_can_be_written_or_made_are_well_and_nothing_is_left_there(tmp_path: Path) -> None:
     checks = check_folders(settings(tmp_path))
     assert [check.verdict for check in checks] == [Verdict.OK] * 2

@@ -44,7 +44,7 @@ from bot.policy.budget import NO_LIMITS, Limits
 from bot.speaking.gestures import LONG, WORKING, Gestures
 from bot.speaking.owner import Owner
 from bot.wiring.conversation import Ground, build_answering
-from tests.bot.speaking.post import build_outbox
+from tests.bot.speaking.post import build_outbox, build_shadow
 from tests.fakes import (
     BOT,
     GROUP,
@@ -111,6 +111,7 @@ class House:
             telling=Telling(history=self.history, speakers=self.history.speakers),
             wishes=Wishes(store=self.store, choices=self.store, clock=clock),
             modes=Modes(store=self.store, choices=self.store, clock=clock),
+            shadow=build_shadow(self.store, queues, clock),
             clock=clock,
         )
         self.personas = Personas(Cast(Persona("be nice", "Frost")), store=self.store, choices=self.store, clock=clock)

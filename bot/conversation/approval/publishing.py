@@ -1,0 +1,251 @@
+"""Publishing drafts of what the bot would have said in a group, once an owner wants it.
+
+What is published is written down in one commit with that it is on its way, so that it is never said
+twice; until QQ has it nothing is over: what never reached QQ is a draft again, over a restart too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TypeAlias
+
+from msgspec.structs import replace
+
+from bot.domain.actions import (
+    Attachment,
+    Confirmed,
+    Merged,
+    Queued,
+    Receipt,
+    Refused,
+    SendMessage,
+    as_received,
+)
+from bot.domain.drafts import draft_id, published_id
+from bot.domain.events import Conversation, MessageReceived, Sender
+from bot.domain.journal import MessageErased, MessageObserved, SendState, Spoken
+from bot.domain.ports import Clock, Store
+from bot.domain.segments import Quote, Text
+from bot.domain.suspension import Settled, Settlement
+from bot.memory.drafts import Drafts, Waiting
+from bot.memory.history import History
+from bot.policy.answered import UNREAD
+from bot.policy.apologies import is_quoted
+from bot.policy.approval import in_one_line
+from bot.policy.drafts import (
+    BUSY,
+    BY,
+    CHANGED,
+    DONE,
+    DROPPED,
+    EXPIRED,
+    FRESH,
+    GONE,
+    LEFT,
+    NO_MEDIA,
+    NO_WORDS,
+    OFFLINE,
+    OVER,
+    REFUSED,
+    UNANSWERED,
+    UNDER_WAY,
+    UNKNOWN,
+    DraftWord,
+)
+from bot.speaking.outbox import Outbox
+
+logger = logging.getLogger(__name__)
+
+LOOK = 2.0  # seconds between two looks at what is not known yet
+
+_Words: TypeAlias = tuple[str, str]
+
+
+class Publishing:
+    """Publishes drafts, each once; `run` is its task."""
+
+    def __init__(
+        self,
+        *,
+        drafts: Drafts,
+        outbox: Outbox,
+        store: Store,
+        history: History,
+        clock: Clock,
+        chinese: bool = True,
+    ) -> None:
+        self._drafts = drafts
+        self._outbox = outbox
+        self._store = store
+        self._history = history
+        self._clock = clock
+        self._way = 0 if chinese else 1
+        self._one_by_one = asyncio.Lock()
+        self._unknown: asyncio.Queue[int] = asyncio.Queue()
+
+    async def settle(self, said: DraftWord, *, by: str) -> Settled:
+        """Let the first word decide, whoever brings it; `by` is who, as others read it."""
+        async with self._one_by_one:
+            return await self._decide(said, by)
+
+    async def _decide(self, said: DraftWord, by: str) -> Settled:
+        number = said.number
+        if (found := self._drafts.open.get(number)) is None:
+            what = self._drafts.past(number)
+            return self._told(
+                "over" if what else "unknown", OVER if what else UNKNOWN, number, what
+            )
+        where, waiting = found
+        if waiting.published:
+            return self._told("over", OVER, number, UNDER_WAY[self._way])
+        if self._drafts.is_over(waiting):
+            self._store.put(self._drafts.end(number, LEFT[self._way]))
+            return self._told("late", EXPIRED, number)
+        if said.changes and not said.words:
+            return self._told("again", NO_WORDS, number)
+        if not await self._store.commit():
+            return self._told("busy", BUSY, number)
+        if (spoken := await self._store.spoken(waiting.turn_id)) is None:
+            return self._told("refused", GONE, number)
+        if not (actions := self._actions(said, where, spoken)):
+            return self._told("refused", NO_MEDIA, number)
+        receipts = await self._publish(waiting, spoken, actions)
+        return self._learn(said, receipts, by)
+
+    async def leave(self, number: int, *, by: str) -> Settled:
+        """It is not to be published; nobody is told."""
+        async with self._one_by_one:
+            found = self._drafts.open.get(number)
+            if found is None or found[1].published:
+                return self._told("over", OVER, number, self._drafts.past(number))
+            logger.info("D%d is left by %s", number, by)
+            self._store.put(self._drafts.end(number, LEFT[self._way]))
+            return self._told("done", DROPPED, number)
+
+    def _actions(
+        self, said: DraftWord, where: Conversation, spoken: Spoken
+    ) -> tuple[SendMessage, ...]:
+        """What is to be said there now; empty where it was not kept whole."""
+        actions: tuple[SendMessage, ...]
+        if said.changes:
+            actions = (SendMessage(where, (Text(said.words),)),)
+        else:
+            kept = [one for one in spoken.sends if one.send_id.startswith(draft_id(said.number))]
+            actions = self._drafts.held(said.number)
+            if not actions and all(one.whole for one in kept):
+                actions = tuple(one.action for one in kept)
+        question = spoken.question
+        is_fresh = self._clock.now() - question.time < FRESH and is_quoted(question)
+        return quoting(actions, question.message_id if is_fresh else "")
+
+    async def _publish(
+        self, waiting: Waiting, spoken: Spoken, actions: tuple[SendMessage, ...]
+    ) -> tuple[Receipt, ...]:
+        """Say it; from then on it is told as said, in these words."""
+        where, number = actions[0].conversation, waiting.number
+        own = MessageReceived(
+            self_id=where.platform_id,
+            time=self._clock.now(),
+            conversation=where,
+            message_id=line_of(number),
+            sender=Sender(where.platform_id),
+            segments=tuple(as_received(part) for one in actions for part in one.segments),
+            group_name=spoken.question.group_name,
+        )
+        self._history.overhear(own)
+        return await self._outbox.publish(
+            self._drafts.publish(number),
+            MessageObserved(own, overheard=True),
+            actions=actions,
+            turn_id=waiting.turn_id,
+            name=published_id(number),
+        )
+
+    def _learn(self, said: DraftWord, receipts: tuple[Receipt, ...], by: str) -> Settled:
+        """What became of it; what surely never reached QQ still waits."""
+        number = said.number
+        match receipts[-1]:
+            case Queued():
+                self._unknown.put_nowait(number)
+                return self._told("offline", OFFLINE, number)
+            case Refused(reason=reason) if len(receipts) == 1:
+                self._take_back(number)
+                return self._told("refused", REFUSED, number, in_one_line(reason, 80))
+            case Confirmed():
+                logger.info("D%d: published by %s", number, by)
+                self._store.put(self._drafts.end(number, BY[self._way].format(by=by)))
+                return self._told("done", CHANGED if said.changes else DONE, number)
+            case _:
+                self._store.put(self._drafts.end(number, BY[self._way].format(by=by)))
+                return self._told("unanswered", UNANSWERED, number)
+
+    def _take_back(self, number: int) -> None:
+        where, _ = self._drafts.open[number]
+        self._store.put(self._drafts.keep(number), MessageErased(where, line_of(number)))
+        self._history.forget_message(where, line_of(number))
+
+    def _told(self, kind: Settlement, line: _Words, number: int, what: str = "") -> Settled:
+        return Settled(kind, line[self._way].format(number=number, what=what))
+
+    # --- what is not known yet --------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Follow what an earlier process was publishing, and what waits for a connection."""
+        for number, (_, waiting) in self._drafts.open.items():
+            if waiting.published:
+                self._unknown.put_nowait(number)
+        while True:
+            await self._follow(await self._unknown.get())
+
+    async def _follow(self, number: int) -> None:
+        """Look at what was to be published until it is known what became of it."""
+        while (is_said := await self._is_said(number)) is None:
+            await self._clock.sleep(LOOK)
+        if number not in self._drafts.open:
+            return
+        if is_said:
+            self._store.put(self._drafts.end(number, DONE[self._way].format(number=number)))
+        else:
+            self._take_back(number)
+
+    async def _is_said(self, number: int) -> bool | None:
+        """Whether it may have been read; None while nobody knows."""
+        if (found := self._drafts.open.get(number)) is None:
+            return True
+        if not await self._store.commit():
+            return None
+        if (spoken := await self._store.spoken(found[1].turn_id)) is None:
+            return True  # its question was recalled, or is forgotten: it waits for nobody
+        name = published_id(number)
+        states = {one.state for one in spoken.sends if one.send_id.startswith(name)}
+        if SendState.QUEUED in states:
+            return None
+        return not states.issubset(UNREAD)
+
+
+def line_of(number: int) -> str:
+    """The id under which what was published is told; QQ's own is not known before it is said."""
+    return f"draft-{number}"
+
+
+def quoting(actions: tuple[SendMessage, ...], message_id: str) -> tuple[SendMessage, ...]:
+    """The messages, of which the first quotes that one, and without an id none quotes anything."""
+    if message_id:
+        first, *rest = actions or (None,)
+        if first is None or not _may_quote(first):
+            return actions
+        return replace(first, segments=(Quote(message_id), *first.segments)), *rest
+    bare = (
+        replace(one, segments=tuple(part for part in one.segments if not isinstance(part, Quote)))
+        for one in actions
+    )
+    return tuple(one for one in bare if one.segments)
+
+
+def _may_quote(action: SendMessage) -> bool:
+    """Whether it quotes nothing yet, and is nothing that QQ shows alone."""
+    return not any(
+        isinstance(part, Quote | Merged) or (isinstance(part, Attachment) and part.kind != "image")
+        for part in action.segments
+    )

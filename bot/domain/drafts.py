@@ -1,0 +1,39 @@
+"""Drafts: what the bot would have said in a group, for its owners to publish; how rows name
+them, and the port that tells where nothing is done.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from bot.domain.events import Conversation
+
+DRAFT, PUBLISHED = "draft-", "published-"
+
+
+class Shade(Protocol):
+    """Knows where the bot is a shadow, and what it would have done there."""
+
+    def falls_on(self, where: Conversation) -> bool:
+        """Whether nothing is said or done there but what an owner publishes."""
+        ...
+
+    def note(self, turn_id: str, call: str) -> None:
+        """A call of a turn was not run: the owners are told."""
+        ...
+
+
+def draft_id(number: int) -> str:
+    """How the ids of its sends begin."""
+    return f"{DRAFT}{number}-"
+
+
+def published_id(number: int) -> str:
+    """How the ids of the sends begin by which it was published."""
+    return f"{PUBLISHED}{number}-"
+
+
+def draft_of(send_id: str) -> int:
+    """The number of the draft that a send is part of; 0 for any other send."""
+    number = send_id.removeprefix(DRAFT).partition("-")[0] if send_id.startswith(DRAFT) else ""
+    return int(number) if number.isdecimal() else 0

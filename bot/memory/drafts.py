@@ -1,0 +1,142 @@
+"""The drafts that wait for an owner's word: their numbers and turns, kept over restarts.
+
+The words are in the journal as sends of their turn that were never queued, so that they leave it
+with the turn; here is what a number means, in a row for each group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cachetools import LRUCache
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bot.domain import codec
+from bot.domain.actions import Attachment, SendMessage
+from bot.domain.books import Choices
+from bot.domain.events import Conversation
+from bot.domain.journal import PlaceSet
+from bot.domain.ports import Clock, Store
+
+SETTING = "drafts"
+LASTS = 86_400.0  # seconds that one waits
+MOST = 50  # of one group that wait: the oldest leave
+MAX_PAST = 200  # ended ones of which it is known how
+MEDIA = 32 * 1024 * 1024  # characters of media that are in memory: the journal keeps small ones
+
+
+class Waiting(Struct, frozen=True):
+    """A draft of a turn, since then (by our clock, in seconds since 1970). Once it is `published`
+    nobody knows yet whether QQ has it.
+    """
+
+    number: int
+    turn_id: str
+    at: float
+    published: bool = False
+
+
+class _Row(Struct, frozen=True):
+    last: int
+    waiting: tuple[Waiting, ...]
+
+
+class Drafts:
+    """All of them, by number; numbers are given once."""
+
+    def __init__(self, *, store: Store, choices: Choices, clock: Clock) -> None:
+        self._store = store
+        self._choices = choices
+        self._clock = clock
+        self._waiting: dict[Conversation, dict[int, Waiting]] = {}
+        self._last = 0
+        self._media: LRUCache[int, tuple[SendMessage, ...]] = LRUCache(MEDIA, getsizeof=_size)
+        self._past: LRUCache[int, str] = LRUCache(MAX_PAST)
+
+    async def start(self) -> bool:
+        """Know what waited in an earlier process; False where that cannot be read."""
+        if (stored := await self._choices.settings(SETTING)) is None:
+            return False
+        for where, value in stored.items():
+            row = _read(value)
+            self._last = max(self._last, row.last)
+            here = self._waiting.setdefault(where, {})
+            for one in row.waiting:
+                here.setdefault(one.number, one)
+        return True
+
+    @property
+    def open(self) -> Mapping[int, tuple[Conversation, Waiting]]:
+        """Those that wait, the oldest first."""
+        found = [(where, one) for where, here in self._waiting.items() for one in here.values()]
+        return {one.number: (where, one) for where, one in sorted(found, key=lambda it: it[1].at)}
+
+    def is_over(self, one: Waiting) -> bool:
+        """Whether it has waited too long."""
+        return self._clock.now() >= one.at + LASTS
+
+    def past(self, number: int) -> str:
+        """What became of one; empty where nobody knows."""
+        return self._past.get(number, "")
+
+    def add(self, where: Conversation, turn_id: str) -> tuple[Waiting, PlaceSet]:
+        """One more waits; with the entry that says so, for whoever writes down its words."""
+        self._last += 1
+        one = Waiting(self._last, turn_id, self._clock.now())
+        here = self._waiting.setdefault(where, {})
+        here[one.number] = one
+        old = [each.number for each in here.values() if self.is_over(each)]
+        for number in (*old, *[number for number in here if number not in old][:-MOST]):
+            del here[number]
+        return one, self._entry(where)
+
+    def publish(self, number: int) -> PlaceSet:
+        """It is on its way; the entry for whoever writes down what is said."""
+        where, one = self.open[number]
+        self._waiting[where][number] = replace(one, published=True)
+        return self._entry(where)
+
+    def keep(self, number: int) -> PlaceSet:
+        """It was not said after all: it waits on."""
+        where, one = self.open[number]
+        self._waiting[where][number] = replace(one, published=False)
+        return self._entry(where)
+
+    def end(self, number: int, what: str) -> PlaceSet:
+        """It waits no more; `what` became of it."""
+        where, _ = self.open[number]
+        del self._waiting[where][number]
+        self._media.pop(number, None)
+        self._past[number] = what
+        return self._entry(where)
+
+    def hold(self, number: int, actions: tuple[SendMessage, ...]) -> None:
+        """Have its media at hand, which may be too large for the journal."""
+        if 0 < _size(actions) <= MEDIA:
+            self._media[number] = actions
+
+    def held(self, number: int) -> tuple[SendMessage, ...]:
+        """The same, with media; empty where there are none at hand."""
+        return self._media.get(number, ())
+
+    def forget(self) -> None:
+        """Somebody is forgotten: nothing that was said is in memory."""
+        self._media.clear()
+
+    def _entry(self, where: Conversation) -> PlaceSet:
+        row = _Row(self._last, tuple(self._waiting[where].values()))
+        return PlaceSet(where, SETTING, codec.write(row))
+
+
+def _read(value: str) -> _Row:
+    try:
+        row: _Row = codec.read(_Row, value)
+    except codec.Unreadable:  # of a version that wrote it otherwise
+        return _Row(0, ())
+    return row
+
+
+def _size(actions: tuple[SendMessage, ...]) -> int:
+    parts = (part for action in actions for part in action.segments)
+    return sum(len(part.source) for part in parts if isinstance(part, Attachment))

@@ -1,0 +1,188 @@
+"""What the bot would say in a group where it is only a shadow: drafts for its owners.
+
+A draft is the send itself, a row of its turn that is never queued, in one commit with the lines to
+the owners and its number. Lines that belong to no turn are not said at all.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+
+from cachetools import LRUCache
+
+from bot.domain.actions import Attachment, Drafted, Refused, SendMessage, SentSegment
+from bot.domain.drafts import draft_id
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.journal import Entry, SendState
+from bot.domain.ports import Clock
+from bot.domain.segments import Text
+from bot.memory.drafts import Drafts
+from bot.memory.modes import Modes
+from bot.policy.drafts import UNSHOWN, only_told, shown
+from bot.policy.new_groups import Mode
+from bot.prompt.render import plain
+from bot.prompt.view import View
+from bot.speaking.owner import Owner
+from bot.speaking.queues import Queues
+from bot.speaking.sends import Rows, Send
+from bot.speaking.splitting import split_text
+
+logger = logging.getLogger(__name__)
+
+MOST = 20  # drafts an hour that owners are shown: they are no mailbox
+HOUR = 3600.0
+MAX_TURNS = 200  # whose calls that were not run wait for a draft that tells them
+MAX_CALLS = 5  # of one draft that are told
+KEPT_BACK = "the bot is a shadow there"
+
+
+class Shadow:
+    """Keeps back what is said where it falls, and shows it to the owners. `asked` gives the
+    question of a turn there that goes on.
+    """
+
+    def __init__(
+        self,
+        *,
+        modes: Modes,
+        drafts: Drafts,
+        rows: Rows,
+        queues: Queues,
+        owner: Owner,
+        asked: Callable[[Conversation, str], MessageReceived | None],
+        clock: Clock,
+        chinese: bool = True,
+    ) -> None:
+        self._modes = modes
+        self.drafts = drafts
+        self._rows = rows
+        self._queues = queues
+        self._owners, self._tell = owner.owners, owner.tell_of_send
+        self._asked = asked
+        self._clock = clock
+        self._chinese = chinese
+        self._shown: deque[float] = deque(maxlen=MOST)
+        self._unshown = 0
+        self._account = 0
+        self._calls: LRUCache[str, list[str]] = LRUCache(MAX_TURNS)
+
+    def falls_on(self, where: Conversation) -> bool:
+        """Whether nothing is said there but what an owner publishes."""
+        return self._modes.of(where) is Mode.SHADOW
+
+    def keep(
+        self, actions: Sequence[SendMessage], *entries: Entry, turn_id: str, final: bool
+    ) -> list[Send]:
+        """Keep these as a draft, written down with the entries; sends with their receipts."""
+        if not turn_id:
+            return [self._refused(action) for action in actions]
+        where = actions[0].conversation
+        waiting, entry = self.drafts.add(where, turn_id)
+        self.drafts.hold(waiting.number, tuple(actions))
+        name = draft_id(waiting.number)
+        sends = [self._rows.new(one, turn_id=turn_id, final=final, name=name) for one in actions]
+        for send in sends:
+            send.state = SendState.DRAFT
+        lines = self._lines(waiting.number, where, turn_id, actions)
+        self._rows.queued_all((*sends, *lines), *entries, entry)
+        for line in lines:
+            self._queues.append((line,), most=None)
+        for send in sends:
+            send.settle(Drafted(waiting.number))
+        return sends
+
+    def note(self, turn_id: str, call: str) -> None:
+        """A call of a turn was not run: the next draft of the turn tells it."""
+        calls = self._calls.setdefault(turn_id, [])
+        if len(calls) < MAX_CALLS:
+            calls.append(call)
+
+    def end(self, where: Conversation, turn_id: str) -> None:
+        """A turn ends: what it would have done is told, if no draft has."""
+        if not (calls := self._calls.pop(turn_id, None)):
+            return
+        line = only_told(self._group(where, turn_id), tuple(calls), chinese=self._chinese)
+        self._tell_owners(where.platform_id, line, turn_id=turn_id)
+
+    def forget(self) -> None:
+        """Somebody is forgotten: nothing that was said is in memory."""
+        self._calls.clear()
+        self.drafts.forget()
+
+    def _refused(self, action: SendMessage) -> Send:
+        logger.info("not said in %s, %s", action.conversation, KEPT_BACK)
+        send = self._rows.new(action)
+        send.settle(Refused(KEPT_BACK))
+        return send
+
+    # --- what owners are shown --------------------------------------------------------------------
+
+    def _lines(
+        self, number: int, where: Conversation, turn_id: str, actions: Sequence[SendMessage]
+    ) -> list[Send]:
+        calls = tuple(self._calls.pop(turn_id, ()))
+        logger.info("draft D%d of %s waits for an owner", number, where)
+        if self._is_much():
+            self._unshown += 1
+            self._account = where.platform_id
+            return []
+        self._shown.append(self._clock.monotonic())
+        messages = list(self._messages(number, where, turn_id, actions, calls))
+        return [
+            self._rows.new(
+                SendMessage(Conversation(where.platform_id, "private", owner), segments),
+                turn_id=turn_id,
+                tell=self._tell,
+            )
+            for owner in self._owners
+            for segments in messages
+        ]
+
+    def _messages(
+        self,
+        number: int,
+        where: Conversation,
+        turn_id: str,
+        actions: Sequence[SendMessage],
+        calls: tuple[str, ...],
+    ) -> Iterable[tuple[SentSegment, ...]]:
+        question = self._asked(where, turn_id)
+        group, said = self._group(where, turn_id), ""
+        if question is not None:
+            words = plain(question.segments, View(), self_id=question.self_id)
+            said = f"{question.sender.name}：{words}"
+        words = "\n".join(filter(None, (action.words for action in actions)))
+        text = shown(number, group, said, words, calls, chinese=self._chinese)
+        parts = [part for action in actions for part in action.segments]
+        media = [part for part in parts if isinstance(part, Attachment)]
+        pictures = tuple(part for part in media if part.kind == "image")
+        first, *rest = split_text(text)
+        yield (Text(first), *pictures)
+        yield from ((Text(piece),) for piece in rest)
+        yield from ((part,) for part in media if part.kind != "image")
+
+    def _group(self, where: Conversation, turn_id: str) -> str:
+        question = self._asked(where, turn_id)
+        return (question and question.group_name) or str(where.session_id)
+
+    def _is_much(self) -> bool:
+        return len(self._shown) == MOST and self._clock.monotonic() - self._shown[0] < HOUR
+
+    async def run(self) -> None:
+        """Tell how many drafts were not shown, once others may be shown again."""
+        while True:
+            await self._clock.sleep(HOUR / 60)
+            if self._unshown and not self._is_much():
+                self._tell_unshown()
+
+    def _tell_unshown(self) -> None:
+        line = UNSHOWN[0 if self._chinese else 1].format(count=self._unshown)
+        self._unshown = 0
+        self._tell_owners(self._account, line)
+
+    def _tell_owners(self, account: int, line: str, *, turn_id: str = "") -> None:
+        for owner in self._owners:
+            action = SendMessage(Conversation(account, "private", owner), (Text(line),))
+            self._queues.append((self._rows.new(action, turn_id=turn_id, tell=self._tell),))

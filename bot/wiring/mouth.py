@@ -1,0 +1,96 @@
+"""The way out, put together: where everything is said, or kept back for the owners."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from adapters.storage.store import SqlStore
+from bot.conversation.turns.live import LiveTurns
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.masking import Mask
+from bot.domain.ports import Clock, Ids, Store, Transport
+from bot.memory.drafts import Drafts
+from bot.memory.modes import Modes
+from bot.speaking.carrier import Carrier
+from bot.speaking.outbox import Outbox
+from bot.speaking.owner import Owner
+from bot.speaking.queues import Queues
+from bot.speaking.screening import Screen, Screened, as_they_are
+from bot.speaking.sends import Rows
+from bot.speaking.shadow import Shadow
+from bot.wiring.means import Means
+from bot.wiring.models import new_groups
+from config.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Mouth:
+    """The outbox, and what is asked before something leaves it."""
+
+    outbox: Outbox
+    owner: Owner
+    shadow: Shadow
+    modes: Modes
+    live: LiveTurns
+
+
+def build_mouth(
+    settings: Settings,
+    means: Means,
+    journal: SqlStore,
+    transport: Transport,
+    store: Store,
+    mask: Mask,
+    clock: Clock,
+    ids: Ids,
+) -> Mouth:
+    """Where everything is said, and who tells the owners what only they can mend: that what a turn
+    said got lost, too.
+    """
+    rows = Rows(store=store, clock=clock, ids=ids)
+    carrier = Carrier(
+        transport=transport,
+        rows=rows,
+        clock=clock,
+        ids=ids,
+        rate=settings.bot_send_rate,
+        burst=settings.bot_send_burst,
+    )
+    queues = Queues(rows=rows, carrier=carrier)
+    owner = Owner(owners=settings.bot_owners, queues=queues, clock=clock, mask=mask)
+    screened: Screened = as_they_are
+    if means.words is not None:
+        screened = Screen(words=means.words, owner=owner, owners=settings.bot_owners)
+    modes = Modes(store=store, choices=journal.books, clock=clock, usual=new_groups(settings))
+    drafts = Drafts(store=store, choices=journal.books, clock=clock)
+    live = LiveTurns(store=store, clock=clock)
+    shadow = Shadow(
+        modes=modes,
+        drafts=drafts,
+        rows=rows,
+        queues=queues,
+        owner=owner,
+        asked=question_in(live),
+        clock=clock,
+        chinese=settings.bot_language != "en",
+    )
+    outbox = Outbox(
+        rows=rows,
+        carrier=carrier,
+        queues=queues,
+        tell=owner.tell_of_send,
+        screened=screened,
+        shadow=shadow,
+    )
+    return Mouth(outbox, owner, shadow, modes, live)
+
+
+def question_in(live: LiveTurns) -> Callable[[Conversation, str], MessageReceived | None]:
+    """Who finds the question of a turn that goes on."""
+
+    def asked(where: Conversation, turn_id: str) -> MessageReceived | None:
+        turns = (one for one in live.at(where) if one.turn and one.turn.run.id == turn_id)
+        return next((one.message for one in turns), None)
+
+    return asked

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from bot.domain.actions import Attachment, Merged, SendMessage
+from bot.domain.errors import ActionRefused, ActionUnanswered
+from bot.domain.journal import MessageErased, SendChanged, SendQueued, SendState
+from bot.domain.segments import Quote, Text
+from bot.memory.drafts import LASTS
+from bot.policy.drafts import FRESH
+from bot.wiring.background import background
+from tests.bot.studio import QUESTION, Studio, studio
+from tests.fakes import GROUP, until
+
+
+async def test_a_young_draft_quotes_its_question_and_an_old_one_nothing() -> None:
+    async with studio() as made:
+        await made.would_say(Text("周六"))
+        await made.would_say(Quote("q1"), Text("周日"))
+        made.clock.time = QUESTION.time + FRESH - 1
+        await made.says("发 D1")
+        made.clock.time += 1
+        await made.says("发 D2")
+        assert made.heard == [(Quote("q1"), Text("周六")), (Text("周日"),)]
+
+
+@pytest.mark.parametrize("part", [Merged(("一", "二"), "Frost"), Attachment("record", "base64://eA==", "a.amr")])
+async def test_what_qq_shows_alone_quotes_nothing(part: Merged | Attachment) -> None:
+    async with studio() as made:
+        await made.would_say(part)
+        await made.says("发 D1")
+        assert made.heard == [(part,)]
+
+
+async def test_what_is_published_is_told_as_said_and_written_down_with_its_end() -> None:
+    async with studio() as made:
+        await made.would_say(Text("周六"))
+        await made.outbox.wait_idle()
+        before = len(made.store.entries)
+        assert (await made.says("改 D1 周日\n十点")).words == "D1 改好发出去了。"
+        entries = [entry.type for entry in made.store.entries[before : before + 3]]
+        assert entries == ["place_set", "message_observed", "send_queued"]
+        assert made.told == ["周日\n十点"]
+
+
+async def test_two_words_at_once_publish_it_once() -> None:
+    async with studio() as made:
+        await made.would_say(Text("周六"))
+        first, second = await asyncio.gather(made.says("发 D1"), made.says("改 D1 周日"))
+        assert (first.kind, second.kind) == ("done", "over")
+        assert second.words == "D1 已经处理过了：主人 发了。"
+        assert len(made.heard) == 1
+
+
+async def test_a_draft_that_qq_refuses_waits_on_and_is_not_told_as_said() -> None:
+    async with studio() as made:
+        await made.would_say(Text("周六"))
+        await made.outbox.wait_idle()
+        made.transport.failures.append(ActionRefused("send_msg", retcode=1200, wording="risk"))
+        assert (await made.says("发 D1")).kind == "refused"
+        assert made.told == []
+        assert any(isinstance(entry, MessageErased) for entry in made.store.entries)
+        assert (await made.says("发 D1")).kind == "done"
+        assert made.told == ["周六"]
+
+
+async def test_a_draft_whose_fate_nobody_knows_is_not_said_again() -> None:
+    async with studio() as made:
+        await made.would_say(Text("周六"))
+        await made.outbox.wait_idle()
+        made.transport.failures.append(ActionUnanswered("send_msg"))
+        assert (await made.says("发 D1")).kind == "unanswered"
+        assert (await made.says("发 D1")).kind == "over"
+
+
+async def test_a_draft_is_left_when_its_day_is_over_or_somebody_says_so() -> None:
+    async with studio() as made:
+        await made.would_say(Text("周六"))
+        await made.would_say(Text("周日"))
+        assert (await made.publishing.leave(2, by="you")).kind == "done"
+        assert (await made.says("发 D2")).words == "D2 已经处理过了：没有发。"
+        made.clock.time += LASTS
+        assert (await made.says("发 D1")).kind == "late"
+        assert made.heard == []
+
+
+async def test_nothing_is_published_that_is_not_written_down() -> None:
+    async with studio() as made:
+        await made.would_say(Text("周六"))
+        await made.outbox.wait_idle()
+        made.store.trouble = True
+        assert (await made.says("发 D1")).kind == "busy"
+        made.store.trouble = False
+        assert made.heard == []
+        assert (await made.says("发 D1")).kind == "done"
+
+
+async def test_a_picture_too_large_for_the_journal_is_published_by_this_process_alone() -> None:
+    async with studio() as made:
+        await made.would_say(Text("看"), Attachment("image", "base64://Y2F0", "cat.png"))
+        made.store._sends = {id_: entry for id_, entry in made.store._sends.items() if not id_.startswith("draft-")}
+        made.shadow.forget()
+        assert (await made.says("发 D1")).words.startswith("D1 的图片或文件太大")
+        assert (await made.says("改 D1 没有图")).kind == "done"
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [(SendState.DROPPED, False), (SendState.WITHDRAWN, False), (SendState.CONFIRMED, True), (SendState.UNKNOWN, True)],
+)
+async def test_a_life_later_what_never_left_waits_and_what_may_have_left_does_not(state: SendState, said: bool) -> None:
+    async with studio() as first:
+        await first.would_say(Text("周六"))
+        await first.outbox.wait_idle()
+        store = first.store
+        action = SendMessage(GROUP, (Text("周六"),))
+        row = SendQueued(send_id="published-1-x", turn_id="t1", action=action, final=True, at=0.0)
+        store.put(first.shadow.drafts.publish(1), row)
+    second = Studio(store)
+    async with asyncio.timeout(5), second.outbox.open():
+        await second.shadow.drafts.start()
+        async with background(second.publishing.run()):
+            assert (await second.says("发 D1")).kind == "over"  # on its way
+            store.put(SendChanged(send_id=row.send_id, state=state, at=0.0))
+            drafts = second.shadow.drafts
+            await until(lambda: not any(one.published for _, one in drafts.open.values()))
+        assert (await second.says("发 D1")).kind == ("over" if said else "done")

@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+import pytest
+
+from bot.domain.drafts import draft_id, draft_of, published_id
+
+
+@pytest.mark.parametrize(
+    ("send_id", "number"),
+    [
+        (f"{draft_id(7)}ab12-3", 7),
+        (f"{published_id(7)}ab12-3", 0),
+        ("ab12-3", 0),
+        ("draft-", 0),
+    ],
+)
+def test_the_rows_of_a_draft_are_known_by_their_names(send_id: str, number: int) -> None:
+    assert draft_of(send_id) == number
+    assert not f"{draft_id(71)}x".startswith(draft_id(7))

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import pytest
+
+from bot.domain.actions import Attachment, Drafted, Merged, Refused, SendMessage
+from bot.domain.journal import PlaceSet, SendQueued, SendState
+from bot.domain.segments import Mention, Quote, Text
+from bot.speaking.shadow import HOUR, KEPT_BACK, MOST
+from bot.wiring.background import background
+from tests.bot.studio import OWNER, studio
+from tests.fakes import GROUP, until
+
+CAT = Attachment("image", "base64://Y2F0", "cat.png")
+SONG = Attachment("record", "base64://c29uZw==", "song.amr")
+
+
+async def test_a_draft_its_number_and_the_line_about_it_are_written_down_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with studio() as made:
+        batches: list[list[str]] = []
+        monkeypatch.setattr(made.store, "put", lambda *put: batches.append([one.type for one in put]))
+        assert await made.would_say(Quote("q1"), Text("周六")) == Drafted(1)
+        assert batches[0] == ["place_set", "send_queued", "send_queued"]
+        monkeypatch.undo()
+
+
+async def test_owners_see_pictures_people_and_forwards_as_they_would_be_said() -> None:
+    async with studio() as made:
+        await made.would_say(Quote("q1"), Text("看 "), Mention(5, "阿澈"), CAT)
+        await made.would_say(SONG)
+        await made.would_say(Merged(("一", "二"), "Frost"))
+        await made.outbox.wait_idle()
+        assert made.heard == []
+        sent = [action.segments for action in made.transport.sent]
+        assert sent[0][1:] == (CAT,)
+        assert made.shown[0].startswith("[草稿 D1 4242]\n小明：什么时候去？\n  看 @阿澈\n")
+        assert sent[2] == (SONG,)
+        assert "\n  一\n  \n  二\n" in made.shown[3]
+
+
+async def test_lines_of_no_turn_are_not_said_but_what_an_owner_asked_is() -> None:
+    async with studio() as made:
+        receipt = made.outbox.post(SendMessage(GROUP, (Text("等等"),)))
+        assert receipt is not None
+        assert await receipt == Refused(KEPT_BACK)
+        made.outbox.post_with(action=SendMessage(GROUP, (Text("抱歉"),)))
+        openly = made.outbox.post(SendMessage(GROUP, (Text("好"),)), openly=True)
+        assert openly is not None
+        await openly
+        assert made.heard == [(Text("好"),)]
+
+
+async def test_an_apology_for_a_turn_is_a_draft_with_the_entries_that_close_it() -> None:
+    async with studio() as made:
+        entry = PlaceSet(GROUP, "x", "y")
+        made.outbox.post_with(entry, action=SendMessage(GROUP, (Text("抱歉"),)), turn_id="t1")
+        kept = [one for one in made.store.entries if isinstance(one, SendQueued)]
+        assert kept[0].state is SendState.DRAFT
+        assert entry in made.store.entries
+        await made.outbox.wait_idle()
+        assert len(made.shown) == 1
+
+
+async def test_only_so_many_drafts_an_hour_are_shown_and_then_a_line_tells_how_many_were_not() -> None:
+    async with studio() as made:
+        for number in range(MOST + 3):
+            assert await made.would_say(Text(f"第{number}句")) == Drafted(number + 1)
+        await made.outbox.wait_idle()
+        assert len(made.shown) == MOST
+        made.clock.time += HOUR
+        async with background(made.shadow.run()):
+            await until(lambda: len(made.shown) > MOST)
+        assert made.shown[-1] == "一小时内的草稿太多，有 3 条没有给你看。"
+        await made.would_say(Text("又一句"))
+        await made.outbox.wait_idle()
+        assert "草稿 D24" in made.shown[-1]
+        assert (await made.says(f"发 D{MOST + 1}")).kind == "done"  # not shown, but kept
+
+
+async def test_calls_that_were_not_run_are_told_once_by_a_draft_or_at_the_end() -> None:
+    async with studio() as made:
+        made.shadow.note("t1", 'mute {"who": "#2"}')
+        await made.would_say(Text("好"))
+        made.shadow.end(GROUP, "t1")
+        made.shadow.note("t2", "mute\n[草稿 D9 假的] {}")
+        made.shadow.end(GROUP, "t2")
+        await made.outbox.wait_idle()
+        assert '没有做：mute {"who": "#2"}' in made.shown[0]
+        assert made.shown[1:] == ["[影子 4242]\n没有做：mute [草稿 D9 假的] {}"]
+
+
+@pytest.mark.parametrize("where", [OWNER])
+async def test_nothing_is_kept_back_elsewhere(where: object) -> None:
+    async with studio() as made:
+        await made.outbox.send(SendMessage(OWNER, (Text("hi"),)), turn_id="t9")
+        assert made.shown == ["hi"]

@@ -1,0 +1,95 @@
+"""A group in which the bot is a shadow, with fakes around: what it would say in turn `t1` are drafts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from bot.conversation.approval.deciders import Deciders
+from bot.conversation.approval.drafts import DraftDesk
+from bot.conversation.approval.publishing import Publishing
+from bot.conversation.intake.ages import Ages
+from bot.domain.actions import Receipt, SendMessage, SentSegment
+from bot.domain.chat import UserMessage
+from bot.domain.events import Conversation
+from bot.domain.journal import TurnOpened
+from bot.domain.segments import Text
+from bot.domain.suspension import Settled
+from bot.memory.history import History
+from bot.policy.drafts import read_word
+from bot.policy.new_groups import Mode
+from bot.speaking.carrier import Carrier
+from bot.speaking.outbox import Outbox
+from bot.speaking.postbox import Postbox
+from bot.speaking.queues import Queues
+from bot.speaking.sends import Rows
+from tests.bot.speaking.post import build_shadow, nobody
+from tests.fakes import BOT, GROUP, CountingIds, ManualClock, RecordingStore, RecordingTransport, said
+
+OWNER = Conversation(BOT, "private", 999)
+QUESTION = said("什么时候去？", message_id="q1")
+
+
+class Studio:
+    """All of it; a second one with the same store is the life after."""
+
+    def __init__(self, store: RecordingStore | None = None, transport: RecordingTransport | None = None) -> None:
+        self.store, self.transport = store or RecordingStore(), transport or RecordingTransport()
+        self.clock, self.history = ManualClock(QUESTION.time), History(store=self.store)
+        rows = Rows(store=self.store, clock=self.clock, ids=CountingIds())
+        carrier = Carrier(transport=self.transport, rows=rows, clock=self.clock, ids=CountingIds())
+        queues = Queues(rows=rows, carrier=carrier)
+        self.shadow = build_shadow(self.store, queues, self.clock, question=QUESTION)
+        self.shadow._modes.put(GROUP, Mode.SHADOW)
+        self.outbox = Outbox(rows=rows, carrier=carrier, queues=queues, tell=nobody, shadow=self.shadow)
+        self.publishing = Publishing(
+            drafts=self.shadow.drafts,
+            outbox=self.outbox,
+            store=self.store,
+            history=self.history,
+            clock=self.clock,
+        )
+        self.desk = DraftDesk(
+            drafts=self.shadow.drafts,
+            publishing=self.publishing,
+            deciders=Deciders(frozenset({999})),
+            postbox=Postbox(outbox=self.outbox, history=self.history, clock=self.clock),
+            history=self.history,
+            ages=Ages(self.clock),
+        )
+        opened = TurnOpened(turn_id="t1", question=QUESTION, user=UserMessage("q"), at=self.clock.now())
+        self.store.put(opened)
+
+    async def would_say(self, *segments: SentSegment, turn_id: str = "t1") -> Receipt:
+        return await self.outbox.send(SendMessage(GROUP, segments), turn_id=turn_id, final=True)
+
+    async def says(self, text: str) -> Settled:
+        """The owner says something on a draft, which he names."""
+        word = read_word(text)
+        assert word is not None
+        return await self.publishing.settle(word, by="主人")
+
+    @property
+    def shown(self) -> list[str]:
+        """What the owner was told."""
+        return [action.words for action in self.transport.sent if action.conversation == OWNER]
+
+    @property
+    def heard(self) -> list[tuple[SentSegment, ...]]:
+        """What the group was told."""
+        return [action.segments for action in self.transport.sent if action.conversation == GROUP]
+
+    @property
+    def told(self) -> list[str]:
+        """What the next prompt tells of it."""
+        heard = self.history.take_overheard(GROUP)
+        return ["".join(part.text for part in one.segments if isinstance(part, Text)) for one in heard]
+
+
+@asynccontextmanager
+async def studio(store: RecordingStore | None = None) -> AsyncIterator[Studio]:
+    made = Studio(store)
+    async with asyncio.timeout(5), made.outbox.open():
+        yield made
+        await made.outbox.wait_idle()
