@@ -53,7 +53,7 @@ def test_drafts_that_no_owner_can_read_are_told(tmp_path: Path, owners: str, usu
     with closing(sqlite3.connect(make_journal(tmp_path))) as journal, journal:
         row = "1:group:4242", "shadow" if usual == "ask" else "live"
         journal.execute("INSERT INTO place_settings (conversation, name, value) VALUES (?, 'mode', ?)", row)
-    _, *told = check_store(settings(tmp_path, bot_owners=owners, bot_new_group=usual))
+    _, *told = check_store(settings(tmp_path, BOT_OWNERS=owners, BOT_NEW_GROUP=usual))
     assert [check.check for check in told] == (["drafts"] if is_told else [])
 
 
