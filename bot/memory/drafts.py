@@ -27,14 +27,14 @@ MEDIA = 32 * 1024 * 1024  # characters of media that are in memory: the journal 
 
 
 class Waiting(Struct, frozen=True):
-    """A draft of a turn, since then (by our clock, in seconds since 1970). Once it is `published`
-    nobody knows yet whether QQ has it.
+    """A draft of a turn, since then (by our clock, in seconds since 1970). From the time on when it
+    was `published`, 0 for never, nobody knows yet whether QQ has it.
     """
 
     number: int
     turn_id: str
     at: float
-    published: bool = False
+    published: float = 0.0
 
 
 class _Row(Struct, frozen=True):
@@ -94,13 +94,13 @@ class Drafts:
     def publish(self, number: int) -> PlaceSet:
         """It is on its way; the entry for whoever writes down what is said."""
         where, one = self.open[number]
-        self._waiting[where][number] = replace(one, published=True)
+        self._waiting[where][number] = replace(one, published=self._clock.now())
         return self._entry(where)
 
     def keep(self, number: int) -> PlaceSet:
         """It was not said after all: it waits on."""
         where, one = self.open[number]
-        self._waiting[where][number] = replace(one, published=False)
+        self._waiting[where][number] = replace(one, published=0.0)
         return self._entry(where)
 
     def end(self, number: int, what: str) -> PlaceSet:

@@ -30,6 +30,7 @@ class Kind(StrEnum):
     GONE = "the journal is gone"
     TWO = "a second process on the journal"
     KEEPING = "killed while it remembers"
+    DRAFTING = "killed while drafts are published"
 
     @property
     def comes_back(self) -> bool:
@@ -45,7 +46,7 @@ class Kind(StrEnum):
 ROUND = (*[Kind.KILL] * 4, Kind.RECOVERY, Kind.KEEPING, *[kind for kind in Kind if kind is not Kind.KILL], Kind.KEEPING)
 """One turn round the kinds, some of them more often."""
 
-KILLED = frozenset({Kind.KILL, Kind.RECOVERY, Kind.KEEPING})
+KILLED = frozenset({Kind.KILL, Kind.RECOVERY, Kind.KEEPING, Kind.DRAFTING})
 """Those whose first life is never asked to stop."""
 
 
@@ -77,23 +78,25 @@ class Crossed:
     recovery: int
 
 
-def draw(seed: int, number: int, usual: Crossed, keeping: Crossed, *, only: Kind | None = None) -> list[Moment]:
+def draw(
+    seed: int, number: int, usual: Crossed, special: Mapping[Kind, Crossed], *, only: Kind | None = None
+) -> list[Moment]:
     """So many moments, going round the kinds, or all of one.
 
-    They go round the labels, so that the first ones cover as many as there are; where things are kept, round those
-    that no other life crosses first.
+    They go round the labels, so that the first ones cover as many as there are; where a kind has a script of its own,
+    round those that no usual life crosses first.
     """
     chance = random.Random(f"{seed}")
     moments: list[Moment] = []
-    labels: dict[bool, list[str]] = {True: [], False: []}
+    labels: dict[Kind, list[str]] = {kind: [] for kind in (Kind.KILL, *special)}
     used: set[Death] = set()
     for kind in islice(cycle([only] if only else ROUND), number):
-        crossed = keeping if (keeps := kind is Kind.KEEPING) else usual
-        if not labels[keeps]:
-            labels[keeps] = sorted(crossed.first)
-            chance.shuffle(labels[keeps])
-            labels[keeps].sort(key=lambda label: keeps and label not in usual.first)
-        label = labels[keeps].pop()
+        crossed, script = special.get(kind, usual), kind if kind in special else Kind.KILL
+        if not labels[script]:
+            labels[script] = sorted(crossed.first)
+            chance.shuffle(labels[script])
+            labels[script].sort(key=lambda label: kind in special and label not in usual.first)
+        label = labels[script].pop()
         places = range(1, crossed.first[label] + 1)
         free = [place for place in places if Death(label, place) not in used] or list(places)
         again = sum(moment.kind is kind for moment in moments)

@@ -45,9 +45,8 @@ def judge(evidence: Evidence) -> Verdict:
     verdict.asked_again = sum(bool(one.retry_of) for one in journal.turns)
     verdict.complaints += evidence.errors
     verdict.complaints += evidence.invalid
-    verdict.complaints += _logged(evidence)
+    verdict.complaints += unsound(evidence)
     verdict.complaints += journal.broken(evidence.kept, evidence.taken_back)
-    verdict.complaints += _unsound(journal)
     verdict.complaints += _said_twice(evidence)
     verdict.complaints += (f"the model was asked {one} again after its answer" for one in evidence.asked_again)
     verdict.complaints += _rung_wrongly(evidence)
@@ -57,6 +56,12 @@ def judge(evidence: Evidence) -> Verdict:
         verdict.complaints += _changed_prompts(evidence)
         verdict.complaints += _unread(evidence)
     return verdict
+
+
+def unsound(evidence: Evidence) -> Iterator[str]:
+    """What is wrong with the log, and with the journal by itself."""
+    yield from _logged(evidence)
+    yield from _unsound(evidence.journal)
 
 
 def _words(row: dict[str, Any]) -> tuple[str, str]:

@@ -13,7 +13,8 @@ from tests.torture.trial import Trial, try_moment
 SEED = 1
 MOMENTS = 400
 RECOVERY = 12  # crossings of a start that has something to settle, at least
-NEVER = Moment(-1, ()), Moment(-1, (), Kind.KEEPING)
+SPECIAL = Kind.KEEPING, Kind.DRAFTING
+NEVER = Moment(-1, ()), *(Moment(-1, (), kind) for kind in SPECIAL)
 
 
 async def rehearse(nursery: Nursery) -> list[Trial]:
@@ -25,7 +26,7 @@ def choose(
     rehearsals: Sequence[Trial], *, seed: int = SEED, number: int = MOMENTS, only: Kind | None = None
 ) -> list[Moment]:
     """So many moments of what was crossed in the rehearsals, going round the kinds, or all of one."""
-    usual, keeping = (
+    usual, *special = (
         Crossed(
             rehearsal.crossed[0],
             sum(rehearsal.crossed[1].values()),
@@ -33,7 +34,7 @@ def choose(
         )
         for rehearsal in rehearsals
     )
-    return draw(seed, number, usual, keeping, only=only)
+    return draw(seed, number, usual, dict(zip(SPECIAL, special, strict=True)), only=only)
 
 
 async def try_all(moments: Iterable[Moment], *, folder: Path, jobs: int, tried: Callable[[Trial], None]) -> list[Trial]:

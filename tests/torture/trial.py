@@ -18,6 +18,8 @@ from adapters.simulator.server import Simulator
 from bot.runtime.loop import BAD_CONFIGURATION
 from tests.torture import bells
 from tests.torture.crossings import Death
+from tests.torture.drafting import SETTINGS as DRAFTING
+from tests.torture.drafting import DraftingStage, judge_drafts
 from tests.torture.evidence import Evidence, Verdict
 from tests.torture.journal import read_journal
 from tests.torture.keepsakes import Deed, KeepingStage, recollect, write_personas
@@ -72,7 +74,8 @@ async def try_moment(nursery: Nursery, moment: Moment) -> Trial:
         ledger = tools / bells.LEDGER.name
         async with Simulator(make_world(), heartbeat=0, on_sent=lambda _: stage.note_delivery()) as simulator:
             keeping = KeepingStage(simulator) if moment.kind is Kind.KEEPING else None
-            stage = keeping or Stage(simulator, kind=moment.kind)
+            drafting = DraftingStage(simulator) if moment.kind is Kind.DRAFTING else None
+            stage = keeping or drafting or Stage(simulator, kind=moment.kind)
             async with ScriptedModel(stage.on_ask, recollect if keeping else None) as model:
                 settings = {
                     "llm_base_url": model.base_url,
@@ -87,6 +90,7 @@ async def try_moment(nursery: Nursery, moment: Moment) -> Trial:
                     "bot_day_tokens_all": 0 if moment.kind.comes_back else UNREACHED,
                     "web_port": 0,
                     **(write_personas(Path(folder) / "personas") if keeping else {}),
+                    **(DRAFTING if drafting else {}),
                 }
                 if moment.kind is Kind.TWO:
                     stage.start_rival = partial(_start_rival, Path(folder) / "rival.log", settings, errors)
@@ -109,7 +113,10 @@ async def try_moment(nursery: Nursery, moment: Moment) -> Trial:
             errors=errors,
             log=log.splitlines(),
         )
-        verdict = _judge_both(evidence, keeping.deeds, file) if keeping else judge(evidence)
+        if drafting:
+            verdict = judge_drafts(evidence, drafting.wishes)
+        else:
+            verdict = _judge_both(evidence, keeping.deeds, file) if keeping else judge(evidence)
     deaths = tuple(str(life.died or "at rest") for life in stage.lives[:-1])
     crossed = tuple(dict(life.crossed) for life in stage.lives)
     recovering = tuple(life.recovering for life in stage.lives)

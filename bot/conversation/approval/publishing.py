@@ -48,9 +48,11 @@ from bot.policy.drafts import (
     OFFLINE,
     OVER,
     REFUSED,
+    SAID,
     UNANSWERED,
     UNDER_WAY,
     UNKNOWN,
+    UNSURE,
     DraftWord,
 )
 from bot.speaking.outbox import Outbox
@@ -58,6 +60,8 @@ from bot.speaking.outbox import Outbox
 logger = logging.getLogger(__name__)
 
 LOOK = 2.0  # seconds between two looks at what is not known yet
+
+GONE_BY = frozenset({SendState.UNKNOWN})
 
 _Words: TypeAlias = tuple[str, str]
 
@@ -144,18 +148,20 @@ class Publishing:
     ) -> tuple[Receipt, ...]:
         """Say it; from then on it is told as said, in these words."""
         where, number = actions[0].conversation, waiting.number
+        entry = self._drafts.publish(number)
+        line = line_of(self._drafts.open[number][1])
         own = MessageReceived(
             self_id=where.platform_id,
             time=self._clock.now(),
             conversation=where,
-            message_id=line_of(number),
+            message_id=line,
             sender=Sender(where.platform_id),
             segments=tuple(as_received(part) for one in actions for part in one.segments),
             group_name=spoken.question.group_name,
         )
         self._history.overhear(own)
         return await self._outbox.publish(
-            self._drafts.publish(number),
+            entry,
             MessageObserved(own, overheard=True),
             actions=actions,
             turn_id=waiting.turn_id,
@@ -181,9 +187,10 @@ class Publishing:
                 return self._told("unanswered", UNANSWERED, number)
 
     def _take_back(self, number: int) -> None:
-        where, _ = self._drafts.open[number]
-        self._store.put(self._drafts.keep(number), MessageErased(where, line_of(number)))
-        self._history.forget_message(where, line_of(number))
+        where, waiting = self._drafts.open[number]
+        line = line_of(waiting)
+        self._store.put(self._drafts.keep(number), MessageErased(where, line))
+        self._history.forget_message(where, line)
 
     def _told(self, kind: Settlement, line: _Words, number: int, what: str = "") -> Settled:
         return Settled(kind, line[self._way].format(number=number, what=what))
@@ -200,33 +207,32 @@ class Publishing:
 
     async def _follow(self, number: int) -> None:
         """Look at what was to be published until it is known what became of it."""
-        while (is_said := await self._is_said(number)) is None:
+        while (states := await self._states(number)) is None:
             await self._clock.sleep(LOOK)
         if number not in self._drafts.open:
             return
-        if is_said:
-            self._store.put(self._drafts.end(number, DONE[self._way].format(number=number)))
-        else:
+        if states.issubset(UNREAD):
             self._take_back(number)
+        else:
+            what = SAID if SendState.CONFIRMED in states else UNSURE
+            self._store.put(self._drafts.end(number, what[self._way]))
 
-    async def _is_said(self, number: int) -> bool | None:
-        """Whether it may have been read; None while nobody knows."""
+    async def _states(self, number: int) -> frozenset[SendState] | None:
+        """What became of the sends by which it was published; None while nobody knows."""
         if (found := self._drafts.open.get(number)) is None:
-            return True
+            return GONE_BY
         if not await self._store.commit():
             return None
         if (spoken := await self._store.spoken(found[1].turn_id)) is None:
-            return True  # its question was recalled, or is forgotten: it waits for nobody
+            return GONE_BY  # its question was recalled, or is forgotten: it waits for nobody
         name = published_id(number)
-        states = {one.state for one in spoken.sends if one.send_id.startswith(name)}
-        if SendState.QUEUED in states:
-            return None
-        return not states.issubset(UNREAD)
+        states = frozenset(one.state for one in spoken.sends if one.send_id.startswith(name))
+        return None if SendState.QUEUED in states else states
 
 
-def line_of(number: int) -> str:
-    """The id under which what was published is told; QQ's own is not known before it is said."""
-    return f"draft-{number}"
+def line_of(waiting: Waiting) -> str:
+    """The id under which what was published then is told; QQ's own is not known before that."""
+    return f"draft-{waiting.number}-{waiting.published:.3f}"
 
 
 def quoting(actions: tuple[SendMessage, ...], message_id: str) -> tuple[SendMessage, ...]:
