@@ -44,6 +44,9 @@ WAITLESS = {
 
 UNREACHED = 10**9  # tokens: with a limit that nobody reaches requests are reserved
 
+STAGES: dict[Kind, type[Stage]] = {Kind.KEEPING: KeepingStage, Kind.DRAFTING: DraftingStage}
+"""What people do where that is not the usual."""
+
 TO_OWNERS = "发到 "  # how the owners are told of a send whose fate nobody knows
 
 
@@ -73,10 +76,9 @@ async def try_moment(nursery: Nursery, moment: Moment) -> Trial:
         file, tools = _make_places(Path(folder))
         ledger = tools / bells.LEDGER.name
         async with Simulator(make_world(), heartbeat=0, on_sent=lambda _: stage.note_delivery()) as simulator:
-            keeping = KeepingStage(simulator) if moment.kind is Kind.KEEPING else None
-            drafting = DraftingStage(simulator) if moment.kind is Kind.DRAFTING else None
-            stage = keeping or drafting or Stage(simulator, kind=moment.kind)
-            async with ScriptedModel(stage.on_ask, recollect if keeping else None) as model:
+            stage = STAGES.get(moment.kind, Stage)(simulator, kind=moment.kind)
+            keeps = moment.kind is Kind.KEEPING
+            async with ScriptedModel(stage.on_ask, recollect if keeps else None) as model:
                 settings = {
                     "llm_base_url": model.base_url,
                     "llm_model": "scripted",
@@ -89,8 +91,8 @@ async def try_moment(nursery: Nursery, moment: Moment) -> Trial:
                     # Where there is a limit, nobody gets a tool until the journal is read.
                     "bot_day_tokens_all": 0 if moment.kind.comes_back else UNREACHED,
                     "web_port": 0,
-                    **(write_personas(Path(folder) / "personas") if keeping else {}),
-                    **(DRAFTING if drafting else {}),
+                    **(write_personas(Path(folder) / "personas") if keeps else {}),
+                    **(DRAFTING if moment.kind is Kind.DRAFTING else {}),
                 }
                 if moment.kind is Kind.TWO:
                     stage.start_rival = partial(_start_rival, Path(folder) / "rival.log", settings, errors)
@@ -113,10 +115,7 @@ async def try_moment(nursery: Nursery, moment: Moment) -> Trial:
             errors=errors,
             log=log.splitlines(),
         )
-        if drafting:
-            verdict = judge_drafts(evidence, drafting.wishes)
-        else:
-            verdict = _judge_both(evidence, keeping.deeds, file) if keeping else judge(evidence)
+        verdict = _judge(evidence, stage, file)
     deaths = tuple(str(life.died or "at rest") for life in stage.lives[:-1])
     crossed = tuple(dict(life.crossed) for life in stage.lives)
     recovering = tuple(life.recovering for life in stage.lives)
@@ -130,6 +129,16 @@ def _make_places(folder: Path) -> tuple[Path, Path]:
         needed.mkdir()
     shutil.copy(bells.__file__, tools)
     return file, tools
+
+
+def _judge(evidence: Evidence, stage: Stage, file: Path) -> Verdict:
+    match stage:
+        case DraftingStage():
+            return judge_drafts(evidence, stage.wishes)
+        case KeepingStage():
+            return _judge_both(evidence, stage.deeds, file)
+        case _:
+            return judge(evidence)
 
 
 def _judge_both(evidence: Evidence, deeds: Sequence[Deed], file: Path) -> Verdict:
