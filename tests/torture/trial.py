@@ -77,8 +77,8 @@ async def try_moment(nursery: Nursery, moment: Moment) -> Trial:
         ledger = tools / bells.LEDGER.name
         async with Simulator(make_world(), heartbeat=0, on_sent=lambda _: stage.note_delivery()) as simulator:
             stage = STAGES.get(moment.kind, Stage)(simulator, kind=moment.kind)
-            keeps = moment.kind is Kind.KEEPING
-            async with ScriptedModel(stage.on_ask, recollect if keeps else None) as model:
+            answer = recollect if isinstance(stage, KeepingStage) else None
+            async with ScriptedModel(stage.on_ask, answer) as model:
                 settings = {
                     "llm_base_url": model.base_url,
                     "llm_model": "scripted",
@@ -91,8 +91,7 @@ async def try_moment(nursery: Nursery, moment: Moment) -> Trial:
                     # Where there is a limit, nobody gets a tool until the journal is read.
                     "bot_day_tokens_all": 0 if moment.kind.comes_back else UNREACHED,
                     "web_port": 0,
-                    **(write_personas(Path(folder) / "personas") if keeps else {}),
-                    **(DRAFTING if moment.kind is Kind.DRAFTING else {}),
+                    **_settings_of(stage, Path(folder)),
                 }
                 if moment.kind is Kind.TWO:
                     stage.start_rival = partial(_start_rival, Path(folder) / "rival.log", settings, errors)
@@ -129,6 +128,13 @@ def _make_places(folder: Path) -> tuple[Path, Path]:
         needed.mkdir()
     shutil.copy(bells.__file__, tools)
     return file, tools
+
+
+def _settings_of(stage: Stage, folder: Path) -> dict[str, Any]:
+    """What is set for its script alone."""
+    if isinstance(stage, KeepingStage):
+        return write_personas(folder / "personas")
+    return DRAFTING if isinstance(stage, DraftingStage) else {}
 
 
 def _judge(evidence: Evidence, stage: Stage, file: Path) -> Verdict:
