@@ -12,7 +12,7 @@ from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
 from bot.domain.suspension import Settled
 
-NAME = re.compile(r"([AR])([0-9]{1,9})")
+NAME = re.compile(r"([ARD])([0-9]{1,9})")
 PATIENCE = 6.0  # seconds that QQ has to answer; it goes on where it takes longer
 
 
@@ -33,7 +33,7 @@ class ApprovalPages:
 
     async def look(self, visit: Visit) -> web.Response:
         """The page."""
-        return self._show(visit)
+        return await self._show(visit)
 
     async def settle(self, visit: Visit) -> web.Response:
         """Allow or deny; the page, with what came of it."""
@@ -52,13 +52,23 @@ class ApprovalPages:
         action = "allow" if word == "1" else "deny"
         outcome = "ok" if settled.kind == "done" else settled.kind
         note(self._sources, visit, action, what=name, outcome=outcome)
-        key = f"done.{word}" if settled.kind == "done" else settled.kind
-        return self._show(visit, name=name, key=key, settled=settled)
+        done = "draft" if found[1] == "D" else "done"
+        key = f"{done}.{word}" if settled.kind == "done" else settled.kind
+        return await self._show(visit, name=name, key=key, settled=settled)
 
-    def _show(
+    async def _show(
         self, visit: Visit, *, name: str = "", key: str = "", settled: Settled | None = None
     ) -> web.Response:
         state, now = self._sources.state(), self._sources.clock.now()
+        drafts, more = await self._sources.drafts()
         return self._pages.show(
-            visit, "approvals", state=state, now=now, of=name, key=key, settled=settled
+            visit,
+            "approvals",
+            state=state,
+            now=now,
+            of=name,
+            key=key,
+            settled=settled,
+            drafts=drafts,
+            more=more,
         )

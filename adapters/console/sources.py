@@ -19,6 +19,7 @@ from bot.domain.shown import (
     State,
     ToolState,
     Trying,
+    WaitingDraft,
 )
 from bot.domain.suspension import Settled
 
@@ -30,11 +31,19 @@ class Pause(Protocol):
 
 
 class Settling(Protocol):
-    """An owner's word about a call (`A`) or a request of people (`R`) of this number."""
+    """An owner's word about a call (`A`), a request of people (`R`) or a draft (`D`) of this
+    number; of a draft the reason are other words.
+    """
 
     async def __call__(
         self, kind: str, number: int, *, allows: bool, reason: str = ""
     ) -> Settled: ...
+
+
+class Drafted(Protocol):
+    """The drafts that wait, the newest first, and how many more there are."""
+
+    async def __call__(self) -> tuple[Sequence[WaitingDraft], int]: ...
 
 
 class Midnight(Protocol):
@@ -60,6 +69,7 @@ class Sources:
     rendered: Callable[[Conversation], Sequence[str]]
     pause: Pause
     settle: Settling
+    drafts: Drafted
     note: Callable[[Audited], None]
     tell: Callable[[str, str], None]
     estimate: Callable[[str], float]

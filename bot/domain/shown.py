@@ -237,6 +237,19 @@ class WaitingPetition(Struct, frozen=True):
     expires: float
 
 
+class WaitingDraft(Struct, frozen=True):
+    """What the bot would have said there, in this `text`, to a question; an owner may publish it
+    until then (seconds since 1970).
+    """
+
+    number: int
+    where: Conversation
+    asker: str
+    asked: str
+    text: str
+    expires: float
+
+
 class Failure(Struct, frozen=True):
     """A run that failed: when (seconds since 1970), its turn, and the error for owners."""
 

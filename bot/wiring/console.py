@@ -15,6 +15,7 @@ from adapters.storage.store import SqlStore
 from bot.commands.why import Explanations
 from bot.conversation.approval.register import DAYS
 from bot.domain.chat import ToolMessage
+from bot.domain.drafts import draft_id
 from bot.domain.events import Conversation
 from bot.domain.masking import Mask
 from bot.domain.ports import Clock
@@ -27,14 +28,18 @@ from bot.domain.shown import (
     ToolState,
     Trying,
     WaitingCall,
+    WaitingDraft,
     WaitingPetition,
+    plain_words,
 )
 from bot.domain.suspension import Settled
+from bot.memory.drafts import LASTS, Waiting
 from bot.memory.newest import Newest
 from bot.memory.personas import Personas
 from bot.memory.wishes import Wish
 from bot.policy.approval import MAX_REASON, Answer
 from bot.policy.days import midnight
+from bot.policy.drafts import DraftWord
 from bot.policy.tokens import estimate_text
 from bot.wiring.means import Means
 from bot.wiring.service import Rooms
@@ -52,6 +57,7 @@ logger = logging.getLogger(__name__)
 Link = Callable[[], str]
 """Makes an address that lets in once."""
 
+DRAFTS = 20  # that are shown on a page
 BY = "控制台"  # who decided, as others read it
 
 CLOSED = (
@@ -128,6 +134,7 @@ def sources_of(seen: Seen) -> Sources:
         rendered=partial(rendered, rooms),
         pause=pause,
         settle=partial(settle, rooms),
+        drafts=partial(drafts_of, rooms),
         note=rooms.on.store.put,
         tell=rooms.owner.tell,
         estimate=estimate_text,
@@ -140,7 +147,15 @@ def sources_of(seen: Seen) -> Sources:
 async def settle(
     rooms: Rooms, kind: str, number: int, *, allows: bool, reason: str = ""
 ) -> Settled:
-    """An owner's word that was said on a page, about a call (`A`) or a request of people (`R`)."""
+    """An owner's word that was said on a page, about a call (`A`), a request of people (`R`) or a
+    draft (`D`).
+    """
+    if kind == "D":
+        publishing = rooms.answering.publishing
+        if not allows:
+            return await publishing.leave(number, by=BY)
+        word = DraftWord(number, changes=bool(reason.strip()), words=reason.strip())
+        return await publishing.settle(word, by=BY)
     answer = Answer(allows, number, "" if allows else " ".join(reason.split())[:MAX_REASON])
     if kind == "A":
         return rooms.answering.word.settle(number, answer, by=BY)
@@ -156,6 +171,30 @@ def calls_of(rooms: Rooms) -> tuple[WaitingCall, ...]:
             WaitingCall(one.number, one.where, one.full or first, one.expires, tuple(behind))
         )
     return tuple(told)
+
+
+async def drafts_of(rooms: Rooms) -> tuple[tuple[WaitingDraft, ...], int]:
+    """The newest drafts that wait, and how many more there are."""
+    waiting = [*rooms.on.shadow.drafts.open.values()][::-1]
+    told = [await draft_of(rooms, where, one) for where, one in waiting[:DRAFTS]]
+    return tuple(one for one in told if one is not None), max(0, len(waiting) - DRAFTS)
+
+
+async def draft_of(rooms: Rooms, where: Conversation, waiting: Waiting) -> WaitingDraft | None:
+    """A draft with its words; None where its question was recalled, or is forgotten."""
+    if (spoken := await rooms.on.store.spoken(waiting.turn_id)) is None:
+        return None
+    name = draft_id(waiting.number)
+    kept = [one.action for one in spoken.sends if one.send_id.startswith(name)]
+    question = spoken.question
+    return WaitingDraft(
+        waiting.number,
+        where,
+        question.sender.name,
+        plain_words(question.segments, own=question.self_id),
+        "\n".join(plain_words(one.segments, own=where.platform_id) for one in kept),
+        waiting.at + LASTS,
+    )
 
 
 def petitions_of(rooms: Rooms) -> tuple[WaitingPetition, ...]:

@@ -87,6 +87,7 @@ def vitals_of(rooms: Rooms, spending: Spending, peers: Peers) -> Vitals:
             "friend": petitions["friend"],
             "invite": petitions["invite"],
             "group": len(rooms.on.modes.open),
+            "draft": len(rooms.on.shadow.drafts.open),
         },
         today=today_of(spending),
     )

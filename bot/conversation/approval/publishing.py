@@ -61,6 +61,7 @@ logger = logging.getLogger(__name__)
 
 LOOK = 2.0  # seconds between two looks at what is not known yet
 
+UNDECIDED = frozenset({SendState.QUEUED, SendState.SENDING})
 GONE_BY = frozenset({SendState.UNKNOWN})
 
 _Words: TypeAlias = tuple[str, str]
@@ -114,7 +115,11 @@ class Publishing:
             return self._told("refused", GONE, number)
         if not (actions := self._actions(said, where, spoken)):
             return self._told("refused", NO_MEDIA, number)
-        receipts = await self._publish(waiting, spoken, actions)
+        try:
+            receipts = await self._publish(waiting, spoken, actions)
+        except asyncio.CancelledError:  # who asked waits no longer
+            self._unknown.put_nowait(number)
+            raise
         return self._learn(said, receipts, by)
 
     async def leave(self, number: int, *, by: str) -> Settled:
@@ -227,7 +232,7 @@ class Publishing:
             return GONE_BY  # its question was recalled, or is forgotten: it waits for nobody
         name = published_id(number)
         states = frozenset(one.state for one in spoken.sends if one.send_id.startswith(name))
-        return None if SendState.QUEUED in states else states
+        return states if states.isdisjoint(UNDECIDED) else None
 
 
 def line_of(waiting: Waiting) -> str:

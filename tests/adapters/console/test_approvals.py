@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 
-from bot.domain.shown import State, WaitingCall, WaitingPetition
+from bot.domain.shown import State, WaitingCall, WaitingDraft, WaitingPetition
 from bot.domain.suspension import Settled
 from tests.adapters.console.samples import HOSTILE
 from tests.adapters.console.visiting import SAME, Place, visiting
@@ -54,3 +54,18 @@ async def test_a_word_is_passed_on_written_down_and_says_what_came_of_it() -> No
         assert place.journal.lines is not None
         done = [(line.action, line.object, line.outcome) for line in place.journal.lines[1:]]
         assert done[:3] == [("allow", "A3", "ok"), ("deny", "R2", "ok"), ("deny", "A3", "over")]
+
+
+async def test_drafts_are_shown_with_their_questions_and_published_changed_or_left() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        assert "Drafts" not in (await place.ask("GET", "/approvals", headers=ENGLISH))[1]
+        place.drafts = (WaitingDraft(7, GROUP, "小明", HOSTILE, HOSTILE + "END", place.clock.now() + 3600),)
+        _, text, _ = await place.ask("GET", "/approvals", headers=ENGLISH)
+        for words in ("D7", "小明", "END", "60 min left", "3 older ones wait, too."):
+            assert words in text, words
+        assert text.count("alert(1)") == 2
+        assert not re.search(r"<script>|<img|x{9}\"", text)
+        assert "D7 is published." in (await answer(place, "D7", "1", "other words"))[1]
+        assert "D7 is left." in (await answer(place, "D7", "0"))[1]
+        assert place.words == [("D", 7, True, "other words"), ("D", 7, False, "")]

@@ -37,6 +37,7 @@ from bot.domain.shown import (
     TurnQuery,
     TurnRow,
     TurnRows,
+    WaitingDraft,
 )
 from bot.domain.suspension import Settled
 from bot.memory.newest import Newest
@@ -112,6 +113,7 @@ class Place:
     trying: Trying | None = None
     newest: Newest = field(default_factory=Newest)
     state: State = field(default_factory=State)
+    drafts: tuple[WaitingDraft, ...] = ()
     console: Console = field(init=False)
     session: aiohttp.ClientSession = field(init=False)
 
@@ -129,6 +131,7 @@ class Place:
             rendered=lambda where: [f"rendered for {where}", *(one.text for one in self.personas)],
             pause=self.pause,
             settle=self.settle,
+            drafts=self.waiting_drafts,
             note=lines.append,
             tell=lambda _kind, text: self.told.append(text),
             estimate=len,
@@ -146,6 +149,9 @@ class Place:
     async def pause(self, where: Conversation, *, silent: bool) -> bool:
         self.paused.append((where, silent))
         return True
+
+    async def waiting_drafts(self) -> tuple[tuple[WaitingDraft, ...], int]:
+        return self.drafts, 3
 
     async def settle(self, kind: str, number: int, *, allows: bool, reason: str = "") -> Settled:
         self.words.append((kind, number, allows, reason))

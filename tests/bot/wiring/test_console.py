@@ -9,7 +9,8 @@ from pydantic import SecretStr
 from yarl import URL
 
 from bot.app import open_service
-from tests.bot.test_app import free_port
+from bot.wiring.console import drafts_of, settle
+from tests.bot.test_app import free_port, reverse
 from tests.e2e.test_watching import settings
 
 TOKEN = "0123456789abcdef0123456789abcdef"
@@ -54,3 +55,27 @@ async def test_with_one_a_link_lets_into_what_is_loaded_when_somebody_asks(
     assert "adapters.console.site" in sys.modules
     assert TOKEN not in caplog.text
     assert code not in caplog.text
+
+
+async def test_a_draft_is_shown_with_its_words_and_published_changed_or_left_by_the_same_code(tmp_path: Path) -> None:
+    async with reverse(bot_new_group="shadow", bot_owners=[20001], store_url=f"sqlite:///{tmp_path}/frost.db") as (
+        service,
+        simulator,
+        _,
+    ):
+        for number in range(3):
+            await simulator.say(f"@bot hello {number}")
+            await simulator.wait_sent(number + 1)
+        drafts, more = await drafts_of(service.rooms)
+        assert ([(one.number, one.asked) for one in drafts], more) == (
+            [(3, "hello 2"), (2, "hello 1"), (1, "hello 0")],
+            0,
+        )
+        before = len(simulator.sent)
+        assert (await settle(service.rooms, "D", 1, allows=True)).kind == "done"
+        assert (await settle(service.rooms, "D", 2, allows=True, reason=" two\nlines ")).kind == "done"
+        assert (await settle(service.rooms, "D", 3, allows=False)).kind == "done"
+        assert (await settle(service.rooms, "D", 3, allows=True)).kind == "over"
+        said = [one.text for one in simulator.sent[before:] if one.group_id == 4242]
+        assert said == [drafts[2].text, "two\nlines"]
+        assert await drafts_of(service.rooms) == ((), 0)
