@@ -217,7 +217,7 @@ def test_a_suspended_run_waits_with_its_question_until_it_goes_on(batches: Entry
 def test_a_suspended_run_knows_what_its_turn_said_here_and_may_have_been_read(
     batches: EntryBatches, database: Database
 ) -> None:
-    """Not what never left, nor what went elsewhere; of media alone, that something was said."""
+    """Not what never left but as a draft, nor what went elsewhere; of media alone, that something was said."""
     picture = SendMessage(GROUP, (Attachment("image", "x", "a.png"),))
     states = [sending(str(state), "t1", f"{state}!", state=state) for state in SendState]
     elsewhere = sending("s1", "t1", "elsewhere", Conversation(BOT, "private", 5), state=SendState.CONFIRMED)
@@ -225,7 +225,7 @@ def test_a_suspended_run_knows_what_its_turn_said_here_and_may_have_been_read(
     suspended = RunSuspended(turn_id="t1", state="{}", expires=NOW + 60)
     batches.write(put(opening("t1"), *states, elsewhere, alone, sending("s3", "t2", "not its own"), suspended))
     (found,) = read(database, unfinished.recover, NOW).suspended
-    assert found.said == ("queued!", "sending!", "confirmed!", "unknown!", "")
+    assert found.said == ("queued!", "sending!", "confirmed!", "unknown!", "draft!", "")
 
 
 def test_conversations_heard_in_the_last_day_are_active(batches: EntryBatches, database: Database) -> None:
