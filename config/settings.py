@@ -11,13 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from bot.domain.errors import ConfigError, Problem
 from config import tokens, values
 from config.endpoints import Endpoint, fallbacks, in_order
 from config.hours import hours, time_of_day
+from config.owners import Owners, owners
 from config.persona_files import PersonaFile, PersonaHead, read_persona_file
 
 DEFAULT_PERSONA = Path(__file__).parent / "personas" / "default.md"
@@ -78,7 +79,7 @@ class Settings(BaseSettings):
     bot_name: str = "FrostAgent"
     bot_aliases: Names = ()
     bot_language: Annotated[Language, BeforeValidator(values.one_of("", "zh", "en"))] = ""
-    bot_owners: QQNumbers = frozenset()
+    bot_owners: Annotated[Owners, PlainValidator(owners)] = Owners()
     bot_persona: FilePath | None = None
     system_prompt: str = ""
     personas_dir: FilePath | None = None

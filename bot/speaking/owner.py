@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import TypeAlias
 
@@ -30,7 +30,7 @@ _Line: TypeAlias = tuple[int, str]  # owner and kind
 
 class Owner:
     """Writes to every owner from the account that connected last; what does not reach QQ waits for
-    the next connection.
+    the next connection. The `quiet` ones get no alarms.
 
     Without owners the log has to do. `mask` takes secrets out of what is told.
     """
@@ -42,8 +42,10 @@ class Owner:
         queues: Queues,
         clock: Clock,
         mask: Callable[[str], str] = str,
+        quiet: Collection[int] = (),
     ) -> None:
         self.owners = sorted(owners)
+        self._alarmed = [owner for owner in self.owners if owner not in quiet]
         self._queues = queues
         self._clock = clock
         self._mask = mask
@@ -60,7 +62,7 @@ class Owner:
         self._say_untold()
 
     def tell(self, kind: str, text: str) -> None:
-        """Say it, unless that was done lately; never waits, never raises."""
+        """Say an alarm, unless that was done lately; never waits, never raises."""
         logger.log(
             logging.DEBUG if isinstance(text, Quoting) else logging.WARNING,
             "for the owner: %s",
@@ -72,7 +74,7 @@ class Owner:
         if now - self._told.get(kind, -QUIET) < QUIET:
             return
         self._told[kind] = now
-        self._untold |= {(owner, kind): self._mask(text) for owner in self.owners}
+        self._untold |= {(owner, kind): self._mask(text) for owner in self._alarmed}
         self._say_untold()
 
     @property

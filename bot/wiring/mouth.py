@@ -58,10 +58,11 @@ def build_mouth(
         burst=settings.bot_send_burst,
     )
     queues = Queues(rows=rows, carrier=carrier)
-    owner = Owner(owners=settings.bot_owners, queues=queues, clock=clock, mask=mask)
+    owners = settings.bot_owners
+    owner = Owner(owners=owners, queues=queues, clock=clock, mask=mask, quiet=owners.quiet)
     screened: Screened = as_they_are
     if means.words is not None:
-        screened = Screen(words=means.words, owner=owner, owners=settings.bot_owners)
+        screened = Screen(words=means.words, owner=owner, owners=owners)
     modes = Modes(store=store, choices=journal.books, clock=clock, usual=new_groups(settings))
     drafts = Drafts(store=store, choices=journal.books, clock=clock)
     live = LiveTurns(store=store, clock=clock)

@@ -20,10 +20,11 @@ from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, RecordingTransp
 
 
 class Desk:
-    def __init__(self, *owners: int, mask: Mask | None = None) -> None:
+    def __init__(self, *owners: int, mask: Mask | None = None, quiet: tuple[int, ...] = ()) -> None:
         self.transport, self.clock = RecordingTransport(), ManualClock()
         self.outbox, queues = build_outbox(self.transport, RecordingStore(), self.clock, tell=self.tell)
-        self.owner = Owner(owners=frozenset(owners), queues=queues, clock=self.clock, mask=mask or Mask())
+        mask = mask or Mask()
+        self.owner = Owner(owners=frozenset(owners), queues=queues, clock=self.clock, mask=mask, quiet=quiet)
 
     def tell(self, action: SendMessage, state: SendState, reason: str) -> None:
         self.owner.tell_of_send(action, state, reason)
@@ -43,8 +44,8 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk(*owners: int, mask: Mask | None = None) -> AsyncIterator[Desk]:
-    there = Desk(*owners, mask=mask)
+async def desk(*owners: int, mask: Mask | None = None, quiet: tuple[int, ...] = ()) -> AsyncIterator[Desk]:
+    there = Desk(*owners, mask=mask, quiet=quiet)
     async with asyncio.timeout(5), there.outbox.open():
         yield there
 
@@ -57,6 +58,15 @@ async def test_every_owner_gets_a_private_line() -> None:
             (Conversation(BOT, "private", 8), "the disk is full"),
             (Conversation(BOT, "private", 9), "the disk is full"),
         ]
+
+
+async def test_a_quiet_owner_gets_no_alarms_but_what_is_said_to_all() -> None:
+    async with desk(8, 9, quiet=(9,)) as there:
+        there.owner.connected(BOT)
+        there.owner.tell("store", "the disk is full")
+        there.owner.post("yesterday")
+        told = [(where.session_id, text) for where, text in await there.received(3)]
+        assert sorted(told) == [(8, "the disk is full"), (8, "yesterday"), (9, "yesterday")]
 
 
 async def test_one_kind_of_trouble_is_told_once_in_ten_minutes() -> None:

@@ -31,7 +31,7 @@ GROUP, GROUP_NAME = 4242, "摸鱼群"
 SECOND, SECOND_NAME = 5252, "二群"
 FIRST = 20001  # the number of the first of the cast
 LATEST = "bot"  # the label of the bot's latest message
-ROLES = {"owner": "member", "stranger": "member"}  # the bot's owner is an ordinary member
+ROLES = {"owner": "member", "quiet": "member", "stranger": "member"}  # the bot's owner is an ordinary member
 TOOLS = Path(__file__).parent / "props"
 
 
@@ -150,7 +150,8 @@ class Stage:
         await self._stack.aclose()
 
     def _environ(self) -> dict[str, str]:
-        owners = [name for name, role in self.scenario.people.items() if role == "owner"]
+        of = {"owner": "", "quiet": ":quiet"}
+        owners = [(name, of[role]) for name, role in self.scenario.people.items() if role in of]
         return {
             "LLM_BASE_URL": "http://127.0.0.1:9/v1",
             "LLM_API_KEY": "none",
@@ -160,7 +161,7 @@ class Stage:
             "ONEBOT_ACCESS_TOKEN": "a-scenario-has-no-secrets",
             "STORE_URL": f"sqlite:///{self.folder}/bot.db",
             "MEDIA_DIR": str(self.folder / "media"),
-            "BOT_OWNERS": ",".join(str(self.number(name)) for name in owners),
+            "BOT_OWNERS": ",".join(f"{self.number(name)}{alarms}" for name, alarms in owners),
             "BOT_NEW_GROUP": "live",
             "TOOLS_DIR": str(TOOLS),
             "WEB_PORT": "0",
