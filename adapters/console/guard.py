@@ -8,6 +8,7 @@ every answer, and leave a browser nothing to interpret.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -24,6 +25,15 @@ DEADLINE: Final = 10.0  # seconds for a page
 CHANGES: Final = frozenset({"POST"})
 READS: Final = frozenset({"GET", "HEAD"})
 COOKIE: Final = "frost-console"
+EXPECTS = "nothing but requests is understood here"
+ELSEWHERE = (
+    "this is not the address of the console. Behind a proxy: set CONSOLE_ORIGIN to what the "
+    "browser shows, and let the proxy pass the header Host on"
+)
+NO_HOST = (
+    "this came by way of {origin} (CONSOLE_ORIGIN), but the header Host names this machine: let "
+    "the proxy pass it on (nginx: proxy_set_header Host $http_host;)"
+)
 HEADERS: Final = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -60,7 +70,7 @@ class Guard:
         self._origins = origins
         self._mask = mask
 
-    async def handle(self, request: web.Request) -> web.StreamResponse:
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """The answer to any request at all."""
         try:
             answer = await self._let_in(request)
@@ -79,10 +89,14 @@ class Guard:
             answer.text = self._mask(answer.text or "")
         return answer
 
-    async def _let_in(self, request: web.Request) -> web.StreamResponse:
+    async def _let_in(self, request: web.BaseRequest) -> web.StreamResponse:
         origin = self._origins.of(request.headers.get("Host", ""))
         if origin is None:
-            raise Refused(421, "this is not the address of the console (CONSOLE_ORIGIN)")
+            raise Refused(421, ELSEWHERE)
+        if self._origins.is_lost(origin, request.headers.get("Origin", ""), request.path):
+            raise Refused(421, NO_HOST.format(origin=self._origins.first.url("")))
+        if "Expect" in request.headers:
+            raise Refused(417, EXPECTS)
         route, at = self._route(request, origin)
         cookie = request.cookies.get(cookie_name(origin), "")
         login = self._logins.find(cookie) if cookie else None
@@ -102,15 +116,19 @@ class Guard:
             return await route.handler(visit)
 
     def _route(
-        self, request: web.Request, origin: Origin
+        self, request: web.BaseRequest, origin: Origin
     ) -> tuple[Route | None, Mapping[str, str]]:
         path = origin.path(request.path)
         return (self._routes.find(request.method, path) if path else None) or (None, {})
 
 
 def cookie_name(origin: Origin) -> str:
-    """What browsers keep a login under: on https, a name that nobody else can set."""
-    return f"__Host-{COOKIE}" if origin.is_secure else COOKIE
+    """What browsers keep a login under: on https, a name that nobody else can set.
+
+    Browsers give a cookie to every port and path of a host: each console there has its own name.
+    """
+    own = hashlib.sha256(origin.url("").encode()).hexdigest()[:8]
+    return f"{'__Host-' if origin.is_secure else ''}{COOKIE}-{own}"
 
 
 def logged_in(answer: web.Response, origin: Origin, cookie: str, seconds: float) -> web.Response:
@@ -132,13 +150,13 @@ def to_login(origin: Origin) -> web.Response:
     return web.Response(status=303, headers={"Location": f"{origin.prefix}/login"})
 
 
-def _to_login(request: web.Request, origin: Origin, route: Route) -> web.Response:
+def _to_login(request: web.BaseRequest, origin: Origin, route: Route) -> web.Response:
     if request.method in READS and not route.lasts:
         return to_login(origin)
     raise Refused(401, "log in first")
 
 
-def _check_sender(request: web.Request, origin: Origin) -> None:
+def _check_sender(request: web.BaseRequest, origin: Origin) -> None:
     """Whether a page of ours asks. Raises Refused."""
     site = request.headers.get("Sec-Fetch-Site")
     if site is not None:
@@ -148,13 +166,13 @@ def _check_sender(request: web.Request, origin: Origin) -> None:
         raise Refused(403, "nobody knows which page asked for this")
 
 
-def _check_form(request: web.Request, visit: Visit) -> None:
+def _check_form(request: web.BaseRequest, visit: Visit) -> None:
     """Whether the form is one of that login's. Raises Refused."""
     if request.method in CHANGES and not is_form_token(visit.cookie, visit.fields.get("form", "")):
         raise Refused(403, "this form is of an earlier login: load the page again")
 
 
-async def _fields(request: web.Request) -> dict[str, str]:
+async def _fields(request: web.BaseRequest) -> dict[str, str]:
     """The fields of a form without files. Raises Refused."""
     if request.content_type != "application/x-www-form-urlencoded":
         raise Refused(415, "forms only")

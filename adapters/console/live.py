@@ -5,12 +5,14 @@ aiohttp does not end a stream's handler when the browser leaves: a failed write 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections import Counter
 
 from aiohttp import web
 
+from adapters.console import listener
 from adapters.console.guard import Refused
 from adapters.console.logins import Logins
 from adapters.console.routes import Access, Route, Visit
@@ -45,10 +47,13 @@ class LivePages:
         answer = web.StreamResponse(headers=STREAM)
         self.open[name] += 1
         try:
-            await answer.prepare(visit.request)
+            async with asyncio.timeout(listener.WRITE):
+                await answer.prepare(visit.request)
             await self._send(visit, answer)
         except ConnectionError:
             pass  # whoever looked has left
+        except TimeoutError:
+            listener.hang_up(visit.request)  # or takes nothing
         finally:
             self.open[name] -= 1
         return answer
@@ -62,7 +67,8 @@ class LivePages:
                 f"id: {one.number}\nevent: news\ndata: {json.dumps({'name': one.name})}\n\n"
                 for one in news
             ]
-            await answer.write("".join(lines or [": \n\n"]).encode())
+            async with asyncio.timeout(listener.WRITE):
+                await answer.write("".join(lines or [": \n\n"]).encode())
             number = news[-1].number if news else number
 
 

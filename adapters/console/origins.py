@@ -66,6 +66,15 @@ class Origins:
             return Origin("http", host)
         return None
 
+    def is_lost(self, found: Origin, said: str, path: str) -> bool:
+        """Whether a request that names this machine came by way of the configured address: a page
+        of that one asks (`said` is the header `Origin`), or for a path below its prefix.
+        """
+        ours = self._configured
+        if ours is None or found == ours:
+            return False
+        return said == ours.text or bool(ours.prefix and ours.path(path) != path)
+
 
 def read_origin(text: str) -> Origin:
     """An address that was written down; a port that the scheme has anyway is left out."""

@@ -28,7 +28,7 @@ class Visit(Struct, frozen=True):
     `fields` are those of a form. `cookie` and `login` are there behind a login alone.
     """
 
-    request: web.Request
+    request: web.BaseRequest
     origin: Origin
     at: Mapping[str, str]
     fields: Mapping[str, str]

@@ -14,9 +14,9 @@ from typing import Self
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
-from aiohttp.typedefs import Handler
 
 from adapters.console.guard import HEADERS, Guard
+from adapters.console.listener import Listener
 from adapters.console.logins import Logins
 from adapters.console.origins import Origins
 from adapters.console.routes import Routes
@@ -26,7 +26,6 @@ from bot.domain.ports import Clock
 logger = logging.getLogger(__name__)
 
 CLOSE_WITHIN = 1.0  # seconds; live streams end with the listener
-LARGEST = 64 * 1024  # bytes of a form
 
 
 def _is_worth_a_line(record: logging.LogRecord) -> bool:
@@ -35,11 +34,6 @@ def _is_worth_a_line(record: logging.LogRecord) -> bool:
 
 
 logger.addFilter(_is_worth_a_line)
-
-
-async def _shield(_: web.Request, answer: web.StreamResponse) -> None:
-    """The headers of every answer, also of those that aiohttp gives by itself."""
-    answer.headers.update(HEADERS)
 
 
 class Console:
@@ -64,21 +58,12 @@ class Console:
         self._load = load
         self.logins = Logins(token, clock=clock)
         self._guard: Guard | None = None
-        app = web.Application(client_max_size=LARGEST, middlewares=[self._answer])
-        app.on_response_prepare.append(_shield)
-        self._runner = web.AppRunner(
-            app,
-            access_log=None,
-            logger=logger,
-            handle_signals=False,
-            shutdown_timeout=CLOSE_WITHIN,
-            auto_decompress=False,
-        )
+        self._runner: web.ServerRunner | None = None
 
     @property
     def port(self) -> int:
         """The port it listens on, also where port 0 was asked for; 0 while it does not listen."""
-        return self._runner.addresses[0][1] if self._runner.addresses else 0
+        return self._runner.addresses[0][1] if self._runner and self._runner.addresses else 0
 
     @property
     def origins(self) -> Origins:
@@ -93,11 +78,13 @@ class Console:
 
     async def __aenter__(self) -> Self:
         """Listen. Raises ConfigError where the address cannot be had."""
-        await self._runner.setup()
+        listener = Listener(self._answer, headers=HEADERS, logger=logger)
+        self._runner = runner = web.ServerRunner(listener, shutdown_timeout=CLOSE_WITHIN)
+        await runner.setup()
         try:
-            await web.TCPSite(self._runner, self._host, self._port).start()
+            await web.TCPSite(runner, self._host, self._port).start()
         except OSError as error:
-            await self._runner.cleanup()
+            await runner.cleanup()
             raise ConfigError(self._problem(error)) from error
         logger.info("the console is at %s", self.origins.first.url("/"))
         return self
@@ -109,12 +96,11 @@ class Console:
         traceback: TracebackType | None,
     ) -> None:
         """Stop listening and close every connection."""
-        await self._runner.cleanup()
+        if self._runner is not None:
+            await self._runner.cleanup()
 
-    @web.middleware
-    async def _answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         """The guard's, of every request there is."""
-        del handler  # aiohttp's, which knows no route: none gets past the guard
         if self._guard is None:
             origins = self.origins
             routes = self._load(self.logins, origins)

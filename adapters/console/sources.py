@@ -55,8 +55,9 @@ class Midnight(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
     """`note` writes into the journal, `tell` reaches the owners on QQ. `pause` gives False where it
-    cannot be written down now. `estimate` is the tokens of a text, `rendered` what stands before a
-    conversation in its prompt.
+    cannot be written down now. `mask` is for a text that is cut: half a secret is not found any
+    more. `estimate` is the tokens of a text, `rendered` what stands before a conversation in its
+    prompt.
     """
 
     showing: Showing
@@ -72,6 +73,7 @@ class Sources:
     drafts: Drafted
     note: Callable[[Audited], None]
     tell: Callable[[str, str], None]
+    mask: Callable[[str], str]
     estimate: Callable[[str], float]
     midnight: Midnight
     clock: Clock

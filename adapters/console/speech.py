@@ -41,7 +41,7 @@ def speech(language: str) -> Speech:
     return Speech(language, json.loads((HERE / f"{language}.json").read_text("utf-8")))
 
 
-def speech_for(request: web.Request) -> Speech:
+def speech_for(request: web.BaseRequest) -> Speech:
     """As somebody chose it, else as the browser prefers."""
     chosen = request.cookies.get(COOKIE, "")
     if chosen in LANGUAGES:

@@ -47,6 +47,7 @@ class TodayPages:
             usual=sum(before) / len(before) if before else None,
             rows=None if rows is None else told(sources, visit, rows.rows[:NEWEST]),
             now=now,
+            mask=sources.mask,
             newest=newest,
         )
 

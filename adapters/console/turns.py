@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -44,6 +44,7 @@ class Bar(Struct, frozen=True):
     width: float
     text: str
     asked: str
+    thought: str
     is_cut: bool
 
 
@@ -106,9 +107,9 @@ class TurnPages:
             one=row,
             why=self._sources.explain.story(trace.story, chinese=chinese),
             setting=self._sources.explain.setting(trace.story.reason),
-            bars=bars(trace, whole=whole),
+            bars=bars(trace, self._sources.mask, whole=whole),
             length=_length(trace),
-            blocks=blocks(trace.prompt, self._sources.estimate),
+            blocks=blocks(self._sources.mask(trace.prompt), self._sources.estimate),
             first=next((span.usage for span in trace.spans if span.usage), None),
             whole=whole,
             cut=CUT,
@@ -208,15 +209,16 @@ def _length(trace: Trace) -> float:
     return max((span.begin + span.seconds for span in trace.spans), default=0.0) - begin
 
 
-def bars(trace: Trace, *, whole: bool) -> Iterator[Bar]:
-    """The spans on one line of time."""
+def bars(trace: Trace, mask: Callable[[str], str], *, whole: bool) -> Iterator[Bar]:
+    """The spans on one line of time; secrets are masked before a body is cut."""
     begin, length = min((span.begin for span in trace.spans), default=0.0), _length(trace) or 1.0
     for span in trace.spans:
         left = 100 * (span.begin - begin) / length
         width = max(0.7, 100 * span.seconds / length)
-        text, asked = (body if whole else body[:CUT] for body in (span.text, span.asked))
-        is_cut = len(text) < len(span.text) or len(asked) < len(span.asked)
-        yield Bar(span, round(min(left, 99.3), 2), round(width, 2), text, asked, is_cut)
+        bodies = [mask(body) for body in (span.text, span.asked, span.thought)]
+        text, asked, thought = (body if whole else body[:CUT] for body in bodies)
+        is_cut = [text, asked, thought] != bodies
+        yield Bar(span, round(min(left, 99.3), 2), round(width, 2), text, asked, thought, is_cut)
 
 
 def blocks(prompt: str, estimate: Any) -> list[Block]:

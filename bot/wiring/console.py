@@ -99,7 +99,7 @@ async def open_console(settings: Settings, seen: Seen, *, mask: Mask) -> AsyncIt
     def load(logins: Logins, _origins: Origins) -> Routes:
         from adapters.console.site import routes_of
 
-        return routes_of(logins, sources_of(seen))
+        return routes_of(logins, sources_of(seen, mask))
 
     async with Console(
         host=settings.console_host,
@@ -113,7 +113,7 @@ async def open_console(settings: Settings, seen: Seen, *, mask: Mask) -> AsyncIt
         yield console.link
 
 
-def sources_of(seen: Seen) -> Sources:
+def sources_of(seen: Seen, mask: Mask) -> Sources:
     """All that the pages show."""
     from adapters.console.sources import Sources
 
@@ -137,6 +137,7 @@ def sources_of(seen: Seen) -> Sources:
         drafts=partial(drafts_of, rooms),
         note=rooms.on.store.put,
         tell=rooms.owner.tell,
+        mask=mask,
         estimate=estimate_text,
         midnight=midnight,
         clock=clock,

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from adapters.console.guard import cookie_name
 from adapters.console.logins import BURST, EVERY, LINK
 from tests.adapters.console.visiting import SAME, TOKEN, visiting
 
@@ -58,7 +59,7 @@ async def test_whoever_logs_out_is_out_and_all_can_be() -> None:
         await place.log_in()
         assert (await place.ask("POST", "/logout", data={"form": await place.form()}, headers=SAME))[0] == 303
         assert not place.cookie()
-        place.session.cookie_jar.update_cookies({"frost-console": other})
+        place.session.cookie_jar.update_cookies({cookie_name(place.console.origins.first): other})
         code = place.console.logins.invite()
         assert (await place.ask("POST", "/access/end", data={"form": await place.form()}, headers=SAME))[0] == 303
         assert place.console.logins.find(other) is None

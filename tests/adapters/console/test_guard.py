@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 from aiohttp import web
+from yarl import URL
 
-from adapters.console.guard import COOKIE, HEADERS
+from adapters.console.guard import COOKIE, HEADERS, cookie_name
 from adapters.console.logins import LONGEST
+from adapters.console.origins import read_origin
 from adapters.console.routes import Access, Route, Visit
 from tests.adapters.console.visiting import SAME, SECRET, TOKEN, Place, visiting
 
@@ -59,7 +61,8 @@ async def test_every_route_is_closed_without_a_login_to_another_host_and_to_anot
                     assert status == 403, (route, evil)
             if route.access is Access.ANYBODY:
                 continue
-            for cookies in ({}, {COOKIE: TOKEN}, {f"__Host-{COOKIE}": "x"}):
+            name = cookie_name(place.console.origins.first)
+            for cookies in ({}, {name: TOKEN}, {f"__Host-{name}": "x"}):
                 status, _, answer = await place.ask(route.method, path, headers=ours | SAME, data={}, cookies=cookies)
                 closed = 401 if route.method == "POST" or route.lasts else 303
                 assert status == closed, route
@@ -120,7 +123,7 @@ async def test_on_https_the_cookie_is_one_that_nobody_else_can_set() -> None:
         ours = {"Host": "bot.example.com"} | SAME
         _, _, answer = await place.ask("POST", "/console/login", data={"token": TOKEN}, headers=ours)
         said = answer.headers["Set-Cookie"].lower()
-        assert said.startswith(f"__host-{COOKIE}=")
+        assert said.startswith(f"__host-{COOKIE}-")
         assert all(
             part in said for part in ("httponly", "samesite=strict", "secure", "path=/", f"max-age={LONGEST:.0f}")
         )
@@ -131,7 +134,7 @@ async def test_on_https_the_cookie_is_one_that_nobody_else_can_set() -> None:
     async with visiting() as place:
         _, _, answer = await place.ask("POST", "/login", data={"token": TOKEN}, headers=SAME)
         said = answer.headers["Set-Cookie"].lower()
-        assert said.startswith(f"{COOKIE}=")
+        assert said.startswith(f"{COOKIE}-")
         assert "secure" not in said
         assert "httponly" in said
         assert "samesite=strict" in said
@@ -143,3 +146,25 @@ async def test_forwarded_headers_change_nothing() -> None:
         await place.ask("POST", "/login", data={"token": TOKEN}, headers=SAME | forged)
         assert place.journal.lines is not None
         assert [line.address for line in place.journal.lines] == ["127.0.0.1"]
+
+
+async def test_two_consoles_of_one_host_do_not_log_each_other_out() -> None:
+    async with visiting() as place, visiting() as other:
+        await place.log_in()
+        other.session.cookie_jar.update_cookies(place.session.cookie_jar.filter_cookies(URL(f"http://{place.host}/")))
+        await other.log_in()
+        place.session.cookie_jar.update_cookies(other.session.cookie_jar.filter_cookies(URL(f"http://{other.host}/")))
+        assert (await place.ask("GET", "/access"))[0] == 200
+    names = {cookie_name(read_origin(f"https://h{path}")) for path in ("", "/a", "/b")}
+    assert len(names) == 3
+
+
+async def test_a_proxy_that_passes_no_host_on_is_told_what_to_set() -> None:
+    async with visiting(origin="https://bot.example.com/x") as place:
+        by_origin = {"Origin": "https://bot.example.com"} | SAME
+        for method, path, headers in (("GET", "/x/", {}), ("GET", "/x", {}), ("POST", "/login", by_origin)):
+            status, text, _ = await place.ask(method, path, headers=headers)
+            assert (status, "proxy_set_header Host" in text) == (421, True)
+        assert (await place.ask("GET", "/login"))[0] == 200  # on this machine, by a tunnel
+        _, text, _ = await place.ask("GET", "/", headers={"Host": "other.example"})
+        assert "CONSOLE_ORIGIN" in text

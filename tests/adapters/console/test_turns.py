@@ -9,7 +9,7 @@ from adapters.console.turns import CUT, blocks
 from bot.commands.why import Explanations, tell
 from bot.domain.shown import UNANSWERED, TurnQuery
 from tests.adapters.console.samples import HOSTILE, row, silent, trace
-from tests.adapters.console.visiting import visiting
+from tests.adapters.console.visiting import SECRET, visiting
 
 ENGLISH = {"Accept-Language": "en"}
 
@@ -63,6 +63,16 @@ async def test_what_did_not_get_an_answer_has_a_page_with_the_setting_that_decid
         for path in ("/silent/10001%3Agroup%3A77/-9", "/turns/t1"):
             assert (await place.ask("GET", path))[0] == 503
         assert "cannot be read" in (await place.ask("GET", "/turns", headers=ENGLISH))[1]
+
+
+async def test_a_secret_that_a_cut_would_halve_is_masked_as_a_whole() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        before = "x" * (CUT - 7)
+        place.journal.traces.append(trace(before + SECRET))
+        _, text, _ = await place.ask("GET", "/turns/t1")
+        assert SECRET[:6] not in text
+        assert f"{before}***" in text
 
 
 async def test_bodies_are_cut_until_somebody_wants_the_whole() -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import aiohttp
 from yarl import URL
 
-from adapters.console.guard import COOKIE
+from adapters.console.guard import cookie_name
 from adapters.console.logins import Logins
-from adapters.console.origins import Origins
+from adapters.console.origins import Origin, Origins
 from adapters.console.routes import Route, Routes
 from adapters.console.server import Console
 from adapters.console.site import routes_of
@@ -134,6 +134,7 @@ class Place:
             drafts=self.waiting_drafts,
             note=lines.append,
             tell=lambda _kind, text: self.told.append(text),
+            mask=Mask([SECRET]),
             estimate=len,
             midnight=midnight,
             clock=self.clock,
@@ -179,7 +180,8 @@ class Place:
         return found[1]
 
     def cookie(self) -> str:
-        found = self.session.cookie_jar.filter_cookies(URL(f"http://{self.host}/")).get(COOKIE)
+        name = cookie_name(Origin("http", self.host))
+        found = self.session.cookie_jar.filter_cookies(URL(f"http://{self.host}/")).get(name)
         return "" if found is None else found.value
 
 
