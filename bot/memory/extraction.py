@@ -10,7 +10,7 @@ import asyncio
 import logging
 import re
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -29,8 +29,10 @@ from bot.domain.journal import (
 )
 from bot.domain.memories import StoredFact
 from bot.domain.ports import ChatModel, Clock, Store
+from bot.domain.trace import current_run
 from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers
+from bot.memory.spending import unlimited
 from bot.prompt.extraction import Fact, SaidLine, extraction_request, read_facts
 from bot.prompt.render import plain
 from bot.prompt.view import View
@@ -56,7 +58,9 @@ class _Talk:
 
 
 class Extraction:
-    """Fits `Witness`; `run` asks the model, one talk after the other."""
+    """Fits `Witness`; asks the model, one talk after the other. A request belongs to the last turn
+    of the talk; while the day of whoever that was for `is_spent`, the talk waits.
+    """
 
     def __init__(
         self,
@@ -66,12 +70,14 @@ class Extraction:
         speakers: Speakers,
         store: Store,
         clock: Clock,
+        is_spent: Callable[[str], bool] = unlimited,
     ) -> None:
         self._model = model
         self._remembering = remembering
         self._speakers = speakers
         self._store = store
         self._clock = clock
+        self._is_spent = is_spent
         self._talks: LRUCache[Conversation, _Talk] = LRUCache(PLACES)
         self._turns: LRUCache[str, Conversation] = LRUCache(PLACES)
         self._recalled: LRUCache[tuple[Conversation, str], None] = LRUCache(PLACES)
@@ -142,6 +148,9 @@ class Extraction:
     async def _extract(self, where: Conversation, talk: _Talk) -> None:
         lines = [line for line in map(self._line, talk.lines) if line is not None]
         turn_id = talk.turn_id
+        if self._is_spent(turn_id):
+            return
+        current_run.set(turn_id)  # what is reserved is of the turn that it is counted against
         talk.rounds = 0
         talk.lines.clear()
         if len(lines) < LEAST:

@@ -156,6 +156,10 @@ class Spending:
         payer = self._payers.get(turn_id, NOBODY)
         return self._rung(payer) if self.has_limits() else Rung.ALL
 
+    def is_spent(self, turn_id: str) -> bool:
+        """Whether whoever a turn is for gets nothing more today."""
+        return self.rung_of(turn_id) >= Rung.SPENT
+
     def taken(self, key: Whose) -> Amount:
         """What was taken today by a person, in a group, or in all."""
         self._turn_over()
@@ -237,6 +241,11 @@ class Spending:
             then = OVER if share >= 1 else THEN
             amount = told_amount(self._sums[key])
             self._tell(NEAR.format(whose=whose, percent=100 * share, amount=amount, then=then))
+
+
+def unlimited(_turn_id: str) -> bool:
+    """Nobody's day is spent."""
+    return False
 
 
 def amount_of(usage: Usage) -> Amount:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from bot.domain.chat import Completion
@@ -19,7 +19,9 @@ from bot.domain.errors import ModelError, ModelRejected
 from bot.domain.events import Conversation
 from bot.domain.journal import UsageAdded
 from bot.domain.ports import ChatModel, Clock, Store
+from bot.domain.trace import current_run
 from bot.memory.history import History
+from bot.memory.spending import unlimited
 from bot.memory.window import Fold
 from bot.prompt.summary import Prefix, read_summary, summary_of_prefix, summary_request
 
@@ -34,7 +36,8 @@ GIVEN_UP = 2  # so many; the next is let through
 class Summaries:
     """Fits `Folding`. What a summary costs is written down against the turn that made the
     conversation too long. `one_by_one`: the server answers one request at a time. `continues`: the
-    `model` is the one that answers, so a summary goes on from the requests before it.
+    `model` is the one that answers, so a summary goes on from the requests before it. While the day
+    of whoever a turn is for `is_spent`, there is none.
     """
 
     def __init__(
@@ -45,7 +48,9 @@ class Summaries:
         clock: Clock,
         one_by_one: bool = False,
         continues: bool = False,
+        is_spent: Callable[[str], bool] = unlimited,
     ) -> None:
+        self._is_spent = is_spent
         self._model = model
         self._store = store
         self._clock = clock
@@ -102,7 +107,9 @@ class Summaries:
     ) -> None:
         try:
             async with self._places, asyncio.timeout(DEADLINE):
-                if fold := history.fold(conversation):
+                fold = history.fold(conversation)
+                if fold is not None and not self._is_spent(fold.turn_id):
+                    current_run.set(fold.turn_id)  # in this task: what is reserved is that turn's
                     completion = await self._asked(fold, prefix if self._continues else None)
                     self._take(conversation, history, fold, completion)
         except ModelError as error:

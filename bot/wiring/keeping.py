@@ -66,6 +66,7 @@ def build_keeping(
     *,
     store: Store,
     facts: Memories,
+    is_spent: Callable[[str], bool],
     clock: Clock,
     ids: Ids,
 ) -> Keeping:
@@ -78,13 +79,23 @@ def build_keeping(
             memories=facts, speakers=speakers, store=store, clock=clock, ids=ids
         )
         extraction = Extraction(
-            model=cheap, remembering=remembering, speakers=speakers, store=store, clock=clock
+            model=cheap,
+            remembering=remembering,
+            speakers=speakers,
+            store=store,
+            clock=clock,
+            is_spent=is_spent,
         )
         store = WitnessedStore(store, (extraction,))
     one_by_one = settings.llm_parallel == 1
     same = settings.cheap_models == settings.main_models
     summaries = Summaries(
-        model=cheap, store=store, clock=clock, one_by_one=one_by_one, continues=same
+        model=cheap,
+        store=store,
+        clock=clock,
+        one_by_one=one_by_one,
+        continues=same,
+        is_spent=is_spent,
     )
     toolset = means.staff.toolset
     most = most_around(personas.cast, toolset)

@@ -120,9 +120,8 @@ def build_rooms(
     model, toolset = means.models.main, means.staff.toolset
     personas = build_personas(settings, means.models.named, journal.books, store, clock)
     things = Things(store=store, kinds=(taken_in := senses(store, clock)).kinds)
-    keeping = build_keeping(
-        settings, personas, means, things, store=store, facts=journal.memories, clock=clock, ids=ids
-    )
+    keep = partial(build_keeping, settings, personas, means, things, clock=clock, ids=ids)
+    keeping = keep(store=store, facts=journal.memories, is_spent=spending.is_spent)
     store = keeping.store
     ports: dict[type, object] = {**means.ports, **keeping.ports, Approver: deciders}
     mouth = build_mouth(settings, means, journal, transport, store, mask, clock, ids)

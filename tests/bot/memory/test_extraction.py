@@ -24,7 +24,8 @@ from bot.domain.memories import MemoryKept, StoredFact
 from bot.domain.notebook import Memories
 from bot.domain.ports import Store
 from bot.domain.run import Stop
-from bot.memory.extraction import LINES, QUIET, ROUNDS, Extraction
+from bot.domain.trace import current_run
+from bot.memory.extraction import LINES, LOOK, QUIET, ROUNDS, Extraction
 from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers
 from bot.runtime.clock import SystemClock
@@ -41,6 +42,7 @@ class Room:
 
     def __init__(self, *answers: Step, store: Store | None = None, facts: Memories | None = None) -> None:
         self.store, self.clock = RecordingStore(), SteppedClock()
+        self.spent: set[str] = set()
         self.model = ScriptedModel(*answers)
         speakers = Speakers(store=self.store)
         speakers.learn(GROUP, ())
@@ -53,7 +55,12 @@ class Room:
             ids=CountingIds(),
         )
         self.extraction = Extraction(
-            model=self.model, remembering=book, speakers=speakers, store=self.store, clock=self.clock
+            model=self.model,
+            remembering=book,
+            speakers=speakers,
+            store=self.store,
+            clock=self.clock,
+            is_spent=self.spent.__contains__,
         )
 
     @asynccontextmanager
@@ -72,6 +79,7 @@ class Room:
             question = said("在吗", user=HONG)
             opened = TurnOpened(turn_id=f"t{question.message_id}", question=question, user=UserMessage("x"), at=0.0)
             self.extraction.see(opened)
+            self.last = opened.turn_id
             self.extraction.see(
                 TurnClosed(turn_id=opened.turn_id, stop=Stop.ANSWERED, round=(), usage=Usage(), steps=1, at=0.0)
             )
@@ -104,6 +112,28 @@ async def test_after_some_rounds_facts_are_picked_from_what_people_said_and_what
     assert (fact.subject, fact.text, len(fact.sources)) == (MING, "对花生过敏", 1)
     (cost,) = [entry for entry in room.store.entries if isinstance(entry, UsageAdded)]
     assert (cost.model, cost.usage, cost.turn_id[:1]) == ("cheap@x.test", Usage(100, 10), "t")
+
+
+async def test_a_request_is_of_the_talks_last_turn_and_a_talk_waits_while_its_day_is_spent() -> None:
+    ran: list[str] = []
+
+    async def asked(_request: ModelRequest) -> Completion:
+        ran.append(current_run.get())
+        return answer()
+
+    room = Room(asked)
+    async with room.open():
+        for text in ("我对花生过敏", "哈哈", "好的"):
+            room.hear(text, message_id=text)
+        room.rounds(ROUNDS)
+        last = room.last
+        room.spent.add(last)
+        await room.clock.advance(LOOK)
+        assert ran == []
+        room.spent.clear()
+        await room.clock.advance(LOOK)
+        await until(lambda: ran)
+    assert ran == [last]
 
 
 async def test_a_talk_that_has_ended_is_looked_at_though_it_was_short() -> None:

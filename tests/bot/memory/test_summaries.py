@@ -21,6 +21,7 @@ from bot.domain.chat import (
 from bot.domain.errors import ModelBilling, ModelRejected
 from bot.domain.events import Conversation
 from bot.domain.journal import UsageAdded, WindowMoved
+from bot.domain.trace import current_run
 from bot.memory.history import History
 from bot.memory.summaries import AT_ONCE, PAUSE, Summaries
 from bot.prompt.summary import Prefix
@@ -35,9 +36,15 @@ class Talk:
     def __init__(self, *steps: Step, one_by_one: bool = False, continues: bool = False) -> None:
         self.clock = ManualClock()
         self.store = RecordingStore()
+        self.spent: set[str] = set()
         self.model = ScriptedModel(*steps)
         self.summaries = Summaries(
-            model=self.model, store=self.store, clock=self.clock, one_by_one=one_by_one, continues=continues
+            model=self.model,
+            store=self.store,
+            clock=self.clock,
+            one_by_one=one_by_one,
+            continues=continues,
+            is_spent=self.spent.__contains__,
         )
         self.history = History(store=self.store, room=lambda: 1000.0, folding=self.summaries)
 
@@ -75,6 +82,25 @@ async def test_a_conversation_that_is_too_long_is_summarised_after_its_turn() ->
     assert len(talk.history.messages(GROUP)) == 2
     used = UsageAdded(turn_id="t4", model="demo@here", usage=Usage(900, 30, cost=0.001), at=talk.clock.now())
     assert talk.store.entries == [used, WindowMoved(GROUP, "t4", "t2", "小明(777) 问了三次")]
+
+
+async def test_a_request_is_of_the_latest_turn_and_there_is_none_while_its_day_is_spent() -> None:
+    ran: list[str] = []
+
+    async def asked(_request: ModelRequest) -> Completion:
+        ran.append(current_run.get())
+        return GIVEN
+
+    talk = Talk(asked)
+    async with talk.open():
+        talk.spent.add("t4")
+        await talk.turns(4)
+        await talk.summaries.wait_idle()
+        assert ran == []
+        talk.spent.clear()
+        talk.summaries.begin(GROUP, talk.history)
+        await talk.summaries.wait_idle()
+    assert ran == ["t4"]
 
 
 async def test_what_it_cost_is_told_to_the_log(caplog: pytest.LogCaptureFixture) -> None:
