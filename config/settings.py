@@ -141,6 +141,7 @@ class Settings(BaseSettings):
     console_host: Host = "127.0.0.1"
     console_port: Annotated[int, BeforeValidator(values.whole(0, 65535))] = 0
     console_token: Annotated[SecretStr, AfterValidator(tokens.console_token)] = SecretStr("")
+    console_totp: Annotated[SecretStr, AfterValidator(tokens.console_totp)] = SecretStr("")
     console_origin: Annotated[str, AfterValidator(values.origin)] = ""
 
     tools_deny: Names = ()

@@ -8,6 +8,7 @@ included.
 from __future__ import annotations
 
 import re
+from base64 import b32decode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -19,7 +20,9 @@ from config.values import Wrong
 BETWEEN = re.compile(r"[\s,，;；]+")
 COLON = re.compile(r"\s*[:：]\s*")
 OWNED = re.compile(r"([1-9][0-9]{0,17}):(.*)")  # `account:token`
+TOTP_MEND = "Make one: `frostagent console --totp`"
 CONSOLE_MEND = "Make one: `setup` does, or openssl rand -hex 16"
+SHORTEST_TOTP = 16  # bytes, as RFC 4226 wants it
 SHORTEST_CONSOLE = 22  # characters of base64 that hold 128 bits
 MEND = "Write it as 10001:token,10002:token, each token once"
 
@@ -101,3 +104,15 @@ def console_token(value: SecretStr) -> SecretStr:
     if text and len(text) < SHORTEST_CONSOLE:
         raise Wrong(f"is shorter than {SHORTEST_CONSOLE} characters", CONSOLE_MEND)
     return value
+
+
+def console_totp(value: SecretStr) -> SecretStr:
+    """What an authenticator app makes its codes of: base32, spaces and case do not matter."""
+    text = "".join(value.get_secret_value().split()).upper().rstrip("=")
+    try:
+        key = b32decode(text + "=" * (-len(text) % 8))
+    except ValueError as error:
+        raise Wrong("is not base32 (A-Z and 2-7)", TOTP_MEND) from error
+    if text and len(key) < SHORTEST_TOTP:
+        raise Wrong(f"is shorter than {SHORTEST_TOTP * 8} bits", TOTP_MEND)
+    return SecretStr(text)

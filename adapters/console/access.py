@@ -43,21 +43,30 @@ class AccessPages:
 
     async def ask(self, visit: Visit) -> web.Response:
         """Where one logs in; whoever is, goes on."""
-        return go(visit, "/") if visit.login else self._pages.show(visit, "login", trouble="")
+        return (
+            go(visit, "/")
+            if visit.login
+            else self._pages.show(visit, "login", trouble="", asks=self._logins.totp.is_on)
+        )
 
     async def enter(self, visit: Visit) -> web.Response:
         """Log in with the token, or with the code of a link."""
+        asks = self._logins.totp.is_on
         if not self._logins.tries.take():
-            return self._pages.show(visit, "login", status=429, trouble="login.wait")
+            return self._pages.show(visit, "login", status=429, trouble="login.wait", asks=asks)
         code, token = visit.fields.get("code", ""), visit.fields.get("token", "")
-        if code:
+        cookie = None
+        if asks and not self._logins.totp.use(visit.fields.get("totp", "")):
+            pass  # nobody is told which of the two was wrong
+        elif code:
             cookie = self._logins.by_code(code, visit.address)
         else:
             cookie = self._logins.by_token(token, visit.address)
         if cookie is None:
             self.audit(visit, "login", outcome="refused")
             trouble = "login.link" if code else "login.wrong"
-            return self._pages.show(visit, "login", status=403, trouble=trouble)
+            trouble = "login.both" if asks else trouble
+            return self._pages.show(visit, "login", status=403, trouble=trouble, asks=asks)
         login = self._logins.find(cookie)
         name = login.name if login else ""
         self._sources.tell(f"console {name}", TOLD.format(address=visit.address))

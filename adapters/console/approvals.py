@@ -7,6 +7,7 @@ import re
 
 from aiohttp import web
 
+from adapters.console.logins import Logins
 from adapters.console.rendering import Pages
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
@@ -19,8 +20,9 @@ PATIENCE = 6.0  # seconds that QQ has to answer; it goes on where it takes longe
 class ApprovalPages:
     """The page, and the word."""
 
-    def __init__(self, pages: Pages, sources: Sources) -> None:
+    def __init__(self, pages: Pages, logins: Logins, sources: Sources) -> None:
         self._pages = pages
+        self._logins = logins
         self._sources = sources
 
     @property
@@ -42,6 +44,10 @@ class ApprovalPages:
         if found is None or word not in {"0", "1"}:
             return web.Response(status=400, text="that is no request")
         name, reason = found[0], visit.fields.get("reason", "")
+        action = "allow" if word == "1" else "deny"
+        if word == "1" and (trouble := self._logins.doubt(visit.fields.get("totp", ""))):
+            note(self._sources, visit, action, what=name, outcome="no code")
+            return await self._show(visit, name=name, key=trouble, status=403)
         try:
             async with asyncio.timeout(PATIENCE):
                 settled = await self._sources.settle(
@@ -49,7 +55,6 @@ class ApprovalPages:
                 )
         except TimeoutError:
             settled = Settled("unanswered", "")
-        action = "allow" if word == "1" else "deny"
         outcome = "ok" if settled.kind == "done" else settled.kind
         note(self._sources, visit, action, what=name, outcome=outcome)
         done = "draft" if found[1] == "D" else "done"
@@ -57,13 +62,21 @@ class ApprovalPages:
         return await self._show(visit, name=name, key=key, settled=settled)
 
     async def _show(
-        self, visit: Visit, *, name: str = "", key: str = "", settled: Settled | None = None
+        self,
+        visit: Visit,
+        *,
+        name: str = "",
+        key: str = "",
+        settled: Settled | None = None,
+        status: int = 200,
     ) -> web.Response:
         state, now = self._sources.state(), self._sources.clock.now()
         drafts, more = await self._sources.drafts()
         return self._pages.show(
             visit,
             "approvals",
+            status=status,
+            asks=self._logins.totp.is_on,
             state=state,
             now=now,
             of=name,

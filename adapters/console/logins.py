@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
+from adapters.console.totp import Totp
 from bot.domain.ports import Clock
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
@@ -61,12 +62,14 @@ class Tries:
 class Logins:
     """Lets in whoever has the token, or a link that was made here."""
 
-    def __init__(self, token: str, *, clock: Clock) -> None:
+    def __init__(self, token: str, *, totp: str = "", clock: Clock) -> None:
+        """`totp` is the secret of an authenticator app; without one no codes are asked for."""
         self._token = _hash(token)
         self._clock = clock
         self._links: dict[bytes, float] = {}
         self._open: dict[bytes, Login] = {}
         self.tries = Tries(clock)
+        self.totp = Totp(totp, clock=clock)
 
     @property
     def open(self) -> tuple[Login, ...]:
@@ -101,6 +104,16 @@ class Logins:
             return None
         login.used = now
         return login
+
+    def doubt(self, code: str) -> str:
+        """What keeps somebody who is logged in from a grave change: `wait` or `code`, nothing where
+        this code of the app is good, or none is asked for.
+        """
+        if not self.totp.is_on:
+            return ""
+        if not self.tries.take():
+            return "wait"
+        return "" if self.totp.use(code) else "code"
 
     def end(self, cookie: str) -> None:
         """Log out."""

@@ -45,18 +45,21 @@ class Console:
         host: str,
         port: int,
         token: str,
+        totp: str = "",
         origin: str,
         mask: Callable[[str], str],
         clock: Clock,
         load: Callable[[Logins, Origins], Routes],
     ) -> None:
-        """`origin` is where browsers find it, empty for this machine alone; `token` lets in."""
+        """`origin` is where browsers find it, empty for this machine alone; `token` lets in, with
+        a code by `totp` where that is set.
+        """
         self._host = host
         self._port = port
         self._origin = origin
         self._mask = mask
         self._load = load
-        self.logins = Logins(token, clock=clock)
+        self.logins = Logins(token, totp=totp, clock=clock)
         self._guard: Guard | None = None
         self._runner: web.ServerRunner | None = None
 

@@ -30,7 +30,7 @@ def routes_of(logins: Logins, sources: Sources) -> Routes:
             *AccessPages(pages, logins, sources).routes,
             *TodayPages(pages, sources).routes,
             *TurnPages(pages, sources).routes,
-            *ApprovalPages(pages, sources).routes,
+            *ApprovalPages(pages, logins, sources).routes,
             *ChatPages(pages, sources).routes,
             *CostPages(pages, sources).routes,
             *ToolPages(pages, sources).routes,

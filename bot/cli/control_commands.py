@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from base64 import b32encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from secrets import token_bytes
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
@@ -22,7 +24,13 @@ ENDED_WITHIN = GRACE + 20.0  # seconds; a journal that hangs is waited for, too
 
 DOCKER = Path("/.dockerenv")
 
+TOTP_BYTES = 20  # as authenticator apps expect it
+
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
+
+NewTotp = Annotated[
+    bool, Option("--totp", help="Print a new CONSOLE_TOTP for an authenticator app instead.")
+]
 
 app = typer.Typer()
 
@@ -66,8 +74,13 @@ def status(*, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def console() -> None:
+def console(*, totp: NewTotp = False) -> None:
     """Print an address that lets a browser into the console, once and within five minutes."""
+    if totp:
+        secret = b32encode(token_bytes(TOTP_BYTES)).decode()
+        print(f"CONSOLE_TOTP={secret}")
+        print(f"otpauth://totp/FrostAgent:console?secret={secret}&issuer=FrostAgent")
+        return
     with answer_to("console") as answered:
         print(answered.answer["link"])
 

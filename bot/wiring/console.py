@@ -105,6 +105,7 @@ async def open_console(settings: Settings, seen: Seen, *, mask: Mask) -> AsyncIt
         host=settings.console_host,
         port=port,
         token=token,
+        totp=settings.console_totp.get_secret_value(),
         origin=settings.console_origin,
         mask=mask,
         clock=seen.clock,

@@ -8,7 +8,7 @@ from pydantic import SecretStr
 from bot.domain.masking import Mask
 from config.secrets import secrets_of
 from config.settings import Settings
-from config.tokens import AccessTokens, parts_of, read_tokens, tokens
+from config.tokens import AccessTokens, console_totp, parts_of, read_tokens, tokens
 from config.values import Wrong
 from tests.config.reading import GOOD, load, problems
 
@@ -107,3 +107,9 @@ def test_each_token_is_a_secret_and_no_account_is() -> None:
 
 def test_the_one_token_of_one_account_is_a_secret_too() -> None:
     assert "abcdefgh" in secrets_of(Settings.model_validate({"onebot_access_token": "10001:abcdefgh"}))
+
+
+@pytest.mark.parametrize("text", ["A" * 25, "A" * 24, "ABCD1" * 6, "é" * 32])
+def test_a_secret_of_an_app_that_is_none_or_short_is_wrong(text: str) -> None:
+    with pytest.raises(Wrong):
+        console_totp(SecretStr(text))

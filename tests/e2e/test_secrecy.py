@@ -47,6 +47,7 @@ SECRETS: dict[str, Any] = {
     "amap_key": "5E5AME-amap",
     "stt_api_key": "sk-5E5AME-stt",
     "console_token": "5E5AME-console-is-32-letters-long",
+    "console_totp": "5E5AMETOTPOFTHECONSOLEABCDEFGHIJ",
     "subagent_keys": {"Poet": "sk-5E5AME-poet"},
 }
 PROXY = "http://bot:5E5AME%2Fproxy@127.0.0.1"

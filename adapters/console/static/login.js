@@ -7,5 +7,6 @@ if (code) {
   history.replaceState(null, "", location.pathname);
   form.hidden = false;
   document.getElementById("by-token").hidden = true;
-  form.requestSubmit();
+  if (form.elements.totp) form.elements.totp.focus();
+  else form.requestSubmit();
 }

@@ -186,7 +186,9 @@ class Place:
 
 
 @asynccontextmanager
-async def visiting(*more: Route, origin: str = "", port: int = 0, trying: Trying | None = None) -> AsyncIterator[Place]:
+async def visiting(
+    *more: Route, origin: str = "", port: int = 0, totp: str = "", trying: Trying | None = None
+) -> AsyncIterator[Place]:
     """A console with these routes beside its own."""
     place = Place(clock := ManualClock(), trying=trying)
     loads: list[Sequence[Route]] = []
@@ -196,7 +198,7 @@ async def visiting(*more: Route, origin: str = "", port: int = 0, trying: Trying
         return Routes((*routes_of(logins, place.sources()).all, *more))
 
     console = Console(
-        host="127.0.0.1", port=port, token=TOKEN, origin=origin, mask=Mask([SECRET]), clock=clock, load=load
+        host="127.0.0.1", port=port, token=TOKEN, totp=totp, origin=origin, mask=Mask([SECRET]), clock=clock, load=load
     )
     jar = aiohttp.CookieJar(unsafe=True)
     async with console, aiohttp.ClientSession(cookie_jar=jar) as session:

@@ -9,8 +9,10 @@ import socket
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
-from bot.cli.control_commands import warning_of_docker
+from bot.cli.control_commands import console, warning_of_docker
+from config.tokens import console_totp
 from tests.bot.cli.commands import run, serving
 
 
@@ -118,3 +120,12 @@ def test_something_else_at_its_place_is_no_answer(tmp_path: Path) -> None:
         told = run(tmp_path, "status")
     assert told.returncode == 1
     assert "Traceback" not in told.stderr
+
+
+def test_a_secret_for_an_authenticator_app_is_one_that_the_settings_take(capsys: pytest.CaptureFixture[str]) -> None:
+    console(totp=True)
+    setting, uri = capsys.readouterr().out.split()
+    name, _, secret = setting.partition("=")
+    assert name == "CONSOLE_TOTP"
+    assert console_totp(SecretStr(secret)).get_secret_value() == secret
+    assert uri == f"otpauth://totp/FrostAgent:console?secret={secret}&issuer=FrostAgent"
