@@ -46,8 +46,8 @@ from bot.runtime.reloading import Reload, Reread, reload_all
 from bot.runtime.watchdog import Watchdog
 from bot.speaking.outbox import Outbox
 from bot.wiring.background import background
-from bot.wiring.commands import telling_daily
 from bot.wiring.console import Link, Seen, open_console
+from bot.wiring.daily import telling_daily
 from bot.wiring.discovery import Discovered
 from bot.wiring.limits import build_meter, build_spending
 from bot.wiring.means import Means, open_means
@@ -204,7 +204,7 @@ async def open_service(
         )
         working = at_work(settings, rooms, line, spending, metrics=metrics, ids=ids)
         port = await stack.enter_async_context(working)
-        await stack.enter_async_context(telling_daily(settings, rooms.owner, journal, store, clock))
+        await stack.enter_async_context(telling_daily(settings, rooms, journal, store, clock))
         seen = Seen(rooms, journal, line.peers, means, newest, clock, trying)
         link = await stack.enter_async_context(open_console(settings, seen, mask=mask))
         await stack.enter_async_context(finishing(rooms, troubles, grace=grace))

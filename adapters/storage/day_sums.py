@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import ColumnElement, Connection, Select, func, select
 
-from adapters.storage.tables import runs, turns, usage, verdicts
-from bot.domain.books import DaySum, UsageSum
+from adapters.storage.tables import runs, speakers, turns, usage, verdicts
+from bot.domain.books import DaySum, Taker, UsageSum
 from bot.domain.events import Conversation
 
 FAILURES = 5  # that are told, the last ones
+TOP = 5  # people, and groups
 
 
 def day(connection: Connection, since: float, until: float, where: Conversation | None) -> DaySum:
@@ -31,8 +32,28 @@ def day(connection: Connection, since: float, until: float, where: Conversation 
     ).all()
     ended = runs.c.turn_id.in_(opened)
     failed = select(runs.c.error, runs.c.turn_id).where(ended, runs.c.stop == "failed")
-    answered = select(func.count()).select_from(runs).where(ended, runs.c.stop == "answered")
-    models = connection.execute(
+    stops = {
+        row[0]: row[1]
+        for row in connection.execute(
+            select(runs.c.stop, func.count()).where(ended).group_by(runs.c.stop)
+        )
+    }
+    return DaySum(
+        questions=sum(row[2] for row in judged if row[0]),
+        answered=stops.get("answered", 0),
+        silent=stops.get("silent", 0),
+        dropped=tuple((row[1], row[2]) for row in judged if not row[0]),
+        failed=_kinds(connection.execute(failed.order_by(runs.c.id.desc()).limit(FAILURES))),
+        models=_models(connection, used),
+        people=_people(connection, used),
+        groups=_groups(connection, used),
+    )
+
+
+def _models(
+    connection: Connection, used: list[ColumnElement[bool]]
+) -> tuple[tuple[str, UsageSum], ...]:
+    rows = connection.execute(
         select(
             usage.c.model,
             func.count(),
@@ -45,13 +66,39 @@ def day(connection: Connection, since: float, until: float, where: Conversation 
         .where(*used)
         .group_by(usage.c.model)
     ).all()
-    return DaySum(
-        questions=sum(row[2] for row in judged if row[0]),
-        answered=connection.scalar(answered) or 0,
-        dropped=tuple((row[1], row[2]) for row in judged if not row[0]),
-        failed=_kinds(connection.execute(failed.order_by(runs.c.id.desc()).limit(FAILURES))),
-        models=tuple((row[0], _sum(row)) for row in models),
+    return tuple((row[0], _sum(row)) for row in rows)
+
+
+def _people(connection: Connection, used: list[ColumnElement[bool]]) -> tuple[Taker, ...]:
+    asked = (*used, usage.c.asker != 0)
+    somewhere = func.max(usage.c.conversation)
+    rows = connection.execute(_most(usage.c.asker, somewhere).where(*asked)).all()
+    return tuple(
+        Taker(who, _name(connection, where, who), int(tokens), cost)
+        for who, where, tokens, cost in rows
     )
+
+
+def _name(connection: Connection, where: str, who: int) -> str:
+    """How somebody was last called there."""
+    there = speakers.c.conversation == where, speakers.c.user_id == who
+    return connection.scalar(select(speakers.c.name).where(*there).limit(1)) or ""
+
+
+def _groups(connection: Connection, used: list[ColumnElement[bool]]) -> tuple[Taker, ...]:
+    there = (*used, usage.c.conversation.like("%:group:%"))
+    rows = connection.execute(_most(usage.c.conversation).where(*there))
+    return tuple(
+        Taker(Conversation.parse(where).session_id, "", int(tokens), cost)
+        for where, tokens, cost in rows
+    )
+
+
+def _most(*whose: Any) -> Select[Any]:
+    """For whom most was taken, in money or else in tokens."""
+    tokens = func.sum(usage.c.prompt + usage.c.completion)
+    cost = func.coalesce(func.sum(usage.c.cost), 0.0)
+    return select(*whose, tokens, cost).group_by(whose[0]).order_by(-cost, -tokens).limit(TOP)
 
 
 def _kinds(rows: Iterable[Any]) -> tuple[tuple[str, str], ...]:

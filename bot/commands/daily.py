@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from bot.commands.digest import YESTERDAY, told_of
+from bot.commands.digest import YESTERDAY, Stands, told_of
 from bot.domain.books import Books, Choices, DaySum
 from bot.domain.journal import PlaceSet
 from bot.domain.ports import Clock, Store
@@ -29,6 +29,7 @@ class Daily:
         at: float | None,
         is_chinese: bool,
         books: Books,
+        stands: Stands,
         choices: Choices,
         store: Store,
         owner: Owner,
@@ -37,6 +38,7 @@ class Daily:
         self._at = at
         self._is_chinese = is_chinese
         self._books = books
+        self._stands = stands
         self._choices = choices
         self._store = store
         self._owner = owner
@@ -71,7 +73,7 @@ class Daily:
             return False
         if day == DaySum():
             return True
-        words = told_of(day, other, YESTERDAY, self._either)
+        words = told_of(day, other, YESTERDAY, self._either, await self._stands())
         if not await self._store.commit(PlaceSet(NOWHERE, SETTING, today)):
             return False
         self._owner.post(words)

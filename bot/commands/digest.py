@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -10,18 +10,34 @@ from msgspec import Struct
 from bot.commands.money import money, tokens
 from bot.commands.phrases import AWAY, IN_PRIVATE
 from bot.commands.why import REASONS
-from bot.domain.books import Books, DaySum
+from bot.domain.books import Books, DaySum, Taker
 from bot.domain.command import Asked, Command, command
 from bot.domain.events import Conversation
 from bot.domain.traits import Audience
 from bot.policy.days import midnight
+from bot.prompt.frame import label
 
 NO_NUMBER = ("群号应当是数字：/日报 群号", "A group is told by its number: /digest 123456")
 LONGEST = 900  # characters of a digest
 MODELS = REASONS_TOLD = 5
+NAME = 10  # characters of a nickname
+GIB = 2**30
 
 Either: TypeAlias = Callable[[str, str], str]
 """Chooses between Chinese and English."""
+
+
+class Standing(Struct, frozen=True):
+    """How things stand: how much waits for an owner's word, and the bytes that are free on the
+    journal's disk, None where nobody knows.
+    """
+
+    waiting: int = 0
+    free: int | None = None
+
+
+Stands: TypeAlias = Callable[[], Awaitable[Standing]]
+"""Looks how things stand now."""
 
 
 class Days(Struct, frozen=True):
@@ -35,7 +51,7 @@ TODAY = Days(("今天", "Today"), ("昨天", "yesterday"))
 YESTERDAY = Days(("昨天", "Yesterday"), ("前天", "the day before"))
 
 
-def digest_command(books: Books) -> Command:
+def digest_command(books: Books, stands: Stands) -> Command:
     """`/digest`, `/digest GROUP`; for owners, in private."""
 
     @command(
@@ -58,32 +74,30 @@ def digest_command(books: Books) -> Command:
         before = await books.day(since=yesterday, until=today, where=where)
         if now is None or before is None:
             return asked.either(*AWAY)
-        return told_of(now, before, TODAY, asked.either)
+        standing = await stands() if where is None else None
+        return told_of(now, before, TODAY, asked.either, standing)
 
     return digest
 
 
-def told_of(day: DaySum, before: DaySum, which: Days, either: Either) -> str:
-    """How a day went beside the one before, in under 900 characters."""
+def told_of(
+    day: DaySum, before: DaySum, which: Days, either: Either, standing: Standing | None = None
+) -> str:
+    """How a day went beside the one before, and how things stand, in under 900 characters; what
+    there is no room for at the end is left out.
+    """
     this, that = either(*which.this), either(*which.before)
+    silent = either(f"，沉默 {day.silent} 次", f", silent {day.silent}") if day.silent else ""
     lines = [
         either(
             f"{this}：{day.questions} 个问题，答了 {day.answered} 个（{that} {before.answered}）",
             f"{this}: {day.questions} questions, {day.answered} answered"
             f" ({that} {before.answered})",
         )
+        + silent
     ]
-    then = dict(before.models)
-    for name, used in sorted(day.models, key=lambda one: -one[1].cost)[:MODELS]:
-        was = money(then[name]) if name in then else "$0"
-        read = tokens(used.prompt + used.completion)
-        cached = 100 * used.cached // used.prompt if used.prompt else 0
-        lines.append(
-            either(
-                f"{name}：{read} token（缓存 {cached}%），{money(used)}（{that} {was}）",
-                f"{name}: {read} tokens ({cached}% cached), {money(used)} ({that} {was})",
-            )
-        )
+    lines += _stands(standing, either)
+    lines += _models(day, before, that, either)
     if day.dropped:
         dropped = sorted(day.dropped, key=lambda one: -one[1])[:REASONS_TOLD]
         told = ", ".join(
@@ -91,6 +105,42 @@ def told_of(day: DaySum, before: DaySum, which: Days, either: Either) -> str:
             for reason, number in dropped
         )
         lines.append(either(f"没有答：{told}", f"Not answered: {told}"))
-    lines += [either(f"出错 {kind} {run}", f"Error {kind} {run}") for kind, run in day.failed]
+    for kind in dict.fromkeys(kind for kind, _ in day.failed):
+        ended = " ".join(run for of, run in day.failed if of == kind)
+        lines.append(either(f"出错 {kind} {ended}", f"Error {kind} {ended}"))
+    for name, takers in ((("群", "Groups"), day.groups), (("人", "People"), day.people)):
+        if takers:
+            most = ", ".join(map(_taker, takers))
+            lines.append(either(f"用得最多的{name[0]}：{most}", f"{name[1]}: {most}"))
     text = "\n".join(lines)
     return text if len(text) < LONGEST else text[: LONGEST - 2] + "…"
+
+
+def _models(day: DaySum, before: DaySum, that: str, either: Either) -> Iterator[str]:
+    then = dict(before.models)
+    for name, used in sorted(day.models, key=lambda one: -one[1].cost)[:MODELS]:
+        was = money(then[name]) if name in then else "$0"
+        read = tokens(used.prompt + used.completion)
+        cached = 100 * used.cached // used.prompt if used.prompt else 0
+        yield either(
+            f"{name}：{read} token（缓存 {cached}%），{money(used)}（{that} {was}）",
+            f"{name}: {read} tokens ({cached}% cached), {money(used)} ({that} {was})",
+        )
+
+
+def _stands(standing: Standing | None, either: Either) -> Iterator[str]:
+    if standing is None:
+        return
+    if standing.waiting:
+        yield either(
+            f"等主人发话的：{standing.waiting} 件", f"Waits for an owner: {standing.waiting}"
+        )
+    if standing.free is not None:
+        free = f"{standing.free / GIB:.1f} GB"
+        yield either(f"磁盘还剩 {free}", f"Disk: {free} free")
+
+
+def _taker(taker: Taker) -> str:
+    name = label(taker.name, NAME)
+    took = f"${taker.cost:.2f}" if taker.cost else tokens(taker.tokens)
+    return f"{name}({taker.number}) {took}" if name else f"{taker.number} {took}"

@@ -85,16 +85,31 @@ class PlaceSum(Struct, frozen=True):
     last: float
 
 
+class Taker(Struct, frozen=True):
+    """A person or a group (`number`) and what was taken for it, in tokens and US dollars; the
+    `name` is empty where nobody knows one.
+    """
+
+    number: int
+    name: str
+    tokens: int
+    cost: float
+
+
 class DaySum(Struct, frozen=True, kw_only=True):
-    """What happened in some hours: how many questions and answers, how many messages for the bot
-    were `dropped` by reason, the kinds and turns of the last that `failed`, what each model took.
+    """What happened in some hours: how many questions and answers, how often the bot chose to be
+    `silent`, how many messages for it were `dropped` by reason, the kinds and turns of the last
+    that `failed`, what each model took; the people and groups for whom most was taken.
     """
 
     questions: int = 0
     answered: int = 0
+    silent: int = 0
     dropped: tuple[tuple[str, int], ...] = ()
     failed: tuple[tuple[str, str], ...] = ()
     models: tuple[tuple[str, UsageSum], ...] = ()
+    people: tuple[Taker, ...] = ()
+    groups: tuple[Taker, ...] = ()
 
 
 class TakenSum(Struct, frozen=True):

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-from contextlib import AbstractAsyncContextManager
 from functools import partial
 
 from adapters.storage.store import SqlStore
 from bot.commands.commands import Commands
 from bot.commands.context import ContextSize, context_command
-from bot.commands.daily import Daily
-from bot.commands.digest import digest_command
+from bot.commands.digest import Stands, digest_command
 from bot.commands.errors import Failures, errors_command
 from bot.commands.forget import forget_command
 from bot.commands.group_modes import mode_commands
@@ -28,11 +26,8 @@ from bot.commands.usage import usage_command
 from bot.commands.why import why_command
 from bot.domain.chat import UserMessage
 from bot.domain.events import Conversation
-from bot.domain.ports import Clock, Store
 from bot.memory.spending import Spending
 from bot.policy.tokens import estimate, estimate_messages, estimate_text
-from bot.speaking.owner import Owner
-from bot.wiring.background import background
 from bot.wiring.conversation import Asking, Ground
 from bot.wiring.keeping import Keeping
 from bot.wiring.means import Means
@@ -48,6 +43,7 @@ def build_commands(
     failures: Failures,
     means: Means,
     spending: Spending,
+    stands: Stands,
     on: Ground,
     asking: Asking,
 ) -> Commands:
@@ -72,7 +68,7 @@ def build_commands(
         model_command(models.upstreams, on.clock.monotonic),
         groups_command(books, on.modes),
         *mode_commands(on.modes),
-        digest_command(books),
+        digest_command(books, stands),
         errors_command(failures),
     )
     ours = {name.casefold() for one in known for name in one.names} | {"help", "帮助"}
@@ -107,19 +103,3 @@ async def measure(keeping: Keeping, where: Conversation) -> ContextSize:
         overheard=len(history.unread(where)),
         room=keeping.room(),
     )
-
-
-def telling_daily(
-    settings: Settings, owner: Owner, journal: SqlStore, store: Store, clock: Clock
-) -> AbstractAsyncContextManager[None]:
-    """While it is open, the owners are told once a day how the one before went."""
-    daily = Daily(
-        at=settings.bot_digest,
-        is_chinese=settings.bot_language != "en",
-        books=journal.books,
-        choices=journal.books,
-        store=store,
-        owner=owner,
-        clock=clock,
-    )
-    return background(daily.run())

@@ -73,6 +73,7 @@ from bot.wiring.mouth import Mouth, build_mouth
 from bot.wiring.personas import build_personas
 from bot.wiring.senses import SensesOf
 from bot.wiring.stages import Stages, build_stages
+from bot.wiring.standing import data_folder, standing_of
 from config.settings import Settings
 
 MAX_LOGGED = 200  # characters of a line that is looked up
@@ -146,8 +147,9 @@ def build_rooms(
         paced=settings.bot_pace,
         chinese=settings.bot_language != "en",
     )
-    typed = partial(build_commands, settings, keeping, journal, failures, means, spending)
     petitions = build_petitions(settings, on, journal, transport)
+    stands = partial(standing_of, data_folder(settings), on, answering, petitions)
+    typed = partial(build_commands, settings, keeping, journal, failures, means, spending, stands)
     built = on, mouth.owner, keeping, answering, petitions, settings
     return connect(*built, failures, commands=typed, toolset=toolset, transport=transport, ids=ids)
 

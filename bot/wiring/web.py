@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Final
@@ -16,6 +15,7 @@ from bot.memory.spending import ALL, Spending
 from bot.policy.limits import NO_CAP, rung_of
 from bot.speaking.screening import Screen
 from bot.wiring.service import Rooms
+from bot.wiring.standing import waiting_of
 from config.settings import Settings
 
 REASONS: Final[Mapping[str, str]] = {
@@ -72,7 +72,6 @@ def vitals_of(rooms: Rooms, spending: Spending, peers: Peers) -> Vitals:
     """The figures of now."""
     online = [account.online is not False for account in peers.accounts()]
     lanes, screen = rooms.on.lanes, rooms.on.outbox.screened
-    petitions = Counter(one.kind for one in rooms.stages.petitions.open)
     return Vitals(
         lanes=lanes.active,
         queued=max(0, lanes.waiting - lanes.active),
@@ -82,13 +81,7 @@ def vitals_of(rooms: Rooms, spending: Spending, peers: Peers) -> Vitals:
         overflow=rooms.asking.turnstile.overflow,
         reconnects=peers.reconnects,
         withheld=screen.withheld if isinstance(screen, Screen) else 0,
-        waiting={
-            "call": len(rooms.answering.requests.open),
-            "friend": petitions["friend"],
-            "invite": petitions["invite"],
-            "group": len(rooms.on.modes.open),
-            "draft": len(rooms.on.shadow.drafts.open),
-        },
+        waiting=waiting_of(rooms.on, rooms.answering, rooms.stages.petitions),
         today=today_of(spending),
     )
 

@@ -4,20 +4,21 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.books import spent
 from adapters.storage.database import Database
 from adapters.storage.day_sums import day
-from bot.domain.books import DaySum
-from bot.domain.journal import Judged
+from bot.domain.books import DaySum, Taker
+from bot.domain.journal import Judged, MemberNumbered
 from tests.adapters.storage.entries import NOW, read
 from tests.adapters.storage.test_books import ELSEWHERE, whole, write
 from tests.fakes import GROUP
 
 
 def test_a_day_counts_what_usage_counts_and_nothing_of_elsewhere(batches: EntryBatches, database: Database) -> None:
-    write(batches, *whole())
+    write(batches, *whole(), MemberNumbered(conversation=GROUP, number=1, user_id=777, name="小明"))
     for reason in ("rate", "muted"):  # the last one about a message counts
         write(batches, Judged(conversation=GROUP, message_id="8", sender=888, wakes=False, reason=reason))
     told = read(database, day, 0.0, 1e12, GROUP)
     assert (told.questions, told.answered, told.dropped, told.failed) == (1, 1, (("muted", 1),), ())
     assert told.models == (("demo", read(database, spent, 0.0, None, None)),)
+    assert (told.people, told.groups) == ((Taker(777, "小明", 30, 0.5),), (Taker(4242, "", 30, 0.5),))
     assert read(database, day, 0.0, 1e12, None) == told
     assert read(database, day, 0.0, 1e12, ELSEWHERE) == DaySum()
     assert read(database, day, 0.0, NOW - 100, None).models == ()

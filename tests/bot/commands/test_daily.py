@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from bot.commands.daily import Daily
+from bot.commands.digest import Standing
 from bot.domain.books import DaySum
 from bot.policy.days import midnight
 from bot.speaking.owner import Owner
@@ -39,6 +40,10 @@ class Morning:
         return self.transport.texts
 
 
+async def stands() -> Standing:
+    return Standing()
+
+
 @asynccontextmanager
 async def morning(
     store: RecordingStore, *days: DaySum, begins: float, at: float | None = NINE, is_chinese: bool = True
@@ -48,6 +53,7 @@ async def morning(
         at=at,
         is_chinese=is_chinese,
         books=life.books,
+        stands=stands,
         choices=store,
         store=store,
         owner=life.owner,

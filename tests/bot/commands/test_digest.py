@@ -1,8 +1,11 @@
 from __future__ import annotations
 
-from bot.commands.digest import LONGEST, NO_NUMBER, digest_command
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.commands.digest import LONGEST, NO_NUMBER, YESTERDAY, Standing, digest_command, told_of
 from bot.commands.phrases import AWAY
-from bot.domain.books import DaySum, UsageSum
+from bot.domain.books import DaySum, Taker, UsageSum
 from bot.policy.days import midnight
 from tests.bot.commands.books import PaperBooks
 from tests.bot.commands.typed import NOW, lines
@@ -12,33 +15,68 @@ TODAY = DaySum(
     questions=3,
     answered=2,
     dropped=(("nobody came to it in time", 1), ("rate", 4)),
-    failed=(("auth", "t7"),),
+    silent=1,
+    failed=(("auth", "t7"), ("bug", "t6"), ("auth", "t5")),
+    people=(Taker(777, "名字长得一眼看不完的人", 900, 0.25), Taker(888, "", 10, 0.0)),
+    groups=(Taker(4242, "", 1100, 0.5),),
     models=(("demo", UsageSum(3, 1000, 500, 200, 0.5)),),
 )
 BEFORE = DaySum(answered=9, models=(("demo", UsageSum(1, 10, 0, 1, 0.25)),))
 
 
+async def stands() -> Standing:
+    return Standing(waiting=2, free=3 * 2**29)
+
+
 async def test_a_day_is_told_beside_the_one_before() -> None:
     books = PaperBooks(days=(TODAY, BEFORE))
-    assert await lines(digest_command(books), where=PRIVATE) == [
-        "今天：3 个问题，答了 2 个（昨天 9）",
+    assert await lines(digest_command(books, stands), where=PRIVATE) == [
+        "今天：3 个问题，答了 2 个（昨天 9），沉默 1 次",
+        "等主人发话的：2 件",
+        "磁盘还剩 1.5 GB",
         "demo：1.2k token（缓存 50%），$0.5000（昨天 $0.2500）",
         "没有答：rate 4, 轮到它时已经太久了 1",
-        "出错 auth t7",
+        "出错 auth t7 t5",
+        "出错 bug t6",
+        "用得最多的群：4242 $0.50",
+        "用得最多的人：名字长得一眼看不完的(777) $0.25, 888 10",
     ]
     assert books.asked == [(midnight(NOW), None, None), (midnight(NOW, later=-1), None, None)]
 
 
 async def test_only_in_private_and_only_what_can_be_read_is_told() -> None:
-    assert await lines(digest_command(PaperBooks())) == ["这个请私聊问我。"]
-    assert await lines(digest_command(PaperBooks()), where=PRIVATE) == [AWAY[0]]
-    assert await lines(digest_command(PaperBooks()), "x", where=PRIVATE) == [NO_NUMBER[0]]
+    assert await lines(digest_command(PaperBooks(), stands)) == ["这个请私聊问我。"]
+    assert await lines(digest_command(PaperBooks(), stands), where=PRIVATE) == [AWAY[0]]
+    assert await lines(digest_command(PaperBooks(), stands), "x", where=PRIVATE) == [NO_NUMBER[0]]
     books = PaperBooks(days=(TODAY, BEFORE))
-    await lines(digest_command(books), str(GROUP.session_id), where=PRIVATE)
+    told = await lines(digest_command(books, stands), str(GROUP.session_id), where=PRIVATE)
+    assert not any("磁盘" in line for line in told)
     assert [where for _, where, _ in books.asked] == [GROUP, GROUP]
 
 
-async def test_a_digest_is_short() -> None:
-    many = DaySum(dropped=tuple((f"reason {number}", 1) for number in range(200)))
-    told = await lines(digest_command(PaperBooks(days=(many, BEFORE))), where=PRIVATE)
-    assert len("\n".join(told)) < LONGEST
+words = st.text(max_size=300)
+numbers = st.integers(0, 2**62)
+takers = st.lists(st.builds(Taker, numbers, words, numbers, st.floats(0, 1e9)), max_size=5).map(tuple)
+counted = st.lists(st.tuples(words, numbers), max_size=30).map(tuple)
+sums = st.builds(UsageSum, numbers, numbers, numbers, numbers, st.floats(0, 1e9), numbers)
+days = st.builds(
+    DaySum,
+    questions=numbers,
+    answered=numbers,
+    silent=numbers,
+    dropped=counted,
+    failed=st.lists(st.tuples(words, words), max_size=5).map(tuple),
+    models=st.lists(st.tuples(words, sums), max_size=9).map(tuple),
+    people=takers,
+    groups=takers,
+)
+
+
+@given(days, days, st.booleans())
+def test_a_digest_is_short_whatever_people_and_models_are_called(day: DaySum, before: DaySum, is_chinese: bool) -> None:
+    def either(chinese: str, english: str) -> str:
+        return chinese if is_chinese else english
+
+    told = told_of(day, before, YESTERDAY, either, Standing(day.questions, day.answered))
+    assert len(told) < LONGEST
+    assert told.startswith(("昨天：", "Yesterday: "))

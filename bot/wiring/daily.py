@@ -1,0 +1,32 @@
+"""The owners' line of the day, put together."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+
+from adapters.storage.store import SqlStore
+from bot.commands.daily import Daily
+from bot.domain.ports import Clock, Store
+from bot.wiring.background import background
+from bot.wiring.service import Rooms
+from bot.wiring.standing import data_folder, standing_of
+from config.settings import Settings
+
+
+def telling_daily(
+    settings: Settings, rooms: Rooms, journal: SqlStore, store: Store, clock: Clock
+) -> AbstractAsyncContextManager[None]:
+    """While it is open, the owners are told once a day how the one before went."""
+    on, answering, petitions = rooms.on, rooms.answering, rooms.stages.petitions
+    daily = Daily(
+        at=settings.bot_digest,
+        is_chinese=settings.bot_language != "en",
+        books=journal.books,
+        stands=partial(standing_of, data_folder(settings), on, answering, petitions),
+        choices=journal.books,
+        store=store,
+        owner=rooms.owner,
+        clock=clock,
+    )
+    return background(daily.run())
