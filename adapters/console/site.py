@@ -31,7 +31,7 @@ def routes_of(logins: Logins, sources: Sources) -> Routes:
             *TodayPages(pages, sources).routes,
             *TurnPages(pages, sources).routes,
             *ApprovalPages(pages, logins, sources).routes,
-            *ChatPages(pages, sources).routes,
+            *ChatPages(pages, logins, sources).routes,
             *CostPages(pages, sources).routes,
             *ToolPages(pages, sources).routes,
             *PersonaPages(pages, sources).routes,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -54,10 +54,11 @@ class Midnight(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """`note` writes into the journal, `tell` reaches the owners on QQ. `pause` gives False where it
-    cannot be written down now. `mask` is for a text that is cut: half a secret is not found any
-    more. `estimate` is the tokens of a text, `rendered` what stands before a conversation in its
-    prompt.
+    """`forget` erases all of a group, or of the person of a private chat, gives the number of
+    records, and raises BotError. `note` writes into the journal, `tell` reaches the owners on QQ.
+    `pause` gives False where it cannot be written down now. `mask` is for a text that is cut:
+    half a secret is not found any more. `estimate` is the tokens of a text, `rendered` what stands
+    before a conversation in its prompt.
     """
 
     showing: Showing
@@ -69,6 +70,7 @@ class Sources:
     personas: Callable[[], Sequence[PersonaState]]
     rendered: Callable[[Conversation], Sequence[str]]
     pause: Pause
+    forget: Callable[[Conversation], Awaitable[int]]
     settle: Settling
     drafts: Drafted
     note: Callable[[Audited], None]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
 
-from bot.domain.books import Eraser
 from bot.domain.command import Asked, Command, command
 from bot.domain.errors import BotError
 from bot.domain.ports import Members
-from bot.memory.history import History
+from bot.memory.forgetting import Forgetting
 
 ME = frozenset({"me", "我"})
 GROUP = frozenset({"group", "群"})
@@ -28,29 +26,18 @@ FAILED = ("现在删不了，稍后再试。", "It cannot be erased now, try aga
 logger = logging.getLogger(__name__)
 
 
-def forget_command(
-    eraser: Eraser, members: Members, history: History, *, then: Sequence[Callable[[], None]] = ()
-) -> Command:
-    """Of oneself for everybody, of `#2` or of the whole group for owners. `then` lets go of what
-    else is in memory.
-    """
-
-    async def let_go() -> None:
-        for let_it_go in then:
-            let_it_go()
-        await history.reread()
+def forget_command(forgetting: Forgetting, members: Members) -> Command:
+    """Of oneself for everybody, of `#2` or of the whole group for owners."""
 
     async def erase(asked: Asked, user: int | None) -> str:
-        await let_go()  # else what is just being made of it would come behind its end
         try:
             if user is None:
-                rows = await eraser.forget_group(asked.where.session_id)
+                rows = await forgetting.group(asked.where.session_id)
             else:
-                rows = await eraser.forget_user(user)
+                rows = await forgetting.person(user)
         except BotError as error:
             logger.warning("nothing could be forgotten: %s", error)
             return asked.either(*FAILED)
-        await let_go()
         return asked.either(*DONE).format(rows=rows)
 
     @command("forget", "忘记", about=("我：删掉关于你的一切", "me: erase all about you"))

@@ -26,6 +26,7 @@ from bot.commands.usage import usage_command
 from bot.commands.why import why_command
 from bot.domain.chat import UserMessage
 from bot.domain.events import Conversation
+from bot.memory.forgetting import Forgetting
 from bot.memory.spending import Spending
 from bot.policy.tokens import estimate, estimate_messages, estimate_text
 from bot.wiring.conversation import Asking, Ground
@@ -51,7 +52,6 @@ def build_commands(
     owners = settings.bot_owners
     history, books, models = keeping.history, journal.books, means.models
     hush = asking.verdicts.hush
-    facts = () if keeping.extraction is None else (keeping.extraction.forget,)
     known = (
         stop_command(),
         usage_command(books, spending),
@@ -59,7 +59,7 @@ def build_commands(
         context_command(partial(measure, keeping)),
         why_command(books),
         me_command(journal.memories),
-        forget_command(journal.erasing, history.speakers, history, then=(*facts, on.shadow.forget)),
+        forget_command(forgetting_of(keeping, journal, on), history.speakers),
         reset_command(on.store, history),
         persona_command(keeping.personas),
         quiet_command(on.wishes, hush.is_hour),
@@ -86,6 +86,12 @@ def build_commands(
         lets=asking.turnstile.lets_type,
         clock=on.clock,
     )
+
+
+def forgetting_of(keeping: Keeping, journal: SqlStore, on: Ground) -> Forgetting:
+    """What erases a person or a group, by a command and on a page."""
+    facts = () if keeping.extraction is None else (keeping.extraction.forget,)
+    return Forgetting(journal.erasing, keeping.history, then=(*facts, on.shadow.forget))
 
 
 async def measure(keeping: Keeping, where: Conversation) -> ContextSize:

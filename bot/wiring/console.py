@@ -41,6 +41,7 @@ from bot.policy.approval import MAX_REASON, Answer
 from bot.policy.days import midnight
 from bot.policy.drafts import DraftWord
 from bot.policy.tokens import estimate_text
+from bot.wiring.commands import forgetting_of
 from bot.wiring.means import Means
 from bot.wiring.service import Rooms
 from bot.wiring.tools import PORTS
@@ -134,6 +135,7 @@ def sources_of(seen: Seen, mask: Mask) -> Sources:
         personas=partial(personas_of, rooms.keeping.personas),
         rendered=partial(rendered, rooms),
         pause=pause,
+        forget=forgetting_of(rooms.keeping, seen.journal, rooms.on).chat,
         settle=partial(settle, rooms),
         drafts=partial(drafts_of, rooms),
         note=rooms.on.store.put,

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import json
 import re
+from base64 import b32encode
 
+from adapters.console.totp import STEP, code_of
 from bot.domain.shown import Chat, ChatLine, Fact
 from tests.adapters.console.samples import HOSTILE, NOW
-from tests.adapters.console.visiting import visiting
+from tests.adapters.console.visiting import SAME, SECRET, TOKEN, visiting
 from tests.fakes import GROUP
 
 ENGLISH = {"Accept-Language": "en"}
@@ -35,3 +38,64 @@ async def test_a_chat_is_read_as_in_qq_and_its_words_stay_words() -> None:
         place.journal.lines = None
         assert (await place.ask("GET", AT))[0] == 503
         assert "cannot be read" in (await place.ask("GET", "/chats", headers=ENGLISH))[1]
+
+
+async def test_a_chat_is_taken_away_as_lines_of_json_with_no_secret_and_nothing_recalled() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        said = [
+            ChatLine(message_id=str(number), at=NOW, sender=7, name=HOSTILE, text=text, is_gone=text == "gone")
+            for number, text in enumerate((f'"{SECRET}"', "b", "gone", "d"))
+        ]
+        place.journal.talks += [
+            Chat(where=GROUP, group="", lines=tuple(said[2:]), next=1),
+            Chat(where=GROUP, group="", lines=tuple(said[:2])),
+        ]
+        _, text, answer = await place.ask("GET", f"{AT}/file")
+        assert answer.headers["Content-Disposition"] == 'attachment; filename="chat-10001-group-4242.jsonl"'
+        lines = [json.loads(line) for line in text.splitlines()]
+        assert [one["text"] for one in lines] == ['"***"', "b", "", "d"]
+        assert lines[0]["name"] == HOSTILE
+        assert [(one.action, one.object) for one in (place.journal.lines or [])[-1:]] == [("export", str(GROUP))]
+        assert (await place.ask("GET", "/chats/evil/file"))[0] == 404
+        place.journal.lines = None
+        assert (await place.ask("GET", f"{AT}/file"))[0] == 503
+
+
+async def test_a_chat_is_forgotten_by_whoever_types_its_number_and_has_a_code() -> None:
+    key = b"12345678901234567890"
+    async with visiting(totp=b32encode(key).decode()) as place:
+
+        def code() -> str:
+            return code_of(key, int(place.clock.now() // STEP))
+
+        await place.ask("POST", "/login", data={"token": TOKEN, "totp": code()}, headers=SAME)
+        place.clock.time += STEP
+        form = {"form": await place.form()}
+        words = []
+        for more in ({}, {"name": "4243", "totp": code()}, {"name": "4242"}, {"name": " 4242", "totp": code()}):
+            status, text, _ = await place.ask("POST", f"{AT}/forget", data=form | more, headers=SAME | ENGLISH)
+            words.append((status, next(one for one in ("not the number", "not the code", "7 records") if one in text)))
+        assert words == [(400, "not the number")] * 2 + [(400, "not the code"), (200, "7 records")]
+        assert place.forgotten == [GROUP]
+        place.clock.time += STEP
+        data = form | {"name": "777", "totp": code()}
+        assert (await place.ask("POST", "/chats/10001%3Aprivate%3A777/forget", data=data, headers=SAME))[0] == 200
+        done = [(one.object, one.outcome) for one in place.journal.lines or () if one.action == "forget"]
+        assert done == [
+            (str(GROUP), "name"),
+            (str(GROUP), "name"),
+            (str(GROUP), "code"),
+            (str(GROUP), "ok"),
+            ("private", "ok"),
+        ]
+        assert (await place.ask("POST", "/chats/evil/forget", data=form, headers=SAME))[0] == 404
+
+
+async def test_what_cannot_be_erased_now_is_said() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        place.is_stuck = True
+        data = {"form": await place.form(), "name": "4242"}
+        status, text, _ = await place.ask("POST", f"{AT}/forget", data=data, headers=SAME | ENGLISH)
+        assert (status, "could not be erased" in text, place.forgotten) == (400, True, [])

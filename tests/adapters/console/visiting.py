@@ -21,6 +21,7 @@ from adapters.console.sources import Sources
 from bot.commands.why import Explanations
 from bot.domain.audit import Audited
 from bot.domain.books import DaySum, Story
+from bot.domain.errors import BotError
 from bot.domain.events import Conversation
 from bot.domain.masking import Mask
 from bot.domain.shown import (
@@ -86,7 +87,7 @@ class Journal:
 
     async def chat(self, where: Conversation, before: int) -> Chat | None:
         found = [one for one in self.talks if one.where == where] or [Chat(where=where, group="", lines=())]
-        return None if self.lines is None else found[0]
+        return None if self.lines is None else found[min(before, len(found) - 1)]
 
     async def tools(self) -> tuple[ToolUse, ...] | None:
         return None if self.lines is None else tuple(self.uses)
@@ -109,6 +110,8 @@ class Place:
     settled: Settled = field(default_factory=lambda: Settled("done", ""))
     tools: list[ToolState] = field(default_factory=list)
     personas: list[PersonaState] = field(default_factory=list)
+    is_stuck: bool = False
+    forgotten: list[Conversation] = field(default_factory=list)
     paused: list[tuple[Conversation, bool]] = field(default_factory=list)
     trying: Trying | None = None
     newest: Newest = field(default_factory=Newest)
@@ -130,6 +133,7 @@ class Place:
             personas=lambda: self.personas,
             rendered=lambda where: [f"rendered for {where}", *(one.text for one in self.personas)],
             pause=self.pause,
+            forget=self.forget,
             settle=self.settle,
             drafts=self.waiting_drafts,
             note=lines.append,
@@ -150,6 +154,12 @@ class Place:
     async def pause(self, where: Conversation, *, silent: bool) -> bool:
         self.paused.append((where, silent))
         return True
+
+    async def forget(self, where: Conversation) -> int:
+        if self.is_stuck:
+            raise BotError("it is away")
+        self.forgotten.append(where)
+        return 7
 
     async def waiting_drafts(self) -> tuple[tuple[WaitingDraft, ...], int]:
         return self.drafts, 3

@@ -7,6 +7,7 @@ import pytest
 from bot.commands.forget import DONE, FAILED, HOW, NOBODY, NOT_YOURS, forget_command
 from bot.domain.command import Command
 from bot.domain.errors import BotError
+from bot.memory.forgetting import Forgetting
 from bot.memory.history import History
 from bot.memory.speakers import Speakers
 from tests.bot.commands.typed import HONG, MING, OWNER, lines
@@ -45,7 +46,7 @@ class Room:
         self.history = History(store=store)
         self.history.know(said("我的秘密", message_id="5"))
         self.let_go = self.let_go_before = 0
-        self.command: Command = forget_command(self.eraser, speakers, self.history, then=(self._let_go,))
+        self.command: Command = forget_command(Forgetting(self.eraser, self.history, then=(self._let_go,)), speakers)
 
     def _let_go(self) -> None:
         self.let_go += 1

@@ -49,9 +49,14 @@ async def test_with_one_a_link_lets_into_what_is_loaded_when_somebody_asks(
         for path, words in (("persona", "Frost"), ("tools", "get_weather"), ("chats", "<h1>"), ("approvals", "<h1>")):
             async with session.get(f"{root}/{path}", headers={"Accept-Language": "en"}) as shown:
                 assert words in await shown.text(), path
+        async with session.get(f"{root}/chats/10001:group:4242") as shown:
+            form = (await shown.text()).partition('name="form" value="')[2].partition('"')[0]
+        data, here = {"form": form, "name": "4242"}, f"{root}/chats/10001:group:4242/forget"
+        async with session.post(here, data=data, headers=same | {"Accept-Language": "en"}) as shown:
+            assert "Erased: " in await shown.text()
         lines = await running.journal.books.audit(latest=5)
         assert lines is not None
-        assert [(line.action, line.outcome) for line in lines] == [("login", "ok")]
+        assert [(line.action, line.outcome) for line in lines] == [("forget", "ok"), ("login", "ok")]
     assert "adapters.console.site" in sys.modules
     assert TOKEN not in caplog.text
     assert code not in caplog.text
