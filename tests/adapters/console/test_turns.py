@@ -48,6 +48,7 @@ async def test_a_trace_tells_why_in_the_words_of_the_command(language: str) -> N
             assert f">{line}</p>" in text.replace("&#39;", "'")
         assert text.count('class="fill"') == len(one.spans)
         assert "[提问 14:02]" in text
+        assert re.search(r"<button[^>]* data-copy=[^>]* hidden>", text)  # a script shows it
 
 
 async def test_what_did_not_get_an_answer_has_a_page_with_the_setting_that_decides() -> None:
