@@ -150,8 +150,9 @@ class Stage:
         await self._stack.aclose()
 
     def _environ(self) -> dict[str, str]:
-        of = {"owner": "", "quiet": ":quiet"}
-        owners = [(name, of[role]) for name, role in self.scenario.people.items() if role in of]
+        alarms = {"owner": "", "quiet": ":quiet"}
+        people = [(name, role) for name, role in self.scenario.people.items() if isinstance(role, str)]
+        owners = [f"{self.number(name)}{alarms[role]}" for name, role in people if role in alarms]
         return {
             "LLM_BASE_URL": "http://127.0.0.1:9/v1",
             "LLM_API_KEY": "none",
@@ -161,7 +162,7 @@ class Stage:
             "ONEBOT_ACCESS_TOKEN": "a-scenario-has-no-secrets",
             "STORE_URL": f"sqlite:///{self.folder}/bot.db",
             "MEDIA_DIR": str(self.folder / "media"),
-            "BOT_OWNERS": ",".join(f"{self.number(name)}{alarms}" for name, alarms in owners),
+            "BOT_OWNERS": ",".join(owners),
             "BOT_NEW_GROUP": "live",
             "TOOLS_DIR": str(TOOLS),
             "WEB_PORT": "0",
