@@ -44,6 +44,7 @@ from bot.runtime.clock import RandomIds, SystemClock
 from bot.runtime.loop import BAD_CONFIGURATION, leave
 from bot.runtime.reloading import Reload, Reread, reload_all
 from bot.runtime.watchdog import Watchdog
+from bot.speaking.alarm import of_stalls
 from bot.speaking.outbox import Outbox
 from bot.wiring.background import background
 from bot.wiring.console import Link, Seen, open_console
@@ -252,7 +253,7 @@ async def at_work(
     clock, gate = rooms.on.clock, Gate(rooms.stages.dispatcher)
     sink = CountedSink(gate, metrics=metrics)
     async with (
-        background(Watchdog(clock=clock, stalled=metrics.stalled).run()),
+        background(Watchdog(clock=clock, stalled=of_stalls(rooms.owner, metrics.stalled)).run()),
         rooms.on.outbox.open(),
         rooms.on.gestures.open(),
         rooms.keeping.open(),

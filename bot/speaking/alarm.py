@@ -13,6 +13,8 @@ from bot.speaking.owner import Owner
 
 LINE: Final = "运行 {run} 失败（{kind}）：{reason}"
 NO_REASON: Final = "原因不明，请查看日志"
+LONG: Final = 30.0  # seconds; a busy machine stands still for some, too
+STALLED: Final = "程序卡住了 {seconds:.0f} 秒，期间谁也听不见；卡在哪里，日志里有。"
 MAX_REASON: Final = 300  # characters of an error that somebody reads on a phone
 
 # What only the owner can mend, by the class of the error; the others say it themselves or pass by.
@@ -27,6 +29,19 @@ ADVICE: Final = {
     "tools_unsupported": "该模型不支持工具调用，请换一个模型。",
     "transport": "连不上模型服务，请检查网络与接口地址（LLM_BASE_URL）。",
 }
+
+
+def of_stalls(owner: Owner, count: Callable[[float], None]) -> Callable[[float], None]:
+    """Who hears how long the event loop stood still, in seconds: `count` of each, the owner of a
+    long one.
+    """
+
+    def stalled(seconds: float) -> None:
+        count(seconds)
+        if seconds >= LONG:
+            owner.tell("stall", STALLED.format(seconds=seconds))
+
+    return stalled
 
 
 class Alarm:

@@ -7,6 +7,7 @@ from functools import partial
 
 from adapters.storage.store import SqlStore
 from bot.commands.daily import Daily
+from bot.commands.lookout import Lookout
 from bot.domain.ports import Clock, Store
 from bot.wiring.background import background
 from bot.wiring.service import Rooms
@@ -17,16 +18,21 @@ from config.settings import Settings
 def telling_daily(
     settings: Settings, rooms: Rooms, journal: SqlStore, store: Store, clock: Clock
 ) -> AbstractAsyncContextManager[None]:
-    """While it is open, the owners are told once a day how the one before went."""
+    """While it is open, the owners are told once a day how the one before went, and of a disk that
+    fills up or a model that became dearer when that is seen.
+    """
     on, answering, petitions = rooms.on, rooms.answering, rooms.stages.petitions
+    stands = partial(standing_of, data_folder(settings), on, answering, petitions)
+    tell = rooms.owner.tell
+    lookout = Lookout(stands=stands, books=journal.books, tell=tell, clock=clock)
     daily = Daily(
         at=settings.bot_digest,
         is_chinese=settings.bot_language != "en",
         books=journal.books,
-        stands=partial(standing_of, data_folder(settings), on, answering, petitions),
+        stands=stands,
         choices=journal.books,
         store=store,
         owner=rooms.owner,
         clock=clock,
     )
-    return background(daily.run())
+    return background(daily.run(), lookout.run())

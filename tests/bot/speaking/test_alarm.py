@@ -9,7 +9,7 @@ import pytest
 from bot.domain.chat import Usage
 from bot.domain.masking import MASK, Mask
 from bot.domain.run import Asker, Outcome, RunFinished, RunStarted, Stop
-from bot.speaking.alarm import MAX_REASON, Alarm
+from bot.speaking.alarm import LONG, MAX_REASON, Alarm, of_stalls
 from bot.speaking.owner import QUIET, Owner
 from tests.bot.speaking.post import build_outbox
 from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, RecordingTransport, until
@@ -46,6 +46,18 @@ async def test_a_failed_run_is_told_with_its_id_its_reason_and_what_to_do() -> N
         there.fail("auth: 401 invalid key", run="abcd2345")
         (line,) = await there.received(1)
     assert line == "运行 abcd2345 失败（auth）：401 invalid key\n请检查密钥（LLM_API_KEY）是否正确、是否有权限。"
+
+
+async def test_a_long_stall_is_told_and_each_is_counted() -> None:
+    async with desk() as there:
+        counted: list[float] = []
+        stalled = of_stalls(there.owner, counted.append)
+        stalled(LONG - 1)
+        stalled(LONG)
+        there.fail("auth: one")
+        lines = await there.received(2)
+    assert (lines[0].partition("，")[0], lines[1][:2]) == ("程序卡住了 30 秒", "运行")
+    assert counted == [LONG - 1, LONG]
 
 
 async def test_a_class_of_errors_is_told_once_in_ten_minutes() -> None:

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import asyncio
+
+from bot.commands.digest import Standing
+from bot.commands.lookout import ENOUGH, LITTLE, LOOK, Lookout
+from bot.domain.books import DaySum, UsageSum
+from bot.wiring.background import background
+from tests.bot.commands.books import PaperBooks
+from tests.fakes import SteppedClock
+
+
+class Tower:
+    """What is seen: the room on the disk, look after look, and two days at each."""
+
+    def __init__(self, *frees: int | None, days: tuple[DaySum, ...] = ()) -> None:
+        self.frees = list(frees)
+        self.told: list[str] = []
+        self.clock = SteppedClock()
+        self.lookout = Lookout(
+            stands=self.stands,
+            books=PaperBooks(days=days),
+            tell=lambda kind, line: self.told.append(f"{kind}: {line}"),
+            clock=self.clock,
+        )
+
+    async def stands(self) -> Standing:
+        return Standing(free=self.frees.pop(0) if self.frees else None)
+
+    async def look(self, times: int) -> list[str]:
+        async with asyncio.timeout(5), background(self.lookout.run()):
+            for _ in range(times):
+                await self.clock.advance(LOOK)
+        return self.told
+
+
+def day(**models: UsageSum) -> DaySum:
+    return DaySum(models=tuple(models.items()))
+
+
+async def test_a_disk_that_is_nearly_full_is_told_once_and_again_after_there_was_room() -> None:
+    tower = Tower(LITTLE, LITTLE - 1, None, 5, LITTLE, 2**20)
+    assert [line.partition("，")[0] for line in await tower.look(6)] == [
+        "disk: 磁盘只剩 1024 MB",
+        "disk: 磁盘只剩 1 MB",
+    ]
+
+
+async def test_a_model_three_times_as_dear_for_a_token_as_yesterday_is_told_once_a_day() -> None:
+    was = UsageSum(ENOUGH, 900, 0, 100, 1.0)
+    more = UsageSum(10 * ENOUGH, 9000, 0, 1000, 29.9)
+    dear = UsageSum(ENOUGH, 1800, 0, 200, 6.0)
+    few, unpriced = UsageSum(ENOUGH - 1, 900, 0, 100, 9.0), UsageSum(ENOUGH, 900, 0, 100, 9.0, 1)
+    before = day(a=was, b=was, c=was, d=was, e=few)
+    today = day(a=dear, b=more, c=few, d=unpriced, e=dear, f=dear)
+    told = await Tower(days=(today, before, today, before)).look(3)
+    assert [line.partition("，")[0] for line in told] == ["price of a: a 今天每个 token 的花费是昨天的 3.0 倍"]
