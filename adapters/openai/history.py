@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from adapters.openai.call_drafts import CALL_FIELDS
 from adapters.openai.dialects import Dialect
+from adapters.openai.mere_words import is_mere_words
 from adapters.openai.names import write_id, write_name
 from adapters.openai.schemas import write_schema
 from adapters.openai.texts import mend, to_json
@@ -85,7 +86,7 @@ def prepare_history(
     said: list[Message] = []
     only_words = True
     for message in messages:
-        if _is_mere_words(message):
+        if is_mere_words(message):
             said.append(message)
         elif isinstance(message, SystemMessage):
             system.append(_scrub(message.text))
@@ -113,19 +114,6 @@ def prepare_tools(tools: tuple[ToolSpec, ...], dialect: Dialect) -> tuple[ToolSp
 
 
 # --- each message for itself ----------------------------------------------------------------------
-
-
-def _is_mere_words(message: Message) -> bool:
-    """Whether somebody said it, there is nothing to it but words, and nothing is to be done about
-    those: as of most.
-    """
-    if isinstance(message, UserMessage):
-        if message.images:
-            return False
-    elif not isinstance(message, AssistantMessage) or message.tool_calls or message.reasoning:
-        return False
-    text = message.text
-    return bool(text) and "\0" not in text and not text.isspace()
 
 
 def _clean(

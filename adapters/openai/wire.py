@@ -18,6 +18,7 @@ from adapters.openai.answer import RawAnswer
 from adapters.openai.dialects import Dialect
 from adapters.openai.history import Origin, parse, prepare_history, prepare_tools
 from adapters.openai.leaks import may_leak, split_leaks
+from adapters.openai.mere_words import written
 from adapters.openai.names import names_back, read_name
 from adapters.openai.texts import mend, to_json
 from bot.domain.chat import (
@@ -86,10 +87,12 @@ def write_request(
 
     `stream_options` asks for the usage at the end of the stream.
     """
-    messages = prepare_history(request.messages, origin=origin, dialect=dialect)
+    messages: list[Message] = []
+    if (words := written(request.messages)) is None:
+        messages = prepare_history(request.messages, origin=origin, dialect=dialect)
     body: dict[str, Any] = {
         "model": origin.model,
-        "messages": _write_messages(messages, dialect),
+        "messages": words or _write_messages(messages, dialect),
         "stream": True,
     }
     if stream_options:
