@@ -88,6 +88,8 @@ class Commands:
         return True
 
     def _read(self, message: MessageReceived) -> tuple[Command, Asked] | None:
+        if not _may_be_typed(message):
+            return None  # as nearly always
         text, quoted, is_to_us = _parts(message)
         typed = TYPED.fullmatch(text) if len(text) <= LONGEST else None
         command = self._by_name.get(typed["name"].casefold()) if typed else None
@@ -128,6 +130,14 @@ class Commands:
         if words:
             quote = message.message_id if message.has_identity and asked.where.is_group else ""
             self._postbox.remark(asked.where, words, quote=quote)
+
+
+def _may_be_typed(message: MessageReceived) -> bool:
+    """Whether there is a slash in it at all."""
+    for segment in message.segments:
+        if isinstance(segment, Text) and ("/" in segment.text or "／" in segment.text):
+            return True
+    return False
 
 
 def _parts(message: MessageReceived) -> tuple[str, str, bool]:

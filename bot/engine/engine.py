@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Mapping
-from itertools import chain
 from typing import Literal, TypeAlias, assert_never
 
 from msgspec.structs import replace
@@ -277,8 +276,8 @@ def _own_words(run: Run, state: RunState, message: AssistantMessage) -> Assistan
     tidied = run.tidy(message)
     if tidied.tool_calls:
         return tidied
-    results = (one for one in state.messages if isinstance(one, ToolMessage))
-    errors = (bare(result.content) for result in results if result.is_error)
-    if is_said_back(tidied.text.partition(TRACED)[0], chain(NOTICES, errors)):
+    results = [one for one in state.messages if isinstance(one, ToolMessage) and one.is_error]
+    told = (*NOTICES, *[bare(result.content) for result in results]) if results else NOTICES
+    if is_said_back(tidied.text.partition(TRACED)[0], told):
         return replace(tidied, text="")
     return tidied

@@ -26,6 +26,11 @@ class Overheard:
         """How many wait to be taken, or counted."""
         return len(self._messages) + self.missed
 
+    @property
+    def is_read(self) -> bool:
+        """Whether nobody has anything to take."""
+        return not (self._messages or self._untold or self.missed)
+
     def add(self, message: MessageReceived) -> None:
         """It was overheard."""
         self.missed += len(self._messages) == self._messages.maxlen

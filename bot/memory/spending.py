@@ -153,8 +153,9 @@ class Spending:
 
     def rung_of(self, turn_id: str) -> Rung:
         """The same of whoever a turn is for; of all together where nobody knows that."""
-        payer = self._payers.get(turn_id, NOBODY)
-        return self._rung(payer) if self.has_limits() else Rung.ALL
+        if not self.has_limits():
+            return Rung.ALL
+        return self._rung(self._payers.get(turn_id, NOBODY))
 
     def is_spent(self, turn_id: str) -> bool:
         """Whether whoever a turn is for gets nothing more today."""

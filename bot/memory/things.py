@@ -28,6 +28,7 @@ ALL = frozenset("ivaf")
 """Pictures, voices, files, forwards."""
 
 Known: TypeAlias = Picture | Record | File | Forward
+KINDS = frozenset({Picture, Record, File, Forward})
 
 
 @dataclass(slots=True)
@@ -97,7 +98,9 @@ class Things:
         that passes it on: what is inside goes with that, and nobody knows whose it is.
         """
         outer = message if within is None else within
-        if message.is_own or not any(map(self._may_be_named, message.segments)):
+        if message.is_own or KINDS.isdisjoint(map(type, message.segments)):
+            return message  # as most
+        if not any(map(self._may_be_named, message.segments)):
             return message
         book = self._books[outer.conversation]
         if not book.complete or not outer.message_id:

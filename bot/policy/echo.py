@@ -5,7 +5,9 @@ no answer.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection
+from functools import partial
+from itertools import repeat
 
 from rapidfuzz import fuzz
 
@@ -50,14 +52,17 @@ OUR_ERROR = re.compile(r"\s*error: .*\[[A-Z]+(?:_[A-Z]+)+\]\s*", re.DOTALL)
 """A failed call, in the words a model is told of it."""
 
 
-def is_said_back(text: str, told: Iterable[str]) -> bool:
+def is_said_back(text: str, told: Collection[str]) -> bool:
     """Whether it is nothing but a part of one of these, which we told the model ourselves and which
     are `bare`, or nearly all of one; or a call's error.
     """
     words = bare(text)
     return OUR_ERROR.fullmatch(text) is not None or (
         len(words) >= LONG_ENOUGH
-        and any(words in each or fuzz.ratio(words, each, score_cutoff=ECHO) for each in told)
+        and (
+            any(map(str.__contains__, told, repeat(words)))
+            or any(map(partial(fuzz.ratio, words, score_cutoff=ECHO), told))
+        )
     )
 
 

@@ -35,20 +35,19 @@ def stop_in(message: MessageReceived, names: Iterable[str]) -> StopWord | None:
     """The stop that a message is, but for a mention of the bot, its name and a quote; None for
     anything else.
     """
-    words, mentioned = [], False
+    words = "".join([one.text for one in message.segments if isinstance(one, Text)])
+    text = folded(words[: LONGEST + 1])
+    if len(text) > LONGEST or not any(map(text.__contains__, SIGNS)):
+        return None
+    mentioned = False
     for segment in message.segments:
         match segment:
-            case Text(text=text):
-                words.append(text)
             case Mention(user_id=user_id) if user_id == message.self_id:
                 mentioned = True
-            case Quote():
+            case Text() | Quote():
                 pass
             case _:
                 return None
-    text = folded("".join(words)[: LONGEST + 1])
-    if len(text) > LONGEST or not any(map(text.__contains__, SIGNS)):
-        return None
     text = " ".join(bare(text).split())
     if text not in WORDS:
         named = _without_name(text, names)

@@ -268,6 +268,9 @@ def showing(
     """
     if not isinstance(question := messages[-1], UserMessage):
         return messages
+    if not pictures:
+        text = f"{question.text}\n{now}" if now else question.text
+        return (*messages[:-1], replace(question, text=text, images=()))
     parts, shown = [question.text], [picture for picture in pictures if picture.url]
     told = [f"  {one.where(words)}: {text}" for one in pictures if (text := one.told(words))]
     if shown:
@@ -284,17 +287,23 @@ def moment(question: MessageReceived, view: View, recalled: Sequence[str] = ()) 
     a line each, under `[记得]`.
     """
     words = view.words
-    now = f"{words.heading(words.now)} {words.comma.join(_facts(question, view))}"
+    now = f"{words.heading(words.now)} {words.comma.join(filter(None, _facts(question, view)))}"
+    if not recalled:
+        return now
     lines = [f"  {indented(line)}" for line in recalled]
-    return "\n".join([now, *([words.heading(words.recalled), *lines] if lines else [])])
+    return "\n".join([now, words.heading(words.recalled), *lines])
 
 
-def _facts(question: MessageReceived, view: View) -> Iterator[str]:
-    words, where = view.words, question.conversation
-    yield from filter(None, [view.date(question.time)])
-    if not where.is_group:
-        yield words.private
-        return
-    if name := label(question.group_name, MAX_NAME):
-        yield words.here.format(name=name)
-    yield from filter(None, [words.roles.get(question.sender.role, "")])
+def _facts(question: MessageReceived, view: View) -> tuple[str, ...]:
+    words, date = view.words, view.date(question.time)
+    if not question.conversation.is_group:
+        return date, words.private
+    name = _place(question.group_name)
+    here = words.here.format(name=name) if name else ""
+    return date, here, words.roles.get(question.sender.role, "")
+
+
+@lru_cache(maxsize=1024)
+def _place(name: str) -> str:
+    """A group's name, the same in each of its questions."""
+    return label(name, MAX_NAME)

@@ -97,7 +97,9 @@ def line(
     What is quoted cannot end its own quotation, and nobody can write a quotation that looks like
     ours.
     """
-    text = OUR_QUOTE.sub("［", plain(message.segments, view, self_id=message.self_id))
+    text = plain(message.segments, view, self_id=message.self_id)
+    if "[" in text:
+        text = OUR_QUOTE.sub("［", text)
     about = view.words.elsewhere if elsewhere else ""
     if quoted:
         words = excerpt(quoted, view).translate(INNER_QUOTES)
@@ -136,16 +138,20 @@ def indented(text: str, limit: int = MAX_TEXT) -> str:
 
 def plain(segments: tuple[Segment, ...], view: View, *, self_id: int) -> str:
     """The segments as text: what a person would see, the rest as short words in brackets."""
-    return "".join([_plain(segment, view, self_id) for segment in segments]).strip()
+    told = [
+        visible(segment.text) if isinstance(segment, Text) else _plain(segment, view, self_id)
+        for segment in segments
+    ]
+    return "".join(told).strip()
 
 
 def _plain(segment: Segment, view: View, self_id: int) -> str:
     words = view.words.segments
     match segment:
-        case Text(text=text) | Markdown(content=text):
-            return visible(text)
         case Mention(user_id=user_id, name=name):
             return "" if user_id == self_id else f"@{speaker(Sender(user_id, name), view)} "
+        case Text(text=text) | Markdown(content=text):
+            return visible(text)
         case MentionAll():
             return view.words.everybody
         case Quote():

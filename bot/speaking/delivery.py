@@ -33,7 +33,7 @@ from bot.prompt import notes
 from bot.prompt.wording import Wording
 from bot.speaking.layout import Parts, in_turns, merged, messages_of, pauses
 from bot.speaking.markdown import untouched
-from bot.speaking.mentions import MOST, mentioning, naming
+from bot.speaking.mentions import MOST, may_call, mentioning, naming
 from bot.speaking.outbox import Outbox
 from bot.speaking.splitting import LIMIT
 
@@ -108,13 +108,13 @@ class Delivery:
 
         After a message that was refused, or whose fate is unknown, the rest is not sent.
         """
-        messages, kept = messages_of(segments, limit=self._limit), untouched(_words_of(segments))
+        messages, words = messages_of(segments, limit=self._limit), _words_of(segments)
         # A temporary session takes no forward (onebot.md 5 names no parameter for its group).
         if not where.via_group and (merged := self._merged(where, segments, messages)):
-            said = await self._send(where, [(merged,)], kept, turn_id=turn_id, final=final)
+            said = await self._send(where, [(merged,)], words, turn_id=turn_id, final=final)
             if not any(is_refused_by_qq(one.receipt) for one in said):
                 return said
-        return await self._send(where, messages, kept, turn_id=turn_id, final=final)
+        return await self._send(where, messages, words, turn_id=turn_id, final=final)
 
     def _merged(self, where: Conversation, segments: Parts, messages: list[Parts]) -> Merged | None:
         name = self._manner.name(where)
@@ -124,13 +124,15 @@ class Delivery:
         self,
         where: Conversation,
         messages: Sequence[tuple[SentSegment, ...]],
-        kept: Collection[str],
+        words: str,
         *,
         turn_id: str,
         final: bool,
         pauses: Sequence[float] = (),
     ) -> tuple[Said, ...]:
-        said = [SendMessage(where, message) for message in self._calling(where, messages, kept)]
+        if may_call(words):
+            messages = list(self._calling(where, messages, untouched(words)))
+        said = [SendMessage(where, message) for message in messages]
         actions = self._outbox.screened(said)
         if not actions:
             return ()
@@ -150,8 +152,8 @@ class Delivery:
         first: Parts = (Quote(message.message_id),) if is_quoted(message) else ()
         segments, where = (*first, Text(text)), message.conversation
         if self._manner.paced and (turns := in_turns(segments)):
-            at, kept = pauses(turns), untouched(text)
-            return await self._send(where, turns, kept, turn_id=turn_id, final=True, pauses=at)
+            at = pauses(turns)
+            return await self._send(where, turns, text, turn_id=turn_id, final=True, pauses=at)
         return await self.say(where, segments, turn_id=turn_id, final=True)
 
     def _calling(
@@ -201,7 +203,7 @@ class Delivery:
 
 
 def _words_of(segments: Parts) -> str:
-    return "".join(segment.text for segment in segments if isinstance(segment, Text))
+    return "".join([segment.text for segment in segments if isinstance(segment, Text)])
 
 
 def is_refused_by_qq(receipt: Receipt) -> bool:

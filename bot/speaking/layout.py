@@ -38,6 +38,9 @@ def messages_of(segments: Parts, *, limit: int = LIMIT) -> list[Parts]:
     Blank text is left out, and a message with nothing but a quote is never made. More than
     `MAX_MESSAGES` end in a line that says so.
     """
+    if _is_one(segments, limit):
+        read = tuple([_read(segment) for segment in segments])
+        return [read if _says_something(read) else segments]
     raw = _messages_of(segments, limit=limit)
     messages = list(islice(_readable(raw), MAX_MESSAGES + 1))
     return messages if len(messages) <= MAX_MESSAGES else [*messages[:-1], (Text(CUT_SHORT),)]
@@ -89,6 +92,15 @@ def _typing(message: Parts) -> float:
     return cjk * PER_CJK + (len(words) - cjk) * PER_OTHER
 
 
+def _is_one(segments: Parts, limit: int) -> bool:
+    """Whether it is some words, perhaps behind a quote, that one message has room for: as most."""
+    if len(segments) > 2 or not segments or not isinstance(words := segments[-1], Text):
+        return False
+    if len(segments) == 2 and not isinstance(segments[0], Quote):
+        return False
+    return len(words.text) <= limit and bool(words.text.strip())
+
+
 def _length(message: Parts) -> int:
     return sum([len(segment.text) for segment in message if isinstance(segment, Text)])
 
@@ -96,7 +108,7 @@ def _length(message: Parts) -> int:
 def _readable(messages: Iterable[Parts]) -> Iterator[Parts]:
     """The messages as people read them; one that is marks and nothing else stays as it is."""
     for message in messages:
-        read = tuple([_read(segment) for segment in message])
+        read = tuple([one for one in map(_read, message) if not isinstance(one, Text) or one.text])
         yield read if _says_something(read) else message
 
 
@@ -112,7 +124,7 @@ def _messages_of(segments: Parts, *, limit: int) -> Iterator[Parts]:
     characters = 0
     for segment in segments:
         match segment:
-            case Quote():
+            case Quote() | Text(text=""):
                 continue
             case Attachment(kind=kind) if kind in ALONE:
                 if _says_something(current):
@@ -130,7 +142,7 @@ def _messages_of(segments: Parts, *, limit: int) -> Iterator[Parts]:
                 for piece in whole:
                     yield _quoting(quote, [*current, Text(piece)])
                     quote, current = None, []
-                current.append(Text(rest))
+                current += [Text(rest)] if rest else []
                 characters = len(rest)
             case _:
                 current.append(segment)

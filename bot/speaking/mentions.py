@@ -23,6 +23,11 @@ CALLED: Final = re.compile(r"(?<![A-Za-z0-9._-])@([^\s@#＃]+)$")
 JOINED: Final = re.compile(r"[a-z0-9._-]$")  # an address, not a mention
 
 
+def may_call(text: str) -> bool:
+    """Whether anybody could be called in it: in most answers nobody is."""
+    return "#" in text or "＃" in text
+
+
 def mentioning(
     text: str, who: Who, *, most: int = MOST, but: Collection[str] = ()
 ) -> list[Text | Mention]:

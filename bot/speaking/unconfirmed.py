@@ -8,11 +8,10 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
 
-from cachetools import LRUCache
-
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import SendChanged, SendState
 from bot.domain.ports import Clock
+from bot.memory.latest import Kept
 from bot.policy.answered import SKEW
 from bot.policy.sent_match import is_same_message
 from bot.speaking.sends import Rows, Send
@@ -31,7 +30,7 @@ class Unconfirmed:
         self._rows = rows
         self._clock = clock
         self._sends: deque[Send] = deque(maxlen=MAX_SENDS)
-        self._confirmed: LRUCache[tuple[Conversation, str], None] = LRUCache(MAX_CONFIRMED)
+        self._confirmed = Kept[tuple[Conversation, str], None](MAX_CONFIRMED)
         self._news: asyncio.Queue[Conversation] = asyncio.Queue()
 
     def add(self, send: Send) -> None:
@@ -64,7 +63,7 @@ class Unconfirmed:
 
     def confirm(self, send: Send, message_id: str) -> None:
         """Note that the send is this message."""
-        self._confirmed[send.action.conversation, message_id] = None
+        self._confirmed.keep((send.action.conversation, message_id), None)
 
     def is_known(self, message: MessageReceived) -> bool:
         """Whether a send of this process was confirmed by it."""

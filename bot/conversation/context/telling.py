@@ -4,7 +4,7 @@ language.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
@@ -17,7 +17,7 @@ from bot.memory.history import History
 from bot.memory.remembering import NOTHING_RECALLED, Recalled, Remembering
 from bot.memory.speakers import Speakers
 from bot.prompt.additions import addition
-from bot.prompt.compose import Forwarded, Question, Talk, user_message
+from bot.prompt.compose import NO_TALK, Forwarded, Question, Talk, user_message
 from bot.prompt.language import wording_of
 from bot.prompt.looked import lacking, looked
 from bot.prompt.older_rounds import by_number
@@ -55,7 +55,10 @@ class Telling:
         """What was overheard since the last run, which belongs to the run that begins for this
         person.
         """
-        missed = self._history.unread(where).missed
+        unread = self._history.unread(where)
+        if unread.is_read:
+            return NO_TALK
+        missed = unread.missed
         heard = self._history.take_overheard(where, reader)
         self._meet(*heard)
         return Talk([self._named(message) for message in heard], missed)
@@ -67,6 +70,8 @@ class Telling:
 
     async def with_replies(self, question: Question, talk: Talk) -> Talk:
         """The same with what is quoted in it, as far as it is known."""
+        if not (talk.messages or question.lines):
+            return talk
         where = question.message.conversation
         replies = {one.message_id: one for one in (*talk.messages, *question.lines)}
         quoted = [quote for one in (*talk.messages, *question.lines) for quote in quotes(one)]
@@ -94,9 +99,12 @@ class Telling:
         for what can be opened.
         """
         self._meet(*question.lines, question.message)
+        message = self._named(question.message)
+        if not (question.quoted or question.lines or question.forwarded.lines):
+            return question if message is question.message else replace(question, message=message)
         return replace(
             question,
-            message=self._named(question.message),
+            message=message,
             quoted=question.quoted and self._named(question.quoted),
             lines=tuple(map(self._named, question.lines)),
             forwarded=self._within(question.message, question.forwarded),
@@ -119,18 +127,22 @@ class Telling:
 
     def opened(self, message: MessageReceived, forwarded: Forwarded) -> str:
         """Something that was opened, and what it passes on."""
-        view = self.view(message.conversation, "")
+        view = self.view(message.conversation)
         return looked(message, self._within(message, forwarded), view)
 
     def lacking(self, where: Conversation, segment: Segment, lack: Lack) -> str:
         """The words for what cannot be opened."""
-        return lacking(segment, lack, self.view(where, "").words)
+        return lacking(segment, lack, self.view(where).words)
 
-    def view(self, where: Conversation, text: str, *, language: str = "") -> View:
-        """How a prompt whose question has this text is written down, in this language if one is
-        chosen.
+    def view(
+        self, where: Conversation, said: Callable[[], str] = str, *, language: str = ""
+    ) -> View:
+        """How a prompt whose question says this is written down, in this language if one is chosen;
+        nobody asks for the words where it goes on in the language of before.
         """
-        words = wording_of(self.rounds(where), text, chosen=language)
+        rounds = self.rounds(where)
+        begins = language or (rounds and isinstance(rounds[0], UserMessage))
+        words = wording_of(rounds, "" if begins else said(), chosen=language)
         return View(words, lambda user_id: self._speakers.number(where, user_id))
 
     def render(self, question: Question, talk: Talk, view: View) -> UserMessage:
@@ -148,12 +160,12 @@ class Telling:
         being prepared.
         """
         self._meet(message)
-        view = view or self.view(message.conversation, "")
+        view = view or self.view(message.conversation)
         return addition(self._named(message), view, quoted=quoted and self._named(quoted))
 
     def line(self, message: MessageReceived, *, limit: int = MAX_TEXT) -> str:
         """A message of this conversation by itself."""
-        return line(self._named(message), self.view(message.conversation, ""), limit=limit)
+        return line(self._named(message), self.view(message.conversation), limit=limit)
 
     def summary(self, where: Conversation) -> str:
         """The summary of the rounds before the first."""
@@ -179,6 +191,11 @@ class Telling:
 
     def _named(self, message: MessageReceived) -> MessageReceived:
         message = self._history.things.named(message)
+        for segment in message.segments:
+            if isinstance(segment, Mention) and segment.user_id != message.self_id:
+                break
+        else:
+            return message  # as most
         segments = tuple([self._name(message, one) for one in message.segments])
         return message if segments == message.segments else replace(message, segments=segments)
 

@@ -111,12 +111,12 @@ class Hearing:
 def judged(message: MessageReceived, verdict: Verdict) -> Judged | None:
     """The verdict on a message that was for the bot; None for any other, or while nobody knows."""
     match verdict:
+        case Wake(reason=reason, weak=weak):
+            wakes = True
         case Observe(reason="") | NeedsQuoted() | Ignore():
             return None
         case Observe(reason=reason):
             wakes, weak = False, False
-        case Wake(reason=reason, weak=weak):
-            wakes = True
         case _:
             assert_never(verdict)
     entry = Judged(

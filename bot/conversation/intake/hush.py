@@ -42,7 +42,7 @@ class Hush:
         where = message.conversation
         if why := self.silence(where):
             return why
-        if not self.holds_in(where):
+        if self._wishes.of(where) is None and not self.is_hour(where, self._clock.now()):
             return ""
         if message.sender.user_id in self._rules.owners:
             return QUIET if wake.is_uncalled else ""

@@ -44,6 +44,7 @@ class SeenMessages:
         self._seen = Lately[Identity](MAX_IDENTITIES, DEDUPLICATION, clock.monotonic)
         self._news = asyncio.Event()
         self._begun = clock.now()
+        self._begun_in = math.floor(self._begun)  # the second
         self._past = Past.UNREAD
         self._earlier: deque[MessageReceived] = deque(maxlen=MAX_EARLIER)
         self._shown = Kept[Conversation, float](MAX_PLACES)
@@ -93,12 +94,10 @@ class SeenMessages:
         Servers tell times in whole seconds. What is told now of the second of the start counts as
         said after it, what is found in a history as said before it.
         """
-        begun = math.floor(self._begun) if told else self._begun
-        where = message.conversation
         return (
-            message.has_identity
-            and message.time < begun
-            and message.time <= self._shown.get(where, math.inf)
+            message.time < (self._begun_in if told else self._begun)
+            and message.has_identity
+            and message.time <= self._shown.get(message.conversation, math.inf)
         )
 
     def show(self, where: Conversation, history: Sequence[MessageReceived]) -> None:

@@ -116,7 +116,7 @@ class Preparation:
         talk = await self._telling.with_replies(question, talk)
         if not retry:  # the journal counts as read all that is overheard until the turn opens
             talk = self._telling.with_more(talk, where, reader)
-        told = retry.user.text if retry else words_of(question, talk)
+        told = partial(str, retry.user.text) if retry else partial(words_of, question, talk)
         view = self._telling.view(where, told, language=self._personas.of(where).language)
         user = retry.user if retry else self._telling.render(question, talk, view)
         asker = asker_of(
@@ -162,7 +162,7 @@ class Preparation:
             asker,
             run_id=turn_id,
             view=self._telling.view(
-                where, waiting.user.text, language=self._personas.of(where).language
+                where, partial(str, waiting.user.text), language=self._personas.of(where).language
             ),
             rung=self._thrift.rungs.rung_of(turn_id),
             spent=spent_by(waiting),

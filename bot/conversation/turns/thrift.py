@@ -78,7 +78,9 @@ class Thrift:
     def leaner(self, run: Run) -> Run:
         """The run as its next request may be made."""
         rung = self.rungs.rung_of(run.id)
-        if rung >= Rung.CHEAP and self.cheap is not None:
+        if rung < Rung.CHEAP:
+            return run
+        if self.cheap is not None:
             run = replace(run, model=self.cheap)
         if rung >= Rung.PLAIN:
             left_out = (tool for tool in self.tools() if rung >= Rung.BARE or DEAR & {*tool.needs})
