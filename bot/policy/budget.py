@@ -57,7 +57,7 @@ class Budget:
         """
         self.limits = limits
         self._is_out = is_out
-        self.held: dict[Share, float] = {}
+        self.held: dict[object, float] = {}  # by the places of shares
         self._requests, self._tokens, self._sends = spent.requests, spent.tokens, spent.sends
 
     @property
@@ -87,7 +87,7 @@ class Budget:
     def share(self) -> Share:
         """The share of the outermost run: its last words are its due, whatever was spent."""
         share = Share(self)
-        self.held[share] = 0.0
+        self.held[share.place] = 0.0
         return share
 
     def part(self, tokens: float = 0.0) -> Share | None:
@@ -97,7 +97,7 @@ class Budget:
         if self.requests_left < 1 or self.tokens_left < tokens:
             return None
         share = Share(self)
-        self.held[share] = tokens
+        self.held[share.place] = tokens
         return share
 
     def take(self, *, requests: int = 0, tokens: float = 0.0, sends: int = 0) -> None:
@@ -110,7 +110,8 @@ class Budget:
 class Share(Struct, eq=False):
     """The part of a budget that one run of the tree may use. Fits `Allowance`: attempts after a
     first one that failed are counted, too. `lost` is the latest that was broken off; where it
-    `is_watched`, whoever broke it off counts that.
+    `is_watched`, whoever broke it off counts that. Its `place` is what the budget knows it by:
+    both would hold each other otherwise, and wait for the cycle collector.
     """
 
     budget: Budget = field(default_factory=Budget)
@@ -118,13 +119,14 @@ class Share(Struct, eq=False):
     estimate: float = 0.0
     lost: tuple[str, Usage] | None = None
     is_watched: bool = False
+    place: object = field(default_factory=object)
 
     def begin(self, tokens: float = 0.0) -> Room:
         """Count a request of about so many tokens, if it may be made."""
         budget = self.budget
-        due = budget.held.pop(self, None) is not None
+        due = budget.held.pop(self.place, None) is not None
         if due and budget.requests_left >= 2 and budget.tokens_left >= 2 * tokens:
-            budget.held[self] = tokens
+            budget.held[self.place] = tokens
             self._count(tokens)
             return Room.MORE
         self.is_short = True
@@ -137,7 +139,7 @@ class Share(Struct, eq=False):
         """Count one more attempt of the request under way; False where none may be made."""
         budget = self.budget
         if budget.requests_left < 1 or budget.tokens_left < self.estimate:
-            if budget.held.pop(self, None) is None:
+            if budget.held.pop(self.place, None) is None:
                 return False
             self.is_short = True
         self._count(self.estimate)
@@ -156,7 +158,7 @@ class Share(Struct, eq=False):
     @property
     def is_over(self) -> bool:
         """Whether it may ask nothing any more."""
-        return self not in self.budget.held and self.is_short
+        return self.place not in self.budget.held and self.is_short
 
     @property
     def counts_tokens(self) -> bool:
@@ -165,7 +167,7 @@ class Share(Struct, eq=False):
 
     def close(self) -> None:
         """The run is over: what it held is free."""
-        self.budget.held.pop(self, None)
+        self.budget.held.pop(self.place, None)
 
     def _count(self, tokens: float) -> None:
         self.estimate = tokens

@@ -53,6 +53,7 @@ class Carrier:
         self._rows = rows
         self._clock = clock
         self._ids = ids
+        self._is_paced = rate > 0
         self._here = Pace(rate=rate, burst=burst, clock=clock, ids=ids)
         self._account = Pace(rate=rate * ACCOUNT, burst=burst * ACCOUNT, clock=clock, ids=ids)
         self._echoes = Echoes(apart=APART if rate else 0.0, clock=clock)
@@ -109,6 +110,8 @@ class Carrier:
 
     def _wait(self, send: Send) -> float:
         """How many seconds the send waits for its turn to be due."""
+        if not (self._is_paced or send.pause):
+            return 0.0
         where = send.action.conversation
         typing = send.pause * (1 + JITTER * (2 * self._ids.jitter() - 1))
         paced = max(self._here.delay(where), self._account.delay(where.platform_id))

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from typing import Final
 
 from msgspec import Struct
@@ -28,11 +28,18 @@ LONG: Final = 3.0  # seconds of a run after which its asker is shown that someth
 MOST: Final = 200  # signs under way; more are not made
 
 
-class _Work(Struct, frozen=True, eq=False):
-    """A question that is being answered, and when its asker may doubt it."""
+class Working(Struct, eq=False):
+    """A question that is being answered while the block runs, and when its asker may doubt it."""
 
+    gestures: Gestures
     message: MessageReceived
-    due: float
+    due: float = 0.0
+
+    def __enter__(self) -> None:
+        self.gestures.begin(self)
+
+    def __exit__(self, *_: object) -> None:
+        self.gestures.end(self)
 
 
 class Gestures:
@@ -50,7 +57,7 @@ class Gestures:
         self._clock = clock
         self._group: asyncio.TaskGroup | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._working: dict[_Work, None] = {}  # oldest first
+        self._working: dict[Working, None] = {}  # oldest first
         self._watch: asyncio.Task[None] | None = None
         self._unsupported: set[tuple[int, type[Gesture]]] = set()  # by account
 
@@ -78,19 +85,22 @@ class Gestures:
         """Show the person there that something is being written. Never waits, never raises."""
         self._make(ShowTyping(where))
 
-    @contextmanager
-    def while_working(self, message: MessageReceived) -> Iterator[None]:
+    def while_working(self, message: MessageReceived) -> Working:
         """Show whoever asked that something happens, once the block has taken so long that they
         may doubt it.
         """
-        work = _Work(message, self._clock.monotonic() + LONG)
+        return Working(self, message)
+
+    def begin(self, work: Working) -> None:
+        """It is being answered from now on."""
+        work.due = self._clock.monotonic() + LONG
         self._working[work] = None
         if self._watch is None or self._watch.done():
             self._watch = self._start(self._show_work())
-        try:
-            yield
-        finally:
-            self._working.pop(work, None)
+
+    def end(self, work: Working) -> None:
+        """It is answered, or given up."""
+        self._working.pop(work, None)
 
     async def _show_work(self) -> None:
         # One task for all: hardly any work takes so long, and each would pay for its timer.

@@ -10,8 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeAlias
 
 from msgspec import Struct, field
@@ -211,6 +210,26 @@ class LiveTurn(Struct, eq=False):
         return TurnSteered(turn_id=turn_id, message=line.message, user=line.user, step=step)
 
 
+class GoingOn(Struct, frozen=True):
+    """A turn that is among those that go on while the block runs, then among the `ended`."""
+
+    turns: list[LiveTurn]
+    ended: deque[Ended]
+    live: LiveTurn
+
+    def __enter__(self) -> LiveTurn:
+        self.turns.append(self.live)
+        return self.live
+
+    def __exit__(self, *_: object) -> None:
+        live = self.live
+        self.turns.remove(live)
+        live.is_open = False
+        if live.turn is not None:
+            self.ended.append(Ended(live.turn.run.id, live.message.conversation, live.asker))
+            live.turn = None  # which holds it: else both wait for the cycle collector
+
+
 class LiveTurns:
     """All that go on, and the latest of those that are over."""
 
@@ -220,18 +239,9 @@ class LiveTurns:
         self._turns: list[LiveTurn] = []
         self._ended: deque[Ended] = deque(maxlen=MAX_ENDED)
 
-    @contextmanager
-    def going_on(self, message: MessageReceived) -> Iterator[LiveTurn]:
+    def going_on(self, message: MessageReceived) -> GoingOn:
         """A turn about this message, while the block runs."""
-        live = LiveTurn(message, self._store, self._clock)
-        self._turns.append(live)
-        try:
-            yield live
-        finally:
-            self._turns.remove(live)
-            live.is_open = False
-            if live.turn is not None:
-                self._ended.append(Ended(live.turn.run.id, message.conversation, live.asker))
+        return GoingOn(self._turns, self._ended, LiveTurn(message, self._store, self._clock))
 
     def at(self, where: Conversation) -> list[LiveTurn]:
         """Those of a conversation."""

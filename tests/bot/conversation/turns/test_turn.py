@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,7 +15,8 @@ from bot.conversation.intake.ages import Ages
 from bot.conversation.queue.lane import Order
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.tasks import Work, due_of, person_of
-from bot.conversation.turns.live import LiveTurns
+from bot.conversation.turns.live import LiveTurn, LiveTurns
+from bot.conversation.turns.preparation import Turn
 from bot.conversation.turns.thrift import Thrift
 from bot.domain.actions import (
     Attachment,
@@ -33,14 +35,14 @@ from bot.domain.journal import Entry, TurnClosed
 from bot.domain.ports import ChatModel, Media, Sight
 from bot.domain.run import Stop
 from bot.domain.segments import Quote, Text
-from bot.engine.engine import Engine
+from bot.engine.engine import Engine, Run
 from bot.engine.toolset import Toolset
 from bot.memory.history import History
 from bot.memory.modes import Modes
 from bot.memory.personas import Cast, Persona, Personas
 from bot.memory.recorder import Recorder
 from bot.memory.wishes import Wishes
-from bot.policy.budget import NO_LIMITS, Limits
+from bot.policy.budget import NO_LIMITS, Budget, Limits, Share
 from bot.speaking.gestures import LONG, WORKING, Gestures
 from bot.speaking.owner import Owner
 from bot.wiring.conversation import Ground, build_answering
@@ -151,6 +153,24 @@ async def test_the_final_words_answer_the_question_with_a_quote() -> None:
     assert isinstance(system, SystemMessage)
     assert system.text.startswith("be nice")
     assert "]\n小明#1: hi\n[此刻] " in user.text
+
+
+async def test_a_turn_that_is_over_leaves_nothing_to_the_cycle_collector() -> None:
+    def there() -> dict[int, str]:
+        kinds = {LiveTurn, Turn, Run, Share, Budget}
+        return {id(one): type(one).__name__ for one in gc.get_objects() if type(one) in kinds}
+
+    gc.collect()
+    gc.disable()
+    try:
+        before = there()
+        async with living(words("hello")) as house:
+            await asyncio.create_task(house.turns.take(said("hi")))
+            house.model.requests.clear()
+            left = {key: name for key, name in there().items() if key not in before}
+    finally:
+        gc.enable()
+    assert left == {}
 
 
 async def test_what_the_tool_says_is_on_the_wire_before_the_next_model_request() -> None:
