@@ -165,7 +165,8 @@ async def test_a_turn_that_is_over_leaves_nothing_to_the_cycle_collector() -> No
     try:
         before = there()
         async with living(words("hello")) as house:
-            await asyncio.create_task(house.turns.take(said("hi")))
+            async with asyncio.TaskGroup() as group:
+                group.create_task(house.turns.take(said("hi")))
             house.model.requests.clear()
             left = {key: name for key, name in there().items() if key not in before}
     finally:
