@@ -40,7 +40,10 @@ class _Book:
             self.numbers[user_id] = min(number, self.numbers.get(user_id, number))
             self.names[user_id] = name
 
-    def is_anothers(self, name: str, user_id: int) -> bool:
+    def is_anothers(self, name: str, user_id: int, number: int) -> bool:
+        whole = _squeezed(f"{name}#{number}")
+        if any(whole == _squeezed(known) for one, known in self.names.items() if one != user_id):
+            return True  # who calls himself Ann##2 is not Ann, who is #2
         key = _key(name)
         if not key:
             return bool(name.strip(AROUND))
@@ -52,6 +55,10 @@ class _Book:
 def _key(name: str) -> str:
     """A name as prompts write it; models leave out blanks."""
     return "".join(person_name(name, MAX_NAME).casefold().split()).strip(AROUND)
+
+
+def _squeezed(name: str) -> str:
+    return "".join(name.replace("＃", "#").split())
 
 
 class Speakers:
@@ -90,7 +97,7 @@ class Speakers:
         """
         book = self._books[conversation]
         user_id = book.people.get(number) or None
-        return None if user_id and name and book.is_anothers(name, user_id) else user_id
+        return None if user_id and name and book.is_anothers(name, user_id, number) else user_id
 
     def meet(self, conversation: Conversation, user_id: int, name: str) -> int:
         """The number of a person who is there by this name."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.domain.events import Sender
@@ -75,6 +75,7 @@ NAMES = st.lists(
 
 
 @given(st.lists(NAMES.map("".join), min_size=1, max_size=4))
+@example(["", "AnnAnn", "AnnAnn##2"])
 def test_whatever_people_call_themselves_nobody_is_taken_for_another(names: list[str]) -> None:
     speakers, _ = known()
     view = View(number=partial(speakers.number, GROUP))
