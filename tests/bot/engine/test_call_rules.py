@@ -5,7 +5,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from bot.domain.chat import ToolCall
+from bot.domain.drafts import Shade
 from bot.domain.errors import ToolDenied
+from bot.domain.events import Conversation
 from bot.domain.run import Asker
 from bot.domain.tool import ToolContext
 from bot.engine.ongoing import Executed
@@ -19,6 +21,31 @@ async def test_a_missing_capability_makes_a_tool_unavailable_with_the_reason() -
     assert "it needs Telescope" in content
     assert code == "TOOL_UNAVAILABLE"
     assert await result_of("look", "{}", {Telescope: object()}) == ("object", "ok")
+
+
+class Twilight:
+    """Falls on every chat, or on none; what it was told."""
+
+    def __init__(self, *, falls: bool) -> None:
+        self.falls = falls
+        self.told: list[tuple[str, str]] = []
+
+    def falls_on(self, where: Conversation) -> bool:
+        return self.falls
+
+    def note(self, turn_id: str, call: str) -> None:
+        self.told.append((turn_id, call))
+
+
+async def test_in_a_shadow_only_what_reads_runs_and_the_turn_of_a_subagent_tells_the_rest() -> None:
+    acts, reads = echo(side_effects="write"), echo(side_effects="read")
+    shade, light = Twilight(falls=True), Twilight(falls=False)
+    under = replace(tool_context({Shade: shade}), run_id="t0/2")
+    assert "say was not run" in (await once(acts, context=under)).message.content
+    assert shade.told == [("t0", 'say {"text": "hi"}')]
+    assert (await once(reads, context=under)).message.content == "hi"
+    assert (await once(acts, context=tool_context({Shade: light}))).message.content == "hi"
+    assert (len(shade.told), light.told) == (1, [])
 
 
 async def test_wrong_arguments_are_told_before_anybody_is_asked() -> None:

@@ -122,6 +122,11 @@ def test_an_admin_is_not_held_up_by_his_own_earlier_rounds() -> None:
     assert asker_of(by(5, "admin"), owners=OWNERS, earlier=lambda: (5, 6)).overheard is EVERYONE
 
 
+def test_what_the_bot_said_itself_takes_nothing_away_from_whoever_asks_behind_it() -> None:
+    assert asker_of(by(999), owners=OWNERS, overheard=(by(BOT),)).overheard is OWNER
+    assert asker_of(by(999), owners=OWNERS, overheard=(by(BOT), by(5))).overheard is EVERYONE
+
+
 def test_of_who_has_no_authority_nothing_is_looked_up() -> None:
     looked: list[str] = []
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
 
 from bot.domain.actions import Gesture, React, ShowTyping
 from bot.domain.errors import ActionUnsupported, NotConnected
+from bot.domain.events import Conversation
 from bot.speaking.gestures import LONG, NOT_NOW, WORKING, Gestures
 from tests.fakes import BOT, GROUP, PRIVATE, RecordingTransport, SteppedClock, said, until
 
@@ -32,9 +33,11 @@ class Server(RecordingTransport):
 
 
 @asynccontextmanager
-async def at(server: Server) -> AsyncIterator[tuple[Gestures, SteppedClock]]:
+async def at(
+    server: Server, unseen: Callable[[Conversation], bool] = lambda _: False
+) -> AsyncIterator[tuple[Gestures, SteppedClock]]:
     clock = SteppedClock()
-    gestures = Gestures(transport=server, clock=clock)
+    gestures = Gestures(transport=server, clock=clock, unseen=unseen)
     async with asyncio.timeout(5), gestures.open():
         yield gestures, clock
 
@@ -47,6 +50,14 @@ async def test_a_question_that_takes_long_gets_a_sign_and_a_private_one_sees_typ
             assert not server.gestures
             await clock.advance(0.2)
             assert server.gestures == [React(GROUP, "7", WORKING), ShowTyping(PRIVATE)]
+
+
+async def test_where_the_bot_is_a_shadow_nobody_sees_a_sign() -> None:
+    server, letter = Server(), said("hi", where=PRIVATE)
+    async with at(server, unseen=lambda where: where == GROUP) as (gestures, clock):
+        with gestures.while_working(QUESTION), gestures.while_working(letter):
+            await clock.advance(LONG + 0.1)
+    assert server.gestures == [ShowTyping(PRIVATE)]
 
 
 async def test_a_question_that_is_answered_soon_gets_none() -> None:

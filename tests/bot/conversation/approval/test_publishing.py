@@ -12,7 +12,7 @@ from bot.memory.drafts import LASTS
 from bot.policy.drafts import FRESH
 from bot.wiring.background import background
 from tests.bot.studio import QUESTION, Studio, studio
-from tests.fakes import GROUP, until
+from tests.fakes import GROUP, RecordingTransport, until
 
 
 async def test_a_young_draft_quotes_its_question_and_an_old_one_nothing() -> None:
@@ -52,6 +52,35 @@ async def test_two_words_at_once_publish_it_once() -> None:
         assert (first.kind, second.kind) == ("done", "over")
         assert second.words == "D1 已经处理过了：主人 发了。"
         assert len(made.heard) == 1
+
+
+class SlowServer(RecordingTransport):
+    """Takes nothing for a group until it is `taking`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.taking = asyncio.Event()
+
+    async def send(self, action: SendMessage) -> str:
+        if action.conversation == GROUP:
+            await self.taking.wait()
+        return await super().send(action)
+
+
+async def test_what_was_asked_for_by_somebody_who_left_is_followed_to_its_end() -> None:
+    server = SlowServer()
+    made = Studio(transport=server)
+    async with asyncio.timeout(5), made.outbox.open(), background(made.publishing.run()):
+        await made.would_say(Text("周六"))
+        await made.outbox.wait_idle()
+        async with asyncio.TaskGroup() as group:
+            asking = group.create_task(made.says("发 D1"))
+            await until(lambda: any(one.published for _, one in made.shadow.drafts.open.values()))
+            asking.cancel()
+        server.taking.set()
+        await until(lambda: not made.shadow.drafts.open)
+        assert (await made.says("发 D1")).words == "D1 已经处理过了：发了。"
+        assert made.heard == [(Quote("q1"), Text("周六"))]
 
 
 async def test_a_draft_that_qq_refuses_waits_on_and_is_not_told_as_said() -> None:

@@ -188,13 +188,16 @@ async def test_a_question_recalled_before_its_second_try_is_closed_and_not_tried
 
 
 async def test_a_question_that_may_have_been_answered_is_not_answered_again() -> None:
-    for state in (SendState.SENDING, SendState.UNKNOWN, SendState.CONFIRMED):
+    for state in (SendState.SENDING, SendState.UNKNOWN, SendState.CONFIRMED, SendState.DRAFT):
         async with restarted() as (house, recoverer):
             stored = send(state, final=True)
-            unfinished = (stored,) if state is not SendState.CONFIRMED else ()
-            await recoverer.recover(Recovery(turns=(turn(asked(), sends=(stored,)),), sends=unfinished))
+            unfinished = (stored,) if state in {SendState.SENDING, SendState.UNKNOWN} else ()
+            old = turn(asked(), AssistantMessage("an answer"), sends=(stored,))
+            await recoverer.recover(Recovery(turns=(old,), sends=unfinished))
             await house.lanes.wait_idle()
             assert house.transport.sent == []
+            (closed,) = house.store.of("turn_closed")
+            assert ("an answer" in str(closed)) is (state is not SendState.DRAFT)  # that nobody has read
 
 
 async def test_an_answer_that_never_reached_the_wire_is_sent_instead_of_asking_again() -> None:
