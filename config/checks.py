@@ -50,6 +50,8 @@ def cross_check(
     yield from _check_fallbacks(settings)
     if service and wrong.isdisjoint({"ONEBOT_MODE", "ONEBOT_HOST"}):
         yield from _check_onebot(settings)
+    if service and wrong.isdisjoint({"BOT_OWNERS", "BOT_NEW_GROUP"}):
+        yield from _check_owners(settings)
     yield from _check_persona(settings)
     yield from _check_media(settings)
     yield from _check_folder("TOOLS_DIR", settings.tools_dir, "docs/tools.md")
@@ -125,6 +127,15 @@ def _check_onebot(settings: Settings) -> Iterator[Problem]:
                 yield Problem("ONEBOT_ACCESS_TOKEN", what, HOW_TO_MAKE_ONE)
         case _:
             assert_never(settings.onebot_mode)
+
+
+def _check_owners(settings: Settings) -> Iterator[Problem]:
+    if settings.bot_new_group == "shadow" and not settings.bot_owners:
+        yield Problem(
+            "BOT_OWNERS",
+            "is empty, but with BOT_NEW_GROUP=shadow an owner reads every answer first",
+            "Set your own QQ number, or BOT_NEW_GROUP=live",
+        )
 
 
 def _check_persona(settings: Settings) -> Iterator[Problem]:

@@ -31,6 +31,6 @@ def owners(value: object) -> Owners:
         return value
     texts = [text.casefold().replace("：", ":") for text in names(value)]
     quiet = [text.removesuffix(QUIET) for text in texts if text.endswith(QUIET)]
-    if odd := next((text for text in texts if text == QUIET or text.count(":") > 1), ""):
+    if odd := next((text for text in texts if ":" in (text.removesuffix(QUIET) or ":")), ""):
         raise Wrong(f"{shown(odd)} is not an owner", "Write the numbers, as 10001,10002:quiet")
     return Owners(qq_numbers([text.removesuffix(QUIET) for text in texts]), qq_numbers(quiet))

@@ -32,6 +32,7 @@ from tests.config.reading import GOOD, load, problems
         ("ONEBOT_ACCESS_TOKEN", "芝麻开门", "a character that is not ASCII"),
         ("ONEBOT_ACCESS_TOKEN", "10001:s3same,10001:sesam3", "has two tokens for account 10001"),
         ("BOT_OWNERS", "10001;me", "“me” is not a QQ number"),
+        ("BOT_OWNERS", "10001:quite", "“10001:quite” is not an owner. Write the numbers, as 10001,10002:quiet"),
         ("BOT_GROUPS", "-1", "is not a QQ number"),
         ("BOT_USERS", "[1", "is not good JSON"),
         ("BOT_BLOCK", "1.5", "is not a QQ number"),
@@ -125,6 +126,16 @@ def test_forward_needs_an_address_but_no_token() -> None:
 def test_a_bad_mode_or_host_does_not_raise_questions_that_hang_on_it() -> None:
     assert len(problems({"ONEBOT_ACCESS_TOKEN": "", "ONEBOT_MODE": "forwrad"})) == 1
     assert len(problems({"ONEBOT_ACCESS_TOKEN": "", "ONEBOT_HOST": "127.0.0.1:6199"})) == 1
+
+
+def test_a_shadow_everywhere_needs_an_owner_who_reads_its_drafts() -> None:
+    shadow = {"BOT_NEW_GROUP": "shadow"}
+    [problem] = problems(shadow)
+    assert problem.startswith("BOT_OWNERS: is empty, but with BOT_NEW_GROUP=shadow")
+    [problem] = problems({**shadow, "BOT_OWNERS": "me"})
+    assert "is not a QQ number" in problem
+    assert load({**GOOD, **shadow, "BOT_OWNERS": "999"})
+    assert load({**GOOD, **shadow}, service=False)
 
 
 def test_persona_and_prompt_together_are_refused(tmp_path: Path) -> None:

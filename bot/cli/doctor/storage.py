@@ -119,7 +119,7 @@ def _unread(connection: Connection, settings: Settings) -> list[Check]:
     """What to do where drafts have nobody to read them; nothing where they have, or are none."""
     modes = place_settings(connection, SETTING)
     groups = sorted(where.session_id for where, mode in modes.items() if mode == Mode.SHADOW)
-    if settings.bot_owners or not (groups or settings.bot_new_group == "shadow"):
+    if settings.bot_owners or not groups:
         return []
     said = f"no owner can read the drafts of the groups in a shadow: {groups[:10]}"
     return [warn("drafts", said, "Set BOT_OWNERS to your own QQ number")]

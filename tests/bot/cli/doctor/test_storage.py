@@ -47,13 +47,13 @@ def test_a_new_group_of_which_no_owner_has_heard_is_told(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("owners", "usual", "is_told"), [("", "ask", True), ("", "shadow", True), ("999", "ask", False)]
+    ("owners", "mode", "is_told"), [("", "shadow", True), ("", "live", False), ("999", "shadow", False)]
 )
-def test_drafts_that_no_owner_can_read_are_told(tmp_path: Path, owners: str, usual: str, is_told: bool) -> None:
+def test_drafts_that_no_owner_can_read_are_told(tmp_path: Path, owners: str, mode: str, is_told: bool) -> None:
     with closing(sqlite3.connect(make_journal(tmp_path))) as journal, journal:
-        row = "1:group:4242", "shadow" if usual == "ask" else "live"
+        row = "1:group:4242", mode
         journal.execute("INSERT INTO place_settings (conversation, name, value) VALUES (?, 'mode', ?)", row)
-    _, *told = check_store(settings(tmp_path, BOT_OWNERS=owners, BOT_NEW_GROUP=usual))
+    _, *told = check_store(settings(tmp_path, BOT_OWNERS=owners))
     assert [check.check for check in told] == (["drafts"] if is_told else [])
 
 
