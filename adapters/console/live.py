@@ -1,6 +1,7 @@
 """What is new, as it happens: one stream a page, by server-sent events.
 
-aiohttp does not end a stream's handler when the browser leaves: a failed write does.
+aiohttp does not end a stream's handler when the browser leaves: a look at its connection does, so
+that whoever goes quickly from page to page is not refused for those left behind.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from adapters.console.logins import Logins
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources
 
-BEAT = 10.0  # seconds between two signs of life: so long a login that ended still looks
+BEAT = 10.0  # seconds between two signs of life
+LOOK = 0.5  # seconds that a page which was left, or a login that ended, still counts
 MOST = 50  # streams at a time
 OF_ONE = 4
 """Of one login: a browser keeps six connections to us, and a page that gets none hangs."""
@@ -61,8 +63,13 @@ class LivePages:
     async def _send(self, visit: Visit, answer: web.StreamResponse) -> None:
         feed, number = self._sources.feed, _number(visit, self._sources.feed.number)
         await answer.write(b"retry: 3000\n\n")
-        while visit.login in self._logins.open:
-            news = await feed.after(number, within=BEAT)
+        quiet = 0.0
+        while visit.login in self._logins.open and visit.request.transport is not None:
+            news = await feed.after(number, within=LOOK)
+            quiet += LOOK
+            if not news and quiet < BEAT:
+                continue
+            quiet = 0.0
             lines = [
                 f"id: {one.number}\nevent: news\ndata: {json.dumps({'name': one.name})}\n\n"
                 for one in news

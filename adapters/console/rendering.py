@@ -18,14 +18,16 @@ HTML = "text/html"
 NAVIGATION = (
     "today",
     "turns",
-    "chats",
     "approvals",
     "cost",
+    "chats",
     "persona",
     "tools",
     "health",
     "access",
 )
+
+AT_HAND = 4  # pages in the bar of a phone; the others stand behind "more"
 
 
 class Pages:
@@ -40,7 +42,9 @@ class Pages:
             lstrip_blocks=True,
             auto_reload=False,
         )
-        self._templates.globals["navigation"] = navigation
+        first = NAVIGATION[:AT_HAND]
+        self._templates.globals["at_hand"] = first
+        self._templates.globals["others"] = tuple(one for one in navigation if one not in first)
         for read in (moment, clock, day, money, tokens, seconds):
             self._templates.filters[read.__name__] = read
         self._templates.globals["share"] = share

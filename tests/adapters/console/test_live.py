@@ -14,7 +14,7 @@ from tests.fakes import until
 @pytest.fixture(autouse=True)
 def beating(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever left is noticed soon."""
-    monkeypatch.setattr(live, "BEAT", 0.02)
+    monkeypatch.setattr(live, "LOOK", 0.02)
 
 
 async def events(place: Place, number: int, **more: Any) -> list[str]:
