@@ -1,0 +1,41 @@
+"""One Chromium a worker and one console, which all tests of this folder share."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.adapters.console.visiting import Place, visiting
+from tests.e2e.console.sights import fill, play
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Without a browser they are skipped."""
+    for item in items:
+        if "tests/e2e/console" in item.path.as_posix():
+            if CHROMIUM is None:
+                item.add_marker(pytest.mark.skip(reason="there is no Chromium here"))
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> AsyncIterator[Any]:
+    from playwright.async_api import async_playwright
+
+    async with async_playwright() as driver:
+        chromium = await driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        await chromium.close()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def place() -> AsyncIterator[Place]:
+    async with visiting(trying=play()) as console:
+        fill(console)
+        await console.log_in()
+        yield console

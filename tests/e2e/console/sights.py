@@ -1,0 +1,117 @@
+"""A console with something on every page, all of it hostile where people or models wrote it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adapters.console.guard import cookie_name
+from adapters.console.origins import Origin
+from bot.cli.playing import Play
+from bot.domain.books import UsageSum
+from bot.domain.shown import (
+    AccountState,
+    Chat,
+    ChatLine,
+    CostSum,
+    Fact,
+    ModelState,
+    PersonaState,
+    State,
+    ToolState,
+    ToolUse,
+    WaitingCall,
+    WaitingDraft,
+    WaitingPetition,
+)
+from bot.policy.days import midnight
+from tests.adapters.console.samples import NOW, silent, trace
+from tests.adapters.console.visiting import Place
+from tests.fakes import GROUP
+
+WORDS = (
+    "</pre></script><script src=/static/live.js?evil></script><img src=x onerror=evil()>\"'{{7*7}}"
+    + "长" * 90
+    + "W" * 90
+)
+AT = "10001%3Agroup%3A4242"
+PAGES = (
+    "/",
+    "/turns",
+    "/turns/t1",
+    "/silent/10001%3Agroup%3A77/-9",
+    "/chats",
+    f"/chats/{AT}",
+    "/cost",
+    "/approvals",
+    "/persona",
+    "/tools",
+    "/health",
+    "/try",
+    "/access",
+    "/turns?asker=1",
+)
+
+
+def play() -> Play:
+    """A simulated group in which something was said."""
+    group = Play(("user1", "user2"), ("timeout", "drop"))
+    group.note("user1", WORDS)
+    group.note("bot", WORDS)
+    return group
+
+
+def fill(place: Place) -> None:
+    """Put something on every page."""
+    now, journal = place.clock.now(), place.journal
+    lines = tuple(
+        ChatLine(
+            message_id=str(number),
+            at=NOW,
+            sender=number,
+            name=WORDS,
+            text=WORDS,
+            is_own=number % 2 == 1,
+            begins=number == 2,
+            is_gone=number == 3,
+            state="unknown" if number == 1 else "",
+            wakes=number == 0,
+            reason="" if number else "mention",
+            turn_id="" if number else "t1",
+        )
+        for number in range(6)
+    )
+    journal.traces.append(trace(WORDS, long="x" * 3000))
+    journal.silent.append(silent())
+    journal.talks.append(
+        Chat(where=GROUP, group=WORDS, lines=lines, summary=WORDS, facts=(Fact(5, WORDS, "person", NOW),), next=3)
+    )
+    journal.uses.append(ToolUse("weather", 5, 2, WORDS, 0.5))
+    cost = UsageSum(2, 2400, 1800, 100, 3.0)
+    journal.sums |= {by: (CostSum(WORDS, cost), CostSum("x", UsageSum(1, unpriced=1))) for by in ("model", "asker")}
+    journal.sums["conversation"] = (CostSum(str(GROUP), cost),)
+    journal.sums["day"] = tuple(CostSum(str(midnight(now, later=-n)), cost) for n in range(9))
+    place.tools = [
+        ToolState(
+            name="weather", about=WORDS, reason=WORDS, permission="allow", audience="owner", elsewhere=((7, "owner"),)
+        )
+    ]
+    place.personas = [PersonaState(key=key, name=WORDS, text=WORDS, chats=(str(GROUP),)) for key in ("", "k")]
+    place.drafts = (WaitingDraft(7, GROUP, WORDS, WORDS, WORDS, now + 60),)
+    place.state = State(
+        accounts=(AccountState(10001, online=False, server=WORDS),),
+        models=(ModelState(WORDS, 90.0),),
+        in_trouble=True,
+        unwritten=12,
+        calls=(WaitingCall(3, GROUP, WORDS, now + 492, (WORDS, "led")),),
+        petitions=(WaitingPetition(2, 5, 77, WORDS, now + 99),),
+        paused=(GROUP,),
+        place=WORDS,
+    )
+
+
+async def logged_in(browser: Any, place: Place, **more: Any) -> Any:
+    """A context that has the login's cookie."""
+    context = await browser.new_context(**more)
+    cookie = {"name": cookie_name(Origin("http", place.host)), "value": place.cookie(), "url": f"http://{place.host}"}
+    await context.add_cookies([cookie])
+    return context

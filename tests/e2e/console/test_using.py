@@ -1,0 +1,73 @@
+"""What somebody does on the pages: with keys, on a phone, while new turns come, without script."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.adapters.console.visiting import Place
+from tests.bot.memory.test_newest import kept_silent
+from tests.e2e.console.sights import PAGES, logged_in
+from tests.fakes import until
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def test_new_turns_wait_behind_a_button_and_a_lost_connection_is_said(browser: Any, place: Place) -> None:
+    async with await logged_in(browser, place, locale="en") as context:
+        page = await context.new_page()
+        await page.goto(f"http://{place.host}/turns")
+        await page.locator(".live:not(.off)").wait_for()
+        for name in "aabc":
+            place.newest.see(kept_silent(name))
+        await page.get_by_role("button", name="3 new").wait_for()
+        place.console.logins.end_all()
+        await page.locator(".live.off").wait_for()
+    await place.log_in()
+
+
+async def test_whoever_goes_quickly_from_page_to_page_is_not_refused_for_those_left(browser: Any, place: Place) -> None:
+    handler: Any = next(route for route in place.routes() if route.path == "/live").handler
+    pages = handler.__self__
+    async with await logged_in(browser, place, locale="en") as context:
+        page = await context.new_page()
+        for _ in range(6):
+            await page.goto(f"http://{place.host}/turns")
+            await page.locator(".live:not(.off)").wait_for()
+            await until(lambda: pages.open.total() == 1)
+    await until(lambda: pages.open.total() == 0)
+
+
+async def test_eight_windows_are_shown_though_a_browser_keeps_six_connections(browser: Any, place: Place) -> None:
+    async with await logged_in(browser, place) as context:
+        for _ in range(8):
+            page = await context.new_page()
+            await page.goto(f"http://{place.host}/turns", timeout=10_000)
+
+
+async def test_keys_go_through_the_rows_open_one_and_go_to_the_filter(browser: Any, place: Place) -> None:
+    async with await logged_in(browser, place) as context:
+        page = await context.new_page()
+        await page.goto(f"http://{place.host}/turns")
+        for key in "jjk":
+            await page.keyboard.press(key)
+        await page.keyboard.press("Enter")
+        await page.wait_for_url("**/turns/t1")
+        await page.go_back()
+        await page.keyboard.press("/")
+        assert await page.evaluate("document.activeElement.id") == "where"
+
+
+async def test_every_page_is_reached_on_a_phone_without_script(browser: Any, place: Place) -> None:
+    async with await logged_in(
+        browser, place, locale="en", java_script_enabled=False, viewport={"width": 390, "height": 844}
+    ) as context:
+        page = await context.new_page()
+        for path in PAGES:
+            answer = await page.goto(f"http://{place.host}{path}")
+            assert answer.status == 200, path
+        assert not await page.get_by_role("link", name="Health").is_visible()
+        await page.get_by_role("link", name="More", exact=True).click()
+        await page.get_by_role("link", name="Health").click()
+        await page.get_by_role("heading", name="Health").wait_for()
