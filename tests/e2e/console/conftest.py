@@ -18,9 +18,8 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Without a browser they are skipped."""
     for item in items:
-        if "tests/e2e/console" in item.path.as_posix():
-            if CHROMIUM is None:
-                item.add_marker(pytest.mark.skip(reason="there is no Chromium here"))
+        if "tests/e2e/console" in item.path.as_posix() and CHROMIUM is None:
+            item.add_marker(pytest.mark.skip(reason="there is no Chromium here"))
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
