@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import selectors
 import time
 from collections.abc import Callable
@@ -20,7 +21,6 @@ Ts = TypeVarTuple("Ts")
 
 MIDNIGHT = time.mktime((2026, 3, 14, 0, 0, 0, 0, 0, -1))  # a Saturday, wherever this runs
 AFTERNOON = 14 * 3600.0
-LULL = 0.001  # real seconds in which bytes on loopback arrive
 THREADS = 0.05  # real seconds waited for a thread at a time
 
 
@@ -60,12 +60,13 @@ class ScriptedLoop(asyncio.SelectorEventLoop):
     def _landed(self, _: asyncio.Future[Any]) -> None:
         self._in_flight -= 1
 
-    def _patience(self, timeout: float | None, stirred: bool) -> float:
-        """How many real seconds of nothing it takes to believe that nothing happens."""
-        if self._in_flight or (timeout is None and self._until == math.inf):
-            return THREADS
-        settles = timeout is None or self._passed + timeout > self._until
-        return LULL if stirred or settles else 0.0
+    def _patience(self, timeout: float | None) -> float:
+        """How many real seconds of nothing it takes to believe that nothing happens.
+
+        What is sent on loopback is there for the other end when `send` returns: 0 where no thread
+        works.
+        """
+        return THREADS if self._in_flight or (timeout is None and self._until == math.inf) else 0.0
 
     def _idle(self, timeout: float | None) -> None:
         """Nothing is left to be done now: go to what is due next, or tell the script."""
@@ -83,22 +84,18 @@ class ScriptedLoop(asyncio.SelectorEventLoop):
 class _Selector(selectors.DefaultSelector):
     """Never waits for a timer: where nothing is ready, the loop is told how long it would wait."""
 
-    def __init__(self, idle: Callable[[float | None], None], patience: Callable[[float | None, bool], float]) -> None:
+    def __init__(self, idle: Callable[[float | None], None], patience: Callable[[float | None], float]) -> None:
         super().__init__()
         self._idle = idle
         self._patience = patience
-        self._stirred = True  # something was ready since the last real wait
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         found = super().select(0)
-        if not found and (timeout is None or timeout > 0):
-            found = self._wait(timeout)
-        self._stirred = self._stirred or bool(found)
-        return found
+        return found or ([] if timeout is not None and timeout <= 0 else self._wait(timeout))
 
     def _wait(self, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
-        patience, self._stirred = self._patience(timeout, self._stirred), False
-        found = super().select(patience) if patience else []
+        os.sched_yield()  # a thread of the kernel may still be bringing what was sent
+        found = super().select(self._patience(timeout))
         if not found:
             self._idle(timeout)
         return found
