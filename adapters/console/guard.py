@@ -17,7 +17,7 @@ from aiohttp import web
 
 from adapters.console.logins import Logins, is_form_token
 from adapters.console.origins import Origin, Origins
-from adapters.console.routes import Access, Route, Routes, Visit
+from adapters.console.routes import Access, Own, Route, Routes, Visit
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class Guard:
     def __init__(
         self, routes: Routes, *, logins: Logins, origins: Origins, mask: Callable[[str], str]
     ) -> None:
-        """`mask` keeps secrets out of every answer."""
+        """`mask` keeps secrets out of every answer that does not do it itself."""
         self._routes = routes
         self._logins = logins
         self._origins = origins
@@ -85,7 +85,7 @@ class Guard:
         except Exception:
             logger.exception("the console could not answer %s", request.method)
             answer = web.Response(status=500, text="this could not be shown; the log says why")
-        if isinstance(answer, web.Response):
+        if isinstance(answer, web.Response) and not isinstance(answer, Own):
             answer.text = self._mask(answer.text or "")
         return answer
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from adapters.console.figures import clock, day, moment, money, seconds, share, tokens
 from adapters.console.logins import form_token
-from adapters.console.routes import Visit
+from adapters.console.routes import Own, Visit
 from adapters.console.speech import speech_for
 
 HERE = Path(__file__).parent
@@ -33,10 +34,14 @@ AT_HAND = 4  # pages in the bar of a phone; the others stand behind "more"
 class Pages:
     """Renders pages for visits."""
 
-    def __init__(self, navigation: tuple[str, ...] = NAVIGATION) -> None:
+    def __init__(
+        self, navigation: tuple[str, ...] = NAVIGATION, *, mask: Callable[[str], str]
+    ) -> None:
+        """`mask` keeps secrets out of every value that is put into a page."""
         self._templates = Environment(
             loader=FileSystemLoader(HERE / "templates"),
             autoescape=True,
+            finalize=lambda value: value if hasattr(value, "__html__") else mask(str(value)),
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
@@ -61,7 +66,7 @@ class Pages:
             path=visit.request.path_qs,
             **values,
         )
-        return web.Response(text=text, status=status, content_type=HTML)
+        return Own(text=text, status=status, content_type=HTML)
 
 
 def go(visit: Visit, path: str) -> web.Response:

@@ -23,7 +23,7 @@ from adapters.console.turns import TurnPages
 def routes_of(logins: Logins, sources: Sources) -> Routes:
     """Every page and action there is."""
     trying = sources.trying
-    pages = Pages(("try", *NAVIGATION) if trying else NAVIGATION)
+    pages = Pages(("try", *NAVIGATION) if trying else NAVIGATION, mask=sources.mask)
     return Routes(
         (
             *Statics().routes,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from adapters.console.routes import Access, Route, Visit
+from adapters.console.routes import Access, Own, Route, Visit
 
 FOLDER = Path(__file__).parent / "static"
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -32,4 +32,4 @@ class Statics:
         found = self._files.get(visit.at["name"])
         if found is None:
             return web.Response(status=404, text="there is no such file")
-        return web.Response(text=found[0], content_type=found[1], charset="utf-8")
+        return Own(text=found[0], content_type=found[1], charset="utf-8")

@@ -47,6 +47,7 @@ from tests.fakes import ManualClock
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 SECRET = "sk-very-secret-indeed"
+SHORT = "none"  # what many write for a server that wants no key
 SAME = {"Sec-Fetch-Site": "same-origin"}
 
 
@@ -138,7 +139,7 @@ class Place:
             drafts=self.waiting_drafts,
             note=lines.append,
             tell=lambda _kind, text: self.told.append(text),
-            mask=Mask([SECRET]),
+            mask=Mask([SECRET, SHORT]),
             estimate=len,
             midnight=midnight,
             clock=self.clock,
@@ -208,7 +209,14 @@ async def visiting(
         return Routes((*routes_of(logins, place.sources()).all, *more))
 
     console = Console(
-        host="127.0.0.1", port=port, token=TOKEN, totp=totp, origin=origin, mask=Mask([SECRET]), clock=clock, load=load
+        host="127.0.0.1",
+        port=port,
+        token=TOKEN,
+        totp=totp,
+        origin=origin,
+        mask=Mask([SECRET, SHORT]),
+        clock=clock,
+        load=load,
     )
     jar = aiohttp.CookieJar(unsafe=True)
     async with console, aiohttp.ClientSession(cookie_jar=jar) as session:
