@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import re
+from functools import partial
 
 from aiohttp import web
 
+from adapters.console.guard import Refused
 from adapters.console.logins import Logins
 from adapters.console.rendering import Pages
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
+from adapters.console.speech import Speech, speech_for
 from bot.domain.suspension import Settled
 
 NAME = re.compile(r"([ARD])([0-9]{1,9})")
+LED = {"别人的话": "approvals.led.people", "工具带来的内容": "approvals.led.read"}
 PATIENCE = 6.0  # seconds that QQ has to answer; it goes on where it takes longer
 
 
@@ -42,7 +46,7 @@ class ApprovalPages:
         found = NAME.fullmatch(visit.fields.get("name", ""))
         word = visit.fields.get("allows", "")
         if found is None or word not in {"0", "1"}:
-            return web.Response(status=400, text="that is no request")
+            raise Refused(400, "that is no request")
         name, reason = found[0], visit.fields.get("reason", "")
         action = "allow" if word == "1" else "deny"
         if word == "1" and (trouble := self._logins.doubt(visit.fields.get("totp", ""))):
@@ -82,6 +86,14 @@ class ApprovalPages:
             of=name,
             key=key,
             settled=settled,
+            led=partial(_led, speech_for(visit.request)),
             drafts=drafts,
             more=more,
         )
+
+
+def _led(speech: Speech, led: str) -> str:
+    """Whose words led to a call, as the journal has it, in the words of the language."""
+    for ours, key in LED.items():
+        led = re.sub(f"(^|；){ours}", rf"\1{speech(key)}", led)
+    return led

@@ -75,19 +75,29 @@ class Guard:
         try:
             answer = await self._let_in(request)
         except Refused as refused:
-            answer = web.Response(status=refused.status, text=refused.words)
+            answer = self._refuse(request, refused.status, refused.words)
         except web.HTTPRequestEntityTooLarge:
-            answer = web.Response(status=413, text="too large")
+            answer = self._refuse(request, 413, "too large")
         except TimeoutError:
-            answer = web.Response(status=503, text="this took too long; try again")
+            answer = self._refuse(request, 503, "this took too long; try again")
         except ConnectionError:  # whoever asked has left
             answer = web.Response(status=400)
         except Exception:
             logger.exception("the console could not answer %s", request.method)
-            answer = web.Response(status=500, text="this could not be shown; the log says why")
+            answer = self._refuse(request, 500, "this could not be shown; the log says why")
         if isinstance(answer, web.Response) and not isinstance(answer, Own):
             answer.text = self._mask(answer.text or "")
         return answer
+
+    def _refuse(self, request: web.BaseRequest, status: int, words: str) -> web.Response:
+        """A page for people, a line for programs."""
+        if "text/html" not in request.headers.get("Accept", ""):
+            return web.Response(status=status, text=words)
+        origin = self._origins.of(request.headers.get("Host", "")) or self._origins.first
+        cookie = request.cookies.get(cookie_name(origin), "")
+        login = self._logins.find(cookie)
+        visit = Visit(request, origin, {}, {}, cookie if login else "", login)
+        return self._routes.refuse(visit, status, words)
 
     async def _let_in(self, request: web.BaseRequest) -> web.StreamResponse:
         origin = self._origins.of(request.headers.get("Host", ""))

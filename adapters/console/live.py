@@ -21,6 +21,7 @@ from adapters.console.sources import Sources
 
 BEAT = 10.0  # seconds between two signs of life
 LOOK = 0.5  # seconds that a page which was left, or a login that ended, still counts
+RETRY = 3000  # milliseconds until a browser tries again
 MOST = 50  # streams at a time
 OF_ONE = 4
 """Of one login: a browser keeps six connections to us, and a page that gets none hangs."""
@@ -62,7 +63,7 @@ class LivePages:
 
     async def _send(self, visit: Visit, answer: web.StreamResponse) -> None:
         feed, number = self._sources.feed, _number(visit, self._sources.feed.number)
-        await answer.write(b"retry: 3000\n\n")
+        await answer.write(f"retry: {RETRY}\n\n".encode())
         quiet = 0.0
         while visit.login in self._logins.open and visit.request.transport is not None:
             news = await feed.after(number, within=LOOK)

@@ -28,6 +28,7 @@ NAVIGATION = (
     "access",
 )
 
+ELSEWHERE = 421
 AT_HAND = 4  # pages in the bar of a phone; the others stand behind "more"
 
 
@@ -35,9 +36,16 @@ class Pages:
     """Renders pages for visits."""
 
     def __init__(
-        self, navigation: tuple[str, ...] = NAVIGATION, *, mask: Callable[[str], str]
+        self,
+        navigation: tuple[str, ...] = NAVIGATION,
+        *,
+        mask: Callable[[str], str],
+        waiting: Callable[[], int],
     ) -> None:
-        """`mask` keeps secrets out of every value that is put into a page."""
+        """`mask` keeps secrets out of every value that is put into a page, `waiting` is how much
+        waits for an owner's word: every page says so.
+        """
+        self._waiting = waiting
         self._templates = Environment(
             loader=FileSystemLoader(HERE / "templates"),
             autoescape=True,
@@ -63,10 +71,20 @@ class Pages:
             root=visit.origin.prefix,
             login=visit.login,
             form=form_token(visit.cookie) if visit.cookie else "",
+            waiting=self._waiting() if visit.login else 0,
             path=visit.request.path_qs,
             **values,
         )
         return Own(text=text, status=status, content_type=HTML)
+
+    def refuse(self, visit: Visit, status: int, words: str) -> web.Response:
+        """A page that says why there is none. Whoever came to another host gets it bare: a browser
+        finds nothing of ours there.
+        """
+        speech = speech_for(visit.request)
+        key = f"refused.{status}" if speech.has(f"refused.{status}") else "refused.other"
+        name = "elsewhere" if status == ELSEWHERE else "refused"
+        return self.show(visit, name, status=status, said=speech(key), detail=words)
 
 
 def go(visit: Visit, path: str) -> web.Response:

@@ -63,9 +63,14 @@ class Own(web.Response):
 
 
 class Routes:
-    """Finds the route of a request."""
+    """Finds the route of a request; `refuse` makes the page for one that is not let in, of its
+    status and a line of words.
+    """
 
-    def __init__(self, routes: Sequence[Route]) -> None:
+    def __init__(
+        self, routes: Sequence[Route], *, refuse: Callable[[Visit, int, str], web.Response]
+    ) -> None:
+        self.refuse = refuse
         self.all = tuple(routes)
         self._by_method: dict[str, list[tuple[re.Pattern[str], Route]]] = {}
         for route in routes:

@@ -23,7 +23,8 @@ from adapters.console.turns import TurnPages
 def routes_of(logins: Logins, sources: Sources) -> Routes:
     """Every page and action there is."""
     trying = sources.trying
-    pages = Pages(("try", *NAVIGATION) if trying else NAVIGATION, mask=sources.mask)
+    navigation = ("try", *NAVIGATION) if trying else NAVIGATION
+    pages = Pages(navigation, mask=sources.mask, waiting=sources.waiting)
     return Routes(
         (
             *Statics().routes,
@@ -38,5 +39,6 @@ def routes_of(logins: Logins, sources: Sources) -> Routes:
             *HealthPages(pages, sources).routes,
             *LivePages(logins, sources).routes,
             *(TryPages(pages, sources, trying).routes if trying else ()),
-        )
+        ),
+        refuse=pages.refuse,
     )

@@ -58,7 +58,7 @@ class Sources:
     records, and raises BotError. `note` writes into the journal, `tell` reaches the owners on QQ.
     `pause` gives False where it cannot be written down now. `mask` is for a text that is cut:
     half a secret is not found any more. `estimate` is the tokens of a text, `rendered` what stands
-    before a conversation in its prompt.
+    before a conversation in its prompt. `waiting` is how much waits for an owner's word.
     """
 
     showing: Showing
@@ -73,6 +73,7 @@ class Sources:
     forget: Callable[[Conversation], Awaitable[int]]
     settle: Settling
     drafts: Drafted
+    waiting: Callable[[], int]
     note: Callable[[Audited], None]
     tell: Callable[[str, str], None]
     mask: Callable[[str], str]

@@ -30,6 +30,10 @@ class Speech:
         """The words of a key, with these values in them. Raises KeyError for one there is not."""
         return self._words[key].format(**values)
 
+    def of(self, kind: str, name: str) -> str:
+        """The words of a name; the name itself where there are none."""
+        return self._words.get(f"{kind}.{name}", name)
+
     def has(self, key: str) -> bool:
         """Whether there are words for it."""
         return key in self._words

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from aiohttp import web
 
+from adapters.console.guard import Refused
 from adapters.console.rendering import Pages, go
 from adapters.console.routes import Access, Route, Visit
 from adapters.console.sources import Sources, note
@@ -57,7 +58,7 @@ class TodayPages:
         try:
             where = Conversation.parse(visit.fields.get("where", ""))
         except NotAConversation:
-            return web.Response(status=400, text="that is no chat")
+            raise Refused(400, "that is no chat") from None
         done = await self._sources.pause(where, silent=silent)
         action = "pause" if silent else "go on"
         note(self._sources, visit, action, what=str(where), outcome="ok" if done else "not now")

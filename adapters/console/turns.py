@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -11,13 +12,15 @@ import msgspec
 from aiohttp import web
 from msgspec import Struct
 
+from adapters.console.figures import clock, money, seconds
+from adapters.console.guard import Refused
 from adapters.console.rendering import Pages
-from adapters.console.routes import Access, Route, Visit
+from adapters.console.routes import Access, Own, Route, Visit
 from adapters.console.sources import Sources
 from adapters.console.speech import speech_for
 from bot.domain.events import Conversation, NotAConversation
 from bot.domain.run import Stop
-from bot.domain.shown import UNANSWERED, Span, Trace, TurnQuery, TurnRow
+from bot.domain.shown import UNANSWERED, Span, Trace, TurnQuery, TurnRow, TurnRows
 
 CUT = 400  # characters of a body, until somebody wants the whole
 OUTCOMES = (*map(str, Stop), UNANSWERED)
@@ -27,13 +30,18 @@ BAD = {"failed", "interrupted", "out_of_budget"}
 
 
 class ToldRow(Struct, frozen=True):
-    """A row with its words: how it ended, why, and where it leads."""
+    """A row in words: when, who, what was said, how it ended, because of what, what it took, and
+    where it leads.
+    """
 
-    row: TurnRow
-    ended: str
-    why: str
-    tone: str
-    link: str
+    when: str = ""
+    who: str = ""
+    said: str = ""
+    ended: str = ""
+    because: str = ""
+    cost: str = ""
+    tone: str = ""
+    link: str = ""
 
 
 class Bar(Struct, frozen=True):
@@ -68,6 +76,7 @@ class TurnPages:
         """Those of these pages."""
         return (
             Route("GET", "/turns", self.rows, Access.LOGGED_IN),
+            Route("GET", "/rows", self.fresh, Access.LOGGED_IN),
             Route("GET", "/turns/{id}", self.trace, Access.LOGGED_IN),
             Route("GET", "/turns/{id}/json", self.raw, Access.LOGGED_IN),
             Route("GET", "/silent/{where}/{id}", self.silent, Access.LOGGED_IN),
@@ -77,20 +86,29 @@ class TurnPages:
         """The rows that the filters leave, the latest first."""
         query, newest = query_of(visit), self._sources.feed.number
         found = await self._sources.showing.rows(query)
-        following = ""
-        if found is not None and found.next is not None:
-            turn, verdict = found.next
-            kept = {name: value for name, value in _filters(query).items() if value}
-            following = urlencode(kept | {"turn": turn, "verdict": verdict})
         return self._pages.show(
             visit,
             "turns",
             rows=None if found is None else told(self._sources, visit, found.rows),
             filters=_filters(query),
             outcomes=[(one, ending(self._sources, visit, one)) for one in OUTCOMES],
-            following=following,
+            query=urlencode(_kept(query)),
+            following=_following(query, found),
             newest=None if query.turn or query.verdict else newest,
         )
+
+    async def fresh(self, visit: Visit) -> web.Response:
+        """The same rows for the script of a page that is open."""
+        query = query_of(visit)
+        if (found := await self._sources.showing.rows(query)) is None:
+            raise Refused(503, "the journal cannot be read now")
+        most = number_in(visit.request.query.get("most", "")) or len(found.rows)
+        rows = [
+            {name: self._sources.mask(value) for name, value in msgspec.structs.asdict(one).items()}
+            for one in told(self._sources, visit, found.rows[:most])
+        ]
+        text = json.dumps({"rows": rows, "following": _following(query, found)})
+        return Own(text=text, content_type="application/json")
 
     async def trace(self, visit: Visit) -> web.Response:
         """One turn in full."""
@@ -105,6 +123,7 @@ class TurnPages:
             visit,
             "turn",
             one=row,
+            row=trace.row,
             why=self._sources.explain.story(trace.story, chinese=chinese),
             setting=self._sources.explain.setting(trace.story.reason),
             bars=bars(trace, self._sources.mask, whole=whole),
@@ -165,6 +184,19 @@ def query_of(visit: Visit) -> TurnQuery:
     )
 
 
+def _following(query: TurnQuery, found: TurnRows | None) -> str:
+    """Where the older rows are; empty where there are none."""
+    if found is None or found.next is None:
+        return ""
+    turn, verdict = found.next
+    return urlencode(_kept(query) | {"turn": turn, "verdict": verdict})
+
+
+def _kept(query: TurnQuery) -> dict[str, Any]:
+    """The filters that are set."""
+    return {name: value for name, value in _filters(query).items() if value}
+
+
 def number_in(text: str) -> int:
     """A number of an address; 0 for anything else."""
     return int(text) if NUMBER.fullmatch(text := text.strip()) else 0
@@ -186,14 +218,25 @@ def told(sources: Sources, visit: Visit, rows: Iterable[TurnRow]) -> list[ToldRo
 
 
 def _told(sources: Sources, visit: Visit, row: TurnRow) -> ToldRow:
-    chinese = speech_for(visit.request).is_chinese
+    speech = speech_for(visit.request)
     tone = "bad" if row.outcome in BAD else "good" if row.outcome == "answered" else "dim"
     where, message_id = quote(str(row.where), safe=""), quote(row.message_id, safe="")
     link = (
         f"/turns/{quote(row.turn_id, safe='')}" if row.turn_id else f"/silent/{where}/{message_id}"
     )
-    why = sources.explain.reason(row.reason, chinese=chinese) if row.reason else row.error
-    return ToldRow(row, ending(sources, visit, row.outcome), why, tone, link)
+    reason = row.reason and sources.explain.reason(row.reason, chinese=speech.is_chinese)
+    place = [row.group or str(row.where.session_id)] if row.where.is_group else []
+    took = [money(row.usage)] if row.usage.requests else []
+    return ToldRow(
+        when=clock(row.at),
+        who=" · ".join([row.name or str(row.asker), *place]),
+        said=row.text or speech("turns.wordless"),
+        ended=ending(sources, visit, row.outcome),
+        because=reason or row.error,
+        cost=" · ".join(took if row.seconds is None else [*took, seconds(row.seconds)]),
+        tone=tone,
+        link=visit.origin.prefix + link,
+    )
 
 
 def ending(sources: Sources, visit: Visit, outcome: str) -> str:

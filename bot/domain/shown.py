@@ -215,14 +215,16 @@ class ModelState(Struct, frozen=True):
 
 class WaitingCall(Struct, frozen=True):
     """A call that waits for an owner's word, until then (seconds since 1970): `text` is all of it,
-    `behind` who asked in which words, and whose words led there.
+    `asked` the words of whoever asked, `led` the others whose words led there.
     """
 
     number: int
     where: Conversation
     text: str
     expires: float
-    behind: tuple[str, ...] = ()
+    asker: str = ""
+    asked: str = ""
+    led: str = ""
 
 
 class WaitingPetition(Struct, frozen=True):

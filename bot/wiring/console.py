@@ -44,6 +44,7 @@ from bot.policy.tokens import estimate_text
 from bot.wiring.commands import forgetting_of
 from bot.wiring.means import Means
 from bot.wiring.service import Rooms
+from bot.wiring.standing import waiting_of
 from bot.wiring.tools import PORTS
 from config.settings import Settings
 
@@ -138,6 +139,7 @@ def sources_of(seen: Seen, mask: Mask) -> Sources:
         forget=forgetting_of(rooms.keeping, seen.journal, rooms.on).chat,
         settle=partial(settle, rooms),
         drafts=partial(drafts_of, rooms),
+        waiting=partial(waiting_on_page, rooms),
         note=rooms.on.store.put,
         tell=rooms.owner.tell,
         mask=mask,
@@ -168,13 +170,24 @@ async def settle(
 
 def calls_of(rooms: Rooms) -> tuple[WaitingCall, ...]:
     """The calls that wait."""
-    told = []
-    for one in rooms.answering.requests.open.values():
-        first, *behind = one.text.split("\n")
-        told.append(
-            WaitingCall(one.number, one.where, one.full or first, one.expires, tuple(behind))
+    return tuple(
+        WaitingCall(
+            one.number,
+            one.where,
+            one.full or one.text.partition("\n")[0],
+            one.expires,
+            f"{one.question.sender.name} ({one.asker})",
+            plain_words(one.question.segments, own=one.question.self_id),
+            one.led,
         )
-    return tuple(told)
+        for one in rooms.answering.requests.open.values()
+    )
+
+
+def waiting_on_page(rooms: Rooms) -> int:
+    """How much waits that the page of approvals shows."""
+    waiting = waiting_of(rooms.on, rooms.answering, rooms.stages.petitions)
+    return sum(waiting.values()) - waiting["group"]
 
 
 async def drafts_of(rooms: Rooms) -> tuple[tuple[WaitingDraft, ...], int]:

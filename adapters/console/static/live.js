@@ -1,8 +1,12 @@
-// What is new waits behind a button while somebody reads. One stream a page, closed while the page is
+// What is new waits behind a button while somebody reads; then the rows are asked for, and a template is
+// cloned for each: no browser parses what people wrote. One stream a page, closed while the page is
 // hidden: a browser keeps six connections to us in all.
 const sign = document.querySelector("[data-stream]");
+const list = document.querySelector("[data-rows]");
 const button = document.querySelector(".fresh-rows");
+const blank = document.getElementById("row");
 const names = new Set();
+const TEXTS = ["when", "who", "said", "ended", "because", "cost"];
 let source = null;
 let last = sign.dataset.after;
 
@@ -24,6 +28,7 @@ function open() {
   source.addEventListener("news", (event) => {
     last = event.lastEventId;
     names.add(JSON.parse(event.data).name);
+    if (!button) return;
     button.textContent = sign.dataset.fresh.replace("{count}", names.size);
     button.hidden = false;
   });
@@ -34,7 +39,31 @@ function open() {
   });
 }
 
-button.addEventListener("click", () => location.reload());
+function row(one) {
+  const made = blank.content.firstElementChild.cloneNode(true);
+  made.className = `turn ${one.tone} fresh`;
+  made.querySelector("a").href = one.link;
+  for (const name of TEXTS) made.querySelector(`.${name}`).textContent = one[name];
+  return made;
+}
+
+async function show() {
+  names.clear();
+  button.hidden = true;
+  const answer = await fetch(list.dataset.rows, { redirect: "manual" });
+  if (!answer.ok) return location.reload(); // the page says why
+  const { rows, following } = await answer.json();
+  list.replaceChildren(...rows.map(row));
+  list.parentElement.querySelector(".empty")?.remove();
+  const older = document.querySelector(".older");
+  if (older) {
+    older.href = `?${following}`;
+    older.hidden = !following;
+  }
+  list.querySelector("a")?.focus();
+}
+
+button?.addEventListener("click", show);
 document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
 addEventListener("pagehide", close);
 if (!document.hidden) open();

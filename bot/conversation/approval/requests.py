@@ -43,8 +43,9 @@ class Runs(Protocol):
 class Request:
     """A call that waits. `text` is what people are asked, but for the line that says how to answer.
 
-    `question` is what its run was asked. `full` is all of it where `text` is shortened, `since`
-    when it was first asked. `asked` are the owners who may have read it or will.
+    `question` is what its run was asked, `led` the others whose words led there. `full` is all of
+    it where `text` is shortened, `since` when it was first asked. `asked` are the owners who may
+    have read it or will.
     """
 
     number: int
@@ -57,6 +58,7 @@ class Request:
     asker: int
     since: float
     full: str = ""
+    led: str = ""
     asked: set[int] = field(default_factory=set)
 
 
@@ -130,6 +132,7 @@ class Requests:
                 asker=asker.user_id,
                 since=pending.since if pending.number in asked_before else self._clock.now(),
                 full=in_full(pending),
+                led=pending.led,
             )
             for pending in run.pending
             if pending.number not in but

@@ -8,6 +8,7 @@ from tests.adapters.console.samples import HOSTILE
 from tests.adapters.console.visiting import SAME, Place, visiting
 from tests.fakes import GROUP
 
+LED = "别人的话（别人的话）；工具带来的内容（web）"
 ENGLISH = {"Accept-Language": "en"}
 
 
@@ -23,12 +24,14 @@ async def test_what_waits_is_shown_whole_and_what_people_wrote_stays_words() -> 
         assert "Nothing waits." in (await place.ask("GET", "/approvals", headers=ENGLISH))[1]
         now = place.clock.now()
         place.state = State(
-            calls=(WaitingCall(3, GROUP, HOSTILE + "x" * 5000 + "END", now + 492, (HOSTILE, "led")),),
+            calls=(WaitingCall(3, GROUP, HOSTILE + "x" * 5000 + "END", now + 492, "小明 (5)", HOSTILE, LED),),
             petitions=(WaitingPetition(2, 5, 77, HOSTILE, now + 604_800),),
         )
         _, text, _ = await place.ask("GET", "/approvals", headers=ENGLISH)
-        for words in ("A3", "8 min left", "END", "led", "R2", "5 invites the bot into the group 77", "7 d left"):
+        for words in ("A3", "8 min left", "END", "R2", "5 invites the bot into the group 77", "7 d left"):
             assert words in text, words
+        assert "Read before: others&#39; words（别人的话）；what tools brought（web）" in text
+        assert '<b class="badge">1</b>' in text  # on every page
         assert text.count("alert(1)") == 3
         assert not re.search(r"<script>|<img|x{9}\"", text)
         assert "Friend requests and invites that wait: 1" in (await place.ask("GET", "/", headers=ENGLISH))[1]

@@ -96,6 +96,21 @@ async def test_every_answer_has_the_headers_and_no_secret() -> None:
         assert HEADERS["Referrer-Policy"] == "same-origin"
 
 
+async def test_a_browser_is_refused_by_a_page_in_its_language_and_a_program_by_a_line() -> None:
+    async with visiting(Route("GET", "/broken", broken, Access.LOGGED_IN)) as place:
+        html = {"Accept": "text/html", "Accept-Language": "zh"}
+        status, text, _ = await place.ask("GET", "/", headers=html | {"Host": "evil.example"})
+        assert (status, "这不是控制台的地址" in text, "/static" in text) == (421, True, False)
+        status, text, _ = await place.ask("POST", "/access/end", headers=html)
+        assert (status, "请重新打开页面" in text, "nav" in text) == (403, True, False)
+        await place.log_in()
+        for path, expected, words in (("/none", 404, "没有这个页面"), ("/broken", 500, "显示不了")):
+            status, text, answer = await place.ask("GET", path, headers=html)
+            assert (status, words in text, "<nav" in text) == (expected, True, True)
+            assert {name: answer.headers.get(name) for name in HEADERS} == HEADERS
+        assert "<" not in (await place.ask("GET", "/none"))[1]
+
+
 async def test_a_change_needs_the_form_of_that_login() -> None:
     async with visiting() as place:
         await place.log_in()

@@ -66,7 +66,7 @@ async def test_what_is_allowed_needs_a_new_code_and_what_is_denied_does_not() ->
     async with visiting(totp=SECRET) as place:
         data = {"token": TOKEN, "totp": code(place)}
         assert (await place.ask("POST", "/login", data=data, headers=SAME))[0] == 303
-        place.state = State(calls=(WaitingCall(3, GROUP, "x", place.clock.now() + 99, ()),))
+        place.state = State(calls=(WaitingCall(3, GROUP, "x", place.clock.now() + 99),))
         form = {"form": await place.form(), "name": "A3"}
         assert 'name="totp"' in (await place.ask("GET", "/approvals"))[1]
         word = {"allows": "1", "totp": data["totp"]}

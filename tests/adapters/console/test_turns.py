@@ -107,6 +107,28 @@ def test_the_blocks_of_a_prompt_begin_with_headings_that_only_we_write() -> None
     ]
 
 
+async def test_the_script_of_a_page_gets_the_same_rows_by_the_same_filters() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        place.journal.traces += [trace(HOSTILE), trace()]
+        place.journal.following = (7, 9)
+        page = (await place.ask("GET", "/turns?asker=5"))[1]
+        assert 'data-rows="/rows?asker=5"' in page
+        given = json.loads((await place.ask("GET", "/rows?asker=5", headers=ENGLISH))[1])
+        assert place.journal.queries[-1] == TurnQuery(asker=5)
+        assert given["following"] == "asker=5&turn=7&verdict=9"
+        first = given["rows"][0]
+        assert (first["said"], first["ended"], first["cost"], first["link"]) == (
+            HOSTILE,
+            "answered",
+            "$0.0038 · 4.1 s",
+            "/turns/t1",
+        )
+        assert len(json.loads((await place.ask("GET", "/rows?most=1"))[1])["rows"]) == 1
+        place.journal.lines = None
+        assert (await place.ask("GET", "/rows"))[0] == 503
+
+
 async def test_a_row_that_goes_on_says_so() -> None:
     async with visiting() as place:
         await place.log_in()

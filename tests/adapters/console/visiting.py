@@ -137,6 +137,7 @@ class Place:
             forget=self.forget,
             settle=self.settle,
             drafts=self.waiting_drafts,
+            waiting=lambda: len(self.state.calls) + len(self.drafts),
             note=lines.append,
             tell=lambda _kind, text: self.told.append(text),
             mask=Mask([SECRET, SHORT]),
@@ -206,7 +207,8 @@ async def visiting(
 
     def load(logins: Logins, _: Origins) -> Routes:
         loads.append(more)
-        return Routes((*routes_of(logins, place.sources()).all, *more))
+        ours = routes_of(logins, place.sources())
+        return Routes((*ours.all, *more), refuse=ours.refuse)
 
     console = Console(
         host="127.0.0.1",

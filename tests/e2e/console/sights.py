@@ -34,22 +34,16 @@ WORDS = (
     + "W" * 90
 )
 AT = "10001%3Agroup%3A4242"
-PAGES = (
-    "/",
-    "/turns",
-    "/turns/t1",
-    "/silent/10001%3Agroup%3A77/-9",
-    "/chats",
-    f"/chats/{AT}",
-    "/cost",
-    "/approvals",
-    "/persona",
-    "/tools",
-    "/health",
-    "/try",
-    "/access",
-    "/turns?asker=1",
-)
+FILLED = {"id": "t1", "where": AT, "name": "console.css"}
+SILENT = "/silent/10001%3Agroup%3A77/-9"
+
+
+def pages(place: Place) -> list[str]:
+    """Every page of the table of routes; a new one is among them by itself."""
+    gets = {route.path for route in place.routes() if route.method == "GET" and not route.lasts}
+    shown = gets - {"/silent/{where}/{id}", "/login", "/static/{name}", "/rows"}
+    shown -= {path for path in gets if path.endswith(("/json", "/file", "/csv"))}
+    return [*sorted(path.format(**FILLED) for path in shown), SILENT, "/turns?asker=1"]
 
 
 def play() -> Play:
@@ -102,7 +96,7 @@ def fill(place: Place) -> None:
         models=(ModelState(WORDS, 90.0),),
         in_trouble=True,
         unwritten=12,
-        calls=(WaitingCall(3, GROUP, WORDS, now + 492, (WORDS, "led")),),
+        calls=(WaitingCall(3, GROUP, WORDS, now + 492, WORDS, WORDS, "别人的话（小红）"),),
         petitions=(WaitingPetition(2, 5, 77, WORDS, now + 99),),
         paused=(GROUP,),
         place=WORDS,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
+from adapters.console import live
 from tests.adapters.console.visiting import Place
 from tests.bot.memory.test_newest import kept_silent
-from tests.e2e.console.sights import PAGES, logged_in
+from tests.e2e.console.sights import WORDS, logged_in, pages
 from tests.fakes import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -21,10 +23,36 @@ async def test_new_turns_wait_behind_a_button_and_a_lost_connection_is_said(brow
         await page.locator(".live:not(.off)").wait_for()
         for name in "aabc":
             place.newest.see(kept_silent(name))
-        await page.get_by_role("button", name="3 new").wait_for()
+        await page.evaluate("window.stays = true")
+        await page.get_by_role("button", name="3 new").click()
+        await page.locator(".turns .fresh").first.wait_for()
+        assert await page.locator(".turns .fresh .said").first.text_content() == WORDS
+        assert await page.evaluate("window.stays && document.querySelectorAll('.turns li').length") == 2
         place.console.logins.end_all()
         await page.locator(".live.off").wait_for()
     await place.log_in()
+
+
+async def test_a_cut_is_said_and_what_came_meanwhile_is_there_when_it_is_over(
+    browser: Any, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "RETRY", 300)
+    async with await logged_in(browser, place, locale="en") as context:
+        page = await context.new_page()
+        await page.goto(f"http://{place.host}/turns")
+        await page.locator(".live:not(.off)").wait_for()
+        await page.evaluate(
+            "said = []; new MutationObserver(() => said.push(sign.textContent))"
+            ".observe(sign = document.querySelector('.live'), {childList: true})"
+        )
+        runner: Any = place.console._runner
+        for one in runner.server.connections:
+            one.transport.abort()
+        place.newest.see(kept_silent("cut"))
+        await page.get_by_role("button", name="1 new").wait_for()
+        first, last = await page.evaluate("said")
+    assert re.fullmatch(r"stopped \d\d:\d\d, retrying", first)
+    assert last == "Live"
 
 
 async def test_whoever_goes_quickly_from_page_to_page_is_not_refused_for_those_left(browser: Any, place: Place) -> None:
@@ -57,6 +85,13 @@ async def test_keys_go_through_the_rows_open_one_and_go_to_the_filter(browser: A
         await page.go_back()
         await page.keyboard.press("/")
         assert await page.evaluate("document.activeElement.id") == "where"
+        await page.goto(f"http://{place.host}/health")
+        await page.keyboard.press("?")
+        await page.get_by_role("checkbox").check()
+        await page.keyboard.press("Escape")
+        await page.goto(f"http://{place.host}/turns")
+        await page.keyboard.press("j")
+        assert await page.evaluate("document.activeElement.tagName") == "BODY"
 
 
 async def test_every_page_is_reached_on_a_phone_without_script(browser: Any, place: Place) -> None:
@@ -64,7 +99,7 @@ async def test_every_page_is_reached_on_a_phone_without_script(browser: Any, pla
         browser, place, locale="en", java_script_enabled=False, viewport={"width": 390, "height": 844}
     ) as context:
         page = await context.new_page()
-        for path in PAGES:
+        for path in pages(place):
             answer = await page.goto(f"http://{place.host}{path}")
             assert answer.status == 200, path
         assert not await page.get_by_role("link", name="Health").is_visible()
