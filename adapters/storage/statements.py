@@ -18,20 +18,20 @@ from enum import IntEnum
 from operator import itemgetter
 from typing import Any, TypeAlias
 
-from sqlalchemy import ClauseElement, Table, bindparam, exists, select, text
-
-from adapters.storage.tables import (
-    audit,
-    memory_terms,
-    messages,
-    requests,
-    sends,
-    steered,
-    steps,
-    things,
-    turns,
-    verdicts,
+from sqlalchemy import (
+    ClauseElement,
+    ColumnElement,
+    Table,
+    Text,
+    bindparam,
+    exists,
+    literal_column,
+    or_,
+    select,
+    text,
 )
+
+from adapters.storage import tables
 
 OVERHEARD = 60
 """How many of the messages overheard since the last turn the next one reads: the last ones."""
@@ -47,9 +47,9 @@ class Statement(IntEnum):
     MARK_READ = 4
     CONSUME_LINE = 6
     TAKE_IN_LINE = 7
-    ADD_STEERED = 8
-    ERASE_STEERED = 9
     OPEN_TURN = 10
+    ADD_STEERED = 11
+    ERASE_STEERED = 12
     ADD_STEP = 20
     ADD_USAGE = 30
     DROP_RESERVED = 31
@@ -115,16 +115,16 @@ def compiled(dialect: Any) -> dict[Statement, Prepared]:
     dialect has those.
     """
     clauses = {statement: text(sql) for statement, sql in SQL.items()} | {
-        Statement.ADD_MESSAGE: _new(messages, "erased", "turn_id"),
-        Statement.OPEN_TURN: _new(turns, "round", "closed"),
-        Statement.ADD_STEP: _of_turn(steps),
-        Statement.ADD_VERDICT: _new(verdicts),
-        Statement.ADD_REQUEST: _of_turn(requests),
-        Statement.ADD_AUDIT: _new(audit),
-        Statement.NAME_THING: _new(things),
-        Statement.ADD_STEERED: _new(steered),
-        Statement.QUEUE_SEND: _new(sends, "message_id", "reason"),
-        Statement.ADD_TERM: _new(memory_terms),
+        Statement.ADD_MESSAGE: _new(tables.messages, "erased", "turn_id"),
+        Statement.OPEN_TURN: _new(tables.turns, "round", "closed"),
+        Statement.ADD_STEP: _of_turn(tables.steps),
+        Statement.ADD_VERDICT: _new(tables.verdicts),
+        Statement.ADD_REQUEST: _of_turn(tables.requests),
+        Statement.ADD_AUDIT: _new(tables.audit),
+        Statement.NAME_THING: _new(tables.things),
+        Statement.ADD_STEERED: _of_turn(tables.steered),
+        Statement.QUEUE_SEND: _of_turn(tables.sends, "message_id", "reason", or_none=True),
+        Statement.ADD_TERM: _new(tables.memory_terms),
     }
     return {
         statement: _prepared(clause.compile(dialect=dialect))
@@ -162,11 +162,15 @@ def _new(table: Table, *but: str) -> ClauseElement:
     )
 
 
-def _of_turn(table: Table) -> ClauseElement:
-    """A new row of a turn, where there is that turn: one that was erased under way leaves none."""
-    named = [column for column in table.c if column.name != "id"]
+def _of_turn(table: Table, *but: str, or_none: bool = False) -> ClauseElement:
+    """A new row of a turn, where there is that turn: one that was erased under way leaves none.
+    `or_none`: also one that belongs to no turn.
+    """
+    named = [column for column in table.c if column.name not in {"id", *but}]
     values = [bindparam(column.name, type_=column.type) for column in named]
-    is_there = exists().where(turns.c.turn_id == bindparam("turn_id"))
+    is_there: ColumnElement[bool] = exists().where(tables.turns.c.turn_id == bindparam("turn_id"))
+    if or_none:
+        is_there = or_(bindparam("turn_id", type_=Text) == literal_column("''"), is_there)
     return table.insert().inline().from_select(named, select(*values).where(is_there))
 
 
@@ -346,13 +350,15 @@ SQL = {
         DO UPDATE SET result = excluded.result, code = excluded.code, seconds = excluded.seconds""",
     Statement.SUSPEND_RUN: """
         INSERT INTO runs (run_id, turn_id, state, expires)
-        VALUES (:run_id, :turn_id, :state, :expires)
+        SELECT :run_id, :turn_id, :state, :expires
+        WHERE EXISTS (SELECT 1 FROM turns WHERE turn_id = :turn_id)
         ON CONFLICT (run_id) DO UPDATE SET state = excluded.state, expires = excluded.expires""",
     Statement.CLOSE_RUN: """
         INSERT INTO runs (run_id, turn_id, stop, error, steps,
             prompt, completion, cached, reasoning, cost)
-        VALUES (:run_id, :turn_id, :stop, :error, :steps,
-            :prompt, :completion, :cached, :reasoning, :cost)
+        SELECT :run_id, :turn_id, :stop, :error, :steps,
+            :prompt, :completion, :cached, :reasoning, :cost
+        WHERE EXISTS (SELECT 1 FROM turns WHERE turn_id = :turn_id)
         ON CONFLICT (run_id)
         DO UPDATE SET stop = excluded.stop, error = excluded.error, steps = excluded.steps,
             prompt = excluded.prompt, completion = excluded.completion, cached = excluded.cached,

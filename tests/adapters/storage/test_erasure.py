@@ -29,6 +29,8 @@ from bot.domain.journal import (
     PlaceSet,
     Remembered,
     RunSuspended,
+    SendChanged,
+    SendState,
     UsageAdded,
     WindowMoved,
 )
@@ -256,8 +258,9 @@ def test_a_turn_that_goes_on_while_it_is_erased_leaves_no_words_behind(batches: 
     batches.write(put(opening("t-own", said(SECRET, user=USER))))
     batches.close()
     forget_user(filled, USER)
-    going_on = whole_turn("t-own", SECRET, user=USER)[2:5]  # its step, and a call
-    batches.write(put(*going_on, beside("t-own", AssistantMessage(SECRET))))
+    going_on = whole_turn("t-own", SECRET, user=USER)[2:8]  # its step, a call, what is told of it, and how it ends
+    told = steering("t-own", said(SECRET, user=USER)), SendChanged(send_id="s-t-own", state=SendState.CONFIRMED, at=NOW)
+    batches.write(put(*going_on, *told, beside("t-own", AssistantMessage(SECRET))))
     assert not contains(filled, SECRET)
     assert {**numbers(filled), "usage": 0} == {**before, "usage": 0}
 

@@ -186,11 +186,11 @@ def test_what_was_taken_is_known_though_it_was_recalled(batches: EntryBatches, d
 
 
 def test_what_was_sent_from_here_is_known_too(batches: EntryBatches, database: Database) -> None:
-    elsewhere = sending("s2", "t1", where=Conversation(BOT, "group", 1))
+    elsewhere = sending("s2", "", where=Conversation(BOT, "group", 1))
     sent = [SendChanged(send_id=name, state=SendState.CONFIRMED, at=NOW, message_id="7") for name in ("s1", "s2")]
-    batches.write(put(elsewhere, sent[1], sending("s3", "t1")))
+    batches.write(put(elsewhere, sent[1], sending("s3", "")))
     assert read(database, reads.heard, GROUP, ["7", ""]) == set()
-    batches.write(put(sending("s1", "t1"), sent[0]))
+    batches.write(put(sending("s1", ""), sent[0]))
     assert read(database, reads.heard, GROUP, ["7", "8", ""]) == {"7"}
 
 
@@ -240,7 +240,7 @@ def test_the_bots_own_message_is_found_as_it_was_sent(batches: EntryBatches, dat
         Attachment("file", "x", "b"),
     )
     action = SendMessage(GROUP, (Quote("5"), Text("看"), *media, Merged(("一", "二"), "小霜")))
-    batches.write(put(SendQueued(send_id="s", turn_id="t", action=action, final=True, at=NOW)))
+    batches.write(put(SendQueued(send_id="s", turn_id="", action=action, final=True, at=NOW)))
     assert read(database, reads.find, GROUP, "") is None
     assert read(database, reads.find, GROUP, "77") is None
     batches.write(put(SendChanged(send_id="s", state=SendState.CONFIRMED, at=NOW + 1, message_id="77")))

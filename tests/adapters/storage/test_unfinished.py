@@ -186,13 +186,13 @@ def test_what_steered_a_turn_comes_back_where_it_was_said_and_is_heard_nowhere_e
 
 def test_only_unfinished_sends_come_back_oldest_first(batches: EntryBatches, database: Database) -> None:
     for place, state in enumerate(SendState):
-        batches.write(put(sending(f"s{place}", "t", state=state)))
+        batches.write(put(sending(f"s{place}", "", state=state)))
     found = read(database, unfinished.recover, NOW).sends
     assert [send.state for send in found] == [SendState.QUEUED, SendState.SENDING, SendState.UNKNOWN]
 
 
 def test_a_send_nobody_knows_of_is_looked_out_for_a_day(batches: EntryBatches, database: Database) -> None:
-    batches.write(put(sending("s1", "t", state=SendState.UNKNOWN), sending("s2", "t", state=SendState.QUEUED)))
+    batches.write(put(sending("s1", "", state=SendState.UNKNOWN), sending("s2", "", state=SendState.QUEUED)))
     assert len(read(database, unfinished.recover, NOW + 86_400).sends) == 2
     assert [send.send_id for send in read(database, unfinished.recover, NOW + 86_401).sends] == ["s2"]
 
