@@ -17,6 +17,11 @@ def clock(seconds: float) -> str:
     return _local(seconds).strftime("%H:%M")
 
 
+def minute(seconds: float) -> str:
+    """A time as browsers have it in a field."""
+    return _local(seconds).strftime("%Y-%m-%dT%H:%M")
+
+
 def day(seconds: float) -> str:
     """A day."""
     return _local(seconds).strftime("%m-%d")

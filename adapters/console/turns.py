@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -12,7 +13,7 @@ import msgspec
 from aiohttp import web
 from msgspec import Struct
 
-from adapters.console.figures import clock, money, seconds
+from adapters.console.figures import clock, minute, money, seconds
 from adapters.console.guard import Refused
 from adapters.console.rendering import Pages
 from adapters.console.routes import Access, Own, Route, Visit
@@ -25,6 +26,7 @@ from bot.domain.shown import UNANSWERED, Span, Trace, TurnQuery, TurnRow, TurnRo
 CUT = 400  # characters of a body, until somebody wants the whole
 OUTCOMES = (*map(str, Stop), UNANSWERED)
 NUMBER = re.compile(r"[0-9]{1,18}")
+MONEY = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 HEADING = re.compile(r"^\[[^\]\n]{1,40}\]$", re.MULTILINE)
 BAD = {"failed", "interrupted", "out_of_budget"}
 
@@ -179,9 +181,20 @@ def query_of(visit: Visit) -> TurnQuery:
         outcome=outcome if outcome in OUTCOMES else "",
         tool=given.get("tool", "").strip()[:80],
         model=given.get("model", "").strip()[:200],
+        since=_moment(given.get("since", "")),
+        until=_moment(given.get("until", "")),
+        cost=float(cost) if MONEY.fullmatch(cost := given.get("cost", "").strip()) else 0.0,
         turn=number("turn"),
         verdict=number("verdict"),
     )
+
+
+def _moment(text: str) -> float:
+    """What a browser sends for a time, in the time zone of the process; 0 for anything else."""
+    try:
+        return max(0.0, datetime.fromisoformat(text).astimezone().timestamp())
+    except (ValueError, OverflowError, OSError):
+        return 0.0
 
 
 def _following(query: TurnQuery, found: TurnRows | None) -> str:
@@ -209,6 +222,9 @@ def _filters(query: TurnQuery) -> dict[str, Any]:
         "outcome": query.outcome,
         "tool": query.tool,
         "model": query.model,
+        "since": minute(query.since) if query.since else "",
+        "until": minute(query.until) if query.until else "",
+        "cost": query.cost or "",
     }
 
 

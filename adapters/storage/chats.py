@@ -7,12 +7,14 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, func, or_, select
 
+from adapters.storage.moments import SLACK, id_at
 from adapters.storage.reads import readable
 from adapters.storage.rows import SEGMENTS, SEND_SEGMENTS
 from adapters.storage.tables import memories, messages, sends, turns, verdicts, windows
 from bot.domain import codec
 from bot.domain.events import Conversation
-from bot.domain.shown import ROWS, Chat, ChatLine, ChatRow, ChatRows, Fact, plain_words
+from bot.domain.plain import plain_words
+from bot.domain.shown import ROWS, Chat, ChatLine, ChatRow, ChatRows, Fact
 
 SENDS = 200  # shown among the messages of one page
 FACTS = 50  # of one conversation, those told last
@@ -128,8 +130,10 @@ def _sent(
     order of their own in a conversation.
     """
     read = [row.turn_id for row in rows if row.turn_id]
+    first = id_at(connection, turns.c.opened, rows[0].taken - SLACK)
     asked = select(turns.c.turn_id).where(
         turns.c.conversation == conversation,
+        turns.c.id >= first,
         or_(
             turns.c.turn_id.in_(read),
             turns.c.message_id.in_([row.message_id for row in rows if row.message_id]),

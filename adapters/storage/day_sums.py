@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
+from adapters.storage.moments import between
 from adapters.storage.tables import runs, speakers, turns, usage, verdicts
 from bot.domain.books import DaySum, Taker, UsageSum
 from bot.domain.events import Conversation
@@ -18,7 +19,8 @@ TOP = 5  # people, and groups
 def day(connection: Connection, since: float, until: float, where: Conversation | None) -> DaySum:
     """What happened from then on, before `until`: there, or in all."""
     heard = select(func.max(verdicts.c.id)).where(verdicts.c.at >= since, verdicts.c.at < until)
-    opened = select(turns.c.turn_id).where(turns.c.opened >= since, turns.c.opened < until)
+    then = between(connection, turns.c.opened, since, until)
+    opened = select(turns.c.turn_id).where(*then)
     used = [usage.c.at >= since, usage.c.at < until]
     if where is not None:
         heard = heard.where(verdicts.c.conversation == str(where))

@@ -13,7 +13,8 @@ from adapters.storage.tables import requests, sends, steered, steps, tool_calls,
 from bot.domain import codec
 from bot.domain.books import Story, UsageSum
 from bot.domain.chat import AssistantMessage, ToolMessage, UserMessage
-from bot.domain.shown import Span, Trace, TurnRow, plain_words
+from bot.domain.plain import plain_words
+from bot.domain.shown import Span, Trace, TurnRow
 
 SPANS = 300  # of one turn, the first
 

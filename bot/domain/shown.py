@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Protocol
 
 from msgspec import Struct
 
-from bot.domain.actions import SentSegment
 from bot.domain.books import DaySum, Ignored, Story, UsageSum
 from bot.domain.events import Conversation
-from bot.domain.segments import Mention, Quote, Segment, Text
 
 UNANSWERED = "unanswered"
 """The outcome of a message for the bot that no model was asked about."""
@@ -21,8 +18,9 @@ ROWS = 50
 class TurnQuery(Struct, frozen=True, kw_only=True):
     """Asks for the latest turns, and messages nobody answered; empty and 0 are any.
 
-    `outcome` is how a run ended (empty for any, UNANSWERED for none). Only what came before the
-    turn and the verdict of these ids is told; 0: from the latest on.
+    `outcome` is how a run ended (UNANSWERED for none), times are in seconds since 1970, `cost` is
+    what a turn took at least, in US dollars. Only what came before the turn and the verdict of
+    these ids is told.
     """
 
     where: str = ""
@@ -30,6 +28,9 @@ class TurnQuery(Struct, frozen=True, kw_only=True):
     outcome: str = ""
     tool: str = ""
     model: str = ""
+    since: float = 0.0
+    until: float = 0.0
+    cost: float = 0.0
     turn: int = 0
     verdict: int = 0
 
@@ -56,8 +57,8 @@ class TurnRow(Struct, frozen=True, kw_only=True):
 
 
 class TurnRows(Struct, frozen=True):
-    """Rows, the latest first; `turn` and `verdict` are where the next ones begin, None at the
-    end.
+    """Rows, the latest first; a turn and a verdict are where the next ones begin, None at the end.
+    They may be few where more are further down.
     """
 
     rows: tuple[TurnRow, ...]
@@ -104,9 +105,7 @@ class ChatRow(Struct, frozen=True, kw_only=True):
 
 
 class ChatRows(Struct, frozen=True):
-    """Conversations, the last spoken in first; `next` is where the next ones begin, None at the
-    end.
-    """
+    """Conversations, the last spoken in first; `next` is where the next ones begin, if any."""
 
     rows: tuple[ChatRow, ...]
     next: int | None
@@ -378,23 +377,3 @@ class Showing(Protocol):
         first, days in their order.
         """
         ...
-
-
-def plain_words(segments: Iterable[Segment | SentSegment], *, own: int = 0) -> str:
-    """A message as a line of text: whatever is no words is named in brackets. Quotes, and
-    mentions of the `own` account, are left out.
-    """
-    parts = []
-    for segment in segments:
-        match segment:
-            case Text(text=text):
-                parts.append(text)
-            case Quote():
-                pass
-            case Mention(user_id=user_id) if user_id == own:
-                pass
-            case Mention(user_id=user_id, name=name):
-                parts.append(f"@{name or user_id} ")
-            case _:
-                parts.append(f"[{segment.type}]")
-    return "".join(parts).strip()

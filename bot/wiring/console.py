@@ -18,6 +18,7 @@ from bot.domain.chat import ToolMessage
 from bot.domain.drafts import draft_id
 from bot.domain.events import Conversation
 from bot.domain.masking import Mask
+from bot.domain.plain import plain_words
 from bot.domain.ports import Clock
 from bot.domain.shown import (
     AccountState,
@@ -30,7 +31,6 @@ from bot.domain.shown import (
     WaitingCall,
     WaitingDraft,
     WaitingPetition,
-    plain_words,
 )
 from bot.domain.suspension import Settled
 from bot.memory.drafts import LASTS, Waiting

@@ -28,6 +28,13 @@ async def test_rows_say_who_asked_what_how_it_ended_and_lead_to_the_trace() -> N
         assert "$0.0038" in text
         assert "turn=7&amp;verdict=9" in text
         assert "where=10001%3Agroup%3A4242" in text  # the next page keeps the filters
+        address = "/turns?since=2026-11-23T14:05&until=2026-11-24&cost=0.05"
+        _, text, _ = await place.ask("GET", address, headers=ENGLISH)
+        query = place.journal.queries[-1]
+        assert (query.until - query.since, query.cost) == (9 * 3600 + 55 * 60, 0.05)
+        assert "since=2026-11-23T14%3A05&amp;until=2026-11-24T00%3A00&amp;cost=0.05&amp;turn=7" in text
+        await place.ask("GET", "/turns?since=evil&until=99999-01-01&cost=1e400")
+        assert place.journal.queries[-1] == TurnQuery()
         await place.ask("GET", "/turns?outcome=evil&asker=x&turn=-1&verdict=9")
         assert place.journal.queries[-1] == TurnQuery(verdict=9)
         await place.ask("GET", f"/turns?outcome={UNANSWERED}")

@@ -9,7 +9,7 @@ from adapters.storage.database import Database
 from bot.domain.journal import MessageObserved, WindowMoved
 from tests.adapters.storage.entries import NOW, put, read
 from tests.adapters.storage.test_books import ELSEWHERE, whole, write
-from tests.adapters.storage.test_shown import silent
+from tests.adapters.storage.test_turn_rows import silent
 from tests.fakes import BOT, GROUP, said
 
 

@@ -6,83 +6,20 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 from sqlalchemy import event
 
 from adapters.storage import shown
 from adapters.storage.batches import EntryBatches
 from adapters.storage.closed_days import LATE, add_up, midnight
 from adapters.storage.database import Database
-from adapters.storage.shown import SqlShown, costs, rows
-from bot.domain.books import UsageSum
+from adapters.storage.shown import SqlShown, costs
+from adapters.storage.turn_rows import rows
 from bot.domain.chat import Usage
-from bot.domain.journal import Entry, Judged, MessageObserved, UsageAdded
-from bot.domain.run import Stop
-from bot.domain.shown import ROWS, UNANSWERED, CostSum, TurnQuery
-from tests.adapters.storage.entries import NOW, began, closing, heard, opening, put, read, step
+from bot.domain.journal import UsageAdded
+from bot.domain.shown import CostSum, TurnQuery
+from tests.adapters.storage.entries import NOW, opening, read
 from tests.adapters.storage.test_books import ELSEWHERE, whole, write
 from tests.fakes import GROUP, said
-
-
-def silent(message_id: str, reason: str = "its sender asks too often", user: int = 888) -> list[Entry]:
-    """Somebody asked, and was not answered."""
-    message = said("hello?", message_id=message_id, user=user)
-    judged = Judged(conversation=GROUP, message_id=message_id, sender=user, wakes=False, reason=reason)
-    return [MessageObserved(message, overheard=True), judged]
-
-
-def asked(turn_id: str, at: float, *, stop: Stop = Stop.ANSWERED, error: str = "", **more: Any) -> list[Entry]:
-    opened = replace(opening(turn_id, said(f"question {turn_id}", message_id=turn_id, **more)), at=at)
-    return [opened, step(turn_id), replace(closing(opened), stop=stop, error=error)]
-
-
-def test_rows_are_turns_and_what_nobody_answered_the_latest_first(batches: EntryBatches, database: Database) -> None:
-    write(batches, *asked("a", NOW - 5), *silent("s1"), *asked("b", NOW + 5, stop=Stop.FAILED, error="auth: no"))
-    write(batches, *silent("s2"), Judged(conversation=GROUP, message_id="s2", sender=888, wakes=True, reason="quote"))
-    found = read(database, rows, TurnQuery())
-    assert [(one.turn_id, one.outcome, one.text) for one in found.rows] == [
-        ("b", "failed", "question b"),
-        ("", UNANSWERED, "hello?"),
-        ("a", "answered", "question a"),
-    ]
-    assert found.next is None
-    failed, unanswered, _ = found.rows
-    assert (failed.error, failed.seconds, failed.usage) == ("auth: no", 1.0, UsageSum(1, 10, 3, 5, 0.25, 0))
-    assert (unanswered.message_id, unanswered.asker, unanswered.reason) == ("s1", 888, "its sender asks too often")
-
-
-@pytest.mark.parametrize(
-    ("query", "found"),
-    [
-        (TurnQuery(where=str(ELSEWHERE)), ["c"]),
-        (TurnQuery(asker=888), ["s1"]),
-        (TurnQuery(outcome="failed"), ["b"]),
-        (TurnQuery(outcome=UNANSWERED), ["s1"]),
-        (TurnQuery(tool="get_weather"), ["t1"]),
-        (TurnQuery(model="demo", where=str(ELSEWHERE)), ["c"]),
-        (TurnQuery(model="other"), []),
-    ],
-)
-def test_rows_can_be_filtered(batches: EntryBatches, database: Database, query: TurnQuery, found: list[str]) -> None:
-    write(batches, *asked("b", NOW, stop=Stop.FAILED, error="x"), *asked("c", NOW, where=ELSEWHERE))
-    write(batches, *whole(), *silent("s1"))
-    assert [one.turn_id or one.message_id for one in read(database, rows, query).rows] == found
-
-
-def test_pages_go_on_where_the_last_one_ended_and_no_row_is_passed_over(
-    batches: EntryBatches, database: Database
-) -> None:
-    for number in range(ROWS):
-        batches.write(put(*asked(f"t{number}", NOW + number), at=NOW + number))
-        batches.write(put(*silent(f"s{number}"), at=NOW + number))
-    first = read(database, rows, TurnQuery())
-    assert first.next is not None
-    turn, verdict = first.next
-    second = read(database, rows, TurnQuery(turn=turn, verdict=verdict))
-    told = [one.turn_id or one.message_id for one in (*first.rows, *second.rows)]
-    assert len(first.rows) == ROWS
-    assert len(told) == len(set(told)) == 2 * ROWS
-    assert second.next is None
 
 
 def test_no_page_walks_over_all_rows(batches: EntryBatches, database: Database) -> None:
@@ -153,9 +90,3 @@ async def test_a_reading_that_takes_too_long_is_broken_off(
         found = await reading.rows(TurnQuery())  # the thread is free again
         assert found is not None
         assert len(found.rows) == 1
-
-
-def test_a_message_that_is_gone_leaves_its_verdict(batches: EntryBatches, database: Database) -> None:
-    write(batches, Judged(conversation=GROUP, message_id="x", sender=5, wakes=False, reason="r"), heard(), began("t1"))
-    (row,) = read(database, rows, TurnQuery()).rows
-    assert (row.text, row.name, row.asker, row.reason) == ("", "", 5, "r")

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from bot.domain.plain import plain_words
 from bot.domain.segments import Mention, Picture, Quote, Text
-from bot.domain.shown import plain_words
 from tests.fakes import BOT
 
 

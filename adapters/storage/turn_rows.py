@@ -1,0 +1,193 @@
+"""Reading turns, and messages that nobody answered, in rows by the order of their ids: no row is
+counted. Blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, func, select
+
+from adapters.storage.moments import SLACK, between, id_at, ids
+from adapters.storage.reads import readable
+from adapters.storage.rows import SEGMENTS
+from adapters.storage.tables import messages, runs, tool_calls, turns, usage, verdicts
+from bot.domain import codec
+from bot.domain.books import UsageSum
+from bot.domain.events import Conversation, MessageReceived
+from bot.domain.plain import plain_words
+from bot.domain.shown import ROWS, UNANSWERED, TurnQuery, TurnRow, TurnRows
+
+WALK = 20_000  # turns that are looked at for a page: what is rare is further down
+TOKENS = "prompt", "cached", "completion"
+SAID = "segments", "erased", "group_name", "card", "nickname"
+
+
+def rows(connection: Connection, query: TurnQuery) -> TurnRows:
+    """The latest turns and unanswered messages; a page may be short where more are further down."""
+    told: list[tuple[float, int, int, Row[Any]]] = []
+    low = _low(connection, query)
+    if query.outcome != UNANSWERED:
+        found = connection.execute(_turns(connection, query).where(turns.c.id >= low)).all()
+        told += [(row.opened, row.id, 0, row) for row in found]
+        low = low if len(found) <= ROWS else 0
+    if query.outcome in {"", UNANSWERED} and not (query.tool or query.model or query.cost):
+        found = connection.execute(_verdicts(connection, query)).all()
+        told += [(row.at, 0, row.id, row) for row in found]
+    told.sort(key=lambda one: -one[0])
+    horizon = _horizon(connection, low)
+    shown = [one for one in told if one[0] >= horizon][:ROWS]
+    sums = sums_of(connection, [row.turn_id for _, turn, _, row in shown if turn])
+    read = tuple(readable(lambda one: turn_row(one[3], sums) if one[1] else _silent(one[3]), shown))
+    if len(told) == len(shown) and not low:
+        return TurnRows(read, None)
+    turn = min((turn for _, turn, _, _ in shown if turn), default=query.turn)
+    verdict = min((verdict for _, _, verdict, _ in shown if verdict), default=query.verdict)
+    is_told = all(one in shown for one in told if one[1])
+    return TurnRows(read, (low if low and is_told else turn, verdict))
+
+
+def _low(connection: Connection, query: TurnQuery) -> int:
+    """The id where a page ends that looks for what may be rare; 0 where it looks at all."""
+    rare = query.asker or query.tool or query.model or query.cost
+    if not rare and query.outcome in {"", "failed", UNANSWERED}:
+        return 0
+    until = id_at(connection, turns.c.opened, query.until + SLACK) if query.until else query.turn
+    first, behind = ids(connection, turns)
+    high = min(one for one in (query.turn, until, behind) if one)
+    since = id_at(connection, turns.c.opened, query.since - SLACK) if query.since else 0
+    return low if (low := high - WALK) > max(first, since) else 0
+
+
+def _horizon(connection: Connection, low: int) -> float:
+    """What is older than that turn is on the next page."""
+    first = select(turns.c.opened).where(turns.c.id >= low).order_by(turns.c.id).limit(1)
+    return float(connection.scalar(first) or 0.0) if low else 0.0
+
+
+def _turns(connection: Connection, query: TurnQuery) -> Select[Any]:
+    found = select(turns, runs.c.stop, runs.c.error).outerjoin(
+        runs, runs.c.turn_id == turns.c.turn_id
+    )
+    found = found.where(*between(connection, turns.c.opened, query.since, query.until))
+    if query.where:
+        found = found.where(turns.c.conversation == query.where)
+    if query.asker:
+        found = found.where(turns.c.asker == query.asker)
+    if query.outcome:
+        found = found.where(runs.c.stop == query.outcome)
+    if query.outcome == "failed":
+        found = found.where(turns.c.turn_id.in_(select(runs.c.turn_id).where(runs.c.error != "")))
+    if query.tool:
+        calls = select(tool_calls.c.id).where(
+            tool_calls.c.turn_id == turns.c.turn_id, tool_calls.c.name == query.tool
+        )
+        found = found.where(calls.exists())
+    if query.model:
+        asked = select(usage.c.id).where(
+            usage.c.turn_id == turns.c.turn_id, usage.c.model == query.model
+        )
+        found = found.where(asked.exists())
+    if query.cost:
+        taken = select(func.sum(usage.c.cost)).where(usage.c.turn_id == turns.c.turn_id)
+        found = found.where(taken.correlate(turns).scalar_subquery() >= query.cost)
+    if query.turn:
+        found = found.where(turns.c.id < query.turn)
+    return found.order_by(turns.c.id.desc()).limit(ROWS + 1)
+
+
+def _verdicts(connection: Connection, query: TurnQuery) -> Select[Any]:
+    """Verdicts that nobody was answered by, and the message, where it is kept."""
+    later = verdicts.alias("later")
+    same = (
+        later.c.conversation == verdicts.c.conversation,
+        later.c.message_id == verdicts.c.message_id,
+        later.c.id > verdicts.c.id,
+    )
+    alike = messages.alias("alike")
+    message = (
+        select(func.max(alike.c.id))
+        .where(
+            alike.c.conversation == verdicts.c.conversation,
+            alike.c.message_id == verdicts.c.message_id,
+        )
+        .correlate(verdicts)
+        .scalar_subquery()
+    )
+    said = [messages.c[name] for name in SAID]
+    found = (
+        select(verdicts, *said)
+        .select_from(verdicts.outerjoin(messages, messages.c.id == message))
+        .where(~verdicts.c.wakes, ~select(later.c.id).where(*same).exists())
+    )
+    found = found.where(*between(connection, verdicts.c.at, query.since, query.until))
+    if query.where:
+        found = found.where(verdicts.c.conversation == query.where)
+    if query.asker:
+        found = found.where(verdicts.c.sender == query.asker)
+    if query.verdict:
+        found = found.where(verdicts.c.id < query.verdict)
+    return found.order_by(verdicts.c.id.desc()).limit(ROWS + 1)
+
+
+def sums_of(connection: Connection, turn_ids: Sequence[str]) -> dict[str, UsageSum]:
+    query = select(usage.c.turn_id, *totals(usage)).where(usage.c.turn_id.in_(turn_ids))
+    return {row.turn_id: sum_of(row) for row in connection.execute(query.group_by(usage.c.turn_id))}
+
+
+def totals(table: Any) -> list[Any]:
+    return [
+        func.count().label("requests"),
+        *(func.coalesce(func.sum(table.c[name]), 0).label(name) for name in TOKENS),
+        func.coalesce(func.sum(table.c.cost), 0.0).label("cost"),
+        (func.count() - func.count(table.c.cost)).label("unpriced"),
+    ]
+
+
+def sum_of(row: Row[Any]) -> UsageSum:
+    """The sum that a row holds."""
+    return UsageSum(
+        int(row.requests),
+        int(row.prompt),
+        int(row.cached),
+        int(row.completion),
+        float(row.cost),
+        int(row.unpriced),
+    )
+
+
+def turn_row(row: Row[Any], sums: dict[str, UsageSum]) -> TurnRow:
+    question: MessageReceived = codec.read(MessageReceived, row.question)
+    return TurnRow(
+        turn_id=row.turn_id,
+        message_id=row.message_id,
+        where=question.conversation,
+        group=question.group_name,
+        asker=row.asker,
+        name=question.sender.name,
+        text=plain_words(question.segments, own=question.self_id),
+        at=row.opened,
+        outcome=row.stop or "",
+        seconds=None if row.closed is None else row.closed - row.opened,
+        error=row.error or "",
+        usage=sums.get(row.turn_id, UsageSum()),
+    )
+
+
+def _silent(row: Row[Any]) -> TurnRow:
+    said = row.segments is not None and not row.erased
+    where = Conversation.parse(row.conversation)
+    segments = codec.read(SEGMENTS, row.segments) if said else ()
+    return TurnRow(
+        turn_id="",
+        message_id=row.message_id,
+        where=where,
+        group=row.group_name if said else "",
+        asker=row.sender,
+        name=(row.card or row.nickname) if said else "",
+        text=plain_words(segments, own=where.platform_id),
+        at=row.at,
+        outcome=UNANSWERED,
+        reason=row.reason,
+    )
