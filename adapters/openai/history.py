@@ -86,10 +86,10 @@ def prepare_history(
     said: list[Message] = []
     only_words = True
     for message in messages:
-        if is_mere_words(message):
-            said.append(message)
-        elif isinstance(message, SystemMessage):
+        if isinstance(message, SystemMessage):
             system.append(_scrub(message.text))
+        elif is_mere_words(message):
+            said.append(message)
         else:
             only_words = False
             if clean := _clean(message, origin, dialect):
