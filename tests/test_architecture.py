@@ -73,6 +73,7 @@ LAZY_IMPORTERS = {
     "bot/cli/journal_commands.py",
     "bot/cli/process.py",
     "bot/engine/foreign.py",
+    "bot/policy/likeness.py",
     "bot/wiring/console.py",
     "bot/wiring/fetching.py",
     "bot/wiring/web.py",

@@ -6,12 +6,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from functools import partial
-from itertools import repeat
-
-from rapidfuzz import fuzz
 
 from bot.policy.already_said import already_said, bare
+from bot.policy.likeness import is_like
 
 ECHO = 90.0  # percent
 ALIKE = 60.0  # percent: below, marks and blanks alone cannot keep two texts from being the same
@@ -59,10 +56,7 @@ def is_said_back(text: str, told: Collection[str]) -> bool:
     words = bare(text)
     return OUR_ERROR.fullmatch(text) is not None or (
         len(words) >= LONG_ENOUGH
-        and (
-            any(map(str.__contains__, told, repeat(words)))
-            or any(map(partial(fuzz.ratio, words, score_cutoff=ECHO), told))
-        )
+        and (words in "\n".join(told) or is_like(words, *told, least=ECHO))
     )
 
 
@@ -70,7 +64,7 @@ def is_echo(text: str, question: str) -> bool:
     """Whether it is nothing but the question, said back; who asks for that, or greets, gets it."""
     if len(text) > 2 * len(question) or len(question) > 2 * len(text):
         return False
-    if fuzz.ratio(text.casefold(), question.casefold()) < ALIKE:
+    if not is_like(text.casefold(), question.casefold(), least=ALIKE):
         return False  # as nearly all are
     if len(bare(GREETING.sub("", text))) < LONG_ENOUGH or ASKS_TO_REPEAT.search(question):
         return False
@@ -85,4 +79,4 @@ def is_echo(text: str, question: str) -> bool:
     # What differs in a number, a name or a negation is an answer, however much of the question is
     # in it.
     said, asked = (one.rstrip("?？ ") for one in (text, question))
-    return already_said(said, (asked,)) and fuzz.ratio(bare(said), bare(asked)) >= ECHO
+    return already_said(said, (asked,)) and is_like(bare(said), bare(asked), least=ECHO)

@@ -12,7 +12,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from enum import Enum
 
-from rapidfuzz import fuzz
+from bot.policy.likeness import is_like
 
 WITHIN = 180.0  # seconds for all that are too many
 FAST = 4.0  # seconds after a message of ours: people read it first
@@ -45,7 +45,7 @@ class Waker:
         if now < self._until:
             return Loop.HOLDS
         short = text.strip().casefold()[:LONGEST]
-        is_alike = bool(short) and fuzz.ratio(short, self._text) >= ALIKE
+        is_alike = bool(short) and is_like(short, self._text, least=ALIKE)
         is_answer = self._latest <= spoke  # else he has not read anything of ours since
         self._text, self._latest = short, now
         if is_alike or (is_answer and now - spoke <= FAST):

@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from rapidfuzz import fuzz
-
 from bot.domain.events import Conversation
 from bot.domain.masking import KEYS
 from bot.domain.memories import StoredFact, Visibility
 from bot.domain.run import Asker
 from bot.domain.traits import Audience
 from bot.domain.visible import visible
+from bot.policy.likeness import is_like
 
 MAX_TEXT = 200  # characters of one fact
 ALIKE = 85.0  # percent
@@ -74,7 +73,7 @@ def wrong_with(text: str) -> str:
 
 def is_same(text: str, other: str) -> bool:
     """Whether two texts about the same person tell the same fact, the later one anew."""
-    return fuzz.ratio(text, other) >= ALIKE
+    return is_like(text, other, least=ALIKE)
 
 
 def in_one_line(text: str) -> str:

@@ -58,11 +58,7 @@ class Frames(Struct, frozen=True):
 
     def is_clean(self, text: str) -> bool:
         """Whether no frame can be in it."""
-        if any(map(text.__contains__, marks.BRACKETS)) and marks.SUSPECT.search(text):
-            return False
-        return not any(map(text.__contains__, marks.PLAIN)) and not _label_of(self.names).match(
-            text.lstrip()
-        )
+        return _is_clean(text, self.names)
 
     def _tally(self, text: str) -> str:
         """The words of several members, a line for each and nothing else, without their numbers;
@@ -212,6 +208,15 @@ def is_like(name: str, names: Collection[str]) -> bool:
     nothing.
     """
     return any(char in known for known in names for char in name if not char.isascii())
+
+
+@lru_cache(maxsize=128)  # it is asked before an answer is sent, and when it is kept
+def _is_clean(text: str, names: tuple[str, ...]) -> bool:
+    if any(map(text.__contains__, marks.BRACKETS)) and marks.SUSPECT.search(text):
+        return False
+    return not any(map(text.__contains__, marks.PLAIN)) and not _label_of(names).match(
+        text.lstrip()
+    )
 
 
 @lru_cache(maxsize=64)

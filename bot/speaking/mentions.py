@@ -25,7 +25,7 @@ JOINED: Final = re.compile(r"[a-z0-9._-]$")  # an address, not a mention
 
 def may_call(text: str) -> bool:
     """Whether anybody could be called in it: in most answers nobody is."""
-    return "#" in text or "＃" in text
+    return any(map(text.__contains__, "#＃")) and NUMBER.search(text) is not None
 
 
 def mentioning(

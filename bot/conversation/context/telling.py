@@ -141,8 +141,7 @@ class Telling:
         nobody asks for the words where it goes on in the language of before.
         """
         rounds = self.rounds(where)
-        begins = language or (rounds and isinstance(rounds[0], UserMessage))
-        words = wording_of(rounds, "" if begins else said(), chosen=language)
+        words = wording_of(rounds, "" if language or rounds else said(), chosen=language)
         return View(words, lambda user_id: self._speakers.number(where, user_id))
 
     def render(self, question: Question, talk: Talk, view: View) -> UserMessage:

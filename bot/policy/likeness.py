@@ -1,0 +1,24 @@
+"""Whether texts are nearly the same. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def is_like(text: str, *others: str, least: float) -> bool:
+    """Whether it shares at least so many percent of its characters, in order, with one of the
+    others.
+
+    What differs too much in length for that is not compared: as nearly always.
+    """
+    size = len(text)
+    near = [
+        one for one in others if 100 * abs(len(one) - size) <= (100 - least) * (len(one) + size)
+    ]
+    return bool(near) and _is_like(text, near, least)
+
+
+def _is_like(text: str, others: Iterable[str], least: float) -> bool:
+    from rapidfuzz import fuzz  # 4 MiB, which most processes never need
+
+    return any(fuzz.ratio(text, one) >= least for one in others)
